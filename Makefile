@@ -1,0 +1,42 @@
+# make run    builds and starts everything on this machine, with an example
+# make test   builds and runs every test
+# make check  what CI runs: format, tests, contract
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help run test check build format lint clean packages unit-tests
+
+# One debug build serves everything; imports that a target does not declare are errors.
+SWIFT_FLAGS := --explicit-target-dependency-import-check error
+PROGRAM := .build/debug/pinledger
+# The recipes' own Python is a virtual environment; Swift prints colours only to people.
+export PINLEDGER_BIN ?= $(CURDIR)/$(PROGRAM)
+
+help: ## Shows this list
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
+
+run: build ## Builds and starts a private database and a server, with an example
+	@exec $(PROGRAM) dev --example deploy/example/ssl_pinning_config.json --app com.example.app
+
+test: packages ## Builds and runs every test
+	swift build --build-tests $(SWIFT_FLAGS)
+	$(MAKE) unit-tests
+
+unit-tests:
+	Tests/Support/with-postgres swift test --skip-build --disable-xctest
+
+check: packages lint test ## What CI runs
+
+build: packages
+	swift build $(SWIFT_FLAGS)
+
+packages:
+	@deploy/install-packages
+
+lint: ## Refuses what the formatter would change
+	swift format lint --strict --parallel --recursive Package.swift Sources Tests
+
+format: ## Formats all Swift code
+	swift format --in-place --parallel --recursive Package.swift Sources Tests
+
+clean: ## Removes what was built
+	swift package clean

@@ -1,0 +1,111 @@
+// swift-tools-version: 6.3
+import PackageDescription
+
+let package = Package(
+    name: "pinledger",
+    // The client-side targets also compile for Apple's systems, where Crypto is CryptoKit.
+    platforms: [.macOS(.v15), .iOS(.v18)],
+    products: [
+        .executable(name: "pinledger", targets: ["pinledger"]),
+        .library(name: "PinWire", targets: ["PinWire"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-async-algorithms", exact: "1.1.4"),
+        .package(url: "https://github.com/apple/swift-crypto", exact: "4.5.2"),
+        .package(url: "https://github.com/apple/swift-http-types", exact: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-log", exact: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-nio", exact: "2.101.2"),
+        .package(url: "https://github.com/hummingbird-project/hummingbird", exact: "2.28.1"),
+        .package(url: "https://github.com/swift-server/async-http-client", exact: "1.37.0"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", exact: "2.13.0"),
+    ],
+    targets: [
+        // C libraries, as Debian packages them.
+        .systemLibrary(name: "CPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
+        .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
+        .systemLibrary(name: "CBrotli", pkgConfig: "libbrotlienc", providers: [.apt(["libbrotli-dev"])]),
+        .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+        .systemLibrary(name: "CPublicSuffix", pkgConfig: "libpsl", providers: [.apt(["libpsl-dev"])]),
+
+        // Pure: no I/O, no clock.
+        .target(name: "PinWire", dependencies: [.product(name: "Crypto", package: "swift-crypto")]),
+        .target(name: "TransparencyLog", dependencies: [.product(name: "Crypto", package: "swift-crypto")]),
+        .target(name: "Pinning", dependencies: ["PinWire"]),
+
+        // One C library each, behind Swift values.
+        .target(name: "Keys", dependencies: ["CSodium", "PinWire"], swiftSettings: [.strictMemorySafety()]),
+        .target(name: "Postgres", dependencies: ["CPostgres"], swiftSettings: [.strictMemorySafety()]),
+        .target(name: "PublicSuffixes", dependencies: ["CPublicSuffix"], swiftSettings: [.strictMemorySafety()]),
+
+        // The ledger, and what is made from it.
+        .target(
+            name: "EventStore",
+            dependencies: [
+                "PinWire", "Pinning", "Postgres", "TransparencyLog", .product(name: "Logging", package: "swift-log"),
+            ],
+            // db/migrations, so that one program file can migrate a database.
+            resources: [.embedInCode("Migrations")]
+        ),
+        .target(
+            name: "Publishing",
+            dependencies: [
+                "CBrotli", "CZlib", "EventStore", "Keys", "PinWire", "Pinning", "Postgres",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "Logging", package: "swift-log"),
+            ]
+        ),
+        .target(
+            name: "PinledgerServer",
+            dependencies: [
+                "EventStore", "Keys", "PinWire", "Pinning", "Postgres", "Publishing", "PublicSuffixes",
+                .product(name: "AsyncAlgorithms", package: "swift-async-algorithms"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "HummingbirdCore", package: "hummingbird"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+            ],
+            // openapi/openapi.yaml, which the server shows.
+            resources: [.embedInCode("openapi.yaml")]
+        ),
+        .executableTarget(
+            name: "pinledger",
+            dependencies: [
+                "EventStore", "Keys", "PinWire", "Pinning", "PinledgerServer", "Postgres", "Publishing",
+                "PublicSuffixes",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+            ]
+        ),
+
+        // Tests.
+        .testTarget(name: "KeysTests", dependencies: ["Keys", "PinWire"]),
+        .testTarget(name: "PostgresTests", dependencies: ["Postgres"]),
+        .testTarget(name: "PublicSuffixesTests", dependencies: ["PublicSuffixes"]),
+        .testTarget(
+            name: "TransparencyLogTests",
+            dependencies: ["TransparencyLog", .product(name: "Crypto", package: "swift-crypto")],
+            exclude: ["Vectors"]
+        ),
+    ]
+)
+
+let settings: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    .enableUpcomingFeature("InferIsolatedConformances"),
+    .treatAllWarnings(as: .error),
+]
+for target in package.targets where target.type != .system {
+    target.swiftSettings = settings + (target.swiftSettings ?? [])
+}

@@ -1,0 +1,3 @@
+#include <libpq-fe.h>
+#include <poll.h>
+#include <sys/eventfd.h>

@@ -1,0 +1,124 @@
+import PinWire
+import Pinning
+import TransparencyLog
+
+/// Commands decided together on one base, ready to be appended in one transaction. A pure value.
+struct Batch: Sendable {
+    enum Outcome: Sendable {
+        /// The command's entries, as places in ``Batch/entries``.
+        case recorded(Range<Int>, streamVersion: Int64)
+        case failed(WriteFailure)
+        /// The same request as an earlier one of this batch.
+        case repeats(Int)
+        /// Left out: answered otherwise.
+        case left
+    }
+
+    let base: LedgerView
+    /// The requests' digests, by place.
+    let digests: [[UInt8]]
+    private(set) var after: LedgerView
+    private(set) var outcomes: [Outcome] = []
+    private(set) var entries: [Entry] = []
+    private(set) var bytes: [[UInt8]] = []
+    private(set) var tileRoots: [TileRoot] = []
+    /// Streams that grow: their versions before and after.
+    private(set) var streams: [StreamID: (before: Int64, after: Int64)] = [:]
+    /// Commands with a key, with their places in the batch.
+    private(set) var keyed: [(place: Int, key: CommandKey, first: Int64, count: Int)] = []
+
+    /// The largest entry that fits an entry bundle (C2SP tlog-tiles).
+    static let entryLimit = 65_535
+
+    /// Decides `requests` one after the other, each on what those before it leave behind. One command's refusal changes
+    /// nothing for its neighbours.
+    init(
+        _ requests: [CommandRequest], leavingOut left: Set<Int>, on base: LedgerView, at now: Timestamp,
+        isPublicSuffix: @escaping @Sendable (String) -> Bool
+    ) {
+        self.base = base
+        self.digests = requests.map(\.digest)
+        self.after = base
+        let time = max(now, base.head.lastTime)
+        var seen: [CommandKey: Int] = [:]
+        for (place, request) in requests.enumerated() {
+            if left.contains(place) {
+                self.outcomes.append(.left)
+                continue
+            }
+            if let key = request.key {
+                if let first = seen[key] {
+                    self.outcomes.append(
+                        requests[first].digest == request.digest ? .repeats(first) : .failed(.keyReused)
+                    )
+                    continue
+                }
+                seen[key] = place
+            }
+            do {
+                let range = try self.take(request, at: time, isPublicSuffix: isPublicSuffix)
+                let version = self.after.state.version(of: request.command.stream)
+                self.outcomes.append(.recorded(range, streamVersion: version))
+                if let key = request.key {
+                    self.keyed.append((place, key, base.head.position + Int64(range.lowerBound), range.count))
+                }
+            } catch {
+                self.outcomes.append(.failed(error))
+            }
+        }
+    }
+
+    private mutating func take(
+        _ request: CommandRequest, at time: Timestamp, isPublicSuffix: @escaping @Sendable (String) -> Bool
+    ) throws(WriteFailure) -> Range<Int> {
+        let stream = request.command.stream
+        let version = self.after.state.version(of: stream)
+        if let expected = request.expectedVersion, expected != version {
+            throw .stale(stream, expected: expected, actual: version)
+        }
+        let context = DecisionContext(
+            now: time, reason: request.origin.reason, isForced: request.origin.isForced, isPublicSuffix: isPublicSuffix
+        )
+        let events: [Event]
+        do { events = try self.after.state.decide(request.command, in: context) } catch { throw .refused(error) }
+
+        var view = self.after
+        var made: [(Entry, [UInt8])] = []
+        var roots: [TileRoot] = []
+        for (offset, event) in events.enumerated() {
+            let entry = Entry(
+                position: view.head.position, stream: stream, streamVersion: version + Int64(offset) + 1, time: time,
+                event: event, origin: request.origin
+            )
+            let bytes = entry.bytes
+            guard bytes.count <= Self.entryLimit else { throw .tooLarge(bytes: bytes.count) }
+            do { roots += try view.apply(entry, bytes: bytes) } catch { throw .halted(error) }
+            made.append((entry, bytes))
+        }
+        let start = self.entries.count
+        if !made.isEmpty {
+            self.after = view
+            self.tileRoots += roots
+            for (entry, bytes) in made {
+                self.entries.append(entry)
+                self.bytes.append(bytes)
+            }
+            let before = self.streams[stream]?.before ?? version
+            self.streams[stream] = (before, version + Int64(made.count))
+        }
+        return start..<self.entries.count
+    }
+
+    /// Whether there is anything to write.
+    var isEmpty: Bool { self.entries.isEmpty && self.keyed.isEmpty }
+
+    /// What the command at `place` recorded; nil where its outcome is another.
+    func recorded(at place: Int) -> Recorded? {
+        guard case .recorded(let range, let streamVersion) = self.outcomes[place] else { return nil }
+        let entries = Array(self.entries[range])
+        return Recorded(
+            entries: entries, position: self.base.head.position + Int64(range.upperBound), streamVersion: streamVersion,
+            isReplay: false
+        )
+    }
+}

@@ -1,0 +1,63 @@
+import PinWire
+package import Pinning
+
+/// One command on its way to the ledger.
+package struct CommandRequest: Sendable {
+    package var command: Command
+    package var origin: Origin
+    /// The stream version the caller has seen (`If-Match`); nil where they do not mind.
+    package var expectedVersion: Int64?
+    /// SHA-256 of what the caller asked, 32 bytes: a second request with the same idempotency key must ask the same.
+    package var digest: [UInt8]
+
+    package init(command: Command, origin: Origin, expectedVersion: Int64? = nil, digest: [UInt8]) {
+        self.command = command
+        self.origin = origin
+        self.expectedVersion = expectedVersion
+        self.digest = digest
+    }
+
+    /// The idempotency key with its owner; keys of different actors never meet.
+    var key: CommandKey? {
+        self.origin.idempotencyKey.map {
+            CommandKey(actor: "\(self.origin.actor.kind.rawValue):\(self.origin.actor.id)", key: $0)
+        }
+    }
+}
+
+struct CommandKey: Hashable, Sendable {
+    var actor: String
+    var key: String
+}
+
+/// What a command has recorded.
+package struct Recorded: Sendable {
+    /// Its events in order; none for a command that found everything as it wanted it.
+    package var entries: [Entry]
+    /// The ledger's position after it.
+    package var position: Int64
+    /// The stream's version after it.
+    package var streamVersion: Int64
+    /// Whether this answers a repeated request with what the first one recorded.
+    package var isReplay: Bool
+}
+
+/// Why a command has recorded nothing.
+package enum WriteFailure: Error, Hashable, Sendable {
+    case refused(Refusal)
+    /// The stream is not at the version the caller expects.
+    case stale(StreamID, expected: Int64, actual: Int64)
+    /// The idempotency key stands for another request.
+    case keyReused
+    /// One event would be too large to be recorded.
+    case tooLarge(bytes: Int)
+    /// Too many commands wait already.
+    case overloaded
+    /// The database cannot be reached, or not in time. The command is not recorded.
+    case unavailable(String)
+    /// The connection was lost while the command was being recorded, and what became of it could not be found out yet.
+    /// A repeated request with the same idempotency key tells.
+    case outcomeUnknown
+    /// The node has stopped following the ledger.
+    case halted(LedgerFault)
+}

@@ -1,0 +1,155 @@
+package import PinWire
+import Pinning
+import Synchronization
+import TransparencyLog
+
+/// A node's picture of the ledger, shared by everything on the node: the newest verified fold, and news of its growth.
+///
+/// One lock around one value; nothing waits while holding it. What the process loses when it dies is read again from the
+/// database.
+package final class Ledger: Sendable {
+    /// Apps whose documents may have to be made anew.
+    package struct Changes: Sendable {
+        package var apps: Set<AppID>
+        /// Whether every app is concerned.
+        package var isEverything: Bool
+
+        package static let none = Changes(apps: [], isEverything: false)
+        package static let everything = Changes(apps: [], isEverything: true)
+        package var isEmpty: Bool { self.apps.isEmpty && !self.isEverything }
+
+        mutating func note(_ stream: StreamID) {
+            switch stream {
+            case .app(let id): self.apps.insert(id)
+            case .fleet, .keys: self.isEverything = true
+            case .access: break
+            }
+        }
+    }
+
+    private struct Content {
+        var view: LedgerView
+        var local = Changes.none
+        var remote = Changes.everything
+        /// Streams that this node is writing to just now.
+        var writing: Set<StreamID> = []
+        var fault: LedgerFault?
+        var watchers: [Int: AsyncStream<Int64>.Continuation] = [:]
+        var nextWatcher = 0
+        var isClosed = false
+    }
+
+    private let content: Mutex<Content>
+
+    package init(view: LedgerView = LedgerView()) {
+        self.content = Mutex(Content(view: view))
+    }
+
+    /// The newest fold.
+    package var view: LedgerView { self.content.withLock { $0.view } }
+
+    /// The number of events taken in.
+    package var position: Int64 { self.content.withLock { $0.view.head.position } }
+
+    /// Why the node stopped following, if it did.
+    package var fault: LedgerFault? { self.content.withLock { $0.fault } }
+
+    /// Stops following for good: the last verified view stays.
+    func halt(_ fault: LedgerFault) {
+        self.content.withLock { $0.fault = $0.fault ?? fault }
+    }
+
+    /// Takes in a view that continues the one at `base`; passed over where another path came as far.
+    ///
+    /// Both the writer (which knows what it appended) and the follower (which reads what everybody appended) bring the
+    /// view forward, by the same entries in the same order. The follower may be first with what the writer appended: what
+    /// changed in the streams that are being written counts as local all the same.
+    func advance(
+        from base: Int64, to view: LedgerView, changing streams: some Sequence<StreamID>, isLocal: Bool
+    ) {
+        let (watchers, position) = self.content.withLock { content in
+            let position = content.view.head.position
+            guard content.fault == nil, base <= position, position < view.head.position else {
+                return ([AsyncStream<Int64>.Continuation](), Int64(0))
+            }
+            content.view = view
+            for stream in streams {
+                if isLocal || content.writing.contains(stream) {
+                    content.local.note(stream)
+                } else {
+                    content.remote.note(stream)
+                }
+            }
+            return (Array(content.watchers.values), view.head.position)
+        }
+        for watcher in watchers { watcher.yield(position) }
+    }
+
+    /// Says that this node is about to append to `streams`.
+    func beginWriting(_ streams: some Sequence<StreamID>) {
+        self.content.withLock { $0.writing = Set(streams) }
+    }
+
+    /// Says that what was begun has come to its end.
+    func endWriting() {
+        self.content.withLock { $0.writing = [] }
+    }
+
+    /// What was changed through this node since the last call. One consumer: the publisher.
+    package func takeLocalChanges() -> Changes {
+        self.content.withLock { content in
+            defer { content.local = .none }
+            return content.local
+        }
+    }
+
+    /// What was changed through other nodes, which publish it themselves if they live, since the last call.
+    package func takeRemoteChanges() -> Changes {
+        self.content.withLock { content in
+            defer { content.remote = .none }
+            return content.remote
+        }
+    }
+
+    /// Gives changes back that could not be published, to be tried again.
+    package func giveBack(_ changes: Changes) {
+        self.content.withLock { content in
+            content.remote.apps.formUnion(changes.apps)
+            content.remote.isEverything = content.remote.isEverything || changes.isEverything
+        }
+    }
+
+    /// The head's position each time it grows, beginning with the present one.
+    ///
+    /// Buffers only the newest: a slow reader skips positions and misses no event, since it reads the events themselves
+    /// by position.
+    package func positions() -> AsyncStream<Int64> {
+        let (stream, continuation) = AsyncStream.makeStream(of: Int64.self, bufferingPolicy: .bufferingNewest(1))
+        let id: Int? = self.content.withLock { content in
+            guard !content.isClosed else { return nil }
+            let id = content.nextWatcher
+            content.nextWatcher += 1
+            content.watchers[id] = continuation
+            continuation.yield(content.view.head.position)
+            return id
+        }
+        guard let id else {
+            continuation.finish()
+            return stream
+        }
+        continuation.onTermination = { [weak self] _ in
+            self?.content.withLock { $0.watchers[id] = nil }
+        }
+        return stream
+    }
+
+    /// Ends every stream of ``positions()``, now and later.
+    package func close() {
+        let watchers = self.content.withLock { content in
+            content.isClosed = true
+            defer { content.watchers = [:] }
+            return Array(content.watchers.values)
+        }
+        for watcher in watchers { watcher.finish() }
+    }
+}

@@ -1,0 +1,99 @@
+package import PinWire
+package import Pinning
+package import Postgres
+import TransparencyLog
+
+/// Reads the ledger from the database, checking what it reads.
+package struct LedgerReader: Sendable {
+    let pool: PostgresPool
+
+    package init(pool: PostgresPool) {
+        self.pool = pool
+    }
+
+    /// An entry as it was stored: the value and the very bytes.
+    package struct Stored: Sendable {
+        package var entry: Entry
+        package var bytes: [UInt8]
+    }
+
+    /// The entries at `positions`, at most `limit`, in order.
+    ///
+    /// - Throws: ``LedgerFault`` where an entry cannot be read or does not have its recorded hash.
+    package func entries(at positions: Range<Int64>, limit: Int) async throws -> [Stored] {
+        let rows = try await self.pool.read(
+            Statements.entries.sql, [.int64(positions.lowerBound), .int64(positions.upperBound), .int64(Int64(limit))]
+        )
+        return try Self.stored(rows)
+    }
+
+    /// Where the ledger ends now.
+    package func head() async throws -> Head {
+        try Head(try await self.pool.read(Statements.head.sql).only)
+    }
+
+    /// Reads rows of position, entry, leaf_hash.
+    static func stored(_ rows: PostgresRows) throws -> [Stored] {
+        try rows.map { row in
+            let position = try row.int64(0)
+            let bytes = try row.bytes(1)
+            guard MerkleTree.leafHash(bytes).bytes == (try row.bytes(2)) else {
+                throw LedgerFault.leafHash(position: position)
+            }
+            do {
+                let entry = try Entry(bytes: bytes)
+                guard entry.position == position else { throw LedgerFault.leafHash(position: position) }
+                return Stored(entry: entry, bytes: bytes)
+            } catch let defect as JSONDefect {
+                throw LedgerFault.unreadable(position: position, defect.description)
+            }
+        }
+    }
+
+    /// Which events a history shows.
+    package struct Filter: Hashable, Sendable {
+        package var stream: StreamID?
+        package var types: [String] = []
+        package var actorID: String?
+        package var since: Timestamp?
+        package var until: Timestamp?
+
+        package init() {}
+    }
+
+    /// A page of history.
+    package struct Page: Sendable {
+        package var entries: [Stored]
+        /// Whether more follow in the direction of reading.
+        package var hasMore: Bool
+    }
+
+    /// Events that pass `filter`, from `boundary` (exclusive; nil for the end reading starts at), newest first unless
+    /// `ascending`.
+    package func history(
+        _ filter: Filter, from boundary: Int64?, ascending: Bool, limit: Int
+    ) async throws -> Page {
+        var conditions: [String] = []
+        var parameters: [PostgresValue] = []
+        func add(_ condition: String, _ value: PostgresValue) {
+            parameters.append(value)
+            conditions.append(condition.replacing("?", with: "$\(parameters.count)"))
+        }
+        if let stream = filter.stream { add("stream = ?", .text(stream.text)) }
+        if !filter.types.isEmpty { add("type = ANY(?)", .textArray(filter.types)) }
+        if let actor = filter.actorID { add("actor_id = ?", .text(actor)) }
+        if let since = filter.since { add("recorded_at >= ?", .timestamp(since.microseconds)) }
+        if let until = filter.until { add("recorded_at < ?", .timestamp(until.microseconds)) }
+        if let boundary { add(ascending ? "position > ?" : "position < ?", .int64(boundary)) }
+        parameters.append(.int64(Int64(limit) + 1))
+        // Within a stream, versions stand in the order of positions, and there is an index on them.
+        let order = filter.stream == nil ? "position" : "stream_version"
+        let sql = """
+            SELECT position, entry, leaf_hash FROM pinledger.event
+            \(conditions.isEmpty ? "" : "WHERE " + conditions.joined(separator: " AND "))
+            ORDER BY \(order) \(ascending ? "ASC" : "DESC") LIMIT $\(parameters.count)
+            """
+        let found = try Self.stored(try await self.pool.read(sql, parameters))
+        return Page(entries: Array(found.prefix(limit)), hasMore: found.count > limit)
+    }
+}

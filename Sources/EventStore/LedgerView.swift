@@ -1,0 +1,80 @@
+package import PinWire
+package import Pinning
+package import TransparencyLog
+
+/// Where the ledger ends: what the next append starts from.
+package struct Head: Hashable, Sendable {
+    /// The position of the next event; the number of events so far.
+    package var position: Int64
+    /// The right edge of the Merkle tree over all events so far.
+    package var frontier: MerkleFrontier
+    /// The time of the last event.
+    package var lastTime: Timestamp
+
+    package init() {
+        self.position = 0
+        self.frontier = MerkleFrontier()
+        self.lastTime = Timestamp(microseconds: 0)
+    }
+
+    package init(position: Int64, frontier: MerkleFrontier, lastTime: Timestamp) {
+        self.position = position
+        self.frontier = frontier
+        self.lastTime = lastTime
+    }
+}
+
+/// The fold of the ledger up to one head.
+package struct LedgerView: Sendable {
+    package var head = Head()
+    package var state = LedgerState()
+
+    package init() {}
+
+    /// Takes in the next entry and what is now complete of the tree.
+    ///
+    /// - Throws: ``LedgerFault`` where the entry is not the next one or does not fit; the view is then unchanged.
+    package mutating func apply(_ entry: Entry, bytes: [UInt8]) throws(LedgerFault) -> [TileRoot] {
+        guard entry.position == self.head.position else {
+            throw .position(expected: self.head.position, found: entry.position)
+        }
+        guard entry.streamVersion == self.state.version(of: entry.stream) + 1 else {
+            throw .streamVersion(position: entry.position)
+        }
+        guard entry.time >= self.head.lastTime else { throw .time(position: entry.position) }
+        guard self.state.apply(entry.event, of: entry.stream, at: entry.time) else {
+            throw .unfit(position: entry.position)
+        }
+        let roots = self.head.frontier.append(leaf: MerkleTree.leafHash(bytes))
+        self.head.position += 1
+        self.head.lastTime = entry.time
+        return roots
+    }
+}
+
+/// What makes a node stop following the ledger: it keeps serving what it last verified and needs a person.
+package enum LedgerFault: Error, Hashable, Sendable, CustomStringConvertible {
+    case position(expected: Int64, found: Int64)
+    case streamVersion(position: Int64)
+    case time(position: Int64)
+    case unfit(position: Int64)
+    case unreadable(position: Int64, String)
+    case leafHash(position: Int64)
+    case fork(position: Int64)
+    case shrunk(from: Int64, to: Int64)
+
+    package var description: String {
+        switch self {
+        case .position(let expected, let found):
+            "the ledger should go on at position \(expected) and goes on at \(found)"
+        case .streamVersion(let position): "the event at position \(position) is not the next of its stream"
+        case .time(let position): "the event at position \(position) lies before the one before it"
+        case .unfit(let position): "the event at position \(position) does not belong to its stream"
+        case .unreadable(let position, let why): "the event at position \(position) cannot be read: \(why)"
+        case .leafHash(let position):
+            "the event at position \(position) does not have the hash that was recorded for it"
+        case .fork(let position): "the ledger up to position \(position) is not the one this node has followed"
+        case .shrunk(let from, let to): "the ledger had \(from) events and now has \(to)"
+        }
+    }
+}

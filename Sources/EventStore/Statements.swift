@@ -1,0 +1,74 @@
+import PinWire
+import Pinning
+import Postgres
+import TransparencyLog
+
+/// Every SQL text of this target.
+enum Statements {
+    static let append: PreparedStatement = """
+        SELECT outcome, head, duplicates FROM pinledger.append(
+            $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)
+        """
+    static let lockHead: PreparedStatement = "SELECT next_position, frontier, last_time FROM pinledger.lock_head()"
+    static let head: PreparedStatement = "SELECT next_position, frontier, last_time FROM pinledger.head"
+    /// At most `$3` entries at positions [$1, $2).
+    static let entries: PreparedStatement = """
+        SELECT position, entry, leaf_hash FROM pinledger.event
+        WHERE position >= $1 AND position < $2 ORDER BY position LIMIT $3
+        """
+    static let commands: PreparedStatement = """
+        SELECT w.place, c.digest, c.first_position, c.event_count
+        FROM unnest($1::text[], $2::text[]) WITH ORDINALITY w (actor, key, place)
+        JOIN pinledger.command c USING (actor, key)
+        """
+    static let newestSnapshot: PreparedStatement = """
+        SELECT position, frontier, digest, body FROM pinledger.snapshot
+        WHERE fold_version = $1 ORDER BY position DESC LIMIT 1
+        """
+    static let storeSnapshot: PreparedStatement = "SELECT pinledger.store_snapshot($1, $2, $3, $4, $5)"
+    static let leafHash: PreparedStatement = "SELECT leaf_hash, recorded_at FROM pinledger.event WHERE position = $1"
+    static let ensurePartitions: PreparedStatement = "SELECT pinledger.ensure_partitions()"
+    static let forgetCommands: PreparedStatement = "SELECT pinledger.forget_commands(now() - interval '30 days')"
+}
+
+extension Head {
+    /// Reads a row of next_position, frontier, last_time.
+    init(_ row: PostgresRow) throws {
+        let position = try row.int64(0)
+        self.init(
+            position: position,
+            frontier: try MerkleFrontier(size: UInt64(position), encoded: try row.bytes(1)),
+            lastTime: Timestamp(microseconds: try row.timestamp(2))
+        )
+    }
+}
+
+extension Batch {
+    /// The parameters of ``Statements/append``.
+    var parameters: [PostgresValue] {
+        let streams = self.streams.sorted { $0.key.text < $1.key.text }
+        return [
+            .int64(self.base.head.position),
+            .bytes(self.base.head.frontier.encoded),
+            .bytes(self.after.head.frontier.encoded),
+            .timestamp(self.after.head.lastTime.microseconds),
+            .textArray(self.entries.map(\.stream.text)),
+            .int64Array(self.entries.map(\.streamVersion)),
+            .textArray(self.entries.map(\.event.type)),
+            .textArray(self.entries.map(\.origin.actor.kind.rawValue)),
+            .textArray(self.entries.map(\.origin.actor.id)),
+            .bytesArray(self.bytes),
+            .int16Array(self.tileRoots.map { Int16($0.level) }),
+            .int64Array(self.tileRoots.map { Int64($0.index) }),
+            .bytesArray(self.tileRoots.map(\.hash.bytes)),
+            .textArray(streams.map(\.key.text)),
+            .int64Array(streams.map(\.value.before)),
+            .int64Array(streams.map(\.value.after)),
+            .textArray(self.keyed.map(\.key.actor)),
+            .textArray(self.keyed.map(\.key.key)),
+            .bytesArray(self.keyed.map { self.digests[$0.place] }),
+            .int64Array(self.keyed.map(\.first)),
+            .int32Array(self.keyed.map { Int32($0.count) }),
+        ]
+    }
+}

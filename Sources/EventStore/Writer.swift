@@ -1,0 +1,388 @@
+package import Logging
+package import PinWire
+import Pinning
+package import Postgres
+import Synchronization
+import TransparencyLog
+
+/// A node's only way into the ledger: group commit without a timer.
+///
+/// While one batch commits, the next one gathers. Every command of a batch is decided on what those before it leave
+/// behind, all of them are appended by one statement, and everybody, the refused included, is answered after the commit
+/// that they were judged against. Any number of nodes may write: the head's row lock decides who was first, and who was
+/// not reads what came in between and decides anew.
+///
+/// If the process dies before the commit, nothing is recorded; if it dies after it, the commands are recorded and their
+/// senders, who got no answer, learn that by asking again with the same idempotency key.
+package actor Writer {
+    /// What bounds the writer.
+    package struct Limits: Sendable {
+        /// Commands that may wait.
+        package var queue = 2000
+        /// Commands in one batch.
+        package var batch = 512
+        /// How often one batch is decided anew because another node was first.
+        package var attempts = 20
+
+        package init() {}
+    }
+
+    private struct Pending {
+        let request: CommandRequest
+        let answer: CheckedContinuation<Result<Recorded, WriteFailure>, Never>
+    }
+
+    private let ledger: Ledger
+    private let configuration: PostgresConfiguration
+    private let isPublicSuffix: @Sendable (String) -> Bool
+    private let clock: @Sendable () -> Timestamp
+    private let limits: Limits
+    private let logger: Logger
+
+    private var connection: PostgresConnection?
+    private var queue: [Pending] = []
+    private var sleeper: CheckedContinuation<Void, Never>?
+    private var isClosed = false
+    /// Batches to go for which the head is locked before deciding: another node was writing a moment ago.
+    private var lockedBatches = 0
+
+    package init(
+        ledger: Ledger, configuration: PostgresConfiguration, limits: Limits = Limits(), logger: Logger,
+        clock: @escaping @Sendable () -> Timestamp, isPublicSuffix: @escaping @Sendable (String) -> Bool
+    ) {
+        self.ledger = ledger
+        self.configuration = configuration
+        self.limits = limits
+        self.logger = logger
+        self.clock = clock
+        self.isPublicSuffix = isPublicSuffix
+    }
+
+    /// Records what a command causes.
+    ///
+    /// - Throws: ``WriteFailure``; all but `outcomeUnknown` mean that nothing was recorded.
+    package func execute(_ request: CommandRequest) async throws(WriteFailure) -> Recorded {
+        guard !self.isClosed else { throw .unavailable("the server is shutting down") }
+        if let fault = self.ledger.fault { throw .halted(fault) }
+        guard self.queue.count < self.limits.queue else { throw .overloaded }
+        let result: Result<Recorded, WriteFailure> = await withCheckedContinuation { answer in
+            self.queue.append(Pending(request: request, answer: answer))
+            self.sleeper?.resume()
+            self.sleeper = nil
+        }
+        return try result.get()
+    }
+
+    /// The entries a command would record now, as if nobody else were writing.
+    package nonisolated func rehearse(_ request: CommandRequest) throws(WriteFailure) -> Recorded {
+        let batch = Batch(
+            [request], leavingOut: [], on: self.ledger.view, at: self.clock(), isPublicSuffix: self.isPublicSuffix
+        )
+        if let recorded = batch.recorded(at: 0) { return recorded }
+        guard case .failed(let failure) = batch.outcomes[0] else { throw .overloaded }
+        throw failure
+    }
+
+    /// Writes batches until cancelled; then answers whoever still waits.
+    package func run() async {
+        await withTaskCancellationHandler {
+            while !Task.isCancelled {
+                if self.queue.isEmpty {
+                    await withCheckedContinuation { sleeper in
+                        // Cancelled between the check above and here: nobody would wake it again.
+                        if Task.isCancelled || self.isClosed { sleeper.resume() } else { self.sleeper = sleeper }
+                    }
+                    continue
+                }
+                let batch = Array(self.queue.prefix(self.limits.batch))
+                self.queue.removeFirst(batch.count)
+                await self.write(batch)
+            }
+        } onCancel: {
+            // The task that runs the writer is the owner of this one, which ends at once.
+            Task { await self.close() }
+        }
+        self.close()
+        await self.connection?.close()
+        self.connection = nil
+    }
+
+    private func close() {
+        self.isClosed = true
+        for pending in self.queue {
+            pending.answer.resume(returning: .failure(.unavailable("the server is shutting down")))
+        }
+        self.queue = []
+        self.sleeper?.resume()
+        self.sleeper = nil
+    }
+
+    // MARK: One batch
+
+    private func write(_ pending: [Pending]) async {
+        let requests = pending.map(\.request)
+        var answers: [Int: Result<Recorded, WriteFailure>] = [:]
+        var attempt = 0
+        while answers.count < pending.count {
+            attempt += 1
+            guard attempt <= self.limits.attempts else {
+                self.fail(&answers, pending.count, .unavailable("other nodes kept writing first"))
+                break
+            }
+            do {
+                let connection = try await self.connected()
+                try await self.attempt(requests, on: connection, &answers)
+            } catch let fault as LedgerFault {
+                self.ledger.halt(fault)
+                self.logger.critical(
+                    "the ledger does not fit: this node stops writing", metadata: ["fault": "\(fault)"])
+                self.fail(&answers, pending.count, .halted(fault))
+            } catch let failure as WriteFailure {
+                self.fail(&answers, pending.count, failure)
+            } catch {
+                self.logger.warning("a batch was not recorded", metadata: ["error": "\(error)"])
+                await self.drop()
+                self.fail(&answers, pending.count, .unavailable("the database did not take the change"))
+            }
+        }
+        for (place, pending) in pending.enumerated() {
+            pending.answer.resume(returning: answers[place] ?? .failure(.unavailable("the command was lost")))
+        }
+    }
+
+    private func fail(_ answers: inout [Int: Result<Recorded, WriteFailure>], _ count: Int, _ failure: WriteFailure) {
+        for place in 0..<count where answers[place] == nil { answers[place] = .failure(failure) }
+    }
+
+    /// Decides and appends once; answers what is settled by it.
+    private func attempt(
+        _ requests: [CommandRequest], on connection: PostgresConnection,
+        _ answers: inout [Int: Result<Recorded, WriteFailure>]
+    ) async throws {
+        let left = Set(answers.keys)
+        let now = self.clock()
+        let (ledger, isPublicSuffix) = (self.ledger, self.isPublicSuffix)
+        let decided = Decided()
+        let outcome: AppendOutcome
+        defer { ledger.endWriting() }
+        do {
+            if self.lockedBatches > 0 {
+                self.lockedBatches -= 1
+                outcome = try await connection.transaction { @Sendable connection in
+                    let base = try Self.catchUpLocked(ledger, on: connection)
+                    let batch = Batch(requests, leavingOut: left, on: base, at: now, isPublicSuffix: isPublicSuffix)
+                    decided.batch.withLock { $0 = batch }
+                    ledger.beginWriting(batch.streams.keys)
+                    return try Self.append(batch, on: connection)
+                }
+            } else {
+                let batch = Batch(
+                    requests, leavingOut: left, on: ledger.view, at: now, isPublicSuffix: isPublicSuffix
+                )
+                decided.batch.withLock { $0 = batch }
+                ledger.beginWriting(batch.streams.keys)
+                outcome = try await connection.perform { @Sendable connection in try Self.append(batch, on: connection) }
+            }
+        } catch let error as PostgresError where error.code == .outcomeUnknown {
+            await self.drop()
+            guard let batch = decided.batch.withLock({ $0 }) else { throw error }
+            // What writes nothing has no outcome, and is decided anew.
+            outcome = batch.isEmpty ? .moved : try await self.settle(batch)
+        }
+        guard let batch = decided.batch.withLock({ $0 }) else { return }
+
+        switch outcome {
+        case .appended:
+            ledger.advance(
+                from: batch.base.head.position, to: batch.after, changing: batch.streams.keys, isLocal: true
+            )
+            try await self.answer(requests, by: batch, &answers)
+        case .moved:
+            // For a while, lose no more races: take the lock first.
+            self.lockedBatches = 8
+        case .duplicate(let places):
+            let first = Set(places.map { batch.keyed[$0].place })
+            let all = batch.outcomes.indices.filter { place in
+                if case .repeats(let earlier) = batch.outcomes[place] { first.contains(earlier) } else { first.contains(place) }
+            }
+            try await self.answerRepeated(all, requests, on: connection, &answers)
+        }
+    }
+
+    /// What was decided, also where the transaction it was decided in did not come to its end.
+    private final class Decided: Sendable {
+        let batch = Mutex<Batch?>(nil)
+    }
+
+    private enum AppendOutcome: Sendable {
+        case appended
+        case moved
+        /// Places in ``Batch/keyed``.
+        case duplicate([Int])
+    }
+
+    private static func append(_ batch: Batch, on connection: isolated PostgresConnection) throws -> AppendOutcome {
+        guard !batch.isEmpty else {
+            // Nothing to write. What was refused, or found as it was wanted, must be so at the ledger's present end.
+            let head = try Head(try connection.query(prepared: Statements.head).only)
+            let isCurrent = head.position == batch.base.head.position && head.frontier == batch.base.head.frontier
+            return isCurrent ? .appended : .moved
+        }
+        let row = try connection.query(prepared: Statements.append, batch.parameters).only
+        switch try row.text(0) {
+        case "appended": return .appended
+        case "duplicate": return .duplicate(try row.int64Array(2).compactMap { $0.map { Int($0) - 1 } })
+        default: return .moved
+        }
+    }
+
+    /// Brings the node to the ledger's end, with the head locked until the transaction ends, and returns the fold there.
+    private static func catchUpLocked(
+        _ ledger: Ledger, on connection: isolated PostgresConnection
+    ) throws -> LedgerView {
+        let start = ledger.view
+        let head = try Head(try connection.query(prepared: Statements.lockHead).only)
+        guard head.position >= start.head.position else {
+            throw LedgerFault.shrunk(from: start.head.position, to: head.position)
+        }
+        var view = start
+        var streams: Set<StreamID> = []
+        while view.head.position < head.position {
+            let rows = try connection.query(
+                prepared: Statements.entries, [.int64(view.head.position), .int64(head.position), .int64(2000)]
+            )
+            guard !rows.isEmpty else {
+                throw LedgerFault.position(expected: view.head.position, found: head.position)
+            }
+            for stored in try LedgerReader.stored(rows) {
+                _ = try view.apply(stored.entry, bytes: stored.bytes)
+                streams.insert(stored.entry.stream)
+            }
+        }
+        guard view.head.frontier == head.frontier else { throw LedgerFault.fork(position: head.position) }
+        ledger.advance(from: start.head.position, to: view, changing: streams, isLocal: false)
+        return view
+    }
+
+    // MARK: Answers
+
+    private func answer(
+        _ requests: [CommandRequest], by batch: Batch, _ answers: inout [Int: Result<Recorded, WriteFailure>]
+    ) async throws {
+        // What is recorded is answered so, whatever happens from here on.
+        for place in batch.outcomes.indices where answers[place] == nil {
+            answers[place] = batch.recorded(at: place).map { .success($0) }
+        }
+        // A refused command may be the repetition of one that was accepted: then that one's result is the answer.
+        let refused = batch.outcomes.indices.filter { place in
+            if case .failed = batch.outcomes[place] { requests[place].key != nil } else { false }
+        }
+        if !refused.isEmpty {
+            do {
+                try await self.answerRepeated(refused, requests, on: try await self.connected(), &answers)
+            } catch let fault as LedgerFault {
+                throw fault
+            } catch {
+                await self.drop()
+                for place in refused where answers[place] == nil { answers[place] = .failure(.outcomeUnknown) }
+            }
+        }
+        for (place, outcome) in batch.outcomes.enumerated() where answers[place] == nil {
+            switch outcome {
+            case .recorded, .left: break
+            case .failed(let failure): answers[place] = .failure(failure)
+            case .repeats(let first):
+                answers[place] = answers[first]?.map { recorded in
+                    var recorded = recorded
+                    recorded.isReplay = true
+                    return recorded
+                }
+            }
+        }
+    }
+
+    /// Answers those of `places` whose key is already recorded with what it recorded.
+    private func answerRepeated(
+        _ places: [Int], _ requests: [CommandRequest], on connection: PostgresConnection,
+        _ answers: inout [Int: Result<Recorded, WriteFailure>]
+    ) async throws {
+        let keys = places.compactMap { requests[$0].key }
+        let rows = try await connection.query(
+            prepared: Statements.commands, [.textArray(keys.map(\.actor)), .textArray(keys.map(\.key))]
+        )
+        for row in rows {
+            let place = places[Int(try row.int64(0)) - 1]
+            guard try row.bytes(1) == requests[place].digest else {
+                answers[place] = .failure(.keyReused)
+                continue
+            }
+            let first = try row.int64(2)
+            let count = Int64(try row.int32(3))
+            let entries = try LedgerReader.stored(
+                try await connection.query(
+                    prepared: Statements.entries, [.int64(first), .int64(first + count), .int64(count)]
+                )
+            ).map(\.entry)
+            let stream = requests[place].command.stream
+            answers[place] = .success(
+                Recorded(
+                    entries: entries, position: first + count,
+                    streamVersion: entries.last?.streamVersion ?? self.ledger.view.state.version(of: stream),
+                    isReplay: true
+                )
+            )
+        }
+    }
+
+    // MARK: The connection
+
+    private func connected() async throws -> PostgresConnection {
+        if let connection = self.connection, connection.isUsable { return connection }
+        await self.drop()
+        do {
+            let connection = try await PostgresConnection.connect(self.configuration)
+            self.connection = connection
+            return connection
+        } catch {
+            self.logger.warning("cannot connect to write", metadata: ["error": "\(error)"])
+            throw WriteFailure.unavailable("the database cannot be reached")
+        }
+    }
+
+    private func drop() async {
+        let connection = self.connection
+        self.connection = nil
+        await connection?.close()
+    }
+
+    /// Finds out whether a batch, whose connection broke before the answer, was recorded.
+    ///
+    /// The head's lock is taken first: a transaction that is still running on the server ends before that. Then the event
+    /// at the batch's first position is either the batch's own, byte for byte, or the batch was not recorded.
+    ///
+    /// - Throws: ``WriteFailure/outcomeUnknown`` where that cannot be found out for ten seconds.
+    private func settle(_ batch: Batch) async throws -> AppendOutcome {
+        var delay = Duration.milliseconds(20)
+        let deadline = ContinuousClock.now + .seconds(10)
+        while true {
+            do {
+                return try await self.connected().transaction { @Sendable connection in
+                    let head = try Head(try connection.query(prepared: Statements.lockHead).only)
+                    // Only no-ops with keys: repeated, they are no-ops again or found as recorded.
+                    guard let first = batch.bytes.first else { return .moved }
+                    guard head.position > batch.base.head.position else { return .moved }
+                    let rows = try connection.query(
+                        prepared: Statements.leafHash, [.int64(batch.base.head.position)]
+                    )
+                    return try rows.only.bytes(0) == MerkleTree.leafHash(first).bytes ? .appended : .moved
+                }
+            } catch {
+                self.logger.warning("cannot find out what became of a batch", metadata: ["error": "\(error)"])
+                await self.drop()
+                guard ContinuousClock.now + delay < deadline, !Task.isCancelled else { throw WriteFailure.outcomeUnknown }
+                try? await Task.sleep(for: delay)
+                delay = min(delay * 2, .seconds(1))
+            }
+        }
+    }
+}

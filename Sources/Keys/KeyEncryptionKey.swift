@@ -1,0 +1,136 @@
+import CSodium
+import PinWire
+
+/// The key that seals private keys at rest: 32 bytes in locked memory.
+///
+/// It comes from a file, from the environment or from a passphrase, and never lies in the database beside what it
+/// seals.
+package struct KeyEncryptionKey: Sendable {
+    /// The number of bytes of the key.
+    package static let byteCount = 32
+
+    /// Why no key could be made.
+    package enum Invalid: Error, Hashable, Sendable {
+        /// The key is not 32 bytes.
+        case wrongLength(Int)
+        /// The text is neither base64 nor hexadecimal of 32 bytes.
+        case malformedText
+        /// Argon2id did not get its memory, or its thread did not start.
+        case derivationFailed
+    }
+
+    /// The key's public name: hexadecimal of the first 8 bytes of SHA-256("pinledger/kek/v1" ‖ key).
+    ///
+    /// It tells which key is needed and, made by a hash, nothing about the key.
+    package let id: String
+
+    private let key: SecureBytes
+
+    /// Takes a key of 32 bytes.
+    ///
+    /// - Throws: ``Invalid/wrongLength(_:)``.
+    package init(_ key: SecureBytes) throws(Invalid) {
+        guard key.count == Self.byteCount else { throw .wrongLength(key.count) }
+        self.key = key
+        self.id = Self.id(of: key)
+    }
+
+    /// Takes a key of 32 bytes in ordinary memory, which stays the caller's to wipe.
+    ///
+    /// - Throws: ``Invalid/wrongLength(_:)``.
+    package init(_ key: [UInt8]) throws(Invalid) {
+        try self.init(SecureBytes(copying: key))
+    }
+
+    /// Reads a key file or variable: base64 (44 characters, padded) or hexadecimal (64) of 32 bytes, with white space
+    /// around it at most.
+    ///
+    /// It is decoded straight into locked memory. The text itself stays in the process as long as the caller keeps it.
+    ///
+    /// - Throws: ``Invalid/malformedText``.
+    package init(text: some Collection<UInt8>) throws(Invalid) {
+        let isSpace: (UInt8) -> Bool = { $0 == 0x20 || (0x09...0x0D).contains($0) }
+        var characters = [UInt8](text.drop(while: isSpace))
+        defer { SecureBytes.wipe(&characters) }
+        while let last = characters.last, isSpace(last) {
+            characters.removeLast()
+        }
+        guard characters.count == 64 || characters.count == 44 else { throw .malformedText }
+        let key = try unsafe SecureBytes(count: Self.byteCount) { pointer throws(Invalid) in
+            try unsafe Self.decode(characters, into: pointer)
+        }
+        try self.init(key)
+    }
+
+    /// Derives a key from a passphrase with Argon2id.
+    ///
+    /// It fills hundreds of megabytes for about a second, on a thread of its own: neither the caller's executor nor the
+    /// cooperative pool is held up. The same passphrase and parameters give the same key.
+    ///
+    /// - Throws: ``Invalid/derivationFailed``.
+    package static func derived(
+        from passphrase: SecureBytes,
+        with parameters: PassphraseParameters
+    ) async throws(Invalid) -> KeyEncryptionKey {
+        let key = await OwnThread.run { () -> SecureBytes? in
+            try? unsafe SecureBytes(count: self.byteCount) { key throws(Invalid) in
+                let status = unsafe passphrase.withPointer { characters in
+                    unsafe crypto_pwhash(
+                        key,
+                        UInt64(self.byteCount),
+                        UnsafeRawPointer(characters).assumingMemoryBound(to: CChar.self),
+                        UInt64(passphrase.count),
+                        parameters.salt,
+                        UInt64(parameters.passes),
+                        Int(parameters.memoryKiB) * 1024,
+                        crypto_pwhash_argon2id_ALG_ARGON2ID13
+                    )
+                }
+                guard status == 0 else { throw .derivationFailed }
+            }
+        }
+        guard let key = key ?? nil else { throw .derivationFailed }
+        return try KeyEncryptionKey(key)
+    }
+
+    /// Calls `body` with the key's 32 bytes.
+    func withPointer<Result, Failure: Error>(
+        _ body: (UnsafePointer<UInt8>) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try unsafe self.key.withPointer(body)
+    }
+
+    // libsodium's own decoders, because they work in constant time and write where they are told.
+    private static func decode(_ text: [UInt8], into key: UnsafeMutablePointer<UInt8>) throws(Invalid) {
+        var text = text.map(CChar.init(bitPattern:))
+        defer { unsafe sodium_memzero(&text, text.count) }
+        var count = 0
+        let status =
+            text.count == 64
+            ? unsafe sodium_hex2bin(key, self.byteCount, text, text.count, nil, &count, nil)
+            : unsafe sodium_base642bin(
+                key,
+                self.byteCount,
+                text,
+                text.count,
+                nil,
+                &count,
+                nil,
+                sodium_base64_VARIANT_ORIGINAL
+            )
+        guard status == 0, count == self.byteCount else { throw .malformedText }
+    }
+
+    private static func id(of key: SecureBytes) -> String {
+        var state = crypto_hash_sha256_state()
+        var digest = [UInt8](repeating: 0, count: 32)
+        let domain = Array("pinledger/kek/v1".utf8)
+        unsafe crypto_hash_sha256_init(&state)
+        unsafe crypto_hash_sha256_update(&state, domain, UInt64(domain.count))
+        unsafe key.withPointer { bytes in
+            _ = unsafe crypto_hash_sha256_update(&state, bytes, UInt64(key.count))
+        }
+        unsafe crypto_hash_sha256_final(&state, &digest)
+        return Hex.encode(digest.prefix(8))
+    }
+}

@@ -1,0 +1,190 @@
+import CSodium
+package import PinWire
+
+/// A private key at rest: encrypted with XChaCha20-Poly1305 under a ``KeyEncryptionKey``.
+///
+/// The ciphertext is bound to a ``SealingLabel``, which is not in it: who moves a sealed key into another role, or
+/// under another public key, gets an error instead of a key.
+package struct SealedSecret: Hashable, Sendable {
+    /// Why a secret could not be opened.
+    package enum Invalid: Error, Hashable, Sendable {
+        /// It was sealed under another key-encryption key.
+        case otherKeyEncryptionKey(sealedWith: String, given: String)
+        /// The ciphertext or its label is not what was sealed.
+        case notAuthentic
+        /// The seed that came out belongs to another public key than the label's.
+        case otherPublicKey
+        /// A member is missing, has the wrong type or the wrong number of bytes.
+        case malformed
+    }
+
+    /// The number of bytes of a nonce; random ones may be drawn without count or record.
+    package static let nonceByteCount = 24
+
+    /// The number of bytes by which the ciphertext is longer than the secret.
+    package static let tagByteCount = 16
+
+    /// The id of the key-encryption key.
+    package let keyEncryptionKeyID: String
+
+    /// 24 bytes, drawn for each sealing.
+    package let nonce: [UInt8]
+
+    /// The secret's length plus 16 bytes: 48 for a seed.
+    package let ciphertext: [UInt8]
+
+    /// Puts together what was stored.
+    ///
+    /// - Throws: ``Invalid/malformed`` for a nonce or ciphertext of impossible length.
+    package init(keyEncryptionKeyID: String, nonce: [UInt8], ciphertext: [UInt8]) throws(Invalid) {
+        guard nonce.count == Self.nonceByteCount, ciphertext.count > Self.tagByteCount else { throw .malformed }
+        self.keyEncryptionKeyID = keyEncryptionKeyID
+        self.nonce = nonce
+        self.ciphertext = ciphertext
+    }
+
+    /// Seals a secret under a label, with a fresh nonce.
+    package init(sealing secret: SecureBytes, label: SealingLabel, with key: KeyEncryptionKey) {
+        let nonce = Random.bytes(Self.nonceByteCount)
+        let associated = label.associatedData
+        var ciphertext = [UInt8](repeating: 0, count: secret.count + Self.tagByteCount)
+        let count = UInt64(secret.count)
+        unsafe secret.withPointer { secret in
+            unsafe key.withPointer { key in
+                _ = unsafe crypto_aead_xchacha20poly1305_ietf_encrypt(
+                    &ciphertext,
+                    nil,
+                    secret,
+                    count,
+                    associated,
+                    UInt64(associated.count),
+                    nil,
+                    nonce,
+                    key
+                )
+            }
+        }
+        self.keyEncryptionKeyID = key.id
+        self.nonce = nonce
+        self.ciphertext = ciphertext
+    }
+
+    /// Opens the secret into locked memory.
+    ///
+    /// - Throws: ``Invalid/otherKeyEncryptionKey(sealedWith:given:)`` or ``Invalid/notAuthentic``.
+    package func open(label: SealingLabel, with key: KeyEncryptionKey) throws(Invalid) -> SecureBytes {
+        guard key.id == self.keyEncryptionKeyID else {
+            throw .otherKeyEncryptionKey(sealedWith: self.keyEncryptionKeyID, given: key.id)
+        }
+        let associated = label.associatedData
+        return try unsafe SecureBytes(count: self.ciphertext.count - Self.tagByteCount) { secret throws(Invalid) in
+            let status = unsafe key.withPointer { key in
+                unsafe crypto_aead_xchacha20poly1305_ietf_decrypt(
+                    secret,
+                    nil,
+                    nil,
+                    self.ciphertext,
+                    UInt64(self.ciphertext.count),
+                    associated,
+                    UInt64(associated.count),
+                    self.nonce,
+                    key
+                )
+            }
+            guard status == 0 else { throw .notAuthentic }
+        }
+    }
+
+    /// The same secret under another key-encryption key and a fresh nonce; the label stays.
+    ///
+    /// - Throws: as ``open(label:with:)``.
+    package func rewrapped(
+        label: SealingLabel,
+        from oldKey: KeyEncryptionKey,
+        to newKey: KeyEncryptionKey
+    ) throws(Invalid) -> SealedSecret {
+        SealedSecret(sealing: try self.open(label: label, with: oldKey), label: label, with: newKey)
+    }
+}
+
+extension SealedSecret {
+    /// Seals an Ed25519 key for a role.
+    package init(sealing privateKey: Ed25519PrivateKey, role: String, with key: KeyEncryptionKey) {
+        let label = SealingLabel(role: role, publicKey: privateKey.publicKey)
+        self.init(sealing: privateKey.seed, label: label, with: key)
+    }
+
+    /// Opens an Ed25519 key that was sealed for this role, and checks that it is the private half of `publicKey`.
+    ///
+    /// - Throws: ``Invalid``.
+    package func open(
+        role: String,
+        publicKey: Ed25519PublicKey,
+        with key: KeyEncryptionKey
+    ) throws(Invalid) -> Ed25519PrivateKey {
+        let seed = try self.open(label: SealingLabel(role: role, publicKey: publicKey), with: key)
+        guard let privateKey = try? Ed25519PrivateKey(seed: seed) else { throw .malformed }
+        guard privateKey.publicKey == publicKey else { throw .otherPublicKey }
+        return privateKey
+    }
+
+    /// The JSON form for storage: `kek_id`, and `nonce` and `ciphertext` in base64.
+    package var json: JSON {
+        [
+            "ciphertext": .string(Base64.encode(self.ciphertext)),
+            "kek_id": .string(self.keyEncryptionKeyID),
+            "nonce": .string(Base64.encode(self.nonce)),
+        ]
+    }
+
+    /// Reads what ``json`` wrote.
+    ///
+    /// - Throws: ``Invalid/malformed``.
+    package init(_ json: JSON) throws(Invalid) {
+        guard let id = json["kek_id"]?.stringValue,
+            let nonce = json["nonce"]?.stringValue.flatMap(Base64.decode),
+            let ciphertext = json["ciphertext"]?.stringValue.flatMap(Base64.decode)
+        else { throw .malformed }
+        try self.init(keyEncryptionKeyID: id, nonce: nonce, ciphertext: ciphertext)
+    }
+}
+
+/// What a sealed secret is, bound into its ciphertext as associated data.
+package struct SealingLabel: Hashable, Sendable {
+    /// The one purpose of the key, such as `document` or `checkpoint`.
+    package let role: String
+
+    /// The signature algorithm: `EdDSA`.
+    package let algorithm: String
+
+    /// The id of the public key.
+    package let keyID: String
+
+    /// The public key's bytes.
+    package let publicKey: [UInt8]
+
+    /// Names a secret of any algorithm.
+    package init(role: String, algorithm: String, keyID: String, publicKey: [UInt8]) {
+        self.role = role
+        self.algorithm = algorithm
+        self.keyID = keyID
+        self.publicKey = publicKey
+    }
+
+    /// Names an Ed25519 key.
+    package init(role: String, publicKey: Ed25519PublicKey) {
+        self.init(role: role, algorithm: "EdDSA", keyID: publicKey.keyID, publicKey: publicKey.bytes)
+    }
+
+    /// Canonical JSON of `{alg, kid, public, role, v: 1}`, the public key in base64url.
+    package var associatedData: [UInt8] {
+        let json: JSON = [
+            "alg": .string(self.algorithm),
+            "kid": .string(self.keyID),
+            "public": .string(Base64URL.encode(self.publicKey)),
+            "role": .string(self.role),
+            "v": 1,
+        ]
+        return json.canonicalBytes
+    }
+}

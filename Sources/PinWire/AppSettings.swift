@@ -1,0 +1,71 @@
+/// Which hosts of an app have pins built into it, and whether they are used where no document can be had.
+public struct Fallback: Hashable, Sendable {
+    /// Whether a client without a valid document falls back to the pins built into it.
+    public var usesBuiltinPins: Bool
+    /// The hosts for which the app ships pins.
+    public var hosts: [HostPattern]
+
+    public init(usesBuiltinPins: Bool = true, hosts: [HostPattern] = []) {
+        self.usesBuiltinPins = usesBuiltinPins
+        self.hosts = hosts
+    }
+
+    public var json: JSON {
+        [
+            "use_builtin_pins": .bool(self.usesBuiltinPins),
+            "builtin_pin_hosts": .array(self.hosts.sorted().map { .string($0.text) }),
+        ]
+    }
+
+    /// Reads ``json``.
+    public init(_ field: JSONField) throws(JSONDefect) {
+        self = try field.object { (members) throws(JSONDefect) in
+            var fallback = Fallback(usesBuiltinPins: try members.required("use_builtin_pins").bool())
+            if let hosts = members.optional("builtin_pin_hosts") {
+                for element in try hosts.elements(atMost: 1000) {
+                    let host = try element.parse(HostPattern.init)
+                    guard !fallback.hosts.contains(host) else { throw element.defect("names a host twice") }
+                    fallback.hosts.append(host)
+                }
+            }
+            fallback.hosts.sort()
+            return fallback
+        }
+    }
+}
+
+/// What clients are asked to report, and what the server may do with it.
+public struct Monitoring: Hashable, Sendable {
+    /// Whether clients report the outcomes of pin validation.
+    public var isEnabled: Bool
+    /// Share of failing installs above which the server reacts, in basis points (500 = 5 %).
+    public var failureThreshold: Int
+    /// Whether the reaction may go as far as a kill switch for one host.
+    public var autoDisables: Bool
+
+    public init(isEnabled: Bool = false, failureThreshold: Int = 500, autoDisables: Bool = false) {
+        self.isEnabled = isEnabled
+        self.failureThreshold = failureThreshold
+        self.autoDisables = autoDisables
+    }
+
+    public var json: JSON {
+        [
+            "enabled": .bool(self.isEnabled),
+            "failure_threshold_bp": .integer(Int64(self.failureThreshold)),
+            "auto_disable": .bool(self.autoDisables),
+        ]
+    }
+
+    /// Reads ``json``; the threshold lies between 1 and 9999.
+    public init(_ field: JSONField) throws(JSONDefect) {
+        self = try field.object { (members) throws(JSONDefect) in
+            var monitoring = Monitoring(isEnabled: try members.required("enabled").bool())
+            if let threshold = members.optional("failure_threshold_bp") {
+                monitoring.failureThreshold = Int(try threshold.integer(1...9999))
+            }
+            if let auto = members.optional("auto_disable") { monitoring.autoDisables = try auto.bool() }
+            return monitoring
+        }
+    }
+}

@@ -1,0 +1,165 @@
+/// What one app's clients receive: everything that holds at one position of the ledger, before it is signed.
+///
+/// The payload is canonical JSON of integers and printable ASCII. `content_sha256` covers all but the freshness fields
+/// (`iat`, `exp`) and itself, so that signing again for freshness keeps it.
+public struct Document: Hashable, Sendable {
+    /// Who signs: the `iss` claim.
+    public var issuer: String
+    /// The app: the `aud` claim.
+    public var app: AppID
+    /// Grows with every event that can change the document, and never falls.
+    public var version: Int64
+    /// After this instant clients stop enforcing the document's pins; nil for never.
+    public var pinsValidUntil: Timestamp?
+    public var killSwitches: [KillSwitch]
+    public var rollout: Rollout?
+    public var versionGate: VersionGate?
+    public var hosts: [Host]
+    public var fallback: Fallback
+    public var monitoring: Monitoring
+
+    public init(
+        issuer: String, app: AppID, version: Int64, pinsValidUntil: Timestamp?, killSwitches: [KillSwitch],
+        rollout: Rollout?, versionGate: VersionGate?, hosts: [Host], fallback: Fallback, monitoring: Monitoring
+    ) {
+        self.issuer = issuer
+        self.app = app
+        self.version = version
+        self.pinsValidUntil = pinsValidUntil
+        self.killSwitches = killSwitches
+        self.rollout = rollout
+        self.versionGate = versionGate
+        self.hosts = hosts
+        self.fallback = fallback
+        self.monitoring = monitoring
+    }
+
+    /// An operator's statement that pinning is off for a scope, until it is released or expires.
+    public struct KillSwitch: Hashable, Sendable {
+        /// `everything`, `app` or `host`.
+        public var scope: String
+        public var host: HostPattern?
+        public var engagedAt: Timestamp
+        public var expiresAt: Timestamp
+
+        public init(scope: String, host: HostPattern?, engagedAt: Timestamp, expiresAt: Timestamp) {
+            self.scope = scope
+            self.host = host
+            self.engagedAt = engagedAt
+            self.expiresAt = expiresAt
+        }
+
+        var json: JSON {
+            .members([
+                "scope": .string(self.scope),
+                "host": self.host.map { .string($0.text) },
+                "engaged_at": .integer(self.engagedAt.seconds),
+                "expires_at": .integer(self.expiresAt.seconds),
+            ])
+        }
+    }
+
+    /// What holds for one host pattern.
+    public struct Host: Hashable, Sendable {
+        public var pattern: HostPattern
+        /// Whether names any number of labels below the pattern's name are meant too.
+        public var includesSubdomains: Bool
+        /// What devices outside the rollout get; nil for the pins built into the app.
+        public var baseline: Policy?
+        /// What devices inside the rollout get; nil for the baseline.
+        public var candidate: Policy?
+        public var rollout: Rollout?
+
+        public init(
+            pattern: HostPattern, includesSubdomains: Bool, baseline: Policy?, candidate: Policy?, rollout: Rollout?
+        ) {
+            self.pattern = pattern
+            self.includesSubdomains = includesSubdomains
+            self.baseline = baseline
+            self.candidate = candidate
+            self.rollout = rollout
+        }
+
+        var json: JSON {
+            .members([
+                "host": .string(self.pattern.text),
+                "include_subdomains": .bool(self.includesSubdomains),
+                "baseline": self.baseline?.json ?? ["source": "builtin"],
+                "candidate": self.candidate?.json,
+                "rollout": self.rollout?.json,
+            ])
+        }
+    }
+
+    /// A mode and the pins that go with it.
+    public struct Policy: Hashable, Sendable {
+        public var mode: PinMode
+        /// Published pins: primary first, then backup, then emergency, each in byte order.
+        public var pins: [RolePin]
+
+        public init(mode: PinMode, pins: [RolePin]) {
+            self.mode = mode
+            self.pins = pins
+        }
+
+        var json: JSON {
+            [
+                "source": "document",
+                "mode": .string(self.mode.rawValue),
+                "pins": .array(
+                    self.pins.map { pin in
+                        ["alg": "sha256", "role": .string(pin.role.rawValue), "spki": .string(pin.pin.base64)]
+                    }
+                ),
+            ]
+        }
+    }
+
+    /// A pin and what it is kept for.
+    public struct RolePin: Hashable, Sendable {
+        public var pin: Pin
+        public var role: PinRole
+
+        public init(pin: Pin, role: PinRole) {
+            self.pin = pin
+            self.role = role
+        }
+    }
+
+    /// The bucketing algorithm that a document's rollouts are evaluated with.
+    public static let bucketing = "pinroll/v1"
+
+    /// All members but `iat`, `exp` and `content_sha256`.
+    public var content: JSON {
+        .members([
+            "iss": .string(self.issuer),
+            "aud": .string(self.app.text),
+            "version": .integer(self.version),
+            "pins_valid_until": self.pinsValidUntil.map { .integer($0.seconds) },
+            "bucketing": .string(Self.bucketing),
+            "kill_switches": .array(self.killSwitches.map(\.json)),
+            "rollout": self.rollout?.json,
+            "version_gate": self.versionGate?.json,
+            "hosts": .array(self.hosts.map(\.json)),
+            "fallback": self.fallback.json,
+            "monitoring": self.monitoring.json,
+        ])
+    }
+
+    /// SHA-256 of the canonical ``content``: 32 bytes.
+    public var contentDigest: [UInt8] { sha256(self.content.canonicalBytes) }
+
+    /// The bytes to sign: ``content`` with its digest and the freshness fields.
+    ///
+    /// - Parameters:
+    ///   - issuedAt: `iat`, written in whole seconds.
+    ///   - expiresAt: `exp`; after it a client keeps the pins it has and reports that they are stale.
+    public func payload(issuedAt: Timestamp, expiresAt: Timestamp) -> [UInt8] {
+        let content = self.content
+        guard case .object(var members) = content else { return [] }
+        members["content_sha256"] = .string(Hex.encode(sha256(content.canonicalBytes)))
+        members["iat"] = .integer(issuedAt.seconds)
+        members["exp"] = .integer(expiresAt.seconds)
+        return JSON.object(members).canonicalBytes
+    }
+}

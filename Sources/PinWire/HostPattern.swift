@@ -1,0 +1,73 @@
+/// A host name, or `*.` and a host name (exactly one more label), for which pins are kept.
+///
+/// Lower-case A-labels (RFC 5890), no trailing dot, no port, no IP address. A text that would have to be changed to be
+/// canonical is refused with the text to use instead, so that one name has one spelling everywhere.
+public struct HostPattern: Hashable, Sendable, Comparable, CustomStringConvertible {
+    /// The whole pattern, with `*.` where it is a wildcard.
+    public let text: String
+
+    /// Whether exactly one further label stands before ``name``.
+    public var isWildcard: Bool { self.text.hasPrefix("*.") }
+
+    /// The name without `*.`.
+    public var name: String { self.isWildcard ? String(self.text.dropFirst(2)) : self.text }
+
+    public var description: String { self.text }
+
+    public static func < (left: HostPattern, right: HostPattern) -> Bool { left.text < right.text }
+
+    /// Why a text is not a host pattern.
+    public struct Malformed: Error, Hashable, Sendable, CustomStringConvertible {
+        public let description: String
+    }
+
+    public init(_ text: String) throws(Malformed) {
+        func refuse(_ reason: String) -> Malformed { Malformed(description: reason) }
+        guard !text.isEmpty else { throw refuse("must not be empty") }
+        guard text.utf8.count <= 255 else { throw refuse("must have at most 253 characters") }
+        guard text.allSatisfy(\.isASCII) else {
+            throw refuse("must be written in A-labels (xn--…), as certificates and DNS write it")
+        }
+        guard text == text.lowercased() else { throw refuse("must be in lower case: \(text.lowercased())") }
+        if text.contains("://") || text.contains("/") { throw refuse("must be a host name alone, not a URL") }
+        if text == "*." { throw refuse("must have a host name after the wildcard: *.example.com") }
+        if text.hasSuffix(".") { throw refuse("must not end in a dot: \(text.dropLast())") }
+        let name = text.hasPrefix("*.") ? String(text.dropFirst(2)) : text
+        if name.contains("*") { throw refuse("may have a wildcard only as its whole first label: *.example.com") }
+        if name.contains(":") || name.contains("[") {
+            throw refuse("must be a host name without a port, and not an IP address")
+        }
+        guard name.utf8.count <= 253 else { throw refuse("must have at most 253 characters") }
+        let labels = name.split(separator: ".", omittingEmptySubsequences: false)
+        for label in labels {
+            let bytes = Array(label.utf8)
+            guard !bytes.isEmpty else { throw refuse("must not have an empty label") }
+            guard bytes.count <= 63 else { throw refuse("must not have a label of more than 63 characters") }
+            guard
+                bytes.allSatisfy({
+                    (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0)
+                        || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) || $0 == UInt8(ascii: "-")
+                })
+            else { throw refuse("may have letters, digits, hyphens and dots only") }
+            guard bytes.first != UInt8(ascii: "-"), bytes.last != UInt8(ascii: "-") else {
+                throw refuse("must not have a label that begins or ends with a hyphen")
+            }
+            if bytes.count >= 4, bytes[2] == UInt8(ascii: "-"), bytes[3] == UInt8(ascii: "-") {
+                guard label.hasPrefix("xn--") else {
+                    throw refuse(
+                        "must not have hyphens as third and fourth character of a label unless it is an A-label")
+                }
+                guard Punycode.isCanonical(bytes.dropFirst(4)) else {
+                    throw refuse("must not have a label that begins with xn-- and is no A-label: \(label)")
+                }
+            }
+        }
+        if let last = labels.last {
+            // The WHATWG URL standard reads a name whose last label is a number as an IPv4 address.
+            let isNumber = last.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+            let isHexNumber = last.hasPrefix("0x") && last.dropFirst(2).allSatisfy(\.isHexDigit)
+            guard !isNumber, !isHexNumber else { throw refuse("must be a host name, not an IP address") }
+        }
+        self.text = text
+    }
+}

@@ -1,0 +1,80 @@
+/// The letters behind an A-label (RFC 3492), as far as it takes to tell a real A-label from a made-up one.
+enum Punycode {
+    /// Whether `digits`, the part of a label after `xn--`, stands for a name that is written so and not otherwise.
+    ///
+    /// A text that decodes has one spelling only, so what remains is that no character would have been mapped to
+    /// another (an upper-case letter, a soft hyphen: UTS 46) and that the label does not begin with a combining mark.
+    static func isCanonical(_ digits: ArraySlice<UInt8>) -> Bool {
+        guard let scalars = self.decode(digits), let first = scalars.first else { return false }
+        switch first.properties.generalCategory {
+        case .nonspacingMark, .spacingMark, .enclosingMark: return false
+        default: break
+        }
+        return scalars.allSatisfy { scalar in
+            switch scalar.properties.generalCategory {
+            case .control, .format, .privateUse, .surrogate, .spaceSeparator, .lineSeparator, .paragraphSeparator: false
+            // Sharp s and final sigma are letters of their own since IDNA 2008.
+            default: !scalar.properties.changesWhenNFKCCaseFolded || scalar == "ß" || scalar == "ς"
+            }
+        }
+    }
+
+    /// RFC 3492 section 6.2; nil unless at least one character beyond ASCII comes out of it.
+    static func decode(_ digits: ArraySlice<UInt8>) -> [Unicode.Scalar]? {
+        let hyphen = digits.lastIndex(of: UInt8(ascii: "-"))
+        // A label's basic characters stand before the last hyphen; there is none where they are missing.
+        if hyphen == digits.startIndex { return nil }
+        var output = digits[..<(hyphen ?? digits.startIndex)].map { Unicode.Scalar($0) }
+        let encoded = digits[(hyphen.map { $0 + 1 } ?? digits.startIndex)...]
+        guard !encoded.isEmpty else { return nil }
+
+        var codePoint = 128
+        var place = 0
+        var bias = 72
+        var rest = encoded
+        while !rest.isEmpty {
+            let before = place
+            var weight = 1
+            var threshold = 0
+            var step = 36
+            while true {
+                guard let digit = rest.popFirst().flatMap(Self.value) else { return nil }
+                place += digit * weight
+                // No code point at any place of a label comes near.
+                guard place < 1 << 32 else { return nil }
+                threshold = min(max(step - bias, 1), 26)
+                if digit < threshold { break }
+                weight *= 36 - threshold
+                step += 36
+                guard weight < 1 << 32 else { return nil }
+            }
+            let count = output.count + 1
+            bias = Self.adapted(delta: place - before, count: count, isFirst: before == 0)
+            codePoint += place / count
+            place %= count
+            guard let scalar = UInt32(exactly: codePoint).flatMap(Unicode.Scalar.init) else { return nil }
+            output.insert(scalar, at: place)
+            place += 1
+        }
+        return output
+    }
+
+    private static func value(_ digit: UInt8) -> Int? {
+        switch digit {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"): Int(digit - UInt8(ascii: "a"))
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): Int(digit - UInt8(ascii: "0")) + 26
+        default: nil
+        }
+    }
+
+    private static func adapted(delta: Int, count: Int, isFirst: Bool) -> Int {
+        var delta = isFirst ? delta / 700 : delta / 2
+        delta += delta / count
+        var step = 0
+        while delta > 455 {
+            delta /= 35
+            step += 36
+        }
+        return step + 36 * delta / (delta + 38)
+    }
+}

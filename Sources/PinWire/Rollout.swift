@@ -1,0 +1,127 @@
+/// How a candidate policy (at app level: every candidate of the app) reaches devices.
+public struct Rollout: Hashable, Sendable {
+    /// What decides whether a device is in.
+    public enum Method: String, CaseIterable, Sendable, Hashable {
+        /// The device's bucket lies below ``Rollout/basisPoints``.
+        case percentage
+        /// The device's id is on the whitelist; nobody else is in.
+        case whitelist
+        /// The device's country is listed, and its bucket lies below ``Rollout/basisPoints``.
+        case geography
+    }
+
+    /// Which id of a device its bucket is drawn from.
+    public enum Seed: String, CaseIterable, Sendable, Hashable {
+        case deviceID = "device_id"
+        case userID = "user_id"
+        case installID = "install_id"
+    }
+
+    /// Share of devices that are in, in basis points: 0 nobody, 10000 everybody.
+    public var basisPoints: Int
+    public var method: Method
+    /// The ids to draw from, first known one wins; a device that knows none of them is not in.
+    public var seed: [Seed]
+    /// Whether a device keeps its bucket when the rollout is edited. If not, each edit draws a fresh cohort.
+    public var isSticky: Bool
+    /// What makes this rollout's buckets independent of others'; nil for the default of its place.
+    public var salt: String?
+    /// ISO 3166-1 alpha-2 codes, upper case; for ``Method/geography``.
+    public var countries: [String]
+    /// Keyed hashes (see ``hashedID(_:salt:)``) of ids that are always in.
+    public var whitelist: [String]
+    /// Keyed hashes of ids that are never in; they win over the whitelist.
+    public var exclusions: [String]
+
+    public init(
+        basisPoints: Int, method: Method = .percentage, seed: [Seed] = [.deviceID], isSticky: Bool = true,
+        salt: String? = nil, countries: [String] = [], whitelist: [String] = [], exclusions: [String] = []
+    ) {
+        self.basisPoints = basisPoints
+        self.method = method
+        self.seed = seed
+        self.isSticky = isSticky
+        self.salt = salt
+        self.countries = countries
+        self.whitelist = whitelist
+        self.exclusions = exclusions
+    }
+
+    /// The form in which an id may stand in a document: 64 lower-case hexadecimal digits of HMAC-SHA-256, keyed with
+    /// `pinroll/v1/id` 00 `salt`, over the id's UTF-8. It keeps ids out of public text; short ids can still be guessed.
+    public static func hashedID(_ id: String, salt: String) -> String {
+        Hex.encode(hmacSHA256(key: Array("pinroll/v1/id\u{0}\(salt)".utf8), Array(id.utf8)))
+    }
+
+    public var json: JSON {
+        .members([
+            "basis_points": .integer(Int64(self.basisPoints)),
+            "method": .string(self.method.rawValue),
+            "seed": .array(self.seed.map { .string($0.rawValue) }),
+            "sticky": .bool(self.isSticky),
+            "salt": self.salt.map { .string($0) },
+            "countries": self.countries.isEmpty ? nil : .array(self.countries.map { .string($0) }),
+            "whitelist": self.whitelist.isEmpty ? nil : .array(self.whitelist.map { .string($0) }),
+            "exclusions": self.exclusions.isEmpty ? nil : .array(self.exclusions.map { .string($0) }),
+        ])
+    }
+
+    /// Reads ``json``. Only `basis_points` is required.
+    public init(_ field: JSONField) throws(JSONDefect) {
+        self = try field.object { (members) throws(JSONDefect) in
+            var rollout = Rollout(basisPoints: Int(try members.required("basis_points").integer(0...10_000)))
+            if let method = members.optional("method") { rollout.method = try method.oneOf(Method.self) }
+            if let seed = members.optional("seed") {
+                rollout.seed = []
+                for element in try seed.elements(atMost: 3) { rollout.seed.append(try element.oneOf(Seed.self)) }
+                guard !rollout.seed.isEmpty else { throw seed.defect("must name at least one id") }
+                guard Set(rollout.seed).count == rollout.seed.count else { throw seed.defect("names an id twice") }
+            }
+            if let sticky = members.optional("sticky") { rollout.isSticky = try sticky.bool() }
+            if let salt = members.optional("salt") {
+                let text = try salt.string()
+                guard (1...128).contains(text.utf8.count), text.isPrintableASCII else {
+                    throw salt.defect("must be 1 to 128 printable ASCII characters")
+                }
+                rollout.salt = text
+            }
+            if let countries = members.optional("countries") {
+                for element in try countries.elements(atMost: 250) {
+                    let code = try element.string()
+                    guard code.utf8.count == 2, code.utf8.allSatisfy({ (65...90).contains($0) }) else {
+                        throw element.defect(
+                            "must be a country code of two upper-case letters (ISO 3166-1), such as DE")
+                    }
+                    rollout.countries.append(code)
+                }
+            }
+            rollout.whitelist = try Self.hashes(members.optional("whitelist"))
+            rollout.exclusions = try Self.hashes(members.optional("exclusions"))
+            return rollout
+        }
+        if self.method == .geography, self.countries.isEmpty {
+            throw JSONDefect(
+                pointer: field.pointer.appending("countries"),
+                message: "must name at least one country when the method is geography"
+            )
+        }
+    }
+
+    private static func hashes(_ field: JSONField?) throws(JSONDefect) -> [String] {
+        guard let field else { return [] }
+        var hashes: [String] = []
+        for element in try field.elements(atMost: 250) {
+            let text = try element.string()
+            guard text.utf8.count == 64, Hex.decode(text) != nil else {
+                throw element.defect("must be the 64 hexadecimal digits of a hashed id")
+            }
+            hashes.append(text)
+        }
+        return hashes
+    }
+}
+
+extension String {
+    /// Whether every character is between space and tilde: all that signed documents may hold.
+    public var isPrintableASCII: Bool { self.utf8.allSatisfy { (0x20...0x7E).contains($0) } }
+}

@@ -1,0 +1,162 @@
+import EventStore
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import PinWire
+import Pinning
+import Publishing
+
+/// A command as a request states it: with a reason, and perhaps insistence.
+struct Change<Content: Sendable>: Sendable {
+    var content: Content
+    var reason: Reason?
+    var isForced: Bool
+    /// The body as it came, for recognising a repeated request.
+    var body: [UInt8]
+}
+
+extension Exchange {
+    /// Reads a body that states a change: the members that `read` asks for, and `reason` and `force`.
+    func change<Content: Sendable>(
+        _ read: (inout JSONMembers) throws(JSONDefect) -> Content
+    ) async throws -> Change<Content> {
+        let body = try await self.body()
+        try self.requireJSON()
+        let json = try JSON(parsing: body)
+        let (content, reason, isForced) = try JSONField(json).object { (members) throws(JSONDefect) in
+            let reason = try members.optional("reason")?.parse(Reason.init)
+            let isForced = try members.optional("force")?.bool() ?? false
+            return (try read(&members), reason, isForced)
+        }
+        return Change(content: content, reason: reason, isForced: isForced, body: body)
+    }
+
+    /// A change whose request has no body: reason and insistence stand in the query.
+    func bodilessChange() throws -> Change<Void> {
+        Change(content: (), reason: try self.reasonInQuery(), isForced: try self.flag("force"), body: [])
+    }
+}
+
+/// Carries changes to the ledger and answers with what was recorded.
+struct ChangeHandler: Sendable {
+    let services: Services
+
+    /// The query parameters that every change knows.
+    static let query = ["dry_run"]
+    /// And those of changes without a body.
+    static let bodilessQuery = ["dry_run", "reason", "force"]
+
+    /// What was recorded, or with `dry_run` would be.
+    struct Result: Sendable {
+        var recorded: Recorded
+        var isDryRun: Bool
+        var stream: StreamID
+        /// The stream's state before and after, for a dry run.
+        var difference: JSON?
+    }
+
+    /// Records what `command` causes; with `dry_run=true`, only finds out.
+    func perform<Content>(
+        _ command: Command, of change: Change<Content>, in exchange: Exchange
+    ) async throws -> Result {
+        guard let writer = self.services.writer else { throw Problem(.readOnly, "This node only reads.") }
+        guard let principal = exchange.principal else { throw Problem(.tokenMissing, "A change needs a token.") }
+        let origin = Origin(
+            actor: principal, reason: change.reason, isForced: change.isForced, requestID: exchange.requestID,
+            idempotencyKey: try Self.idempotencyKey(of: exchange.request)
+        )
+        let request = CommandRequest(
+            command: command, origin: origin, expectedVersion: try Self.expectedVersion(of: exchange.request),
+            digest: Self.digest(of: exchange, body: change.body)
+        )
+        let stream = command.stream
+        if try exchange.flag("dry_run") {
+            let before = self.services.ledger.view.state
+            let recorded = try writer.rehearse(request)
+            var after = before
+            for entry in recorded.entries { _ = after.apply(entry.event, of: entry.stream, at: entry.time) }
+            return Result(
+                recorded: recorded, isDryRun: true, stream: stream,
+                difference: JSONDifference.between(before.json(of: stream), after.json(of: stream)).json
+            )
+        }
+        let recorded = try await writer.execute(request)
+        await self.services.publisher.waitForPublication(through: recorded.position)
+        return Result(recorded: recorded, isDryRun: false, stream: stream)
+    }
+
+    /// The answer to a change: the events it recorded, where they stand, and what to send in `If-Match` next.
+    func response(
+        to result: Result, status: HTTPResponse.Status = .ok, location: String? = nil, adding more: [String: JSON] = [:]
+    ) -> Response {
+        var headers: HTTPFields = [
+            .eTag: "\"\(result.recorded.streamVersion)\"", .ledgerPosition: String(result.recorded.position),
+        ]
+        if result.recorded.isReplay { headers[.idempotencyReplayed] = "true" }
+        if let location, !result.isDryRun { headers[.location] = location }
+        var members = more
+        members["stream"] = .string(result.stream.text)
+        members["version"] = .integer(result.recorded.streamVersion)
+        members["position"] = .integer(result.recorded.position)
+        members["dry_run"] = .bool(result.isDryRun)
+        members["difference"] = result.difference
+        members["events"] = .array(result.recorded.entries.map { $0.json })
+        return .json(.object(members), status: result.isDryRun ? .ok : status, headers: headers)
+    }
+
+    /// Performs a change and answers it.
+    func callAsFunction<Content>(
+        _ command: Command, of change: Change<Content>, in exchange: Exchange, status: HTTPResponse.Status = .ok,
+        location: String? = nil
+    ) async throws -> Response {
+        self.response(
+            to: try await self.perform(command, of: change, in: exchange), status: status, location: location
+        )
+    }
+
+    // MARK: Headers
+
+    /// The stream version in `If-Match`; nil where there is none, or `*`.
+    private static func expectedVersion(of request: Request) throws(Problem) -> Int64? {
+        guard let text = request.headers[.ifMatch]?.trimmingCharacters(), text != "*" else { return nil }
+        guard text.count >= 3, text.hasPrefix("\""), text.hasSuffix("\""),
+            let version = Int64(text.dropFirst().dropLast()),
+            version >= 0
+        else {
+            throw Problem(.malformedRequest, "If-Match must be one ETag as this resource gave it, such as \"12\".")
+        }
+        return version
+    }
+
+    /// The idempotency key: bare, or as a structured field's string.
+    private static func idempotencyKey(of request: Request) throws(Problem) -> String? {
+        guard var key = request.headers[.idempotencyKey] else { return nil }
+        if key.count >= 2, key.hasPrefix("\""), key.hasSuffix("\"") { key = String(key.dropFirst().dropLast()) }
+        guard (1...255).contains(key.utf8.count), key.isPrintableASCII else {
+            throw Problem(.malformedRequest, "Idempotency-Key must be 1 to 255 printable ASCII characters.")
+        }
+        return key
+    }
+
+    private static func digest(of exchange: Exchange, body: [UInt8]) -> [UInt8] {
+        let head = "\(exchange.request.method.rawValue) \(exchange.request.head.path ?? "")\n"
+        return sha256(Array(head.utf8) + body)
+    }
+}
+
+extension Entry {
+    /// The entry as it stands in the ledger.
+    var json: JSON { (try? JSON(parsing: self.bytes, limits: JSONLimits(nodes: 100_000))) ?? .null }
+}
+
+extension LedgerState {
+    /// The state of one stream, as the API shows it.
+    func json(of stream: StreamID) -> JSON {
+        switch stream {
+        case .app(let id): self.apps[id]?.json ?? .null
+        case .fleet: self.fleet.json
+        case .keys: .array(self.keys.keys.values.sorted { $0.kid < $1.kid }.map(\.json))
+        case .access: .array(self.access.tokens.values.sorted { $0.id < $1.id }.map(\.json))
+        }
+    }
+}

@@ -1,0 +1,36 @@
+import EventStore
+import Hummingbird
+import PinWire
+import Pinning
+import Publishing
+
+/// What holds for every app: `/v1/fleet`.
+struct FleetRoutes: Sendable {
+    let services: Services
+
+    init(services: Services) {
+        self.services = services
+    }
+
+    var routes: [Route] {
+        [
+            Route("getFleet", .get, "/v1/fleet") { _ in
+                let fleet = self.services.ledger.view.state.fleet
+                return .json(fleet.json, headers: [.eTag: "\"\(fleet.version)\""])
+            },
+            Route("updateFleet", .patch, "/v1/fleet", query: ChangeHandler.query) { exchange in
+                let change = try await exchange.change { (members) throws(JSONDefect) in
+                    let field = try members.required("issuer")
+                    let issuer = try field.string()
+                    guard (1...255).contains(issuer.utf8.count), issuer.isPrintableASCII else {
+                        throw field.defect("must be 1 to 255 printable ASCII characters")
+                    }
+                    return issuer
+                }
+                return try await ChangeHandler(services: self.services)(
+                    .fleet(.setIssuer(change.content)), of: change, in: exchange
+                )
+            },
+        ]
+    }
+}

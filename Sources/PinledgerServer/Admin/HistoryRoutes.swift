@@ -1,0 +1,106 @@
+import EventStore
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import PinWire
+import Pinning
+import Publishing
+
+/// The history of an app and of everything.
+struct HistoryRoutes: Sendable {
+    let services: Services
+    private static let query = ["type", "actor", "since", "until", "order", "limit", "cursor"]
+
+    init(services: Services) {
+        self.services = services
+    }
+
+    var routes: [Route] {
+        [
+            Route("listHistory", .get, "/v1/history", query: Self.query + ["stream"]) { exchange in
+                var filter = LedgerReader.Filter()
+                if let text = exchange.query["stream"] {
+                    guard let stream = StreamID(text: text) else {
+                        throw Problem(
+                            .malformedRequest, "The query parameter stream must be app/<id>, fleet, keys or access.")
+                    }
+                    filter.stream = stream
+                }
+                return try await self.page(exchange, filter, at: "/v1/history")
+            },
+            Route("listAppHistory", .get, "/v1/apps/{app}/history", query: Self.query) { exchange in
+                let app = try self.services.app(try exchange.app)
+                var filter = LedgerReader.Filter()
+                filter.stream = .app(app.id)
+                return try await self.page(exchange, filter, at: "/v1/apps/\(app.id)/history")
+            },
+        ]
+    }
+
+    private func page(_ exchange: Exchange, _ filter: LedgerReader.Filter, at path: String) async throws -> Response {
+        var filter = filter
+        filter.types =
+            try exchange.query["type"].map { text in
+                let types = text.split(separator: ",").map(String.init)
+                guard !types.isEmpty, types.allSatisfy({ $0.utf8.count <= 64 && $0.isPrintableASCII }) else {
+                    throw Problem(
+                        .malformedRequest, "The query parameter type must be event types with commas between them.")
+                }
+                return types
+            } ?? []
+        filter.actorID = try exchange.query["actor"].map { text in
+            guard (1...128).contains(text.utf8.count), text.isPrintableASCII else {
+                throw Problem(.malformedRequest, "The query parameter actor must be the id of an actor.")
+            }
+            return text
+        }
+        filter.since = try exchange.time("since")
+        filter.until = try exchange.time("until")
+        let ascending: Bool
+        switch exchange.query["order"] {
+        case nil, "newest": ascending = false
+        case "oldest": ascending = true
+        default: throw Problem(.malformedRequest, "The query parameter order must be newest or oldest.")
+        }
+        let limit = Int(try exchange.number("limit", in: 1...1000) ?? 100)
+
+        let names = Self.query.filter { $0 != "cursor" && $0 != "limit" } + ["stream"]
+        let fingerprint = names.map { exchange.query[$0] }
+        let boundary = try Cursor.read(exchange, list: path, filter: fingerprint).map { text in
+            guard let position = Int64(text) else { throw Problem(.invalidCursor, "The cursor names no position.") }
+            return position
+        }
+        let page = try await self.services.reader.history(filter, from: boundary, ascending: ascending, limit: limit)
+
+        // Each event is shown as the very bytes that are recorded and hashed.
+        var body = ByteBuffer(string: "{\"events\":[")
+        for (index, stored) in page.entries.enumerated() {
+            if index > 0 { body.writeString(",") }
+            body.writeBytes(stored.bytes)
+        }
+        body.writeString("]")
+        var headers: HTTPFields = [.contentType: "application/json", .cacheControl: "no-store"]
+        if page.hasMore, let last = page.entries.last {
+            let next = Cursor.text(String(last.entry.position), list: path, filter: fingerprint)
+            body.writeString(",\"next_cursor\":\"\(next)\"")
+            var query = names.compactMap { name in exchange.query[name].map { "\(name)=\(Self.escaped($0))" } }
+            query += ["limit=\(limit)", "cursor=\(next)"]
+            headers[.link] = "<\(path)?\(query.joined(separator: "&"))>; rel=\"next\""
+        }
+        body.writeString("}")
+        return Response(status: .ok, headers: headers, body: ResponseBody(byteBuffer: body))
+    }
+
+    private static func escaped(_ text: String) -> String {
+        var escaped = ""
+        for byte in text.utf8 {
+            let character = Character(Unicode.Scalar(byte))
+            if byte < 0x80, character.isLetter || character.isNumber || "-._~".contains(character) {
+                escaped.append(character)
+            } else {
+                escaped += "%" + Hex.encode([byte]).uppercased()
+            }
+        }
+        return escaped
+    }
+}

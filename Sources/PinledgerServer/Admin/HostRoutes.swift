@@ -1,0 +1,160 @@
+import EventStore
+import HTTPTypes
+import Hummingbird
+import PinWire
+import Pinning
+import Publishing
+
+/// Hosts, their policies and their rollouts: `/v1/apps/{app}/hosts`.
+struct HostRoutes: Sendable {
+    let services: Services
+    private var change: ChangeHandler { ChangeHandler(services: self.services) }
+
+    init(services: Services) {
+        self.services = services
+    }
+
+    var routes: [Route] {
+        let host = "/v1/apps/{app}/hosts/{host}"
+        let query = ChangeHandler.query
+        let bodiless = ChangeHandler.bodilessQuery
+        return [
+            Route("listHosts", .get, "/v1/apps/{app}/hosts", self.list),
+            Route("addHost", .post, "/v1/apps/{app}/hosts", query: query, self.add),
+            Route("getHost", .get, host, self.get),
+            Route("updateHost", .patch, host, query: query, self.update),
+            Route("removeHost", .delete, host, query: bodiless, self.remove),
+            Route("startCandidate", .post, "\(host)/candidate", query: query, self.startCandidate),
+            Route("dropCandidate", .delete, "\(host)/candidate", query: bodiless, self.dropCandidate),
+            Route("promoteCandidate", .post, "\(host)/candidate/promote", query: query, self.promoteCandidate),
+        ]
+    }
+
+    private func list(_ exchange: Exchange) async throws -> Response {
+        let app = try self.services.app(try exchange.app)
+        let hosts = app.hosts.sorted { $0.key < $1.key }.map { $0.value.json(of: $0.key) }
+        return .json(["hosts": .array(hosts)], headers: [.eTag: "\"\(app.version)\""])
+    }
+
+    private func get(_ exchange: Exchange) async throws -> Response {
+        let app = try self.services.app(try exchange.app)
+        let pattern = try exchange.host
+        guard let host = app.hosts[pattern] else { throw Problem(Refusal.hostUnknown(pattern)) }
+        return .json(host.json(of: pattern), headers: [.eTag: "\"\(app.version)\""])
+    }
+
+    private func add(_ exchange: Exchange) async throws -> Response {
+        let id = try exchange.app
+        let change = try await exchange.change { (members) throws(JSONDefect) in
+            let pattern = try members.required("host").parse(HostPattern.init)
+            let subdomains = try members.optional("include_subdomains")?.bool() ?? false
+            let field = try members.required("baseline")
+            let (mode, pins) = try field.object { (m) throws(JSONDefect) in
+                let source = try m.required("source")
+                switch try source.string() {
+                case "builtin": return (PinMode?.none, [AppCommand.NewPin]())
+                case "document":
+                    return (try m.required("mode").oneOf(PinMode.self), try Self.newPins(m.optional("pins")))
+                default: throw source.defect("must be builtin or document")
+                }
+            }
+            return (pattern, AppCommand.addHost(pattern, includesSubdomains: subdomains, mode: mode, pins: pins))
+        }
+        let (pattern, command) = change.content
+        return try await self.change(
+            .app(id, [command]), of: change, in: exchange, status: .created,
+            location: "/v1/apps/\(id)/hosts/\(pattern)"
+        )
+    }
+
+    private func update(_ exchange: Exchange) async throws -> Response {
+        let id = try exchange.app
+        let pattern = try exchange.host
+        let change = try await exchange.change { (members) throws(JSONDefect) in
+            var commands: [AppCommand] = []
+            if let subdomains = members.optional("include_subdomains") {
+                commands.append(.setSubdomains(pattern, includesSubdomains: try subdomains.bool()))
+            }
+            for slot in PolicySlot.allCases {
+                guard let policy = members.optional(slot.rawValue) else { continue }
+                let mode = try policy.object { (m) throws(JSONDefect) in try m.required("mode").oneOf(PinMode.self) }
+                commands.append(.setMode(pattern, slot, mode))
+            }
+            if members.mentions("rollout") {
+                commands.append(.setHostRollout(pattern, try members.optional("rollout").mapped(Rollout.init)))
+            }
+            return commands
+        }
+        // An empty change of an unknown host must be refused too.
+        let app = try self.services.app(id)
+        guard app.hosts[pattern] != nil || !change.content.isEmpty else { throw Problem(Refusal.hostUnknown(pattern)) }
+        return try await self.change(.app(id, change.content), of: change, in: exchange)
+    }
+
+    private func remove(_ exchange: Exchange) async throws -> Response {
+        let command = Command.app(try exchange.app, [.removeHost(try exchange.host)])
+        return try await self.change(command, of: try exchange.bodilessChange(), in: exchange)
+    }
+
+    private func startCandidate(_ exchange: Exchange) async throws -> Response {
+        let id = try exchange.app
+        let pattern = try exchange.host
+        // What is not said about the baseline's pins: they are taken along where there are any.
+        let hasBaseline = try self.services.app(id).hosts[pattern]?[.baseline] != nil
+        let change = try await exchange.change { (members) throws(JSONDefect) in
+            var commands: [AppCommand] = [
+                .startCandidate(
+                    pattern, mode: try members.required("mode").oneOf(PinMode.self),
+                    copiesBaseline: try members.optional("copy_baseline")?.bool() ?? hasBaseline,
+                    pins: try Self.newPins(members.optional("pins"))
+                )
+            ]
+            if let rollout = members.optional("rollout") {
+                commands.append(.setHostRollout(pattern, try Rollout(rollout)))
+            }
+            return commands
+        }
+        return try await self.change(
+            .app(id, change.content), of: change, in: exchange, status: .created,
+            location: "/v1/apps/\(id)/hosts/\(pattern)"
+        )
+    }
+
+    private func dropCandidate(_ exchange: Exchange) async throws -> Response {
+        let command = Command.app(try exchange.app, [.dropCandidate(try exchange.host)])
+        return try await self.change(command, of: try exchange.bodilessChange(), in: exchange)
+    }
+
+    private func promoteCandidate(_ exchange: Exchange) async throws -> Response {
+        let command = Command.app(try exchange.app, [.promoteCandidate(try exchange.host)])
+        let change = try await exchange.change { (_) throws(JSONDefect) in }
+        return try await self.change(command, of: change, in: exchange)
+    }
+
+    private static func newPins(_ field: JSONField?) throws(JSONDefect) -> [AppCommand.NewPin] {
+        guard let field else { return [] }
+        var pins: [AppCommand.NewPin] = []
+        for element in try field.elements(atMost: App.pinLimit) {
+            pins.append(try element.object { (m) throws(JSONDefect) in try AppCommand.NewPin(&m) })
+        }
+        return pins
+    }
+}
+
+extension AppCommand.NewPin {
+    /// Reads `pin`, `role`, `state` (`active` or `staged`) and `note`.
+    init(_ members: inout JSONMembers) throws(JSONDefect) {
+        self.init(
+            pin: try members.required("pin").parse(Pin.init(text:)),
+            role: try members.required("role").oneOf(PinRole.self)
+        )
+        if let state = members.optional("state") {
+            switch try state.oneOf(PinState.self) {
+            case .active: self.isActive = true
+            case .staged: self.isActive = false
+            case .retired, .revoked: throw state.defect("must be active or staged for a new pin")
+            }
+        }
+        self.note = try members.optional("note")?.plainText(atMost: 500)
+    }
+}

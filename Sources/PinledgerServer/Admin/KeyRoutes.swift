@@ -1,0 +1,76 @@
+import EventStore
+import Hummingbird
+import Keys
+import PinWire
+import Pinning
+import Publishing
+
+/// Signing keys: `/v1/keys`.
+struct KeyRoutes: Sendable {
+    let services: Services
+    private var change: ChangeHandler { ChangeHandler(services: self.services) }
+
+    init(services: Services) {
+        self.services = services
+    }
+
+    var routes: [Route] {
+        [
+            Route("listKeys", .get, "/v1/keys", self.list),
+            Route("createKey", .post, "/v1/keys", query: ChangeHandler.query, self.create),
+            Route("activateKey", .post, "/v1/keys/{kid}/activate", query: ChangeHandler.query) { exchange in
+                let kid = try self.keyID(exchange)
+                let change = try await exchange.change { (_) throws(JSONDefect) in }
+                return try await self.change(.keys(.activate(kid: kid)), of: change, in: exchange)
+            },
+            Route("retireKey", .post, "/v1/keys/{kid}/retire", query: ChangeHandler.query, self.retire),
+        ]
+    }
+
+    private func keyID(_ exchange: Exchange) throws(Problem) -> String {
+        let kid = exchange.parameters["kid"] ?? ""
+        guard Base64URL.decode(kid)?.count == 32 else {
+            throw Problem(.malformedRequest, "In the path, kid must be the 43 characters of a key's thumbprint.")
+        }
+        return kid
+    }
+
+    private func list(_ exchange: Exchange) async throws -> Response {
+        let keys = self.services.ledger.view.state.keys
+        let all = keys.keys.values.sorted { ($0.createdAt, $0.kid) < ($1.createdAt, $1.kid) }
+        return .json(["keys": .array(all.map(\.json))], headers: [.eTag: "\"\(keys.version)\""])
+    }
+
+    private func create(_ exchange: Exchange) async throws -> Response {
+        let change = try await exchange.change { (_) throws(JSONDefect) in }
+        if try exchange.flag("dry_run") {
+            // A throw-away key: nothing of it is stored.
+            let publicKey = try Ed25519PrivateKey.generate().publicKey
+            return try await self.change(
+                .keys(.create(kid: publicKey.keyID, publicKey: publicKey.bytes)), of: change, in: exchange
+            )
+        }
+        guard self.services.writer != nil else { throw Problem(.readOnly, "This node only reads.") }
+        let publicKey = try await self.services.keys.create()
+        let result: ChangeHandler.Result
+        do {
+            result = try await self.change.perform(
+                .keys(.create(kid: publicKey.keyID, publicKey: publicKey.bytes)), of: change, in: exchange
+            )
+        } catch {
+            // Unless nobody knows whether the key is in the ledger, its private half has no use.
+            if Problem(error).type != .outcomeUnknown { try await self.services.keys.erase(publicKey.keyID) }
+            throw error
+        }
+        if result.recorded.isReplay { try await self.services.keys.erase(publicKey.keyID) }
+        return self.change.response(to: result, status: .created, location: "/v1/keys")
+    }
+
+    private func retire(_ exchange: Exchange) async throws -> Response {
+        let kid = try self.keyID(exchange)
+        let change = try await exchange.change { (_) throws(JSONDefect) in }
+        let result = try await self.change.perform(.keys(.retire(kid: kid)), of: change, in: exchange)
+        if !result.isDryRun { try await self.services.keys.erase(kid) }
+        return self.change.response(to: result)
+    }
+}

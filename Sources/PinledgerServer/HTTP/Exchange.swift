@@ -1,0 +1,127 @@
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import PinWire
+import Pinning
+
+/// One request and what is known about it by the time a handler sees it.
+struct Exchange: Sendable {
+    let request: Request
+    let requestID: String
+    /// The path's parameters, percent-decoded.
+    let parameters: [String: String]
+    /// The query's parameters, percent-decoded, each given at most once, none unknown to the route.
+    let query: [String: String]
+    /// Who asks; nil on routes that are open to everybody.
+    let principal: Actor?
+    /// Bytes a body may have.
+    let bodyLimit: Int
+
+    // MARK: Path and query
+
+    /// A path parameter.
+    func parameter<T, E: Error & CustomStringConvertible>(
+        _ name: String, _ parse: (String) throws(E) -> T
+    ) throws(Problem) -> T {
+        do { return try parse(self.parameters[name] ?? "") } catch {
+            throw Problem(.malformedRequest, "In the path, \(name) \(error.description).")
+        }
+    }
+
+    var app: AppID { get throws { try self.parameter("app", AppID.init) } }
+    var host: HostPattern { get throws { try self.parameter("host", HostPattern.init) } }
+
+    /// A pin as it stands in paths: 64 lower-case hexadecimal digits.
+    var pin: Pin {
+        get throws {
+            guard let bytes = Hex.decode(self.parameters["pin"] ?? ""), let pin = Pin(bytes: bytes) else {
+                throw Problem(
+                    .malformedRequest, "In the path, a pin must be the 64 lower-case hexadecimal digits of its SHA-256."
+                )
+            }
+            return pin
+        }
+    }
+
+    /// A flag of the query: `true` or `false`, and false where it is missing.
+    func flag(_ name: String) throws -> Bool {
+        switch self.query[name] {
+        case nil, "false": false
+        case "true": true
+        default: throw Problem(.malformedRequest, "The query parameter \(name) must be true or false.")
+        }
+    }
+
+    /// A whole number of the query.
+    func number(_ name: String, in range: ClosedRange<Int64>) throws -> Int64? {
+        guard let text = self.query[name] else { return nil }
+        guard text.utf8.allSatisfy({ (48...57).contains($0) }), let number = Int64(text), range.contains(number) else {
+            throw Problem(
+                .malformedRequest,
+                "The query parameter \(name) must be a whole number from \(range.lowerBound) to \(range.upperBound)."
+            )
+        }
+        return number
+    }
+
+    /// An instant of the query.
+    func time(_ name: String) throws -> Timestamp? {
+        guard let text = self.query[name] else { return nil }
+        guard let time = Timestamp(rfc3339: text) else {
+            throw Problem(.malformedRequest, "The query parameter \(name) must be a time such as 2026-01-31T12:00:00Z.")
+        }
+        return time
+    }
+
+    /// The app that the query names; nil for none.
+    var appInQuery: AppID? {
+        get throws(Problem) {
+            guard let text = self.query["app"] else { return nil }
+            do { return try AppID(text) } catch {
+                throw Problem(.malformedRequest, "The query parameter app \(error.description).")
+            }
+        }
+    }
+
+    /// A reason in the query, for requests without a body.
+    func reasonInQuery() throws -> Reason? {
+        guard let text = self.query["reason"] else { return nil }
+        do { return try Reason(text) } catch {
+            throw Problem(.malformedRequest, "The query parameter reason \(error.description).")
+        }
+    }
+
+    // MARK: Body
+
+    /// The body's bytes, within the route's limit.
+    func body() async throws -> [UInt8] {
+        let buffer = try await self.request.body.collect(upTo: self.bodyLimit)
+        return Array(buffer.readableBytesView)
+    }
+
+    /// Refuses a body that is not declared as JSON.
+    func requireJSON() throws(Problem) {
+        let type = self.request.headers[.contentType] ?? ""
+        let essence = type.split(separator: ";", maxSplits: 1).first.map { $0.trimmingCharacters() } ?? ""
+        guard essence.lowercased() == "application/json" else {
+            throw Problem(
+                .unsupportedMediaType, type.isEmpty ? "The body has no Content-Type." : "The body is \(type.printable)."
+            )
+        }
+    }
+}
+
+extension StringProtocol {
+    /// The text without spaces and tabs at its ends.
+    func trimmingCharacters() -> String {
+        var text = Substring(self)
+        while let last = text.last, last == " " || last == "\t" { text.removeLast() }
+        while let first = text.first, first == " " || first == "\t" { text.removeFirst() }
+        return String(text)
+    }
+
+    /// At most 100 characters, with everything but printable ASCII replaced: safe to quote in an answer or a log.
+    var printable: String {
+        String(self.prefix(100).unicodeScalars.map { (0x20...0x7E).contains($0.value) ? Character($0) : "?" })
+    }
+}

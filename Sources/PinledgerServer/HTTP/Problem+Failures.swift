@@ -1,0 +1,125 @@
+import EventStore
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import PinWire
+import Pinning
+import Postgres
+import Publishing
+
+// The one place where what the layers below throw becomes an answer. The switches are exhaustive: a new refusal does not
+// compile until it has its problem.
+
+extension Problem {
+    /// Any error at all. Nothing of an unforeseen one is shown.
+    init(_ error: any Error) {
+        switch error {
+        case let problem as Problem: self = problem
+        case let failure as WriteFailure: self = Problem(failure)
+        case let refusal as Refusal: self = Problem(refusal)
+        case let defect as JSONDefect: self = Problem(defect)
+        case let error as JSONSyntaxError:
+            self.init(
+                .malformedJSON, "\(error.message), at byte \(error.offset).",
+                errors: [JSONDefect(pointer: JSONPointer(), message: error.description)]
+            )
+        case is NIOTooManyBytesError: self.init(.bodyTooLarge, "The body is larger than this operation takes.")
+        case let unavailable as SigningKeys.Unavailable: self.init(.noKeyEncryptionKey, "\(unavailable).")
+        case let error as PostgresError:
+            switch error.code {
+            case .poolExhausted, .timeout: self.init(.overloaded, "Too many requests wait for the database.")
+            case .connectionFailed, .connectionLost, .outcomeUnknown, .poolClosed, .cancelled:
+                self.init(.databaseUnavailable, "The database cannot be reached.")
+            default: self.init(.internalError, "An unforeseen error came up.")
+            }
+        case let fault as LedgerFault: self.init(.halted, "\(fault).")
+        case let error as HTTPError where error.status == .contentTooLarge:
+            self.init(.bodyTooLarge, "The body is larger than this operation takes.")
+        default: self.init(.internalError, "An unforeseen error came up.")
+        }
+    }
+
+    init(_ failure: WriteFailure) {
+        switch failure {
+        case .refused(let refusal): self = Problem(refusal)
+        case .stale(let stream, let expected, let actual):
+            self.init(
+                .staleVersion, "\(stream) is at version \(actual), and your change was made for version \(expected).")
+            self.headers[.eTag] = "\"\(actual)\""
+            self.members["current_version"] = .integer(actual)
+        case .keyReused: self.init(.idempotencyKeyReused, "Another request was sent with this idempotency key.")
+        case .tooLarge(let bytes):
+            self.init(.eventTooLarge, "One event would have \(bytes) bytes, and the log takes at most 65535.")
+        case .overloaded: self.init(.overloaded, "Too many changes wait to be recorded.")
+        case .unavailable(let why): self.init(.databaseUnavailable, "The change was not recorded: \(why).")
+        case .outcomeUnknown:
+            self.init(.outcomeUnknown, "The connection to the database was lost while the change was being recorded.")
+        case .halted(let fault): self.init(.halted, "\(fault).")
+        }
+    }
+
+    init(_ refusal: Refusal) {
+        switch refusal {
+        case .appExists(let app): self.init(.appExists, "There is an app \(app) already.")
+        case .appUnknown(let app): self.init(.appUnknown, "There is no app \(app).")
+        case .hostExists(let host): self.init(.hostExists, "The app has the host \(host) already.")
+        case .hostUnknown(let host): self.init(.hostUnknown, "The app has no host \(host).")
+        case .publicSuffix(let host):
+            self.init(
+                .publicSuffix, "\(host.name) is a public suffix (publicsuffix.org): others register names below it.")
+        case .tooManyHosts(let limit): self.init(.limitReached, "An app may have at most \(limit) hosts.")
+        case .pinExists(let pin, let state): self.init(.pinExists, "\(pin) is there already, and \(state.rawValue).")
+        case .pinUnknown(let pin): self.init(.pinUnknown, "The policy has no pin \(pin).")
+        case .pinNotStaged(let pin, let state): self.init(.pinState, "\(pin) is \(state.rawValue), not staged.")
+        case .pinNotInUse(let pin, let state): self.init(.pinState, "\(pin) is \(state.rawValue) already.")
+        case .pinRevoked(let pin): self.init(.pinRevoked, "\(pin) was revoked and can never come back.")
+        case .pinPlaceholder(let pin, let placeholder): self.init(.pinPlaceholder, placeholder.sentence(about: pin))
+        case .tooManyPins(let limit):
+            self.init(.limitReached, "A policy remembers at most \(limit) pins, retired ones included.")
+        case .tooFewPins(let host, let slot, let active):
+            self.init(
+                .tooFewPins,
+                "The \(slot.rawValue) of \(host) would enforce with \(active) active pin\(active == 1 ? "" : "s"): "
+                    + "the loss of one key would lock every client out. Two are the least."
+            )
+        case .noBackupPin(let host, let slot):
+            self.init(.noBackupPin, "The \(slot.rawValue) of \(host) would enforce without an active backup pin.")
+        case .lastBackupPin(let host, let slot):
+            self.init(.lastBackupPin, "The \(slot.rawValue) of \(host) would be left without an active backup pin.")
+        case .baselineIsBuiltin(let host):
+            self.init(
+                .baselineIsBuiltin, "The baseline of \(host) is the pins built into the app; it has no pins here.")
+        case .candidateExists(let host): self.init(.candidateExists, "\(host) has a candidate policy already.")
+        case .candidateMissing(let host): self.init(.candidateMissing, "\(host) has no candidate policy.")
+        case .reasonRequired(let why): self.init(.reasonRequired, "This needs a reason, because \(why).")
+        case .expiryNotAhead(let time): self.init(.invalidExpiry, "\(time) does not lie ahead.")
+        case .expiryTooFar(let time, let limit):
+            self.init(.invalidExpiry, "\(time) is too far ahead; the latest time allowed now is \(limit).")
+        case .killSwitchNotEngaged(let scope):
+            self.init(.killSwitchNotEngaged, "No kill switch for \(scope) is engaged.")
+        case .keyExists(let kid): self.init(.keyExists, "There is a key \(kid) already.")
+        case .keyUnknown(let kid): self.init(.keyUnknown, "There is no key \(kid).")
+        case .keyNotAnnounced(let kid, let state): self.init(.keyState, "The key \(kid) is \(state.rawValue).")
+        case .keyTooYoung(let kid, let until):
+            self.init(.keyOverlap, "Clients may not know the key \(kid) yet; it may sign from \(until).")
+        case .keyInUse(let kid): self.init(.keyState, "The key \(kid) is the one that signs.")
+        case .keyStillTrusted(let kid, let until):
+            self.init(.keyOverlap, "Documents signed by \(kid) may still be in use; it may be retired from \(until).")
+        case .keyRetired(let kid): self.init(.keyState, "The key \(kid) is retired already.")
+        case .tokenExists(let id): self.init(.tokenExists, "There is a token \(id) already.")
+        case .tokenUnknown(let id): self.init(.tokenUnknown, "There is no token \(id).")
+        case .tokenRevoked(let id): self.init(.tokenRevoked, "The token \(id) is revoked already.")
+        }
+    }
+}
+
+extension Pin.Placeholder {
+    /// Why the pin cannot be meant, as a sentence.
+    func sentence(about pin: Pin) -> String {
+        switch self {
+        case .pattern: "\(pin) is a typed pattern, not the SHA-256 of a key."
+        case .emptyInput: "\(pin) is the SHA-256 of nothing: the command that computed it read no key."
+        case .documentation(let source): "\(pin) is an example from \(source) documentation."
+        }
+    }
+}

@@ -1,0 +1,59 @@
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import PinWire
+
+/// A refusal on its way to the caller (RFC 9457).
+struct Problem: Error, Sendable {
+    let type: ProblemType
+    /// What is the matter this time, as a sentence.
+    var detail: String
+    /// What is wrong where in the request.
+    var errors: [JSONDefect] = []
+    /// Further members.
+    var members: [String: JSON] = [:]
+    var headers = HTTPFields()
+
+    init(_ type: ProblemType, _ detail: String, errors: [JSONDefect] = []) {
+        self.type = type
+        self.detail = detail
+        self.errors = errors
+    }
+
+    /// A problem of one member of the body.
+    init(_ defect: JSONDefect) {
+        self.init(.invalidValue, "\(defect).", errors: [defect])
+    }
+
+    /// The problem as JSON; `instance` names the request.
+    func json(requestID: String) -> JSON {
+        let entry = self.type.entry
+        var members = self.members
+        members["type"] = .string("/problems/\(self.type.rawValue)")
+        members["title"] = .string(entry.title)
+        members["status"] = .integer(Int64(entry.status.code))
+        members["detail"] = .string(self.detail)
+        members["advice"] = .string(entry.advice)
+        members["instance"] = .string("urn:request:\(requestID)")
+        if !self.errors.isEmpty {
+            members["errors"] = .array(
+                self.errors.map { ["pointer": .string($0.pointer.text), "detail": .string($0.message)] }
+            )
+        }
+        return .object(members)
+    }
+
+    /// The response that carries the problem.
+    func response(requestID: String) -> Response {
+        var headers = self.headers
+        headers[.contentType] = "application/problem+json"
+        if headers[.cacheControl] == nil { headers[.cacheControl] = "no-store" }
+        let status = self.type.entry.status
+        if status == .serviceUnavailable, headers[.retryAfter] == nil { headers[.retryAfter] = "1" }
+        if status == .unauthorized { headers[.wwwAuthenticate] = "Bearer realm=\"pinledger\"" }
+        return Response(
+            status: status, headers: headers,
+            body: ResponseBody(byteBuffer: ByteBuffer(bytes: self.json(requestID: requestID).canonicalBytes))
+        )
+    }
+}

@@ -1,0 +1,243 @@
+import HTTPTypes
+
+/// Every kind of refusal the API knows: the one error table.
+///
+/// The raw value is the stable name: `type` in a problem (RFC 9457) is `/problems/<name>`, which the server explains.
+enum ProblemType: String, CaseIterable, Sendable {
+    // The request itself
+    case malformedRequest = "malformed_request"
+    case malformedJSON = "malformed_json"
+    case invalidValue = "invalid_value"
+    case unknownParameter = "unknown_parameter"
+    case invalidCursor = "invalid_cursor"
+    case notFound = "not_found"
+    case methodNotAllowed = "method_not_allowed"
+    case bodyTooLarge = "body_too_large"
+    case unsupportedMediaType = "unsupported_media_type"
+    case notAcceptable = "not_acceptable"
+
+    // Who asks
+    case tokenMissing = "token_missing"
+    case tokenMalformed = "token_malformed"
+    case tokenInvalid = "token_invalid"
+
+    // Concurrency
+    case staleVersion = "stale_version"
+    case idempotencyKeyReused = "idempotency_key_reused"
+    case eventTooLarge = "event_too_large"
+
+    // The rules
+    case appExists = "app_exists"
+    case appUnknown = "app_unknown"
+    case hostExists = "host_exists"
+    case hostUnknown = "host_unknown"
+    case publicSuffix = "public_suffix"
+    case limitReached = "limit_reached"
+    case pinExists = "pin_exists"
+    case pinUnknown = "pin_unknown"
+    case pinState = "pin_state"
+    case pinRevoked = "pin_revoked"
+    case pinPlaceholder = "pin_placeholder"
+    case tooFewPins = "too_few_pins"
+    case noBackupPin = "no_backup_pin"
+    case lastBackupPin = "last_backup_pin"
+    case baselineIsBuiltin = "baseline_is_builtin"
+    case candidateExists = "candidate_exists"
+    case candidateMissing = "candidate_missing"
+    case reasonRequired = "reason_required"
+    case invalidExpiry = "invalid_expiry"
+    case killSwitchNotEngaged = "kill_switch_not_engaged"
+    case keyExists = "key_exists"
+    case keyUnknown = "key_unknown"
+    case keyState = "key_state"
+    case keyOverlap = "key_overlap"
+    case tokenExists = "token_exists"
+    case tokenUnknown = "token_unknown"
+    case tokenRevoked = "token_revoked"
+    case importRefused = "import_refused"
+
+    // The server
+    case notPublished = "not_published"
+    case noKeyEncryptionKey = "no_key_encryption_key"
+    case readOnly = "read_only"
+    case overloaded = "overloaded"
+    case databaseUnavailable = "database_unavailable"
+    case outcomeUnknown = "outcome_unknown"
+    case halted = "halted"
+    case internalError = "internal_error"
+
+    /// Status, title, and what to do next.
+    var entry: (status: HTTPResponse.Status, title: String, advice: String) {
+        switch self {
+        case .malformedRequest:
+            (.badRequest, "The request cannot be read", "Correct the path, query or header that `detail` names.")
+        case .malformedJSON:
+            (.badRequest, "The body is not acceptable JSON", "Correct the text at the place that `errors` names.")
+        case .invalidValue:
+            (
+                .unprocessableContent, "A value is not acceptable",
+                "Correct the members that `errors` names; nothing was changed."
+            )
+        case .unknownParameter:
+            (
+                .badRequest, "There is no such query parameter",
+                "Remove it, or correct its spelling; `detail` lists the known ones."
+            )
+        case .invalidCursor:
+            (
+                .badRequest, "The cursor is not one of this list",
+                "Begin again without `cursor`; use a cursor only with the filters it came with."
+            )
+        case .notFound: (.notFound, "There is nothing here", "Compare the path with /openapi.yaml.")
+        case .methodNotAllowed:
+            (.methodNotAllowed, "This cannot be done here", "Use one of the methods in the `Allow` header.")
+        case .bodyTooLarge: (.contentTooLarge, "The body is too large", "Send less; `detail` names the limit.")
+        case .unsupportedMediaType:
+            (.unsupportedMediaType, "The body is of another type", "Send JSON with `Content-Type: application/json`.")
+        case .notAcceptable:
+            (.notAcceptable, "The answer has no such form", "Ask for the type that `detail` names.")
+        case .tokenMissing:
+            (
+                .unauthorized, "A token is needed",
+                "Send `Authorization: Bearer pk_…`; `pinledger token create` makes one."
+            )
+        case .tokenMalformed:
+            (
+                .unauthorized, "This is not a token",
+                "Copy the whole token: pk_, three letters, _ and 36 letters and digits."
+            )
+        case .tokenInvalid:
+            (
+                .unauthorized, "The token opens nothing",
+                "It was revoked, has expired or never existed; ask for a new one."
+            )
+        case .staleVersion:
+            (
+                .preconditionFailed, "Somebody changed this since you read it",
+                "Read it again, look at what changed, and send your change with the new `ETag` in `If-Match`."
+            )
+        case .idempotencyKeyReused:
+            (
+                .unprocessableContent, "The idempotency key stands for another request",
+                "Use a new key for a new request; repeat a request exactly to get its first answer."
+            )
+        case .eventTooLarge:
+            (
+                .contentTooLarge, "The change is too large for one event",
+                "Split it, for example a long whitelist into a shorter one."
+            )
+        case .appExists: (.conflict, "The app exists", "Change it with PATCH, or choose another id.")
+        case .appUnknown: (.notFound, "There is no such app", "List the apps with `pinledger app list`, or create it.")
+        case .hostExists: (.conflict, "The app has this host", "Change the host with PATCH.")
+        case .hostUnknown:
+            (.notFound, "The app has no such host", "List the hosts with `pinledger host list`, or add it.")
+        case .publicSuffix:
+            (
+                .unprocessableContent, "The name is a public suffix",
+                "Name a host below it that is your own: a pin for a public suffix would bind other people's hosts."
+            )
+        case .limitReached:
+            (.unprocessableContent, "A limit is reached", "Remove what is no longer needed, or split the app.")
+        case .pinExists: (.conflict, "The policy has this pin", "Change its role or state with PATCH.")
+        case .pinUnknown:
+            (.notFound, "The policy has no such pin", "List the pins with `pinledger pin list`; check host and policy.")
+        case .pinState:
+            (
+                .conflict, "The pin is in another state",
+                "Look at the pin's state; only staged pins can be activated, only staged and active ones retired."
+            )
+        case .pinRevoked:
+            (.conflict, "The pin is revoked", "Its key is compromised: make a new key and add the new key's pin.")
+        case .pinPlaceholder:
+            (
+                .unprocessableContent, "The pin is a placeholder",
+                "Compute the pin of your real key: openssl x509 -in cert.pem -pubkey -noout | openssl pkey -pubin -outform der | openssl dgst -sha256 -binary | base64"
+            )
+        case .tooFewPins:
+            (
+                .unprocessableContent, "Too few pins to enforce",
+                "Add a second pin of another key, or set the mode to report_only first."
+            )
+        case .noBackupPin:
+            (.unprocessableContent, "No backup pin", "Add a pin of a key in reserve with the role backup or emergency.")
+        case .lastBackupPin:
+            (
+                .conflict, "This is the last backup pin",
+                "Add another backup first. If there is no other way, repeat with `force` and a `reason`."
+            )
+        case .baselineIsBuiltin:
+            (
+                .conflict, "The baseline is the pins built into the app",
+                "Start a candidate, or give the baseline a mode first."
+            )
+        case .candidateExists: (.conflict, "There is a candidate already", "Promote or drop it first.")
+        case .candidateMissing:
+            (.conflict, "There is no candidate", "Start one first: POST …/candidate, or `pinledger rollout start`.")
+        case .reasonRequired:
+            (.unprocessableContent, "A reason is required", "Say why in `reason`; it is recorded for ever.")
+        case .invalidExpiry:
+            (
+                .unprocessableContent, "The time of expiry is not acceptable",
+                "Choose a time ahead and within the limit that `detail` names."
+            )
+        case .killSwitchNotEngaged: (.conflict, "The kill switch is not engaged", "There is nothing to release.")
+        case .keyExists: (.conflict, "The key exists", "Create another one.")
+        case .keyUnknown: (.notFound, "There is no such key", "List the keys with `pinledger key list`.")
+        case .keyState:
+            (
+                .conflict, "The key is in another state",
+                "Only announced keys can be activated; activate another key before retiring the active one."
+            )
+        case .keyOverlap:
+            (
+                .conflict, "Clients may not be ready",
+                "Wait until the time in `detail`. In an emergency, repeat with `force` and a `reason`."
+            )
+        case .tokenExists: (.conflict, "The token exists", "Repeat the request.")
+        case .tokenUnknown: (.notFound, "There is no such token", "List the tokens with `pinledger token list`.")
+        case .tokenRevoked: (.conflict, "The token is revoked", "There is nothing to revoke.")
+        case .importRefused:
+            (.unprocessableContent, "The file cannot be imported", "Correct what `errors` names; nothing was recorded.")
+        case .notPublished:
+            (
+                .serviceUnavailable, "The document is not published yet",
+                "Try again in a moment. If it lasts, no node has the signing key: see `pinledger doctor`."
+            )
+        case .noKeyEncryptionKey:
+            (
+                .serviceUnavailable, "This node cannot handle private keys",
+                "Ask a node that was started with a key-encryption key (--kek-file or PINLEDGER_KEK_FILE)."
+            )
+        case .readOnly:
+            (
+                .serviceUnavailable, "This node is read-only",
+                "Send changes to a node that was started without --read-only."
+            )
+        case .overloaded:
+            (
+                .serviceUnavailable, "Too much is going on",
+                "Try again after `Retry-After` seconds, with the same idempotency key."
+            )
+        case .databaseUnavailable:
+            (
+                .serviceUnavailable, "The database cannot be reached",
+                "Nothing was recorded. Try again after `Retry-After` seconds. Documents are served meanwhile."
+            )
+        case .outcomeUnknown:
+            (
+                .serviceUnavailable, "It is not known whether the change was recorded",
+                "Repeat the request with the same `Idempotency-Key`: it is answered by what was recorded, or recorded now."
+            )
+        case .halted:
+            (
+                .serviceUnavailable, "This node has stopped following the ledger",
+                "The ledger in the database is not the one this node knows. Do not restart it before somebody has looked: the last verified documents are still served."
+            )
+        case .internalError:
+            (
+                .internalServerError, "Something went wrong here",
+                "Try again; if it lasts, give the operator of the server the request id in `instance`."
+            )
+        }
+    }
+}

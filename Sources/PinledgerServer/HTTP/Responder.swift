@@ -1,0 +1,104 @@
+import HTTPTypes
+import Hummingbird
+import Logging
+import NIOCore
+import PinWire
+import Pinning
+
+/// Answers every request of one listener: looks the route up, checks who asks, reads the query, turns every error into a
+/// problem.
+struct Responder: HTTPResponder {
+    let table: RouteTable
+    let authenticate: @Sendable (Request) throws(Problem) -> Actor
+    let logger: Logger
+
+    func respond(to request: Request, context: BasicRequestContext) async throws -> Response {
+        let requestID = context.id
+        var response: Response
+        do {
+            response = try await self.answer(request, requestID)
+        } catch {
+            let problem = Problem(error)
+            if problem.type == .internalError {
+                self.logger.error("unforeseen error", metadata: ["request_id": "\(requestID)", "error": "\(error)"])
+            }
+            response = problem.response(requestID: requestID)
+        }
+        response.headers[.requestID] = requestID
+        response.headers[.contentTypeOptions] = "nosniff"
+        return request.method == .head ? response.createHeadResponse() : response
+    }
+
+    private func answer(_ request: Request, _ requestID: String) async throws -> Response {
+        // The target's raw text: nothing is decoded before it is split.
+        let target = request.head.path ?? "/"
+        let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+        switch try self.table.match(request.method, String(parts[0])) {
+        case .nothing: throw Problem(.notFound, "There is nothing at \(parts[0].printable).")
+        case .methods(let methods):
+            let allow = methods.map(\.rawValue).joined(separator: ", ")
+            if request.method == .options { return Response(status: .noContent, headers: [.allow: allow]) }
+            var problem = Problem(
+                .methodNotAllowed, "\(request.method.rawValue.printable) cannot be done here; \(allow) can.")
+            problem.headers[.allow] = allow
+            throw problem
+        case .route(let route, let parameters):
+            let principal: Actor? =
+                switch route.access {
+                case .everybody: nil
+                case .token: try self.authenticate(request)
+                }
+            let query = try Self.query(parts.count > 1 ? parts[1] : "", of: route)
+            let exchange = Exchange(
+                request: request, requestID: requestID, parameters: parameters, query: query, principal: principal,
+                bodyLimit: route.bodyLimit
+            )
+            return try await route.handler(exchange)
+        }
+    }
+
+    private static func query(_ text: Substring, of route: Route) throws(Problem) -> [String: String] {
+        guard let given = URIDecoding.parameters(text) else {
+            throw Problem(.malformedRequest, "The query has a broken percent escape or is not UTF-8.")
+        }
+        var query: [String: String] = [:]
+        for (name, value) in given {
+            guard route.query.contains(name) else {
+                let known = route.query.isEmpty ? "none" : route.query.joined(separator: ", ")
+                throw Problem(.unknownParameter, "There is no query parameter \(name.printable) here. Known: \(known).")
+            }
+            guard query.updateValue(value, forKey: name) == nil else {
+                throw Problem(.malformedRequest, "The query parameter \(name) is given twice.")
+            }
+        }
+        return query
+    }
+}
+
+extension HTTPField.Name {
+    // The names are constants of valid characters.
+    static let requestID = Self.constant("Request-Id")
+    static let contentTypeOptions = Self.constant("X-Content-Type-Options")
+    static let link = Self.constant("Link")
+    static let ledgerPosition = Self.constant("Pinledger-Position")
+    static let idempotencyKey = Self.constant("Idempotency-Key")
+    static let idempotencyReplayed = Self.constant("Idempotency-Replayed")
+    static let lastEventID = Self.constant("Last-Event-ID")
+
+    private static func constant(_ name: String) -> HTTPField.Name {
+        guard let name = HTTPField.Name(name) else { preconditionFailure("\(name) is not a field name") }
+        return name
+    }
+}
+
+extension Response {
+    /// A JSON answer.
+    static func json(_ json: JSON, status: HTTPResponse.Status = .ok, headers: HTTPFields = HTTPFields()) -> Response {
+        var headers = headers
+        headers[.contentType] = "application/json"
+        if headers[.cacheControl] == nil { headers[.cacheControl] = "no-store" }
+        return Response(
+            status: status, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(bytes: json.canonicalBytes))
+        )
+    }
+}

@@ -1,0 +1,48 @@
+import HTTPTypes
+import Hummingbird
+
+/// One operation of the API: a line of the route table, and an operation of `openapi/openapi.yaml`.
+struct Route: Sendable {
+    /// Which listener an operation belongs to.
+    enum Surface: Sendable {
+        /// `/client`, `/healthz` and what else the whole world may ask.
+        case client
+        /// `/v1`.
+        case admin
+        /// On every listener.
+        case both
+    }
+
+    /// Who may call.
+    enum Access: Sendable {
+        case everybody
+        case token
+    }
+
+    let operationID: String
+    let method: HTTPRequest.Method
+    /// The path with its parameters in braces.
+    let path: String
+    let surface: Surface
+    let access: Access
+    /// The query parameters it knows.
+    let query: [String]
+    /// Bytes its body may have.
+    let bodyLimit: Int
+    let handler: @Sendable (Exchange) async throws -> Response
+
+    init(
+        _ operationID: String, _ method: HTTPRequest.Method, _ path: String, surface: Surface = .admin,
+        access: Access = .token, query: [String] = [], bodyLimit: Int = 64 * 1024,
+        _ handler: @escaping @Sendable (Exchange) async throws -> Response
+    ) {
+        self.operationID = operationID
+        self.method = method
+        self.path = path
+        self.surface = surface
+        self.access = access
+        self.query = query
+        self.bodyLimit = bodyLimit
+        self.handler = handler
+    }
+}

@@ -1,0 +1,480 @@
+import PinWire
+import Pinning
+
+/// Reads the `ssl_pinning_config` of Firebase-style remote configuration into commands.
+///
+/// Both shapes are known: hosts with pins and rollouts, and the kill switch with `target_hosts` for pins built into the
+/// app; with and without the envelope; percentages in either spelling. Where the old clients' behaviour and the document
+/// differ (a device outside a rollout lost all pinning there), the finding says so. Everything wrong is found at once.
+struct RemoteConfigImport {
+    private var plan = ImportPlan()
+    private var config: [String: JSON] = [:]
+    private var pointer = JSONPointer()
+
+    /// The plan for a file.
+    ///
+    /// - Parameters:
+    ///   - json: The file's content.
+    ///   - id: The app it is meant for.
+    ///   - app: That app's state; nil where it has to be created.
+    static func plan(_ json: JSON, for id: AppID, _ app: App?, isPublicSuffix: (String) -> Bool) -> ImportPlan {
+        var reader = RemoteConfigImport()
+        reader.read(json, id, app, isPublicSuffix)
+        return reader.plan
+    }
+
+    private mutating func say(
+        _ severity: ImportFinding.Severity, _ at: JSONPointer, _ message: String, _ advice: String
+    ) {
+        self.plan.findings.append(ImportFinding(severity: severity, pointer: at, message: message, advice: advice))
+    }
+
+    private mutating func read(_ json: JSON, _ id: AppID, _ app: App?, _ isPublicSuffix: (String) -> Bool) {
+        guard self.open(json) else { return }
+        let known = [
+            "enabled", "rollout_percentage", "rolloutPercentage", "min_app_version", "minAppVersion", "hosts",
+            "target_hosts", "rollout_strategy", "fallback", "monitoring",
+        ]
+        self.noteUnknown(self.config, known, self.pointer)
+
+        if app == nil {
+            self.plan.commands.append(.create(displayName: id.text))
+            self.plan.steps.append("create the app \(id)")
+        }
+        let isEnabled = self.flag("enabled", in: self.config, at: self.pointer, default: true)
+        let share = self.percentage(in: self.config, at: self.pointer)
+        let gate = self.gate()
+        let strategy = self.strategy()
+        if let gate {
+            self.plan.commands.append(.setVersionGate(gate))
+            self.plan.steps.append("let candidates reach app versions from \(gate.minimum?.text ?? "any")")
+        }
+        if let share, share < 10_000, self.config["hosts"] != nil {
+            var rollout = strategy
+            rollout.basisPoints = share
+            self.plan.commands.append(.setRollout(rollout))
+            self.plan.steps.append("roll every candidate out to \(Self.percent(share)) of devices")
+        }
+        self.fallback()
+        self.monitoring()
+        self.hosts(isEnabled: isEnabled, share: share, gate: gate, strategy, app, isPublicSuffix)
+    }
+
+    /// Finds the configuration inside its envelope, where there is one.
+    private mutating func open(_ json: JSON) -> Bool {
+        var json = json
+        if let inner = json["ssl_pinning_config"] {
+            self.pointer = JSONPointer(["ssl_pinning_config"])
+            json = inner
+            // Remote Config keeps a parameter's JSON as a string.
+            if let text = inner.stringValue {
+                do { json = try JSON(text: text) } catch {
+                    self.say(
+                        .fatal, self.pointer, "is a string that does not hold JSON: \(error)",
+                        "Export the parameter again.")
+                    return false
+                }
+            }
+        }
+        guard case .object(let members) = json else {
+            self.say(
+                .fatal, self.pointer, "must be an object, and is \(json.kind)",
+                "Give the file the shape of ssl_pinning_config.")
+            return false
+        }
+        self.config = members
+        return true
+    }
+
+    private mutating func noteUnknown(_ members: [String: JSON], _ known: [String], _ pointer: JSONPointer) {
+        for name in members.keys.sorted() where !known.contains(name) {
+            self.say(
+                .warning, pointer.appending(name), "is not a member of ssl_pinning_config and is passed over",
+                "Check its spelling; known are \(known.filter { !$0.contains(where: \.isUppercase) }.joined(separator: ", "))."
+            )
+        }
+    }
+
+    private mutating func flag(
+        _ name: String, in members: [String: JSON], at pointer: JSONPointer, default value: Bool
+    ) -> Bool {
+        switch members[name] {
+        case .bool(let flag)?: return flag
+        case nil, .null?:
+            self.say(
+                .note, pointer.appending(name), "is missing and taken as \(value)", "Say it in the file to be sure.")
+        case let other?:
+            self.say(
+                .fatal, pointer.appending(name), "must be true or false, and is \(other.kind)",
+                "Write true or false without quotes.")
+        }
+        return value
+    }
+
+    /// A share in basis points, in either spelling; nil where it is wrong.
+    private mutating func percentage(in members: [String: JSON], at pointer: JSONPointer) -> Int? {
+        let found = ["rollout_percentage", "rolloutPercentage"].filter { members[$0] != nil && members[$0] != .null }
+        if found.count == 2, members[found[0]] != members[found[1]] {
+            self.say(
+                .fatal, pointer.appending(found[1]), "says something else than \(found[0])",
+                "Keep one of the two spellings.")
+            return nil
+        }
+        guard let name = found.first, let value = members[name] else {
+            self.say(
+                .note, pointer.appending("rollout_percentage"), "is missing and taken as 100",
+                "Say it in the file to be sure.")
+            return 10_000
+        }
+        let share: Double? =
+            switch value {
+            case .integer(let whole): Double(whole)
+            case .number(let number): number
+            default: nil
+            }
+        guard let share, (0...100).contains(share), (share * 100).rounded() == share * 100 else {
+            self.say(
+                .fatal, pointer.appending(name), "must be a number from 0 to 100 with at most two decimals",
+                "Write the share of devices in per cent, without quotes."
+            )
+            return nil
+        }
+        return Int((share * 100).rounded())
+    }
+
+    private static func percent(_ basisPoints: Int) -> String {
+        basisPoints % 100 == 0 ? "\(basisPoints / 100) %" : "\(Double(basisPoints) / 100) %"
+    }
+
+    private mutating func gate() -> VersionGate? {
+        let names = ["min_app_version", "minAppVersion"]
+        guard let name = names.first(where: { (self.config[$0] ?? .null) != .null }), let value = self.config[name]
+        else {
+            return nil
+        }
+        let pointer = self.pointer.appending(name)
+        guard let text = value.stringValue, let version = try? AppVersion(text) else {
+            self.say(
+                .fatal, pointer, "must be a version such as \"1.5.0\"", "Write one to four groups of digits, in quotes."
+            )
+            return nil
+        }
+        if version.isPreRelease {
+            self.say(
+                .warning, pointer, "is a pre-release, which comes before \(text.split(separator: "-")[0])",
+                "Leave the suffix out unless it is meant.")
+        }
+        return VersionGate(minimum: version)
+    }
+
+    private mutating func strategy() -> Rollout {
+        var rollout = Rollout(basisPoints: 10_000)
+        let pointer = self.pointer.appending("rollout_strategy")
+        guard let value = self.config["rollout_strategy"], value != .null else { return rollout }
+        guard case .object(let members) = value else {
+            self.say(.fatal, pointer, "must be an object, and is \(value.kind)", "Give it method, seed and sticky.")
+            return rollout
+        }
+        self.noteUnknown(members, ["method", "seed", "sticky"], pointer)
+        switch members["method"]?.stringValue {
+        case nil where members["method"] == nil, "percentage": break
+        case "whitelist":
+            rollout.method = .whitelist
+            self.say(
+                .warning, pointer.appending("method"),
+                "is whitelist, and the file names no ids: nobody is in the rollout yet",
+                "Set the rollout's whitelist after the import. (The old clients never read this member and used the percentage.)"
+            )
+        case "geography":
+            self.say(
+                .fatal, pointer.appending("method"), "is geography, and the file names no countries",
+                "Write \"percentage\", which is what the old clients did in any case, and set countries after the import."
+            )
+        default:
+            self.say(
+                .fatal, pointer.appending("method"), "must be \"percentage\", \"whitelist\" or \"geography\"",
+                "Correct the spelling.")
+        }
+        switch members["seed"] {
+        case nil, .null?: break
+        case let value?:
+            if let text = value.stringValue, let seed = Rollout.Seed(rawValue: text) {
+                rollout.seed = [seed]
+            } else {
+                self.say(
+                    .fatal, pointer.appending("seed"), "must be \"device_id\", \"user_id\" or \"install_id\"",
+                    "Correct it. (The old clients put every device into one bucket for any other word.)"
+                )
+            }
+        }
+        rollout.isSticky =
+            members["sticky"] == nil ? true : self.flag("sticky", in: members, at: pointer, default: true)
+        return rollout
+    }
+
+    private mutating func fallback() {
+        let pointer = self.pointer.appending("fallback")
+        guard let value = self.config["fallback"], value != .null else { return }
+        guard case .object(let members) = value else {
+            self.say(
+                .fatal, pointer, "must be an object, and is \(value.kind)",
+                "Give it use_builtin_pins and builtin_pin_hosts.")
+            return
+        }
+        self.noteUnknown(members, ["use_builtin_pins", "builtin_pin_hosts"], pointer)
+        var fallback = Fallback(usesBuiltinPins: self.flag("use_builtin_pins", in: members, at: pointer, default: true))
+        for (name, at) in self.names(members["builtin_pin_hosts"], pointer.appending("builtin_pin_hosts")) {
+            guard let host = self.pattern(name, at) else { continue }
+            if fallback.hosts.contains(host) {
+                self.say(.warning, at, "names \(host) a second time", "Remove it.")
+            } else {
+                fallback.hosts.append(host)
+            }
+        }
+        fallback.hosts.sort()
+        self.plan.commands.append(.setFallback(fallback))
+        let hosts = fallback.hosts.map(\.text).joined(separator: ", ")
+        self.plan.steps.append(
+            fallback.usesBuiltinPins
+                ? "fall back to built-in pins\(hosts.isEmpty ? "" : " for \(hosts)") where no document can be had"
+                : "use no built-in pins where no document can be had"
+        )
+    }
+
+    private mutating func monitoring() {
+        let pointer = self.pointer.appending("monitoring")
+        guard let value = self.config["monitoring"], value != .null else { return }
+        guard case .object(let members) = value else {
+            self.say(
+                .fatal, pointer, "must be an object, and is \(value.kind)",
+                "Give it enabled, failure_threshold and auto_disable.")
+            return
+        }
+        self.noteUnknown(members, ["enabled", "failure_threshold", "auto_disable"], pointer)
+        var monitoring = Monitoring(isEnabled: self.flag("enabled", in: members, at: pointer, default: false))
+        if let threshold = members["failure_threshold"], threshold != .null {
+            let share: Double? =
+                switch threshold {
+                case .integer(let whole): Double(whole)
+                case .number(let number): number
+                default: nil
+                }
+            if let share, share > 0, share < 100, (share * 100).rounded() == share * 100 {
+                monitoring.failureThreshold = Int((share * 100).rounded())
+            } else {
+                self.say(
+                    .fatal, pointer.appending("failure_threshold"),
+                    "must be a share in per cent above 0 and below 100 with at most two decimals",
+                    "Write for example 5.0 for 5 %."
+                )
+            }
+        }
+        if members["auto_disable"] != nil {
+            monitoring.autoDisables = self.flag("auto_disable", in: members, at: pointer, default: false)
+        }
+        if monitoring.autoDisables {
+            self.say(
+                .warning, pointer.appending("auto_disable"),
+                "is true: reports of clients may then lead to a kill switch for one host",
+                "Leave it on only if that is meant. (The old clients only logged.)"
+            )
+        }
+        self.plan.commands.append(.setMonitoring(monitoring))
+        self.plan.steps.append(
+            "\(monitoring.isEnabled ? "ask" : "do not ask") clients for reports, with a failure threshold of \(Self.percent(monitoring.failureThreshold))"
+        )
+    }
+
+    // MARK: Hosts
+
+    private mutating func hosts(
+        isEnabled: Bool, share: Int?, gate: VersionGate?, _ strategy: Rollout, _ app: App?,
+        _ isPublicSuffix: (String) -> Bool
+    ) {
+        let pointer = self.pointer.appending("hosts")
+        var seen: Set<HostPattern> = []
+        func isNew(_ host: HostPattern) -> String? {
+            if !seen.insert(host).inserted { return "names \(host) a second time" }
+            if app?.hosts[host] != nil { return "names \(host), which the app has already" }
+            if isPublicSuffix(host.name) {
+                return "names \(host.name), a public suffix below which others register names"
+            }
+            return nil
+        }
+        if let value = self.config["hosts"], value != .null {
+            guard case .object(let members) = value else {
+                self.say(
+                    .fatal, pointer, "must be an object of hosts, and is \(value.kind)", "Write each host as a member.")
+                return
+            }
+            for name in members.keys.sorted() {
+                let at = pointer.appending(name)
+                guard let host = self.pattern(name, at), let value = members[name] else { continue }
+                if let why = isNew(host) {
+                    self.say(.fatal, at, why, "Remove it here, or the host from the app.")
+                    continue
+                }
+                self.host(host, value, at, isEnabled: isEnabled, appShare: share ?? 10_000, gate: gate, strategy)
+            }
+        }
+        let targets = self.names(self.config["target_hosts"], self.pointer.appending("target_hosts"))
+        for (name, at) in targets {
+            guard let host = self.pattern(name, at) else { continue }
+            if let why = isNew(host) {
+                self.say(.fatal, at, why, "Remove it here, or the host from the app.")
+                continue
+            }
+            self.plan.commands.append(.addHost(host, includesSubdomains: false, mode: isEnabled ? nil : .off, pins: []))
+            self.plan.steps.append(
+                isEnabled
+                    ? "add \(host) with the pins built into the app"
+                    : "add \(host) with pinning off, because enabled is false"
+            )
+        }
+        if seen.isEmpty, self.plan.fatal.isEmpty {
+            self.say(
+                .warning, self.pointer, "names no hosts, so that nothing will be pinned", "Add hosts, or target_hosts.")
+        }
+    }
+
+    private mutating func host(
+        _ host: HostPattern, _ value: JSON, _ pointer: JSONPointer, isEnabled: Bool, appShare: Int, gate: VersionGate?,
+        _ strategy: Rollout
+    ) {
+        guard case .object(let members) = value else {
+            self.say(
+                .fatal, pointer, "must be an object, and is \(value.kind)",
+                "Give it enabled, pins and rollout_percentage.")
+            return
+        }
+        self.noteUnknown(members, ["enabled", "pins", "rollout_percentage", "rolloutPercentage"], pointer)
+        let isHostEnabled = self.flag("enabled", in: members, at: pointer, default: true)
+        let share = self.percentage(in: members, at: pointer) ?? 10_000
+        let mode: PinMode = isEnabled && isHostEnabled ? .enforce : .off
+        guard let pins = self.pins(members["pins"], pointer.appending("pins"), mode: mode) else { return }
+
+        let words = "\(pins.count) pins, mode \(mode.rawValue)"
+        if mode == .off, members["enabled"] != nil || !isEnabled {
+            self.say(
+                .note, pointer.appending("enabled"), "is false: the host is recorded with its pins and the mode off",
+                "Set the mode to enforce to begin; for a temporary stop use the kill switch."
+            )
+        }
+        if share == 10_000, appShare == 10_000, gate == nil || mode == .off {
+            self.plan.commands.append(.addHost(host, includesSubdomains: false, mode: mode, pins: pins))
+            self.plan.steps.append("add \(host) with \(words), for every device")
+            return
+        }
+        // Whoever is not let in keeps the pins built into the app: never no pinning at all.
+        self.plan.commands.append(.addHost(host, includesSubdomains: false, mode: nil, pins: []))
+        self.plan.commands.append(.startCandidate(host, mode: mode, copiesBaseline: false, pins: pins))
+        if share < 10_000 {
+            var rollout = strategy
+            rollout.basisPoints = share
+            self.plan.commands.append(.setHostRollout(host, rollout))
+        }
+        let effective = appShare * share / 10_000
+        self.plan.steps.append(
+            "add \(host) with the built-in pins as baseline and a candidate of \(words), "
+                + "reaching \(Self.percent(effective)) of devices in all"
+        )
+        self.say(
+            .note, pointer,
+            "reaches \(Self.percent(effective)) of devices; all others keep the pins built into the app",
+            "(The old clients turned pinning off for devices outside the app's rollout or below its minimum version.)"
+        )
+    }
+
+    private mutating func pins(_ value: JSON?, _ pointer: JSONPointer, mode: PinMode) -> [AppCommand.NewPin]? {
+        guard let value, value != .null else {
+            self.say(.fatal, pointer, "is required", "Give the host a primary and a backup pin.")
+            return nil
+        }
+        guard case .object(let members) = value else {
+            self.say(
+                .fatal, pointer, "must be an object, and is \(value.kind)", "Write { \"primary\": …, \"backup\": … }.")
+            return nil
+        }
+        var pins: [AppCommand.NewPin] = []
+        let before = self.plan.fatal.count
+        for name in members.keys.sorted() {
+            let at = pointer.appending(name)
+            guard let value = members[name], value != .null else { continue }
+            guard let role = PinRole(rawValue: name) else {
+                self.say(.fatal, at, "is not a role of a pin", "Use primary, backup or emergency.")
+                continue
+            }
+            guard let text = value.stringValue else {
+                self.say(.fatal, at, "must be a string, and is \(value.kind)", "Write the pin in quotes.")
+                continue
+            }
+            let pin: Pin
+            do { pin = try Pin(text: text) } catch {
+                self.say(.fatal, at, "\"\(text.printable)\": \(error)", ProblemType.pinPlaceholder.entry.advice)
+                continue
+            }
+            if let placeholder = pin.placeholder {
+                self.say(
+                    .fatal, at, placeholder.sentence(about: pin).dropLastStop, ProblemType.pinPlaceholder.entry.advice)
+                continue
+            }
+            if pins.contains(where: { $0.pin == pin }) {
+                self.say(.fatal, at, "is the same pin as another one of this host", "Each role needs a key of its own.")
+                continue
+            }
+            pins.append(AppCommand.NewPin(pin: pin, role: role))
+        }
+        guard self.plan.fatal.count == before else { return nil }
+        if mode == .enforce, pins.count < 2 || !pins.contains(where: \.role.isReserve) {
+            self.say(
+                .fatal, pointer,
+                "has \(pins.count) pin\(pins.count == 1 ? "" : "s"), of which "
+                    + "\(pins.count(where: \.role.isReserve)) in reserve: the loss of one key would lock every client out",
+                "Give the host a primary and a backup pin of two keys."
+            )
+            return nil
+        }
+        let order = PinRole.allCases
+        return pins.sorted { (order.firstIndex(of: $0.role) ?? 0) < (order.firstIndex(of: $1.role) ?? 0) }
+    }
+
+    /// Names in an array, or in one string with commas between them.
+    private mutating func names(_ value: JSON?, _ pointer: JSONPointer) -> [(String, JSONPointer)] {
+        switch value {
+        case nil, .null?: return []
+        case .string(let text)?:
+            return text.split(separator: ",").map { ($0.trimmingCharacters(), pointer) }.filter { !$0.0.isEmpty }
+        case .array(let elements)?:
+            var names: [(String, JSONPointer)] = []
+            for (index, element) in elements.enumerated() {
+                let at = pointer.appending(String(index))
+                if let text = element.stringValue {
+                    names.append((text, at))
+                } else {
+                    self.say(.fatal, at, "must be a host name in quotes, and is \(element.kind)", "Correct it.")
+                }
+            }
+            return names
+        case let other?:
+            self.say(
+                .fatal, pointer,
+                "must be an array of host names, or one string with commas between them; it is \(other.kind)",
+                "Correct it.")
+            return []
+        }
+    }
+
+    private mutating func pattern(_ name: String, _ pointer: JSONPointer) -> HostPattern? {
+        do { return try HostPattern(name) } catch {
+            self.say(
+                .fatal, pointer, "\"\(name.printable)\" \(error)",
+                "Write the name as it stands in the certificate, in lower case.")
+            return nil
+        }
+    }
+}
+
+extension String {
+    /// The sentence without its full stop.
+    fileprivate var dropLastStop: String { self.hasSuffix(".") ? String(self.dropLast()) : self }
+}

@@ -1,0 +1,67 @@
+import EventStore
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import PinWire
+import Pinning
+import Publishing
+
+/// Health, the contract, and what the problems mean.
+struct OperationsRoutes: Sendable {
+    let services: Services
+    private static let contract = PreparedBody(PackageResources.openapi_yaml)
+
+    init(services: Services) {
+        self.services = services
+    }
+
+    var routes: [Route] {
+        [
+            Route("getHealth", .get, "/healthz", surface: .both, access: .everybody) { _ in
+                .json(["status": "alive", "version": .string(self.services.version)])
+            },
+            Route("getReadiness", .get, "/readyz", surface: .both, access: .everybody, self.readiness),
+            Route("getContract", .get, "/openapi.yaml", surface: .both, access: .everybody) { exchange in
+                let answer = PreparedAnswer(
+                    contentType: "application/yaml", cacheControl: "public, max-age=300", body: Self.contract
+                )
+                return try answer.response(to: exchange.request)
+            },
+            Route("listProblems", .get, "/problems", surface: .both, access: .everybody) { _ in
+                .json(["problems": .array(ProblemType.allCases.map(Self.explanation))])
+            },
+            Route("getProblem", .get, "/problems/{problem}", surface: .both, access: .everybody) { exchange in
+                let name = exchange.parameters["problem"] ?? ""
+                guard let type = ProblemType(rawValue: name) else {
+                    throw Problem(.notFound, "There is no problem \(name.printable).")
+                }
+                return .json(Self.explanation(type))
+            },
+        ]
+    }
+
+    private static func explanation(_ type: ProblemType) -> JSON {
+        let entry = type.entry
+        return [
+            "type": .string("/problems/\(type.rawValue)"), "status": .integer(Int64(entry.status.code)),
+            "title": .string(entry.title), "advice": .string(entry.advice),
+        ]
+    }
+
+    /// Whether this node should get traffic, and why not. Looks at memory only: a database that is down for a moment must
+    /// not take nodes out that can serve every document.
+    private func readiness(_ exchange: Exchange) async throws -> Response {
+        let view = self.services.ledger.view
+        let fault = self.services.ledger.fault
+        let json: JSON = .members([
+            "status": fault == nil ? "ready" : "halted",
+            "position": .integer(view.head.position),
+            "apps": .integer(Int64(view.state.apps.count)),
+            "documents": .integer(Int64(self.services.publisher.table.count)),
+            "can_sign": .bool(self.services.keys.canSign),
+            "can_write": .bool(self.services.writer != nil),
+            "fault": fault.map { .string($0.description) },
+        ])
+        return .json(json, status: fault == nil ? .ok : .serviceUnavailable)
+    }
+}

@@ -1,0 +1,25 @@
+/// The whole API: every operation of `openapi/openapi.yaml`, and no other.
+struct Routes: Sendable {
+    let all: [Route]
+
+    init(services: Services, isPublicSuffix: @escaping @Sendable (String) -> Bool) {
+        self.all =
+            ClientRoutes(services: services).routes
+            + AppRoutes(services: services).routes
+            + HostRoutes(services: services).routes
+            + PinRoutes(services: services).routes
+            + KillSwitchRoutes(services: services).routes
+            + HistoryRoutes(services: services).routes
+            + EventStream(services: services, slots: StreamSlots(limit: 200)).routes
+            + KeyRoutes(services: services).routes
+            + TokenRoutes(services: services).routes
+            + FleetRoutes(services: services).routes
+            + ImportRoutes(services: services, isPublicSuffix: isPublicSuffix).routes
+            + OperationsRoutes(services: services).routes
+    }
+
+    /// The routes of one kind of listener.
+    func table(_ surfaces: Set<Route.Surface>) -> RouteTable {
+        RouteTable(self.all.filter { $0.surface == .both || surfaces.contains($0.surface) })
+    }
+}

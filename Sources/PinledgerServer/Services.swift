@@ -1,0 +1,37 @@
+package import EventStore
+package import Logging
+package import PinWire
+package import Postgres
+package import Publishing
+
+/// What the handlers of a node work with.
+package struct Services: Sendable {
+    package var ledger: Ledger
+    /// Nil on a read-only node.
+    package var writer: Writer?
+    package var pool: PostgresPool
+    package var publisher: Publisher
+    package var keys: SigningKeys
+    package var clock: @Sendable () -> Timestamp
+    package var logger: Logger
+    /// How long clients and caches may use a document before asking again, in seconds.
+    package var documentMaxAge: Int
+    package var version: String
+
+    package init(
+        ledger: Ledger, writer: Writer?, pool: PostgresPool, publisher: Publisher, keys: SigningKeys,
+        clock: @escaping @Sendable () -> Timestamp, logger: Logger, documentMaxAge: Int, version: String
+    ) {
+        self.ledger = ledger
+        self.writer = writer
+        self.pool = pool
+        self.publisher = publisher
+        self.keys = keys
+        self.clock = clock
+        self.logger = logger
+        self.documentMaxAge = documentMaxAge
+        self.version = version
+    }
+
+    var reader: LedgerReader { LedgerReader(pool: self.pool) }
+}

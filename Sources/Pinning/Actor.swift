@@ -1,0 +1,43 @@
+package import PinWire
+
+/// Who causes an event.
+package struct Actor: Hashable, Sendable {
+    /// What kind of principal acts.
+    package enum Kind: String, CaseIterable, Sendable {
+        /// A holder of an API token.
+        case token
+        /// Somebody at the command line of the server itself, with access to its database.
+        case local
+        /// The server, on a schedule.
+        case system
+    }
+
+    package var kind: Kind
+    /// Stable and unique within the kind; of a token its public id, never its secret.
+    package var id: String
+    /// What people call it.
+    package var name: String
+
+    package init(kind: Kind, id: String, name: String) {
+        self.kind = kind
+        self.id = id
+        self.name = name
+    }
+
+    /// The server itself.
+    package static let system = Actor(kind: .system, id: "pinledger", name: "Pinledger")
+
+    package var json: JSON {
+        ["kind": .string(self.kind.rawValue), "id": .string(self.id), "name": .string(self.name)]
+    }
+
+    package init(_ field: JSONField) throws(JSONDefect) {
+        self = try field.object { (members) throws(JSONDefect) in
+            Actor(
+                kind: try members.required("kind").oneOf(Kind.self),
+                id: try members.required("id").string(),
+                name: try members.required("name").string()
+            )
+        }
+    }
+}

@@ -1,0 +1,178 @@
+package import PinWire
+
+extension App {
+    /// The events that `commands` cause, decided one after the other as one atomic change.
+    ///
+    /// - Parameters:
+    ///   - app: The state before; nil before the app's creation.
+    /// - Returns: The events in order; none where everything already is as commanded.
+    /// - Throws: ``Refusal`` where any command, or what all of them together leave behind, breaks a rule. Rules about
+    ///   whole policies (how many pins, a backup, a reason for weakening) are judged on the result, so that the order
+    ///   of commands within a change does not matter to them.
+    package static func decide(
+        _ commands: [AppCommand], _ app: App?, id: AppID, in context: DecisionContext
+    ) throws(Refusal) -> [AppEvent] {
+        var events: [AppEvent] = []
+        var state = app
+        for command in commands {
+            let made = try Self.decideOne(command, state, id: id, in: context)
+            for event in made {
+                if state == nil {
+                    state = App(first: event, id: id, at: context.now)
+                } else {
+                    state?.evolve(event, at: context.now)
+                }
+            }
+            events += made
+        }
+        if let state { try Protection.check(from: app, to: state, in: context) }
+        return events
+    }
+
+    private static func decideOne(
+        _ command: AppCommand, _ app: App?, id: AppID, in context: DecisionContext
+    ) throws(Refusal) -> [AppEvent] {
+        if case .create(let displayName) = command {
+            guard app == nil else { throw .appExists(id) }
+            return [.appCreated(displayName: displayName)]
+        }
+        guard let app else { throw .appUnknown(id) }
+        return try app.decide(command, in: context)
+    }
+
+    private func decide(_ command: AppCommand, in context: DecisionContext) throws(Refusal) -> [AppEvent] {
+        func host(_ pattern: HostPattern) throws(Refusal) -> Host {
+            guard let host = self.hosts[pattern] else { throw .hostUnknown(pattern) }
+            return host
+        }
+        switch command {
+        case .create: throw .appExists(self.id)
+        case .rename(let displayName):
+            return displayName == self.displayName ? [] : [.appRenamed(displayName: displayName)]
+        case .setVersionGate(let gate): return gate == self.versionGate ? [] : [.versionGateSet(gate)]
+        case .setRollout(let rollout): return rollout == self.rollout ? [] : [.appRolloutSet(rollout)]
+        case .setFallback(let fallback): return fallback == self.fallback ? [] : [.fallbackSet(fallback)]
+        case .setMonitoring(let monitoring): return monitoring == self.monitoring ? [] : [.monitoringSet(monitoring)]
+        case .setPinsValidUntil(let time):
+            if let time, time <= context.now { throw .expiryNotAhead(time) }
+            return time == self.pinsValidUntil ? [] : [.pinsValidUntilSet(time)]
+
+        case .addHost(let pattern, let includesSubdomains, let mode, let pins):
+            guard self.hosts[pattern] == nil else { throw .hostExists(pattern) }
+            guard self.hosts.count < Self.hostLimit else { throw .tooManyHosts(limit: Self.hostLimit) }
+            guard !context.isPublicSuffix(pattern.name) else { throw .publicSuffix(pattern) }
+            if mode == nil, !pins.isEmpty { throw .baselineIsBuiltin(pattern) }
+            return [.hostAdded(pattern, includesSubdomains: includesSubdomains, mode: mode)]
+                + (try self.additions(pins, to: Policy(mode: mode ?? .off), pattern, .baseline, in: context))
+        case .setSubdomains(let pattern, let includesSubdomains):
+            return try host(pattern).includesSubdomains == includesSubdomains
+                ? [] : [.hostSubdomainsSet(pattern, includesSubdomains: includesSubdomains)]
+        case .removeHost(let pattern):
+            _ = try host(pattern)
+            return [.hostRemoved(pattern)]
+        case .setMode(let pattern, let slot, let mode):
+            let host = try host(pattern)
+            if slot == .candidate, host.candidate == nil { throw .candidateMissing(pattern) }
+            return host[slot]?.mode == mode ? [] : [.modeSet(pattern, slot, mode)]
+        case .startCandidate(let pattern, let mode, let copiesBaseline, let pins):
+            let host = try host(pattern)
+            guard host.candidate == nil else { throw .candidateExists(pattern) }
+            var new = pins
+            if copiesBaseline {
+                guard let baseline = host[.baseline] else { throw .baselineIsBuiltin(pattern) }
+                let given = Set(pins.map(\.pin))
+                let copied = baseline.activePins.filter { !given.contains($0.pin) }.sorted { $0.pin < $1.pin }
+                new = copied.map { .init(pin: $0.pin, role: $0.role, note: baseline.pins[$0.pin]?.note) } + pins
+            }
+            return [.candidateStarted(pattern, mode: mode)]
+                + (try self.additions(new, to: Policy(mode: mode), pattern, .candidate, in: context))
+        case .promoteCandidate(let pattern):
+            guard let candidate = try host(pattern).candidate else { throw .candidateMissing(pattern) }
+            let revoked = candidate.activePins.map(\.pin).filter(self.revokedPins.contains).min()
+            if let revoked { throw .pinRevoked(revoked) }
+            return [.candidatePromoted(pattern)]
+        case .dropCandidate(let pattern):
+            guard try host(pattern).candidate != nil else { throw .candidateMissing(pattern) }
+            return [.candidateDropped(pattern)]
+        case .setHostRollout(let pattern, let rollout):
+            let host = try host(pattern)
+            guard rollout == nil || host.candidate != nil else { throw .candidateMissing(pattern) }
+            return rollout == host.rollout ? [] : [.hostRolloutSet(pattern, rollout)]
+
+        case .addPin(let pattern, let slot, let pin):
+            return try self.additions([pin], to: try self.policy(pattern, slot), pattern, slot, in: context)
+        case .activatePin(let pattern, let slot, let pin):
+            let record = try self.record(of: pin, pattern, slot)
+            guard record.state != .active else { return [] }
+            guard record.state == .staged else { throw .pinNotStaged(pin, record.state) }
+            guard !self.revokedPins.contains(pin) else { throw .pinRevoked(pin) }
+            return [.pinActivated(pattern, slot, pin)]
+        case .setPinRole(let pattern, let slot, let pin, let role):
+            let record = try self.record(of: pin, pattern, slot)
+            guard record.state.isInUse else { throw .pinNotInUse(pin, record.state) }
+            return record.role == role ? [] : [.pinRoleSet(pattern, slot, pin, role)]
+        case .retirePin(let pattern, let slot, let pin):
+            let record = try self.record(of: pin, pattern, slot)
+            guard record.state.isInUse else { throw .pinNotInUse(pin, record.state) }
+            return [.pinRetired(pattern, slot, pin)]
+        case .revokePin(let pattern, let slot, let pin):
+            let record = try self.record(of: pin, pattern, slot)
+            guard record.state != .revoked else { return [] }
+            try context.requireReason("it revokes a pin")
+            return [.pinRevoked(pattern, slot, pin)]
+
+        case .engageKillSwitch(let pattern, let expiresAt):
+            if let pattern { _ = try host(pattern) }
+            try context.requireReason("it turns pinning off")
+            try KillSwitch.check(expiry: expiresAt, at: context.now)
+            return [.killSwitchEngaged(pattern, expiresAt: expiresAt)]
+        case .releaseKillSwitch(let pattern):
+            let engaged = if let pattern { try host(pattern).killSwitch } else { self.killSwitch }
+            guard engaged != nil else {
+                throw .killSwitchNotEngaged(pattern.map { .host(self.id, $0) } ?? .app(self.id))
+            }
+            return [.killSwitchReleased(pattern)]
+        }
+    }
+
+    private func policy(_ pattern: HostPattern, _ slot: PolicySlot) throws(Refusal) -> Policy {
+        guard let host = self.hosts[pattern] else { throw .hostUnknown(pattern) }
+        guard let policy = host[slot] else {
+            throw slot == .candidate ? .candidateMissing(pattern) : .baselineIsBuiltin(pattern)
+        }
+        return policy
+    }
+
+    private func record(of pin: Pin, _ pattern: HostPattern, _ slot: PolicySlot) throws(Refusal) -> PinRecord {
+        guard let record = try self.policy(pattern, slot).pins[pin] else { throw .pinUnknown(pin) }
+        return record
+    }
+
+    /// The events that put new pins into a policy. A retired pin may come back; one that was revoked, in this policy or
+    /// in any other of the app, may not.
+    private func additions(
+        _ pins: [AppCommand.NewPin], to policy: Policy, _ pattern: HostPattern, _ slot: PolicySlot,
+        in context: DecisionContext
+    ) throws(Refusal) -> [AppEvent] {
+        var known = policy.pins
+        var events: [AppEvent] = []
+        for new in pins {
+            if let placeholder = new.pin.placeholder {
+                // A pin printed in documentation may be a real authority's; nobody's key has the others.
+                guard case .documentation = placeholder, context.isForced, context.reason != nil else {
+                    throw .pinPlaceholder(new.pin, placeholder)
+                }
+            }
+            switch known[new.pin]?.state {
+            case .staged?, .active?: throw .pinExists(new.pin, known[new.pin]?.state ?? .staged)
+            case .revoked?, .retired?, nil: break
+            }
+            guard !self.revokedPins.contains(new.pin) else { throw .pinRevoked(new.pin) }
+            guard known[new.pin] != nil || known.count < Self.pinLimit else { throw .tooManyPins(limit: Self.pinLimit) }
+            known[new.pin] = PinRecord(role: new.role, state: .staged, note: new.note, since: context.now)
+            events.append(.pinStaged(pattern, slot, new.pin, new.role, note: new.note))
+            if new.isActive { events.append(.pinActivated(pattern, slot, new.pin)) }
+        }
+        return events
+    }
+}

@@ -1,0 +1,43 @@
+package import PinWire
+
+/// One client population: the state of its stream.
+package struct App: Hashable, Sendable {
+    package let id: AppID
+    package var displayName: String
+    package let createdAt: Timestamp
+    package var updatedAt: Timestamp
+    /// The number of events in the app's stream.
+    package var version: Int64
+    package var hosts: [HostPattern: Host]
+    package var rollout: Rollout?
+    package var rolloutRevision: Int64
+    package var versionGate: VersionGate?
+    package var fallback: Fallback
+    package var monitoring: Monitoring
+    package var pinsValidUntil: Timestamp?
+    package var killSwitch: KillSwitch?
+    /// Every pin that was ever revoked in one of the app's policies, whatever became of the policy since.
+    package var revokedPins: Set<Pin>
+
+    /// Hosts one app may have.
+    package static let hostLimit = 1000
+    /// Pins one policy may remember, retired ones included.
+    package static let pinLimit = 100
+
+    package init(id: AppID, displayName: String, createdAt: Timestamp) {
+        self.id = id
+        self.displayName = displayName
+        self.createdAt = createdAt
+        self.updatedAt = createdAt
+        self.version = 0
+        self.hosts = [:]
+        self.rollout = nil
+        self.rolloutRevision = 0
+        self.versionGate = nil
+        self.fallback = Fallback()
+        self.monitoring = Monitoring()
+        self.pinsValidUntil = nil
+        self.killSwitch = nil
+        self.revokedPins = []
+    }
+}

@@ -1,0 +1,106 @@
+package import PinWire
+
+/// A fact about one app, in the past tense. Additive for ever: cases are added, never changed.
+package enum AppEvent: Hashable, Sendable {
+    case appCreated(displayName: String)
+    case appRenamed(displayName: String)
+    case versionGateSet(VersionGate?)
+    case appRolloutSet(Rollout?)
+    case fallbackSet(Fallback)
+    case monitoringSet(Monitoring)
+    case pinsValidUntilSet(Timestamp?)
+
+    /// `mode` is that of the new baseline policy; nil for a baseline of built-in pins.
+    case hostAdded(HostPattern, includesSubdomains: Bool, mode: PinMode?)
+    case hostSubdomainsSet(HostPattern, includesSubdomains: Bool)
+    case hostRemoved(HostPattern)
+    case modeSet(HostPattern, PolicySlot, PinMode)
+    case candidateStarted(HostPattern, mode: PinMode)
+    case candidatePromoted(HostPattern)
+    case candidateDropped(HostPattern)
+    case hostRolloutSet(HostPattern, Rollout?)
+
+    case pinStaged(HostPattern, PolicySlot, Pin, PinRole, note: String?)
+    case pinActivated(HostPattern, PolicySlot, Pin)
+    case pinRoleSet(HostPattern, PolicySlot, Pin, PinRole)
+    case pinRetired(HostPattern, PolicySlot, Pin)
+    case pinRevoked(HostPattern, PolicySlot, Pin)
+
+    /// Of the whole app, or of one host.
+    case killSwitchEngaged(HostPattern?, expiresAt: Timestamp)
+    case killSwitchReleased(HostPattern?)
+}
+
+extension App {
+    /// The state after the stream's first event, which must be the app's creation; else nil.
+    package init?(first event: AppEvent, id: AppID, at time: Timestamp) {
+        guard case .appCreated(let displayName) = event else { return nil }
+        self.init(id: id, displayName: displayName, createdAt: time)
+        self.version = 1
+    }
+
+    /// Takes in one more event of the app's stream, recorded at `time`. Total: an event that does not fit the state
+    /// (which `decide` never makes) changes what it can and nothing else.
+    package mutating func evolve(_ event: AppEvent, at time: Timestamp) {
+        self.version += 1
+        self.updatedAt = time
+        switch event {
+        case .appCreated: break
+        case .appRenamed(let displayName): self.displayName = displayName
+        case .versionGateSet(let gate): self.versionGate = gate
+        case .appRolloutSet(let rollout):
+            self.rollout = rollout
+            self.rolloutRevision = self.version
+        case .fallbackSet(let fallback): self.fallback = fallback
+        case .monitoringSet(let monitoring): self.monitoring = monitoring
+        case .pinsValidUntilSet(let time): self.pinsValidUntil = time
+        case .hostAdded(let pattern, let includesSubdomains, let mode):
+            self.hosts[pattern] = Host(
+                includesSubdomains: includesSubdomains,
+                baseline: mode.map { .policy(Policy(mode: $0)) } ?? .builtin
+            )
+        case .hostSubdomainsSet(let pattern, let includesSubdomains):
+            self.hosts[pattern]?.includesSubdomains = includesSubdomains
+        case .hostRemoved(let pattern): self.hosts[pattern] = nil
+        case .modeSet(let pattern, let slot, let mode):
+            if self.hosts[pattern]?[slot] == nil {
+                self.hosts[pattern]?[slot] = Policy(mode: mode)
+            } else {
+                self.hosts[pattern]?[slot]?.mode = mode
+            }
+        case .candidateStarted(let pattern, let mode): self.hosts[pattern]?.candidate = Policy(mode: mode)
+        case .candidatePromoted(let pattern):
+            guard let candidate = self.hosts[pattern]?.candidate else { break }
+            self.hosts[pattern]?.baseline = .policy(candidate)
+            self.hosts[pattern]?.candidate = nil
+            self.hosts[pattern]?.rollout = nil
+        case .candidateDropped(let pattern):
+            self.hosts[pattern]?.candidate = nil
+            self.hosts[pattern]?.rollout = nil
+        case .hostRolloutSet(let pattern, let rollout):
+            self.hosts[pattern]?.rollout = rollout
+            self.hosts[pattern]?.rolloutRevision = self.version
+        case .pinStaged(let pattern, let slot, let pin, let role, let note):
+            self.hosts[pattern]?[slot]?.pins[pin] = PinRecord(role: role, state: .staged, note: note, since: time)
+        case .pinActivated(let pattern, let slot, let pin): self.set(.active, of: pin, pattern, slot, at: time)
+        case .pinRoleSet(let pattern, let slot, let pin, let role):
+            self.hosts[pattern]?[slot]?.pins[pin]?.role = role
+        case .pinRetired(let pattern, let slot, let pin): self.set(.retired, of: pin, pattern, slot, at: time)
+        case .pinRevoked(let pattern, let slot, let pin):
+            self.set(.revoked, of: pin, pattern, slot, at: time)
+            self.revokedPins.insert(pin)
+        case .killSwitchEngaged(let pattern, let expiresAt):
+            let killSwitch = KillSwitch(engagedAt: time, expiresAt: expiresAt)
+            if let pattern { self.hosts[pattern]?.killSwitch = killSwitch } else { self.killSwitch = killSwitch }
+        case .killSwitchReleased(let pattern):
+            if let pattern { self.hosts[pattern]?.killSwitch = nil } else { self.killSwitch = nil }
+        }
+    }
+
+    private mutating func set(
+        _ state: PinState, of pin: Pin, _ pattern: HostPattern, _ slot: PolicySlot, at time: Timestamp
+    ) {
+        self.hosts[pattern]?[slot]?.pins[pin]?.state = state
+        self.hosts[pattern]?[slot]?.pins[pin]?.since = time
+    }
+}

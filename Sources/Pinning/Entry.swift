@@ -1,0 +1,108 @@
+package import PinWire
+
+/// One event as it stands in the ledger: the event, where it stands, who caused it and why.
+package struct Entry: Hashable, Sendable {
+    /// Dense index in the ledger, from 0; also the leaf index in the transparency log.
+    package var position: Int64
+    package var stream: StreamID
+    /// Dense index in the stream, from 1.
+    package var streamVersion: Int64
+    /// When it was recorded; never falls from one position to the next.
+    package var time: Timestamp
+    package var event: Event
+    package var origin: Origin
+
+    package init(
+        position: Int64, stream: StreamID, streamVersion: Int64, time: Timestamp, event: Event, origin: Origin
+    ) {
+        self.position = position
+        self.stream = stream
+        self.streamVersion = streamVersion
+        self.time = time
+        self.event = event
+        self.origin = origin
+    }
+
+    /// The entry's bytes: canonical JSON (RFC 8785), written once, stored, hashed and never encoded again.
+    package var bytes: [UInt8] {
+        JSON.members([
+            "position": .integer(self.position),
+            "stream": .string(self.stream.text),
+            "stream_version": .integer(self.streamVersion),
+            "time": .string(self.time.rfc3339),
+            "type": .string(self.event.type),
+            "schema": .integer(Int64(self.event.schema)),
+            "data": self.event.data,
+            "actor": self.origin.actor.json,
+            "reason": self.origin.reason.map { .string($0.text) },
+            "forced": self.origin.isForced ? true : nil,
+            "request_id": self.origin.requestID.map { .string($0) },
+            "correlation_id": self.origin.correlationID.map { .string($0) },
+            "causation_id": self.origin.causationID.map { .string($0) },
+            "idempotency_key": self.origin.idempotencyKey.map { .string($0) },
+        ]).canonicalBytes
+    }
+
+    /// Reads an entry's bytes back.
+    package init(bytes: [UInt8]) throws(JSONDefect) {
+        let json: JSON
+        do { json = try JSON(parsing: bytes, limits: JSONLimits(depth: 16, nodes: 100_000)) } catch {
+            throw JSONDefect(pointer: JSONPointer(), message: error.description)
+        }
+        self = try JSONField(json).object { (members) throws(JSONDefect) in
+            let streamField = try members.required("stream")
+            guard let stream = StreamID(text: try streamField.string()) else {
+                throw streamField.defect("names no stream")
+            }
+            let any: ClosedRange<Int64> = 0...JSON.largestInteger
+            return Entry(
+                position: try members.required("position").integer(any),
+                stream: stream,
+                streamVersion: try members.required("stream_version").integer(any),
+                time: try members.required("time").timestamp(),
+                event: try Event(
+                    type: try members.required("type").string(),
+                    schema: Int(try members.required("schema").integer(1...1_000_000)),
+                    data: try members.required("data").value
+                ),
+                origin: Origin(
+                    actor: try Actor(try members.required("actor")),
+                    reason: try members.optional("reason").mapped { (field) throws(JSONDefect) in
+                        Reason(recorded: try field.string())
+                    },
+                    isForced: try members.optional("forced")?.bool() ?? false,
+                    requestID: try members.optional("request_id")?.string(),
+                    correlationID: try members.optional("correlation_id")?.string(),
+                    causationID: try members.optional("causation_id")?.string(),
+                    idempotencyKey: try members.optional("idempotency_key")?.string()
+                )
+            )
+        }
+    }
+}
+
+/// Where a command comes from: who, why, and by which request.
+package struct Origin: Hashable, Sendable {
+    package var actor: Actor
+    package var reason: Reason?
+    /// Whether the actor insisted against a guard rail.
+    package var isForced: Bool
+    package var requestID: String?
+    package var correlationID: String?
+    package var causationID: String?
+    /// Chosen by the caller; unique within the actor.
+    package var idempotencyKey: String?
+
+    package init(
+        actor: Actor, reason: Reason? = nil, isForced: Bool = false, requestID: String? = nil,
+        correlationID: String? = nil, causationID: String? = nil, idempotencyKey: String? = nil
+    ) {
+        self.actor = actor
+        self.reason = reason
+        self.isForced = isForced
+        self.requestID = requestID
+        self.correlationID = correlationID
+        self.causationID = causationID
+        self.idempotencyKey = idempotencyKey
+    }
+}

@@ -1,0 +1,49 @@
+package import PinWire
+
+/// What holds for every app: the state of the stream `fleet`.
+package struct Fleet: Hashable, Sendable {
+    /// The number of events in the stream.
+    package var version: Int64 = 0
+    package var killSwitch: KillSwitch?
+    /// Who signs documents: the `iss` of every one of them.
+    package var issuer: String = "pinledger"
+
+    package init() {}
+
+    package mutating func evolve(_ event: FleetEvent, at time: Timestamp) {
+        self.version += 1
+        switch event {
+        case .killSwitchEngaged(let expiresAt): self.killSwitch = KillSwitch(engagedAt: time, expiresAt: expiresAt)
+        case .killSwitchReleased: self.killSwitch = nil
+        case .issuerSet(let issuer): self.issuer = issuer
+        }
+    }
+
+    package func decide(_ command: FleetCommand, in context: DecisionContext) throws(Refusal) -> [FleetEvent] {
+        switch command {
+        case .engageKillSwitch(let expiresAt):
+            try context.requireReason("it turns pinning off")
+            try KillSwitch.check(expiry: expiresAt, at: context.now)
+            return [.killSwitchEngaged(expiresAt: expiresAt)]
+        case .releaseKillSwitch:
+            guard self.killSwitch != nil else { throw .killSwitchNotEngaged(.everything) }
+            return [.killSwitchReleased]
+        case .setIssuer(let issuer): return issuer == self.issuer ? [] : [.issuerSet(issuer)]
+        }
+    }
+}
+
+/// A fact that holds for every app.
+package enum FleetEvent: Hashable, Sendable {
+    case killSwitchEngaged(expiresAt: Timestamp)
+    case killSwitchReleased
+    case issuerSet(String)
+}
+
+/// What somebody wants for every app.
+package enum FleetCommand: Hashable, Sendable {
+    case engageKillSwitch(expiresAt: Timestamp)
+    case releaseKillSwitch
+    /// Printable ASCII, as everything in a document.
+    case setIssuer(String)
+}

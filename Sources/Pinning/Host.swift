@@ -1,0 +1,39 @@
+package import PinWire
+
+/// One host pattern of an app.
+package struct Host: Hashable, Sendable {
+    package var includesSubdomains: Bool
+    package var baseline: Baseline
+    package var candidate: Policy?
+    package var rollout: Rollout?
+    /// The app's version when the rollout was last edited; makes the salt of one that is not sticky.
+    package var rolloutRevision: Int64
+    package var killSwitch: KillSwitch?
+
+    package init(includesSubdomains: Bool, baseline: Baseline) {
+        self.includesSubdomains = includesSubdomains
+        self.baseline = baseline
+        self.candidate = nil
+        self.rollout = nil
+        self.rolloutRevision = 0
+        self.killSwitch = nil
+    }
+
+    /// The policy in a slot; nil for a baseline of built-in pins and for no candidate.
+    package subscript(slot: PolicySlot) -> Policy? {
+        get {
+            switch slot {
+            case .candidate: return self.candidate
+            case .baseline:
+                guard case .policy(let policy) = self.baseline else { return nil }
+                return policy
+            }
+        }
+        set {
+            switch slot {
+            case .candidate: self.candidate = newValue
+            case .baseline: self.baseline = newValue.map { .policy($0) } ?? .builtin
+            }
+        }
+    }
+}

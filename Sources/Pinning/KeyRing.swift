@@ -1,0 +1,116 @@
+package import PinWire
+
+/// Where a signing key stands in its life.
+package enum SigningKeyState: String, CaseIterable, Sendable, Hashable {
+    /// In the JWKS, so that clients learn it, and not yet signing.
+    case announced
+    /// Signing.
+    case active
+    /// No longer signing, still in the JWKS, so that documents it signed verify.
+    case superseded
+    /// Out of the JWKS and its private half erased; the public half is kept for ever.
+    case retired
+}
+
+/// The public half of a signing key, and its life so far.
+package struct SigningKey: Hashable, Sendable {
+    /// RFC 7638 thumbprint of the public key.
+    package let kid: String
+    /// The Ed25519 public key, 32 bytes.
+    package let publicKey: [UInt8]
+    package var state: SigningKeyState
+    package let createdAt: Timestamp
+    package var activatedAt: Timestamp?
+    package var supersededAt: Timestamp?
+    package var retiredAt: Timestamp?
+
+    /// Whether clients are told to trust it.
+    package var isInKeySet: Bool { self.state != .retired }
+}
+
+/// All keys that ever signed documents: the state of the stream `keys`.
+package struct KeyRing: Hashable, Sendable {
+    /// The number of events in the stream.
+    package var version: Int64 = 0
+    package var keys: [String: SigningKey] = [:]
+    package var activeKeyID: String?
+
+    /// How long a key is announced before it signs, unless somebody insists: a day, so that every cache has it.
+    package static let announcedSeconds: Int64 = 86_400
+    /// How long a superseded key stays trusted, unless somebody insists: longer than any document it signed is fresh.
+    package static let supersededSeconds: Int64 = 7 * 86_400
+
+    package init() {}
+
+    /// The key that signs now.
+    package var active: SigningKey? { self.activeKeyID.flatMap { self.keys[$0] } }
+
+    package mutating func evolve(_ event: KeyEvent, at time: Timestamp) {
+        self.version += 1
+        switch event {
+        case .signingKeyCreated(let kid, let publicKey):
+            self.keys[kid] = SigningKey(kid: kid, publicKey: publicKey, state: .announced, createdAt: time)
+        case .signingKeyActivated(let kid):
+            // Like the others, an event that does not fit (which `decide` never makes) changes nothing.
+            guard self.keys[kid] != nil, self.activeKeyID != kid else { break }
+            if let old = self.activeKeyID {
+                self.keys[old]?.state = .superseded
+                self.keys[old]?.supersededAt = time
+            }
+            self.keys[kid]?.state = .active
+            self.keys[kid]?.activatedAt = time
+            self.activeKeyID = kid
+        case .signingKeyRetired(let kid):
+            self.keys[kid]?.state = .retired
+            self.keys[kid]?.retiredAt = time
+            if self.activeKeyID == kid { self.activeKeyID = nil }
+        }
+    }
+
+    package func decide(_ command: KeyCommand, in context: DecisionContext) throws(Refusal) -> [KeyEvent] {
+        func key(_ kid: String) throws(Refusal) -> SigningKey {
+            guard let key = self.keys[kid] else { throw .keyUnknown(kid) }
+            return key
+        }
+        let mayInsist = context.isForced && context.reason != nil
+        switch command {
+        case .create(let kid, let publicKey):
+            guard self.keys[kid] == nil else { throw .keyExists(kid) }
+            let created = KeyEvent.signingKeyCreated(kid: kid, publicKey: publicKey)
+            // Nothing can be signed without an active key, so there is nothing to overlap with.
+            return self.activeKeyID == nil ? [created, .signingKeyActivated(kid: kid)] : [created]
+        case .activate(let kid):
+            let key = try key(kid)
+            guard key.state != .active else { return [] }
+            guard key.state == .announced else { throw .keyNotAnnounced(kid, key.state) }
+            let until = key.createdAt.adding(seconds: Self.announcedSeconds)
+            guard until <= context.now || mayInsist else { throw .keyTooYoung(kid, until: until) }
+            return [.signingKeyActivated(kid: kid)]
+        case .retire(let kid):
+            let key = try key(kid)
+            switch key.state {
+            case .active: throw .keyInUse(kid)
+            case .retired: throw .keyRetired(kid)
+            case .announced: break
+            case .superseded:
+                let until = (key.supersededAt ?? key.createdAt).adding(seconds: Self.supersededSeconds)
+                guard until <= context.now || mayInsist else { throw .keyStillTrusted(kid, until: until) }
+            }
+            return [.signingKeyRetired(kid: kid)]
+        }
+    }
+}
+
+/// A fact about a signing key. Private halves are never events: what is recorded can never be erased.
+package enum KeyEvent: Hashable, Sendable {
+    case signingKeyCreated(kid: String, publicKey: [UInt8])
+    case signingKeyActivated(kid: String)
+    case signingKeyRetired(kid: String)
+}
+
+/// What somebody wants of the signing keys.
+package enum KeyCommand: Hashable, Sendable {
+    case create(kid: String, publicKey: [UInt8])
+    case activate(kid: String)
+    case retire(kid: String)
+}

@@ -1,0 +1,39 @@
+package import PinWire
+
+/// An operator's statement that pinning is off for a scope until it is released or expires.
+package struct KillSwitch: Hashable, Sendable {
+    package var engagedAt: Timestamp
+    package var expiresAt: Timestamp
+
+    /// The longest time a kill switch may stand before somebody has to say again that it should: 7 days.
+    package static let longestSeconds: Int64 = 7 * 86_400
+
+    package init(engagedAt: Timestamp, expiresAt: Timestamp) {
+        self.engagedAt = engagedAt
+        self.expiresAt = expiresAt
+    }
+
+    /// Whether pinning is off because of it at `now`.
+    package func isInForce(at now: Timestamp) -> Bool { now < self.expiresAt }
+
+    static func check(expiry: Timestamp, at now: Timestamp) throws(Refusal) {
+        guard now < expiry else { throw .expiryNotAhead(expiry) }
+        let limit = now.adding(seconds: self.longestSeconds)
+        guard expiry <= limit else { throw .expiryTooFar(expiry, limit: limit) }
+    }
+}
+
+/// What a kill switch covers.
+package enum KillSwitchScope: Hashable, Sendable, CustomStringConvertible {
+    case everything
+    case app(AppID)
+    case host(AppID, HostPattern)
+
+    package var description: String {
+        switch self {
+        case .everything: "everything"
+        case .app(let app): "the app \(app)"
+        case .host(let app, let host): "the host \(host) of \(app)"
+        }
+    }
+}

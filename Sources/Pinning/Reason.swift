@@ -1,0 +1,50 @@
+package import PinWire
+
+/// Why somebody changes something, in their own words: 1 to 1000 characters without control characters.
+package struct Reason: Hashable, Sendable, CustomStringConvertible {
+    package let text: String
+
+    package var description: String { self.text }
+
+    /// Why a text is not a reason.
+    package struct Malformed: Error, Hashable, Sendable, CustomStringConvertible {
+        package let description = "must be 1 to 1000 characters of plain text, and not only spaces"
+    }
+
+    package init(_ text: String) throws(Malformed) {
+        guard PlainText.isAcceptable(text, atMost: 1000) else { throw Malformed() }
+        self.text = text
+    }
+
+    /// A reason out of the ledger, as it was accepted then: what counts as one character, or as one at all, changes
+    /// with the versions of Unicode, and an entry must be readable for ever.
+    init(recorded text: String) { self.text = text }
+}
+
+/// Text that people write and read: names, notes and reasons.
+package enum PlainText {
+    /// Whether `text` has 1 to `limit` characters, none of them a control character or an invisible one that reorders
+    /// or hides text, and is not only white space.
+    package static func isAcceptable(_ text: String, atMost limit: Int) -> Bool {
+        // Bytes bound characters, and are counted in constant time.
+        guard !text.isEmpty, text.utf8.count <= limit * 4, text.count <= limit else { return false }
+        guard text.contains(where: { !$0.isWhitespace }) else { return false }
+        return text.unicodeScalars.allSatisfy { scalar in
+            switch scalar.properties.generalCategory {
+            case .control, .format, .surrogate, .privateUse, .unassigned, .lineSeparator, .paragraphSeparator: false
+            default: true
+            }
+        }
+    }
+}
+
+extension JSONField {
+    /// Plain text of at most `limit` characters.
+    package func plainText(atMost limit: Int) throws(JSONDefect) -> String {
+        let text = try self.string()
+        guard PlainText.isAcceptable(text, atMost: limit) else {
+            throw self.defect("must be 1 to \(limit) characters of plain text, and not only spaces")
+        }
+        return text
+    }
+}

@@ -1,0 +1,24 @@
+import CPostgres
+
+extension LibpqSession {
+    /// What has been notified to this session and was read already.
+    func takeNotifications() -> [(channel: String, payload: String)] {
+        guard let handle = unsafe self.handle else { return [] }
+        var taken: [(channel: String, payload: String)] = []
+        while let notification = unsafe PQnotifies(handle) {
+            unsafe taken.append(
+                (String(cString: notification.pointee.relname), String(cString: notification.pointee.extra))
+            )
+            unsafe PQfreemem(notification)
+        }
+        return taken
+    }
+
+    /// Waits for anything from the server, at most until then. Throws `.connectionLost`.
+    func waitForNotifications(until end: ContinuousClock.Instant) throws(PostgresError) {
+        self.forgetStatement()
+        if self.waitOnce(for: Int16(POLLIN), atMost: ContinuousClock.now.duration(to: end)) != 0 {
+            try self.drainInput()
+        }
+    }
+}

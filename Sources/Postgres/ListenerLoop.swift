@@ -1,0 +1,92 @@
+/// The life of a listening thread: connect, LISTEN, hand on what comes, and after a loss wait and begin again.
+final class ListenerLoop {
+    private let configuration: PostgresConfiguration
+    private let channels: [String]
+    private let pollInterval: Duration
+    private let stop: WakeUp
+    private let yield: (PostgresListenerEvent) -> Void
+    private var backoff = Backoff()
+    private var nextTick: ContinuousClock.Instant
+
+    init(
+        configuration: PostgresConfiguration,
+        channels: [String],
+        pollInterval: Duration,
+        stop: WakeUp,
+        yield: @escaping (PostgresListenerEvent) -> Void
+    ) {
+        self.configuration = configuration
+        self.channels = channels
+        self.pollInterval = pollInterval
+        self.stop = stop
+        self.yield = yield
+        self.nextTick = ContinuousClock.now + pollInterval
+    }
+
+    /// Returns once `stop` is signalled.
+    func run() {
+        while !self.stop.isSignalled {
+            let session = LibpqSession(configuration: self.configuration, stop: self.stop)
+            do throws(PostgresError) {
+                try session.open()
+                for channel in self.channels {
+                    _ = try session.query("LISTEN \(Self.quoted(channel))", [])
+                }
+                self.backoff.reset()
+                self.yield(.connected)
+                try self.listen(session)
+            } catch {
+                if self.stop.isSignalled { return }
+                self.yield(.disconnected(error))
+            }
+            session.close()
+            self.sleep(self.backoff.next())
+        }
+    }
+
+    private func listen(_ session: LibpqSession) throws(PostgresError) {
+        while !self.stop.isSignalled {
+            for notification in session.takeNotifications() {
+                self.yield(.notification(channel: notification.channel, payload: notification.payload))
+            }
+            try session.waitForNotifications(until: self.nextTick)
+            self.tickIfDue()
+        }
+    }
+
+    private func sleep(_ duration: Duration) {
+        let end = ContinuousClock.now + duration
+        while ContinuousClock.now < end {
+            if self.stop.wait(for: ContinuousClock.now.duration(to: min(end, self.nextTick))) { return }
+            self.tickIfDue()
+        }
+    }
+
+    private func tickIfDue() {
+        guard ContinuousClock.now >= self.nextTick else { return }
+        self.nextTick = ContinuousClock.now + self.pollInterval
+        self.yield(.tick)
+    }
+
+    private static func quoted(_ name: String) -> String {
+        "\"" + name.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\"") + "\""
+    }
+}
+
+/// Pauses between attempts: 50 ms, doubling up to 5 s, each shortened at random by up to a half so that the nodes of a
+/// cluster do not come back all at once.
+struct Backoff {
+    private var current = Self.shortest
+
+    private static let shortest = Duration.milliseconds(50)
+    private static let longest = Duration.seconds(5)
+
+    mutating func next() -> Duration {
+        defer { self.current = min(self.current * 2, Self.longest) }
+        return self.current * Double.random(in: 0.5...1)
+    }
+
+    mutating func reset() {
+        self.current = Self.shortest
+    }
+}

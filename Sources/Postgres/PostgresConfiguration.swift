@@ -1,0 +1,86 @@
+/// How to reach a database and how long to wait for it.
+///
+/// Everything libpq understands may stand in the connection string (several hosts, `sslmode`,
+/// `target_session_attrs`, `service`, `passfile`), as `key=value` pairs or as a URI; what it sets wins over the values
+/// here. Descriptions and reflections of this value never show a password.
+package struct PostgresConfiguration: Sendable {
+    /// How the server learns of the timeouts.
+    package enum SessionSettings: Sendable, Hashable {
+        /// With the session's start-up options: no extra round trip.
+        case startup
+        /// With SET LOCAL at the start of each transaction: for a transaction pooler (PgBouncer), which refuses start-
+        /// up options. Statements outside a transaction are bounded by this process alone.
+        case perTransaction
+        /// Not at all: only this process watches the time.
+        case none
+    }
+
+    /// Holds the password, if it was given here: never to be logged.
+    package var connectionString: String
+    package var applicationName: String
+    /// For each host of the connection string.
+    package var connectTimeout: Duration
+    /// For each statement, kept by the server; this process gives up `answerGrace` later and drops the connection.
+    package var statementTimeout: Duration?
+    package var lockTimeout: Duration?
+    package var idleInTransactionTimeout: Duration?
+    /// How long to wait for a server's answer beyond the statement timeout, and after a cancellation.
+    package var answerGrace: Duration
+    package var sessionSettings: SessionSettings
+    /// Whether statements may be kept prepared on the server: not behind a transaction pooler.
+    package var preparesStatements: Bool
+
+    package init(
+        connectionString: String,
+        applicationName: String = "pinledger",
+        connectTimeout: Duration = .seconds(5),
+        statementTimeout: Duration? = .seconds(30),
+        lockTimeout: Duration? = .seconds(5),
+        idleInTransactionTimeout: Duration? = .seconds(30),
+        answerGrace: Duration = .seconds(5),
+        sessionSettings: SessionSettings = .startup,
+        preparesStatements: Bool = true
+    ) {
+        self.connectionString = connectionString
+        self.applicationName = applicationName
+        self.connectTimeout = connectTimeout
+        self.statementTimeout = statementTimeout
+        self.lockTimeout = lockTimeout
+        self.idleInTransactionTimeout = idleInTransactionTimeout
+        self.answerGrace = answerGrace
+        self.sessionSettings = sessionSettings
+        self.preparesStatements = preparesStatements
+    }
+
+    /// The timeouts that are set, as the server names them, in milliseconds.
+    var serverTimeouts: [(name: String, milliseconds: Int64)] {
+        [
+            ("statement_timeout", self.statementTimeout),
+            ("lock_timeout", self.lockTimeout),
+            ("idle_in_transaction_session_timeout", self.idleInTransactionTimeout),
+        ].compactMap { name, timeout in timeout.map { (name, $0.wholeMilliseconds) } }
+    }
+}
+
+extension PostgresConfiguration: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// The connection string's parts without passwords.
+    package var redactedDescription: String {
+        guard let parameters = try? ConnectionParameters(parsing: self.connectionString) else {
+            return "(malformed connection string)"
+        }
+        return parameters.redactedDescription
+    }
+
+    package var description: String { self.redactedDescription }
+    package var debugDescription: String { self.redactedDescription }
+    package var customMirror: Mirror { Mirror(self, children: ["connection": self.redactedDescription]) }
+}
+
+extension Duration {
+    /// Rounded up, and at least 1: to the server 0 means "no limit".
+    var wholeMilliseconds: Int64 {
+        let (seconds, attoseconds) = self.components
+        let partial = (attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000
+        return max(1, seconds.multipliedReportingOverflow(by: 1000).partialValue &+ partial)
+    }
+}

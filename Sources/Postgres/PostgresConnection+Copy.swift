@@ -1,0 +1,60 @@
+// The closures run on the connection's thread and are not Sendable, so that they may gather what they see in a
+// variable: from outside the connection these are called inside `perform`.
+extension PostgresConnection {
+    /// COPY … TO STDOUT, message by message as the server sends them; the bytes are valid inside the closure only.
+    ///
+    /// What the closure throws ends the COPY and is thrown on; the connection stays usable. The server's statement
+    /// timeout is for the whole COPY: a long one goes inside `withStatementTimeout`.
+    package func copyOut(_ sql: String, _ onChunk: (UnsafeRawBufferPointer) throws -> Void) throws {
+        defer { self.publish() }
+        unsafe try self.session.copyOut(sql, onChunk)
+    }
+
+    /// COPY … TO STDOUT (FORMAT binary), decoded, in batches of up to so many rows; the number of rows.
+    ///
+    /// The rows have no column names or types: COPY sends none.
+    @discardableResult
+    package func copyRows(
+        _ sql: String,
+        batch: Int = 1000,
+        _ onBatch: (PostgresRows) throws -> Void
+    ) throws -> Int64 {
+        var decoder = PostgresCopyDecoder()
+        unsafe try self.copyOut(sql) { chunk in
+            unsafe try decoder.append(chunk)
+            if decoder.rowCount >= batch { try onBatch(decoder.takeRows()) }
+        }
+        try decoder.finish()
+        if decoder.rowCount > 0 { try onBatch(decoder.takeRows()) }
+        return decoder.totalRows
+    }
+
+    /// COPY … FROM STDIN; sends chunks until the closure returns nil. Returns the number of rows.
+    ///
+    /// What the closure throws makes the server take none of them, and is thrown on.
+    @discardableResult
+    package func copyIn(_ sql: String, chunks nextChunk: () throws -> [UInt8]?) throws -> Int64 {
+        defer { self.publish() }
+        return try self.session.copyIn(sql, nextChunk)
+    }
+
+    /// COPY … FROM STDIN (FORMAT binary) of rows, encoded in chunks of about 64 KiB. Returns the number of rows.
+    @discardableResult
+    package func copyIn(_ sql: String, rows: some Sequence<[PostgresValue]>) throws -> Int64 {
+        var encoder = PostgresCopyEncoder()
+        var iterator = rows.makeIterator()
+        var isFinished = false
+        return try self.copyIn(sql) {
+            guard !isFinished else { return nil }
+            while encoder.byteCount < 65_536 {
+                guard let row = iterator.next() else {
+                    encoder.finish()
+                    isFinished = true
+                    break
+                }
+                try encoder.append(row)
+            }
+            return encoder.takeBytes()
+        }
+    }
+}

@@ -1,0 +1,96 @@
+/// Takes binary COPY output apart, however it was cut into chunks.
+package struct PostgresCopyDecoder: Sendable {
+    private enum Progress {
+        case header
+        case rows
+        case ended
+    }
+
+    private var progress = Progress.header
+    /// Bytes that do not make a whole row yet, behind the cells of the rows that are whole.
+    private var buffer: [UInt8] = []
+    private var parsed = 0
+    private var cells: [PostgresRows.Cell] = []
+    private var columnCount = 0
+    package private(set) var rowCount = 0
+    package private(set) var totalRows: Int64 = 0
+
+    package init() {}
+
+    /// Throws `.decoding` when the bytes are not binary COPY output.
+    package mutating func append(_ chunk: UnsafeRawBufferPointer) throws(PostgresError) {
+        unsafe self.buffer.append(contentsOf: chunk)
+        if self.progress == .header { try self.parseHeader() }
+        while self.progress == .rows, try self.parseRow() {}
+    }
+
+    /// The rows decoded since the last call.
+    package mutating func takeRows() -> PostgresRows {
+        let rows = PostgresRows(
+            buffer: self.buffer,
+            cells: self.cells,
+            columnNames: [],
+            columnTypes: [],
+            columnCount: self.columnCount,
+            count: self.rowCount,
+            affectedRows: Int64(self.rowCount)
+        )
+        self.buffer = Array(self.buffer[self.parsed...])
+        self.parsed = 0
+        self.cells.removeAll(keepingCapacity: false)
+        self.rowCount = 0
+        return rows
+    }
+
+    /// Throws `.decoding` when the output stopped before its end marker.
+    package func finish() throws(PostgresError) {
+        guard self.progress == .ended else { throw PostgresError(.decoding, "the COPY output is cut short") }
+    }
+
+    private mutating func parseHeader() throws(PostgresError) {
+        let signature = PostgresCopyEncoder.signature
+        guard self.buffer.count >= signature.count + 8 else { return }
+        guard self.buffer.starts(with: signature) else { throw PostgresError(.decoding, "not binary COPY output") }
+        let extensionLength = Int(Int32(bigEndian: self.buffer[15..<19]))
+        guard extensionLength >= 0 else { throw PostgresError(.decoding, "a broken COPY header") }
+        guard self.buffer.count >= 19 + extensionLength else { return }
+        self.parsed = 19 + extensionLength
+        self.progress = .rows
+    }
+
+    /// One row if all of it is there; nothing is kept of half a row.
+    private mutating func parseRow() throws(PostgresError) -> Bool {
+        var position = self.parsed
+        guard self.buffer.count - position >= 2 else { return false }
+        let columns = Int(Int16(bigEndian: self.buffer[position..<position + 2]))
+        position += 2
+        if columns == -1 {
+            self.parsed = position
+            self.progress = .ended
+            return false
+        }
+        guard columns >= 0, self.totalRows == 0 || columns == self.columnCount else {
+            throw PostgresError(.decoding, "rows of different widths in COPY output")
+        }
+        let complete = self.cells.count
+        for _ in 0..<columns {
+            guard self.buffer.count - position >= 4 else { return self.forget(complete) }
+            let length = Int(Int32(bigEndian: self.buffer[position..<position + 4]))
+            position += 4
+            guard length >= -1 else { throw PostgresError(.decoding, "a negative length in COPY output") }
+            guard self.buffer.count - position >= length else { return self.forget(complete) }
+            self.cells.append(PostgresRows.Cell(offset: position, length: length))
+            position += max(0, length)
+        }
+        self.columnCount = columns
+        self.parsed = position
+        self.rowCount += 1
+        self.totalRows += 1
+        return true
+    }
+
+    private mutating func forget(_ complete: Int) -> Bool {
+        self.cells.removeSubrange(complete...)
+        return false
+    }
+}

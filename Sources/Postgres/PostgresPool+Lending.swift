@@ -1,0 +1,175 @@
+import Synchronization
+
+// The shell around the state machine: it keeps connections and continuations under one lock, and acts after leaving it.
+extension PostgresPool {
+    struct State {
+        var machine: PoolStateMachine
+        var idle: [PoolStateMachine.Slot: Idle] = [:]
+        /// Requests that wait; without a continuation yet, or with an outcome that came before it.
+        private var waiters: [PoolStateMachine.RequestID: Waiter] = [:]
+        var closers: [Closer] = []
+        private var nextRequest: PoolStateMachine.RequestID = 0
+
+        init(machine: PoolStateMachine) {
+            self.machine = machine
+        }
+
+        mutating func request() -> (PoolStateMachine.RequestID, PoolStateMachine.RequestAction) {
+            defer { self.nextRequest += 1 }
+            return (self.nextRequest, self.machine.request(self.nextRequest))
+        }
+
+        /// Gives a waiting request its outcome; the closure, if any, resumes it and must be called outside the lock.
+        mutating func settle(_ id: PoolStateMachine.RequestID, _ outcome: Outcome) -> Resumption? {
+            guard case .suspended(let continuation)? = self.waiters.removeValue(forKey: id) else {
+                self.waiters[id] = .settled(outcome)
+                return nil
+            }
+            return { continuation.resume(returning: outcome) }
+        }
+
+        /// Remembers how to resume a request, or returns the outcome it has got already.
+        mutating func suspend(
+            _ id: PoolStateMachine.RequestID,
+            _ continuation: CheckedContinuation<Outcome, Never>
+        ) -> Outcome? {
+            guard case .settled(let outcome)? = self.waiters.removeValue(forKey: id) else {
+                self.waiters[id] = .suspended(continuation)
+                return nil
+            }
+            return outcome
+        }
+    }
+
+    struct Idle {
+        var connection: PostgresConnection
+        var since: ContinuousClock.Instant
+    }
+
+    /// A slot, and its connection if it has one.
+    struct Lease {
+        var slot: PoolStateMachine.Slot
+        var connection: PostgresConnection?
+    }
+
+    typealias Outcome = Result<Lease, PostgresError>
+    typealias Resumption = @Sendable () -> Void
+    typealias Closer = CheckedContinuation<Void, Never>
+
+    private enum Waiter {
+        case suspended(CheckedContinuation<Outcome, Never>)
+        case settled(Outcome)
+    }
+
+    /// A connection that was alive a moment ago, in the slot it must be taken back to.
+    func lend() async throws(PostgresError) -> (PoolStateMachine.Slot, PostgresConnection) {
+        self.retireOld()
+        let lease = try await self.lease().get()
+        do throws(PostgresError) {
+            return (lease.slot, try await self.liveConnection(lease.connection))
+        } catch {
+            // A cancelled task has not harmed the connection it did not use.
+            self.takeBack(lease.slot, lease.connection)
+            throw error
+        }
+    }
+
+    private func liveConnection(_ existing: PostgresConnection?) async throws(PostgresError) -> PostgresConnection {
+        if let existing {
+            do throws(PostgresError) {
+                try await existing.checkAlive()
+                return existing
+            } catch {
+                guard error.isConnectionLoss else { throw error }
+            }
+        }
+        return try await PostgresConnection.connect(self.configuration)
+    }
+
+    /// Keeps the connection or hands it to the next in line; nil, closed or inside a transaction, it is dropped, and
+    /// its `deinit` ends the session.
+    func takeBack(_ slot: PoolStateMachine.Slot, _ connection: PostgresConnection?) {
+        let usable = connection.flatMap { $0.isUsable ? $0 : nil }
+        let (resume, closers) = self.state.withLock { state -> (Resumption?, [Closer]) in
+            switch state.machine.release(slot, hasConnection: usable != nil) {
+            case .resume(let id, let lease):
+                return (state.settle(id, .success(Lease(slot: slot, connection: lease.isVacant ? nil : usable))), [])
+            case .keep:
+                state.idle[slot] = usable.map { Idle(connection: $0, since: .now) }
+                return (nil, [])
+            case .drop(let isLast):
+                guard isLast else { return (nil, []) }
+                defer { state.closers.removeAll() }
+                return (nil, state.closers)
+            }
+        }
+        resume?()
+        for closer in closers { closer.resume() }
+    }
+
+    /// Drops connections nobody has wanted for a while. No task watches over them: the next request does.
+    private func retireOld() {
+        let oldest = ContinuousClock.now - self.idleTimeout
+        // Returned so that the connections are released outside the lock.
+        _ = self.state.withLock { state in
+            state.idle.filter { $0.value.since < oldest }.keys.compactMap { slot in
+                state.machine.retire(slot) ? state.idle.removeValue(forKey: slot)?.connection : nil
+            }
+        }
+    }
+
+    private func lease() async -> Outcome {
+        let (id, action, connection) = self.state.withLock { state in
+            let (id, action) = state.request()
+            guard case .lease(.connection(let slot)) = action else { return (id, action, PostgresConnection?.none) }
+            return (id, action, state.idle.removeValue(forKey: slot)?.connection)
+        }
+        switch action {
+        case .lease(let lease): return .success(Lease(slot: lease.slot, connection: connection))
+        case .fail(let code): return .failure(PostgresError(code, "no connection can be lent"))
+        case .wait: return await self.wait(id)
+        }
+    }
+
+    private func wait(_ id: PoolStateMachine.RequestID) async -> Outcome {
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask {
+                do {
+                    try await Task.sleep(for: self.waitTimeout)
+                } catch {
+                    return
+                }
+                self.withdraw(id, PostgresError(.timeout, "no connection became free in time"))
+            }
+            let outcome = await withTaskCancellationHandler {
+                await withCheckedContinuation { continuation in
+                    let early = self.state.withLock { $0.suspend(id, continuation) }
+                    if let early { continuation.resume(returning: early) }
+                }
+            } onCancel: {
+                self.withdraw(id, PostgresError(.cancelled, "cancelled while waiting for a connection"))
+            }
+            group.cancelAll()
+            return outcome
+        }
+    }
+
+    private func withdraw(_ id: PoolStateMachine.RequestID, _ error: PostgresError) {
+        let resume = self.state.withLock { state in
+            state.machine.withdraw(id) ? state.settle(id, .failure(error)) : nil
+        }
+        resume?()
+    }
+}
+
+extension PoolStateMachine.Lease {
+    var slot: PoolStateMachine.Slot {
+        switch self {
+        case .connection(let slot), .vacancy(let slot): slot
+        }
+    }
+
+    var isVacant: Bool {
+        if case .vacancy = self { true } else { false }
+    }
+}

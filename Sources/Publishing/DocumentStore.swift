@@ -1,0 +1,83 @@
+import PinWire
+import Postgres
+
+/// Signed documents in the database, where every node finds them.
+struct DocumentStore: Sendable {
+    private let pool: PostgresPool
+    static let channel = "pinledger_document"
+
+    init(pool: PostgresPool) {
+        self.pool = pool
+    }
+
+    /// A document that was just signed, before it is stored.
+    struct Signed: Sendable {
+        let app: AppID
+        let version: Int64
+        let position: Int64
+        let contentDigest: [UInt8]
+        let issuedAt: Timestamp
+        let expiresAt: Timestamp
+        let keyID: String
+        let body: [UInt8]
+
+        var published: PublishedDocument {
+            PublishedDocument(
+                app: self.app, version: self.version, position: self.position, contentDigest: self.contentDigest,
+                issuedAt: self.issuedAt, expiresAt: self.expiresAt, keyID: self.keyID, body: PreparedBody(self.body)
+            )
+        }
+    }
+
+    /// Stores documents and returns the apps whose documents were taken; of the others a newer one stands there already.
+    func publish(_ documents: [Signed]) async throws -> Set<AppID> {
+        let rows = try await self.pool.withConnection { connection in
+            try await connection.query(
+                prepared: "SELECT pinledger.publish_documents($1, $2, $3, $4, $5, $6, $7, $8)",
+                [
+                    .textArray(documents.map(\.app.text)),
+                    .int64Array(documents.map(\.version)),
+                    .int64Array(documents.map(\.position)),
+                    .bytesArray(documents.map(\.contentDigest)),
+                    .timestampArray(documents.map(\.issuedAt.microseconds)),
+                    .timestampArray(documents.map(\.expiresAt.microseconds)),
+                    .textArray(documents.map(\.keyID)),
+                    .bytesArray(documents.map(\.body)),
+                ]
+            )
+        }
+        return Set(try rows.only.textArray(0).compactMap { try $0.map { try AppID($0) } })
+    }
+
+    /// The stored documents of `apps`, or of all apps.
+    func load(_ apps: [AppID]?) async throws -> [PublishedDocument] {
+        var sql = """
+            SELECT app, version, position, content_sha256, issued_at, expires_at, kid, body FROM pinledger.document
+            """
+        if apps != nil { sql += " WHERE app = ANY($1)" }
+        let rows = try await self.pool.read(sql, apps.map { [.textArray($0.map(\.text))] } ?? [])
+        return try rows.map { row in
+            Signed(
+                app: try AppID(try row.text(0)),
+                version: try row.int64(1),
+                position: try row.int64(2),
+                contentDigest: try row.bytes(3),
+                issuedAt: Timestamp(microseconds: try row.timestamp(4)),
+                expiresAt: Timestamp(microseconds: try row.timestamp(5)),
+                keyID: try row.text(6),
+                body: try row.bytes(7)
+            ).published
+        }
+    }
+
+    /// Which apps have a newer document stored than `table` holds.
+    func outdated(in table: DocumentTable) async throws -> [AppID] {
+        let rows = try await self.pool.read("SELECT app, version, issued_at FROM pinledger.document")
+        return try rows.compactMap { row in
+            let app = try AppID(try row.text(0))
+            guard let held = table[app] else { return app }
+            let stored = (try row.int64(1), Timestamp(microseconds: try row.timestamp(2)))
+            return stored > (held.version, held.issuedAt) ? app : nil
+        }
+    }
+}

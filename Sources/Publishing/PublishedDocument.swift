@@ -1,0 +1,21 @@
+package import PinWire
+
+/// The current signed document of an app, ready to be served.
+package struct PublishedDocument: Sendable {
+    package let app: AppID
+    package let version: Int64
+    /// The ledger's position it takes in.
+    package let position: Int64
+    /// SHA-256 of the content without the freshness fields, 32 bytes.
+    package let contentDigest: [UInt8]
+    package let issuedAt: Timestamp
+    package let expiresAt: Timestamp
+    /// The key that signed it.
+    package let keyID: String
+    package let body: PreparedBody
+
+    /// Whether this document may take the place of `other`: what is served never goes back.
+    package func supersedes(_ other: PublishedDocument) -> Bool {
+        (self.version, self.issuedAt) > (other.version, other.issuedAt)
+    }
+}

@@ -1,0 +1,215 @@
+package import EventStore
+import Keys
+package import Logging
+package import PinWire
+import Pinning
+package import Postgres
+
+/// Turns changes of the ledger into signed documents, and keeps a node's ``DocumentTable`` in step with what is published.
+///
+/// A document is signed by the node that recorded the change; a node that sees another's change waits a moment and signs
+/// only if nobody else did. What is signed is stored, and every node serves the stored bytes. If the process dies between
+/// a commit and the publication, any other signing node, or this one after its start, finds the document behind its
+/// version and makes it.
+package actor Publisher {
+    /// How long documents live.
+    package struct Schedule: Sendable {
+        /// From `iat` to `exp`: how long a client may hold a document without asking whether it is still current.
+        package var lifetimeSeconds: Int64 = 86_400
+        /// Age at which a document is signed again.
+        package var renewalSeconds: Int64 = 21_600
+
+        package init() {}
+
+        package init(lifetimeSeconds: Int64) {
+            self.lifetimeSeconds = lifetimeSeconds
+            self.renewalSeconds = max(1, lifetimeSeconds / 4)
+        }
+    }
+
+    /// What NOTIFY says when documents are published.
+    package static let channel = DocumentStore.channel
+    /// The JOSE type of native documents.
+    package static let documentType = "pinset+jws"
+
+    private let ledger: Ledger
+    private let keys: SigningKeys
+    private let store: DocumentStore
+    private let listener: PostgresListener
+    private let schedule: Schedule
+    private let clock: @Sendable () -> Timestamp
+    private let logger: Logger
+    package nonisolated let table: DocumentTable
+
+    /// The ledger's position up to which publication has been attempted for local changes.
+    private var attempted: Int64 = 0
+    private var waiters: [(position: Int64, resume: CheckedContinuation<Void, Never>)] = []
+    private var isClosed = false
+
+    package init(
+        ledger: Ledger, keys: SigningKeys, pool: PostgresPool, listener: PostgresListener, schedule: Schedule,
+        table: DocumentTable, logger: Logger, clock: @escaping @Sendable () -> Timestamp
+    ) {
+        self.ledger = ledger
+        self.keys = keys
+        self.store = DocumentStore(pool: pool)
+        self.listener = listener
+        self.schedule = schedule
+        self.table = table
+        self.logger = logger
+        self.clock = clock
+    }
+
+    /// Loads every stored document. Called before the node serves.
+    package func load() async throws {
+        self.table.put(try await self.store.load(nil))
+        self.attempted = self.ledger.position
+    }
+
+    /// Publishes until cancelled.
+    package func run() async {
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await self.followLedger() }
+            group.addTask { await self.followStore() }
+            group.addTask { await self.sweep() }
+            await group.waitForAll()
+        }
+        self.isClosed = true
+        self.wake(through: .max)
+    }
+
+    /// Returns when documents for every local change up to `position` were published, or could not be for now.
+    package func waitForPublication(through position: Int64) async {
+        guard !self.isClosed, self.keys.canSign, self.attempted < position else { return }
+        await withCheckedContinuation { self.waiters.append((position, $0)) }
+    }
+
+    // MARK: What wakes it
+
+    private func followLedger() async {
+        for await _ in self.ledger.positions() {
+            let view = self.ledger.view
+            await self.publish(self.ledger.takeLocalChanges(), of: view)
+            self.attempted = max(self.attempted, view.head.position)
+            self.wake(through: self.attempted)
+        }
+    }
+
+    private func wake(through position: Int64) {
+        let ready = self.waiters.filter { $0.position <= position }
+        self.waiters.removeAll { $0.position <= position }
+        for waiter in ready { waiter.resume.resume() }
+    }
+
+    /// Fetches what other nodes publish.
+    private func followStore() async {
+        var ticks = 0
+        for await event in self.listener.events() {
+            do {
+                switch event {
+                case .notification(channel: DocumentStore.channel, payload: let payload):
+                    if let app = try? AppID(payload) {
+                        self.table.put(try await self.store.load([app]))
+                    } else {
+                        try await self.loadOutdated()
+                    }
+                case .notification, .disconnected: break
+                case .connected: try await self.loadOutdated()
+                case .tick:
+                    ticks += 1
+                    // Behind the notifications, in case one is lost while nothing else happens.
+                    if ticks % 5 == 0 { try await self.loadOutdated() }
+                }
+            } catch is CancellationError {
+                return
+            } catch {
+                self.logger.warning("cannot read published documents", metadata: ["error": "\(error)"])
+            }
+        }
+    }
+
+    private func loadOutdated() async throws {
+        let apps = try await self.store.outdated(in: self.table)
+        for start in stride(from: 0, to: apps.count, by: 500) {
+            self.table.put(try await self.store.load(Array(apps[start..<min(start + 500, apps.count)])))
+        }
+    }
+
+    /// Publishes what other nodes changed and did not publish, what failed, and what has to be renewed.
+    private func sweep() async {
+        var count = 0
+        while !Task.isCancelled {
+            let changes = self.ledger.takeRemoteChanges()
+            if !changes.isEmpty { await self.publish(changes, of: self.ledger.view) }
+            if count % 40 == 0 {
+                await self.publish(.everything, of: self.ledger.view)
+            }
+            count += 1
+            try? await Task.sleep(for: .milliseconds(250))
+        }
+    }
+
+    // MARK: Publishing
+
+    private func publish(_ changes: Ledger.Changes, of view: LedgerView) async {
+        guard self.keys.canSign, !changes.isEmpty, let active = view.state.keys.active else { return }
+        do {
+            let key = try await self.keys.privateKey(of: active)
+            let apps = changes.isEverything ? Array(view.state.apps.keys) : Array(changes.apps)
+            let now = Timestamp(seconds: self.clock().seconds)
+            var signed: [DocumentStore.Signed] = []
+            for app in apps {
+                guard let document = try self.sign(app, of: view, with: key, active.kid, at: now) else { continue }
+                signed.append(document)
+                if signed.count == 500 {
+                    try await self.put(signed)
+                    signed = []
+                }
+            }
+            if !signed.isEmpty { try await self.put(signed) }
+        } catch {
+            self.logger.error(
+                "documents could not be published, and will be tried again", metadata: ["error": "\(error)"])
+            self.ledger.giveBack(changes)
+        }
+    }
+
+    /// The app's document, signed; nil where the one in place is as good.
+    private func sign(
+        _ app: AppID, of view: LedgerView, with key: Ed25519PrivateKey, _ kid: String, at now: Timestamp
+    ) throws -> DocumentStore.Signed? {
+        guard let version = view.state.documentVersion(of: app) else { return nil }
+        var issuedAt = now
+        if let held = self.table[app] {
+            guard held.version <= version else { return nil }
+            if held.version == version {
+                let renewal = held.issuedAt.adding(seconds: self.schedule.renewalSeconds)
+                guard held.keyID != kid || renewal <= now else { return nil }
+                // Of two signatures over one version the later issue wins.
+                issuedAt = max(now, held.issuedAt.adding(seconds: 1))
+            }
+        }
+        guard let document = view.state.document(of: app) else { return nil }
+        let expiresAt = issuedAt.adding(seconds: self.schedule.lifetimeSeconds)
+        let token = try CompactJWS.sign(
+            document.payload(issuedAt: issuedAt, expiresAt: expiresAt), type: Self.documentType, keyID: kid, key: key
+        )
+        return DocumentStore.Signed(
+            app: app, version: version, position: view.head.position, contentDigest: document.contentDigest,
+            issuedAt: issuedAt, expiresAt: expiresAt, keyID: kid, body: Array(token.utf8)
+        )
+    }
+
+    private func put(_ signed: [DocumentStore.Signed]) async throws {
+        do {
+            let taken = try await self.store.publish(signed)
+            self.table.put(signed.filter { taken.contains($0.app) }.map(\.published))
+            let passedOver = signed.map(\.app).filter { !taken.contains($0) }
+            if !passedOver.isEmpty { self.table.put(try await self.store.load(passedOver)) }
+        } catch let error as PostgresError where error.sqlState == "PL003" && signed.count > 1 {
+            // One app's clash must not keep the others' documents back.
+            for document in signed { try? await self.put([document]) }
+            throw error
+        }
+    }
+}

@@ -1,0 +1,90 @@
+import ArgumentParser
+import Foundation
+
+/// The `pinledger` program: the server and the operator's commands.
+@main
+struct Main {
+    static func main() async {
+        // A reader that goes away (`pinledger history | head`) is not worth a crash.
+        signal(SIGPIPE, SIG_IGN)
+        do {
+            var command = try Pinledger.parseAsRoot()
+            if var command = command as? any AsyncParsableCommand {
+                try await command.run()
+            } else {
+                try command.run()
+            }
+        } catch let failure as CommandFailure {
+            Console.error("pinledger: \(failure.message)")
+            if let advice = failure.advice { Console.error("  \(advice)") }
+            exit(failure.status.rawValue)
+        } catch {
+            let code = Pinledger.exitCode(for: error)
+            let text = Pinledger.fullMessage(for: error)
+            if code == .success {
+                Console.print(text)
+                exit(0)
+            }
+            if !text.isEmpty { Console.error(text) }
+            exit(code == .validationFailure ? ExitStatus.usage.rawValue : code.rawValue)
+        }
+    }
+}
+
+struct Pinledger: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "pinledger",
+        abstract: "Manages TLS certificate pins: an append-only ledger of changes, served as signed pin sets.",
+        discussion: """
+            Exit codes: 0 done; 1 failed; 2 wrong usage; 3 refused by a rule; 4 token missing or refused; 5 not found; \
+            6 conflict; 7 too many requests; 8 server cannot be reached; 10 verification failed.
+            """,
+        version: Version.text,
+        groupedSubcommands: [
+            CommandGroup(
+                name: "Servers",
+                subcommands: [ServeCommand.self, DevCommand.self, MigrateCommand.self, DoctorCommand.self]
+            ),
+            CommandGroup(
+                name: "Pins",
+                subcommands: [
+                    AppCommands.self, HostCommands.self, PinCommands.self, RolloutCommands.self, KillCommands.self,
+                    ImportCommands.self,
+                ]
+            ),
+            CommandGroup(name: "Looking back", subcommands: [HistoryCommand.self, DocumentCommands.self]),
+            CommandGroup(name: "Keys and access", subcommands: [KeyCommands.self, TokenCommands.self]),
+        ]
+    )
+}
+
+enum Version {
+    /// The version of program and API; in step with CHANGELOG.md.
+    static let text = "0.1.0"
+}
+
+/// The program's exit codes.
+enum ExitStatus: Int32 {
+    case failure = 1
+    case usage = 2
+    case refused = 3
+    case unauthorized = 4
+    case notFound = 5
+    case conflict = 6
+    case tooMany = 7
+    case unreachable = 8
+    case notVerified = 10
+}
+
+/// An error that a person is told, with what to do.
+struct CommandFailure: Error {
+    var message: String
+    var advice: String?
+    var status: ExitStatus
+
+    init(_ message: String, advice: String? = nil, status: ExitStatus = .failure) {
+        self.message = message
+        self.advice = advice
+        self.status = status
+    }
+}

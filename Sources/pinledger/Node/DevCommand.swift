@@ -1,0 +1,166 @@
+import ArgumentParser
+import EventStore
+import Foundation
+import Keys
+import PinWire
+import PinledgerServer
+import Pinning
+import Postgres
+
+struct DevCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "dev", abstract: "Runs everything on this machine: a private PostgreSQL, the schema, the server.",
+        discussion: """
+            All data lies in one directory. The first start makes the database, a key-encryption key, a signing key and \
+            an admin token; later starts go on from there. For trying out and developing, not for production.
+            """
+    )
+
+    @Option(help: ArgumentHelp("Directory for everything.", valueName: "directory"))
+    var data = ".pinledger"
+
+    @Option(help: ArgumentHelp("Address to listen on. [env: PINLEDGER_LISTEN]", valueName: "host:port"))
+    var listen: String?
+
+    @Option(
+        help: ArgumentHelp("A remote configuration to import into --app, if the app does not exist.", valueName: "file")
+    )
+    var example: String?
+
+    @Option(help: ArgumentHelp("The app of --example.", valueName: "app"))
+    var app: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "trace, debug, info, notice, warning or error. [env: PINLEDGER_LOG_LEVEL]", valueName: "level"))
+    var logLevel: String?
+
+    func validate() throws {
+        guard (self.example == nil) == (self.app == nil) else {
+            throw ValidationError("--example and --app go together")
+        }
+    }
+
+    func run() async throws {
+        let home = URL(fileURLWithPath: self.data).standardizedFileURL.path
+        try FileManager.default.createDirectory(atPath: home, withIntermediateDirectories: true)
+        let database = try await PrivateDatabase(home: home)
+        try await database.start()
+        do {
+            try await self.serve(home, database)
+        } catch {
+            await database.stop()
+            throw error
+        }
+        await database.stop()
+    }
+
+    private func serve(_ home: String, _ database: PrivateDatabase) async throws {
+        try await Self.migrate(database)
+        let kekFile = "\(home)/key-encryption-key"
+        if !FileManager.default.fileExists(atPath: kekFile) {
+            try Self.write(Base64.encode(Random.bytes(32)) + "\n", to: kekFile)
+        }
+        var options = try NodeOptions.parse([])
+        options.listen = self.listen
+        options.logLevel = self.logLevel
+        let configuration = try NodeConfiguration(
+            options, database: database.connectionString(user: "pinledger_dev"), kekFile: kekFile
+        )
+        let (example, app) = (self.example, self.app)
+        try await Node(configuration: configuration).run { port, services in
+            do {
+                let context = try await Self.settle(home, configuration.listen.host, port, services)
+                if let example, let app { try await Self.load(example, into: app, context, services) }
+                Self.greet(context, app: app)
+            } catch let failure as CommandFailure {
+                Console.error("pinledger: \(failure.message)")
+                if let advice = failure.advice { Console.error("  \(advice)") }
+            } catch {
+                Console.error("pinledger: \(error)")
+            }
+        }
+    }
+
+    private static func migrate(_ database: PrivateDatabase) async throws {
+        let connection = try await PostgresConnection.connect(
+            PostgresConfiguration(connectionString: database.connectionString(user: "postgres"))
+        )
+        do { _ = try await Migrator().migrate(on: connection) } catch let failure as MigrationFailure {
+            throw CommandFailure("\(failure)")
+        }
+        try await connection.execute(
+            script: """
+                DO $$ BEGIN
+                    IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'pinledger_dev') THEN
+                        CREATE ROLE pinledger_dev LOGIN;
+                    END IF;
+                END $$;
+                GRANT pinledger_app TO pinledger_dev;
+                """
+        )
+        await connection.close()
+    }
+
+    /// Sees to a signing key, an admin token and the context that the other commands read.
+    private static func settle(
+        _ home: String, _ host: String, _ port: Int, _ services: Services
+    ) async throws -> ServerContext {
+        let issuer = LocalOperator(services: services)
+        try await issuer.ensureSigningKey()
+        let path = "\(home)/context.json"
+        let server = "http://\(host == "0.0.0.0" ? "127.0.0.1" : host):\(port)"
+        if var context = ServerContext(path: path), let text = context.token, let token = try? APIToken(parsing: text),
+            services.ledger.view.state.access.idByDigest[token.digest] != nil
+        {
+            if context.server != server {
+                context.server = server
+                try Self.write(context.text, to: path)
+            }
+            return context
+        }
+        let token = try await issuer.createToken(name: "first admin", seconds: 90 * 86_400)
+        let context = ServerContext(server: server, token: token)
+        try Self.write(context.text, to: path)
+        return context
+    }
+
+    private static func load(
+        _ file: String, into app: String, _ context: ServerContext, _ services: Services
+    ) async throws {
+        guard let id = try? AppID(app), services.ledger.view.state.apps[id] == nil else { return }
+        guard let data = FileManager.default.contents(atPath: file) else {
+            throw CommandFailure("\(file) cannot be read")
+        }
+        try await APIClient.with(context) { client in
+            try await client.send("POST", "/v1/import/remote-config?app=\(app)", body: Array(data)).check()
+        }
+    }
+
+    private static func greet(_ context: ServerContext, app: String?) {
+        let app = app ?? "com.example.app"
+        Console.error(
+            """
+            pinledger \(Version.text) serves on \(context.server)
+
+            Try next, in another terminal in this directory:
+              pinledger app show \(app)
+              curl -si \(context.server)/client/v1/apps/\(app)/document
+              pinledger document verify \(app)
+
+            Stop with Ctrl-C; nothing is lost.
+            """
+        )
+    }
+
+    /// Writes a file that only its owner can read, whole or not at all.
+    private static func write(_ text: String, to path: String) throws {
+        let temporary = "\(path).new"
+        try? FileManager.default.removeItem(atPath: temporary)
+        guard
+            FileManager.default.createFile(
+                atPath: temporary, contents: Data(text.utf8), attributes: [.posixPermissions: 0o600]
+            ), rename(temporary, path) == 0
+        else { throw CommandFailure("\(path) cannot be written") }
+    }
+}

@@ -1,0 +1,247 @@
+import ArgumentParser
+import EventStore
+import Foundation
+import Keys
+import PinWire
+import Postgres
+import PublicSuffixes
+
+struct DoctorCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "doctor", abstract: "Looks at everything a server needs, and says how to mend what is wrong."
+    )
+    @OptionGroup var options: NodeOptions
+    @Option(help: "Directory of `pinledger dev`, looked at when no database is named.") var data = ".pinledger"
+    @Option(name: [.short, .long], help: "table or json") var output: RemoteOptions.OutputForm = .table
+
+    /// What was found out about one thing.
+    private struct Finding {
+        enum Verdict: String {
+            case ok
+            case warn
+            case fail
+        }
+
+        var subject: String
+        var verdict: Verdict
+        var detail: String
+        var advice: String?
+    }
+
+    func run() async throws {
+        var findings: [Finding] = []
+        findings.append(self.publicSuffixes())
+        findings.append(self.keyFile())
+        let (connection, finding) = await self.database()
+        findings.append(finding)
+        if let connection {
+            findings += await self.schema(connection)
+            findings.append(await self.clock(connection))
+            await connection.close()
+        }
+        findings += await self.server()
+        self.show(findings)
+        if findings.contains(where: { $0.verdict == .fail }) {
+            throw CommandFailure("something is wrong", advice: "See the lines marked fail.")
+        }
+    }
+
+    private var isDevelopment: Bool { self.options.database == nil && Environment["PINLEDGER_DATABASE"] == nil }
+    private var home: String { URL(fileURLWithPath: self.data).standardizedFileURL.path }
+
+    private func publicSuffixes() -> Finding {
+        do {
+            let list = try PublicSuffixList.load()
+            return Finding(subject: "public suffix list", verdict: .ok, detail: list.provenance)
+        } catch {
+            return Finding(
+                subject: "public suffix list", verdict: .fail, detail: "\(error)",
+                advice: "apt-get install libpsl5 publicsuffix")
+        }
+    }
+
+    private func keyFile() -> Finding {
+        let file =
+            self.options.kekFile ?? Environment["PINLEDGER_KEK_FILE"]
+            ?? (self.isDevelopment ? "\(self.home)/key-encryption-key" : nil)
+        guard let file else {
+            return Finding(
+                subject: "key-encryption key", verdict: .warn, detail: "none is named: this node can serve, not sign",
+                advice: "Give --kek-file or set PINLEDGER_KEK_FILE, unless the node is meant to be read-only."
+            )
+        }
+        do {
+            let key = try NodeConfiguration.readKey(file)
+            return Finding(subject: "key-encryption key", verdict: .ok, detail: "\(file), id \(key.id)")
+        } catch {
+            let failure = error as? CommandFailure
+            return Finding(
+                subject: "key-encryption key", verdict: .fail, detail: failure?.message ?? "\(error)",
+                advice: failure?.advice)
+        }
+    }
+
+    private func database() async -> (PostgresConnection?, Finding) {
+        let subject = "database"
+        do {
+            var text = self.options.database ?? Environment["PINLEDGER_DATABASE"]
+            if text == nil, FileManager.default.fileExists(atPath: self.home) {
+                text = try await PrivateDatabase(home: self.home).connectionString(user: "pinledger_dev")
+            }
+            guard let text else {
+                return (
+                    nil,
+                    Finding(
+                        subject: subject, verdict: .fail, detail: "none is named",
+                        advice: "Give --database or set PINLEDGER_DATABASE, or start `pinledger dev`.")
+                )
+            }
+            let configuration = PostgresConfiguration(connectionString: text)
+            do {
+                let connection = try await PostgresConnection.connect(configuration)
+                let number = connection.serverVersion
+                let version = "PostgreSQL \(number / 10_000).\(number % 10_000)"
+                guard number >= 140_000 else {
+                    return (
+                        connection,
+                        Finding(
+                            subject: subject, verdict: .fail, detail: version,
+                            advice: "PostgreSQL 14 or later is needed.")
+                    )
+                }
+                return (
+                    connection,
+                    Finding(subject: subject, verdict: .ok, detail: "\(version), \(configuration.redactedDescription)")
+                )
+            } catch {
+                return (
+                    nil,
+                    Finding(
+                        subject: subject, verdict: .fail, detail: "\(error)",
+                        advice: self.isDevelopment
+                            ? "Start `pinledger dev`." : "Check the connection string, the server and its pg_hba.conf.")
+                )
+            }
+        } catch {
+            return (
+                nil,
+                Finding(subject: subject, verdict: .fail, detail: (error as? CommandFailure)?.message ?? "\(error)")
+            )
+        }
+    }
+
+    private func schema(_ connection: PostgresConnection) async -> [Finding] {
+        do {
+            switch try await Migrator().status(on: connection) {
+            case .pending(let migrations):
+                return [
+                    Finding(
+                        subject: "migrations", verdict: .fail, detail: "\(migrations.count) pending",
+                        advice: "pinledger migrate")
+                ]
+            case .upToDate: break
+            }
+            var findings = [Finding(subject: "migrations", verdict: .ok, detail: "up to date (\(Migration.all.count))")]
+            let row = try await connection.query(
+                """
+                SELECT h.next_position, has_function_privilege('pinledger.lock_head()', 'EXECUTE'),
+                       (SELECT count(*) FROM pg_inherits WHERE inhparent = 'pinledger.event'::regclass)
+                FROM pinledger.head h
+                """
+            ).only
+            let position = try row.int64(0)
+            let mayWrite = try row.bool(1)
+            findings.append(
+                Finding(
+                    subject: "account", verdict: mayWrite || self.options.readOnly ? .ok : .warn,
+                    detail: mayWrite ? "may write" : "may only read",
+                    advice: mayWrite ? nil : "GRANT pinledger_app TO the account, unless the node is read-only."
+                )
+            )
+            let ahead = try row.int64(2) * 10_000_000 - position
+            findings.append(
+                Finding(
+                    subject: "ledger", verdict: ahead > 1_000_000 ? .ok : .fail,
+                    detail: "\(position) events, room for \(ahead) more in present partitions",
+                    advice: ahead > 1_000_000
+                        ? nil : "A running server makes partitions; by hand: SELECT pinledger.ensure_partitions()"
+                )
+            )
+            return findings
+        } catch {
+            return [Finding(subject: "migrations", verdict: .fail, detail: "\(error)", advice: "pinledger migrate")]
+        }
+    }
+
+    private func clock(_ connection: PostgresConnection) async -> Finding {
+        do {
+            let before = Node.clock()
+            let server = try await connection.query("SELECT clock_timestamp()").only.timestamp(0)
+            let middle = (before.microseconds + Node.clock().microseconds) / 2
+            let offset = Double(abs(server - middle)) / 1_000_000
+            let text = "\(Int((offset * 1000).rounded())) ms from the database's"
+            switch offset {
+            case ..<5: return Finding(subject: "clock", verdict: .ok, detail: text)
+            case ..<60:
+                return Finding(subject: "clock", verdict: .warn, detail: text, advice: "Set both clocks by NTP.")
+            default:
+                return Finding(
+                    subject: "clock", verdict: .fail, detail: text,
+                    advice: "Set both clocks by NTP: documents would be issued in the future or the past.")
+            }
+        } catch {
+            return Finding(subject: "clock", verdict: .fail, detail: "\(error)")
+        }
+    }
+
+    /// Whether the port is free, or taken by a server of ours that is well.
+    private func server() async -> [Finding] {
+        let context = ServerContext(path: "\(self.home)/context.json")
+        let listen = self.options.listen ?? Environment["PINLEDGER_LISTEN"]
+        let url = listen.map { "http://\($0)" } ?? context?.server ?? "http://\(NodeConfiguration.defaultListen)"
+        let finding: Finding
+        do {
+            let answer = try await APIClient.with(ServerContext(server: url, token: nil)) { client in
+                try await client.send("GET", "/readyz")
+            }
+            let json = try? answer.json
+            if let status = json?["status"]?.stringValue {
+                let facts = ["position", "apps", "documents", "can_sign", "can_write"].map {
+                    "\($0) \(json?.text($0) ?? "-")"
+                }
+                finding = Finding(
+                    subject: "server", verdict: status == "ready" ? .ok : .fail,
+                    detail: "\(url) is \(status): \(facts.joined(separator: ", "))",
+                    advice: status == "ready" ? nil : json?["fault"]?.stringValue
+                )
+            } else {
+                finding = Finding(
+                    subject: "server", verdict: .fail, detail: "\(url) is another program",
+                    advice: "Choose another port with --listen.")
+            }
+        } catch {
+            finding = Finding(
+                subject: "server", verdict: .warn, detail: "none runs on \(url); the port is free",
+                advice: "pinledger serve, or pinledger dev")
+        }
+        return [finding]
+    }
+
+    private func show(_ findings: [Finding]) {
+        if self.output == .json {
+            let json = JSON.array(
+                findings.map { finding in
+                    .members([
+                        "subject": .string(finding.subject), "verdict": .string(finding.verdict.rawValue),
+                        "detail": .string(finding.detail), "advice": finding.advice.map { .string($0) },
+                    ])
+                }
+            )
+            return Console.print(json.canonicalText)
+        }
+        var table = Table(["VERDICT", "WHAT", "FOUND"])
+        for finding in findings { table.add([finding.verdict.rawValue, finding.subject, finding.detail]) }
+        Console.print(table.text)
+        for finding in findings { if let advice = finding.advice { Console.print("\(finding.subject): \(advice)") } }
+    }
+}

@@ -1,0 +1,42 @@
+import EventStore
+import Keys
+import PinWire
+import PinledgerServer
+import Pinning
+import Publishing
+
+/// Acts for whoever has the database itself, before there is a token: makes the first key and the first token.
+struct LocalOperator: Sendable {
+    let services: Services
+
+    private static let actor = Actor(kind: .local, id: "local", name: "Local operator")
+
+    /// Makes the first signing key, if this node can and there is none.
+    func ensureSigningKey() async throws {
+        guard self.services.ledger.view.state.keys.active == nil, self.services.keys.canSign else { return }
+        let publicKey = try await self.services.keys.create()
+        try await self.execute(.keys(.create(kid: publicKey.keyID, publicKey: publicKey.bytes)), because: "first start")
+    }
+
+    /// Issues a token and returns its text.
+    func createToken(name: String, seconds: Int64) async throws -> String {
+        let token = APIToken.generate(.administrator)
+        let command = AccessCommand.issueToken(
+            id: TokenID.generate().description, name: name, digest: token.digest,
+            expiresAt: self.services.clock().adding(seconds: seconds)
+        )
+        try await self.execute(.access(command), because: "issued at the command line of the server")
+        return token.revealedText
+    }
+
+    private func execute(_ command: Command, because reason: String) async throws {
+        guard let writer = self.services.writer else { throw CommandFailure("this node only reads") }
+        let request = CommandRequest(
+            command: command, origin: Origin(actor: Self.actor, reason: try Reason(reason)),
+            digest: [UInt8](repeating: 0, count: 32)
+        )
+        do throws(WriteFailure) { _ = try await writer.execute(request) } catch {
+            throw CommandFailure("the change was not recorded: \(error)")
+        }
+    }
+}

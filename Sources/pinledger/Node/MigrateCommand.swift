@@ -1,0 +1,63 @@
+import ArgumentParser
+import EventStore
+import Postgres
+
+struct MigrateCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "migrate", abstract: "Brings the database's schema up to date.",
+        discussion: """
+            Run it with an account that may create roles and the schema `pinledger`. Each migration is one transaction; \
+            applied ones are never applied again, and one whose text has changed is refused.
+            """
+    )
+
+    @Option(help: ArgumentHelp("Connection string of the database. [env: PINLEDGER_DATABASE]", valueName: "conninfo"))
+    var database: String?
+
+    @Flag(help: "Only say what would be done.")
+    var dryRun = false
+
+    @Option(
+        help: ArgumentHelp(
+            "Login role that the server will use: it is given the role pinledger_app.", valueName: "role"))
+    var grantTo: String?
+
+    func run() async throws {
+        guard let database = self.database ?? Environment["PINLEDGER_DATABASE"] else {
+            throw CommandFailure(
+                "no database is named", advice: "Give --database or set PINLEDGER_DATABASE.", status: .usage)
+        }
+        // Building an index on a large table takes its time.
+        let configuration = PostgresConfiguration(
+            connectionString: database, statementTimeout: nil, lockTimeout: .seconds(60))
+        do {
+            let connection = try await PostgresConnection.connect(configuration)
+            if self.dryRun {
+                switch try await Migrator().status(on: connection) {
+                case .upToDate: Console.print("up to date")
+                case .pending(let migrations):
+                    for migration in migrations { Console.print("pending: \(migration.title)") }
+                }
+            } else {
+                let done = try await Migrator().migrate(on: connection)
+                for migration in done { Console.print("applied: \(migration.title)") }
+                if done.isEmpty { Console.print("up to date") }
+                if let role = self.grantTo {
+                    let name = role.replacing("\"", with: "\"\"")
+                    try await connection.execute(script: "GRANT pinledger_app TO \"\(name)\"")
+                    Console.print("granted: pinledger_app to \(role)")
+                }
+            }
+            await connection.close()
+        } catch let failure as MigrationFailure {
+            throw CommandFailure("\(failure)")
+        } catch let error as PostgresError {
+            let unreachable = error.code == .connectionFailed
+            throw CommandFailure("\(error)", status: unreachable ? .unreachable : .failure)
+        }
+    }
+}
+
+extension Migration {
+    var title: String { String(repeating: "0", count: 4 - String(self.version).count) + "\(self.version) \(self.name)" }
+}

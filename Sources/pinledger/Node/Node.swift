@@ -1,0 +1,189 @@
+import EventStore
+import Foundation
+import Keys
+import Logging
+import PinWire
+import PinledgerServer
+import Postgres
+import PublicSuffixes
+import Publishing
+import ServiceLifecycle
+import UnixSignals
+
+/// One server process: everything between the database and the sockets, wired together.
+struct Node {
+    let configuration: NodeConfiguration
+    let logger: Logger
+
+    init(configuration: NodeConfiguration) {
+        self.configuration = configuration
+        var logger = Logger(label: "pinledger") { StreamLogHandler.standardError(label: $0) }
+        logger.logLevel = configuration.logLevel
+        self.logger = logger
+    }
+
+    static let clock: @Sendable () -> Timestamp = {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return Timestamp(microseconds: Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000)
+    }
+
+    /// Starts, serves until told to stop, and stops in order.
+    ///
+    /// - Parameter onServing: Called once every listener is bound, with the clients' port.
+    func run(onServing: @escaping @Sendable (Int, Services) async -> Void) async throws {
+        let parts = try await self.assemble()
+        let (services, follower) = (parts.services, parts.follower)
+        let (ledger, pool, writer, publisher) = (services.ledger, services.pool, services.writer, services.publisher)
+        let server = Server(services: services, publicSuffixes: parts.suffixes)
+        let housekeeping = Housekeeping(ledger: ledger, pool: pool, logger: self.logger)
+        let expiry = KillSwitchExpiry(ledger: ledger, writer: writer, clock: Self.clock, logger: self.logger)
+
+        // Started first, stopped last.
+        var running: [ServiceGroupConfiguration.ServiceConfiguration] = [
+            .init(service: Loop { await follower.run() }),
+            .init(service: Loop { await writer?.run() }),
+            .init(service: Loop { await publisher.run() }),
+        ]
+        if writer != nil {
+            running.append(.init(service: Loop { await housekeeping.run() }))
+            running.append(.init(service: Loop { await expiry.run() }))
+        }
+        var listeners = [
+            Server.Listener(.client, host: self.configuration.listen.host, port: self.configuration.listen.port)
+        ]
+        if let admin = self.configuration.adminListen {
+            listeners.append(.init(.admin, host: admin.host, port: admin.port))
+        } else {
+            listeners[0].content = .everything
+        }
+        let (bound, binding) = AsyncStream.makeStream(of: (listener: Int, port: Int).self)
+        for (index, listener) in listeners.enumerated() {
+            let application = server.application(for: listener) { binding.yield((index, $0)) }
+            running.append(.init(service: application))
+        }
+        // Said from a service of its own: a listener accepts nobody before it has told that it is bound.
+        let expected = listeners.count
+        running.append(
+            .init(
+                service: Loop {
+                    var ports: [Int: Int] = [:]
+                    for await (index, port) in bound {
+                        ports[index] = port
+                        if ports.count == expected { break }
+                    }
+                    if let port = ports[0], ports.count == expected { await onServing(port, services) }
+                }
+            )
+        )
+        var group = ServiceGroupConfiguration(
+            services: running, gracefulShutdownSignals: [.sigterm, .sigint], logger: self.logger
+        )
+        group.maximumGracefulShutdownDuration = .seconds(20)
+        do { try await ServiceGroup(configuration: group).run() } catch {
+            await pool.close()
+            throw error
+        }
+        ledger.close()
+        await pool.close()
+    }
+
+    /// Starts without listening, does one thing and stops.
+    func runOnce(_ body: @escaping @Sendable (Services) async throws -> Void) async throws {
+        let parts = try await self.assemble()
+        let failure: (any Error)? = await withTaskGroup(of: Void.self) { group in
+            group.addTask { await parts.services.writer?.run() }
+            defer { group.cancelAll() }
+            do {
+                try await body(parts.services)
+                return nil
+            } catch {
+                return error
+            }
+        }
+        parts.services.ledger.close()
+        await parts.services.pool.close()
+        if let failure { throw failure }
+    }
+
+    private struct Parts {
+        var services: Services
+        var follower: Follower
+        var suffixes: PublicSuffixList
+    }
+
+    /// Everything behind the sockets, caught up with the ledger.
+    private func assemble() async throws -> Parts {
+        let database = PostgresConfiguration(connectionString: self.configuration.database)
+        let pool = try await self.openPool(database)
+        let view = try await SnapshotStore(pool: pool, logger: self.logger).load()
+        let ledger = Ledger(view: view)
+        let listener = PostgresListener(
+            configuration: database, channels: [Follower.channel, Publisher.channel]
+        )
+        let follower = Follower(ledger: ledger, pool: pool, listener: listener, logger: self.logger)
+        let suffixes = try PublicSuffixList.load()
+        let writer =
+            self.configuration.isReadOnly
+            ? nil
+            : Writer(
+                ledger: ledger, configuration: database, logger: self.logger, clock: Self.clock,
+                isPublicSuffix: { suffixes.isPublicSuffix($0) }
+            )
+        let keys = SigningKeys(
+            pool: pool, keyEncryptionKey: self.configuration.isReadOnly ? nil : self.configuration.keyEncryptionKey
+        )
+        let publisher = Publisher(
+            ledger: ledger, keys: keys, pool: pool, listener: listener,
+            schedule: .init(lifetimeSeconds: self.configuration.documentLifetime), table: DocumentTable(),
+            logger: self.logger, clock: Self.clock
+        )
+        do { try await follower.catchUp() } catch let fault as LedgerFault {
+            throw CommandFailure(
+                "the ledger in the database is damaged: \(fault)",
+                advice: "Nothing is served from it. Restore the database from a backup, or ask for help."
+            )
+        }
+        try await publisher.load()
+
+        let services = Services(
+            ledger: ledger, writer: writer, pool: pool, publisher: publisher, keys: keys, clock: Self.clock,
+            logger: self.logger, documentMaxAge: self.configuration.documentMaxAge, version: Version.text
+        )
+        return Parts(services: services, follower: follower, suffixes: suffixes)
+    }
+
+    /// A pool on a database whose schema is this program's.
+    private func openPool(_ database: PostgresConfiguration) async throws -> PostgresPool {
+        let pool = PostgresPool(configuration: database)
+        let status: Migrator.Status
+        do {
+            status = try await pool.withConnection { try await Migrator().status(on: $0) }
+        } catch let failure as MigrationFailure {
+            throw CommandFailure("\(failure)")
+        } catch let error as PostgresError {
+            throw CommandFailure(
+                "the database cannot be used: \(error)", advice: "`pinledger doctor` looks closer.",
+                status: .unreachable
+            )
+        }
+        guard case .upToDate = status else {
+            throw CommandFailure(
+                "the database is not migrated",
+                advice: "Run `pinledger migrate` with an account that may own the schema."
+            )
+        }
+        return pool
+    }
+}
+
+/// Work that goes on until the server stops.
+private struct Loop: Service {
+    let work: @Sendable () async -> Void
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown { await self.work() }
+        // What ends by itself waits for the rest: the loops report their own troubles, and serving goes on.
+        try await gracefulShutdown()
+    }
+}

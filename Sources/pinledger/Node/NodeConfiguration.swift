@@ -1,0 +1,143 @@
+import ArgumentParser
+import Foundation
+import Keys
+import Logging
+
+/// The settings of a node: flags first, then environment variables, then defaults.
+struct NodeOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "Connection string of the database, as libpq has it; several hosts allowed. [env: PINLEDGER_DATABASE]",
+            valueName: "conninfo"
+        )
+    )
+    var database: String?
+
+    @Option(help: ArgumentHelp("Address for clients. [env: PINLEDGER_LISTEN]", valueName: "host:port"))
+    var listen: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Address for operators; without it they share the clients' one. [env: PINLEDGER_ADMIN_LISTEN]",
+            valueName: "host:port"
+        )
+    )
+    var adminListen: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "File with the 32-byte key (base64 or hex) that signing keys are sealed under. [env: PINLEDGER_KEK_FILE]",
+            valueName: "file"
+        )
+    )
+    var kekFile: String?
+
+    @Flag(help: "Serve only: no changes, and no private key needed. [env: PINLEDGER_READ_ONLY=1]")
+    var readOnly = false
+
+    @Option(help: ArgumentHelp("How long a signed document is fresh.", valueName: "seconds"))
+    var documentLifetime: Int64 = 86_400
+
+    @Option(help: ArgumentHelp("How long caches may keep a document before asking again.", valueName: "seconds"))
+    var documentMaxAge: Int = 60
+
+    @Option(
+        help: ArgumentHelp(
+            "trace, debug, info, notice, warning or error. [env: PINLEDGER_LOG_LEVEL]", valueName: "level"))
+    var logLevel: String?
+
+    func validate() throws {
+        guard (300...31_536_000).contains(self.documentLifetime) else {
+            throw ValidationError("--document-lifetime must be from 300 to 31536000 seconds")
+        }
+        guard (0...86_400).contains(self.documentMaxAge) else {
+            throw ValidationError("--document-max-age must be from 0 to 86400 seconds")
+        }
+    }
+}
+
+/// An address to listen on.
+struct ListenAddress: Sendable {
+    var host: String
+    var port: Int
+
+    init(_ text: String) throws {
+        guard let colon = text.lastIndex(of: ":"), let port = Int(text[text.index(after: colon)...]),
+            (0...65_535).contains(port)
+        else { throw CommandFailure("\(text) is not an address of the form host:port", status: .usage) }
+        var host = String(text[..<colon])
+        if host.hasPrefix("["), host.hasSuffix("]") { host = String(host.dropFirst().dropLast()) }
+        guard !host.isEmpty else { throw CommandFailure("\(text) names no host", status: .usage) }
+        self.host = host
+        self.port = port
+    }
+
+    var text: String { self.host.contains(":") ? "[\(self.host)]:\(self.port)" : "\(self.host):\(self.port)" }
+}
+
+/// The environment, read once.
+enum Environment {
+    static subscript(_ name: String) -> String? {
+        ProcessInfo.processInfo.environment[name].flatMap { $0.isEmpty ? nil : $0 }
+    }
+
+    static func isSet(_ name: String) -> Bool { ["1", "true", "yes"].contains(Self[name]?.lowercased() ?? "") }
+}
+
+/// What a node needs to know before it starts.
+struct NodeConfiguration: Sendable {
+    var database: String
+    var listen: ListenAddress
+    var adminListen: ListenAddress?
+    var keyEncryptionKey: KeyEncryptionKey?
+    var isReadOnly: Bool
+    var documentLifetime: Int64
+    var documentMaxAge: Int
+    var logLevel: Logger.Level
+
+    static let defaultListen = "127.0.0.1:8440"
+
+    init(_ options: NodeOptions, database: String? = nil, kekFile: String? = nil) throws {
+        guard let database = database ?? options.database ?? Environment["PINLEDGER_DATABASE"] else {
+            throw CommandFailure(
+                "no database is named", advice: "Give --database or set PINLEDGER_DATABASE, or try `pinledger dev`.",
+                status: .usage
+            )
+        }
+        self.database = database
+        self.listen = try ListenAddress(options.listen ?? Environment["PINLEDGER_LISTEN"] ?? Self.defaultListen)
+        self.adminListen = try (options.adminListen ?? Environment["PINLEDGER_ADMIN_LISTEN"]).map(ListenAddress.init)
+        self.isReadOnly = options.readOnly || Environment.isSet("PINLEDGER_READ_ONLY")
+        self.keyEncryptionKey = try (options.kekFile ?? Environment["PINLEDGER_KEK_FILE"] ?? kekFile).map(Self.readKey)
+        self.documentLifetime = options.documentLifetime
+        self.documentMaxAge = options.documentMaxAge
+        self.logLevel = try Self.logLevel(options.logLevel ?? Environment["PINLEDGER_LOG_LEVEL"])
+    }
+
+    static func logLevel(_ text: String?) throws -> Logger.Level {
+        guard let text else { return .notice }
+        guard let level = Logger.Level(rawValue: text.lowercased()) else {
+            throw CommandFailure("\(text) is not a log level", status: .usage)
+        }
+        return level
+    }
+
+    /// Reads a key-encryption key; the file must be nobody else's business.
+    static func readKey(_ path: String) throws -> KeyEncryptionKey {
+        guard let data = FileManager.default.contents(atPath: path) else {
+            throw CommandFailure("the key-encryption key cannot be read from \(path)")
+        }
+        let attributes = try FileManager.default.attributesOfItem(atPath: path)
+        if let mode = (attributes[.posixPermissions] as? NSNumber)?.intValue, mode & 0o077 != 0 {
+            throw CommandFailure(
+                "the key-encryption key in \(path) can be read by others", advice: "chmod 600 \(path)"
+            )
+        }
+        do { return try KeyEncryptionKey(text: data) } catch {
+            throw CommandFailure(
+                "\(path) does not hold a key-encryption key",
+                advice: "It must hold 32 bytes in base64 or hex: openssl rand -base64 32 > \(path)"
+            )
+        }
+    }
+}

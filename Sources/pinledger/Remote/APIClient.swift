@@ -1,0 +1,132 @@
+import AsyncHTTPClient
+import Foundation
+import NIOCore
+import NIOHTTP1
+import PinWire
+
+/// The API as the operator's commands see it.
+struct APIClient {
+    let context: ServerContext
+    private let http: HTTPClient
+
+    private init(context: ServerContext) {
+        self.context = context
+        var configuration = HTTPClient.Configuration()
+        configuration.redirectConfiguration = .disallow
+        configuration.timeout = .init(connect: .seconds(5), read: .seconds(60))
+        self.http = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+    }
+
+    /// Runs `body` with a client, which is shut down on every way out.
+    static func with<R>(_ context: ServerContext, _ body: (APIClient) async throws -> R) async throws -> R {
+        let client = APIClient(context: context)
+        do {
+            let result = try await body(client)
+            try await client.http.shutdown()
+            return result
+        } catch {
+            try? await client.http.shutdown()
+            throw error
+        }
+    }
+
+    /// What came back.
+    struct Answer {
+        var status: Int
+        var headers: HTTPHeaders
+        var body: [UInt8]
+
+        var json: JSON { get throws { try JSON(parsing: self.body, limits: JSONLimits(depth: 64, nodes: .max)) } }
+
+        /// Turns a problem into a failure with its sentence, its advice and the right exit code.
+        func check() throws {
+            guard self.status >= 400 else { return }
+            let problem = try? self.json
+            var lines = [problem?["detail"]?.stringValue ?? "the server answered \(self.status)"]
+            for error in problem?["errors"]?.arrayValue ?? [] {
+                let pointer = error["pointer"]?.stringValue ?? ""
+                lines.append("  \(pointer.isEmpty ? "(whole)" : pointer): \(error["detail"]?.stringValue ?? "")")
+            }
+            let status: ExitStatus =
+                switch self.status {
+                case 401, 403: .unauthorized
+                case 404: .notFound
+                case 409, 412: .conflict
+                case 422: .refused
+                case 429: .tooMany
+                case 503: .unreachable
+                default: .failure
+                }
+            throw CommandFailure(lines.joined(separator: "\n"), advice: problem?["advice"]?.stringValue, status: status)
+        }
+    }
+
+    /// Sends one request.
+    func send(
+        _ method: String, _ path: String, body: [UInt8]? = nil, headers: [(String, String)] = []
+    ) async throws -> Answer {
+        var base = self.context.server
+        while base.hasSuffix("/") { base.removeLast() }
+        var request = HTTPClientRequest(url: base + path)
+        request.method = HTTPMethod(rawValue: method)
+        if let token = self.context.token { request.headers.add(name: "Authorization", value: "Bearer \(token)") }
+        request.headers.add(name: "User-Agent", value: "pinledger/\(Version.text)")
+        for (name, value) in headers { request.headers.add(name: name, value: value) }
+        if let body {
+            request.headers.add(name: "Content-Type", value: "application/json")
+            request.body = .bytes(ByteBuffer(bytes: body))
+        }
+        do {
+            let response = try await self.http.execute(request, timeout: .seconds(60))
+            let bytes = try await response.body.collect(upTo: 256 * 1024 * 1024)
+            return Answer(
+                status: Int(response.status.code), headers: response.headers, body: Array(bytes.readableBytesView)
+            )
+        } catch let error as CommandFailure {
+            throw error
+        } catch {
+            throw CommandFailure(
+                "\(base) cannot be reached: \(error)",
+                advice: "Is the server running? `pinledger doctor` looks closer.",
+                status: .unreachable
+            )
+        }
+    }
+
+    /// The JSON at a path.
+    func get(_ path: String) async throws -> JSON {
+        let answer = try await self.send("GET", path)
+        try answer.check()
+        return try answer.json
+    }
+
+    /// Sends a change: reason, insistence and the rest of the options go where the API has them.
+    func change(
+        _ method: String, _ path: String, _ members: [String: JSON] = [:], _ options: ChangeOptions
+    ) async throws -> JSON {
+        var query: [String] = options.dryRun ? ["dry_run=true"] : []
+        var headers = [("Idempotency-Key", options.idempotencyKey ?? UUID().uuidString)]
+        if let version = options.ifVersion { headers.append(("If-Match", "\"\(version)\"")) }
+        var body: [UInt8]?
+        if method == "DELETE" {
+            if let reason = options.reason { query.append("reason=\(Self.escaped(reason))") }
+            if options.force { query.append("force=true") }
+        } else {
+            var members = members
+            members["reason"] = options.reason.map { .string($0) }
+            if options.force { members["force"] = true }
+            body = JSON.object(members).canonicalBytes
+        }
+        let target = path + (query.isEmpty ? "" : (path.contains("?") ? "&" : "?") + query.joined(separator: "&"))
+        let answer = try await self.send(method, target, body: body, headers: headers)
+        try answer.check()
+        return try answer.json
+    }
+
+    /// Percent-encodes all but unreserved characters (RFC 3986 section 2.3).
+    static func escaped(_ text: String) -> String {
+        let unreserved = CharacterSet(
+            charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+        return text.addingPercentEncoding(withAllowedCharacters: unreserved) ?? text
+    }
+}

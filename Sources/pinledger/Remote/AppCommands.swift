@@ -1,0 +1,162 @@
+import ArgumentParser
+import PinWire
+
+struct AppCommands: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "app", abstract: "Apps: client populations with a document of their own.",
+        subcommands: [List.self, Show.self, Create.self, Set.self]
+    )
+
+    struct List: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Lists the apps.")
+        @OptionGroup var remote: RemoteOptions
+
+        func run() async throws {
+            try await self.remote.withClient { client in
+                var apps: [JSON] = []
+                var path: String? = "/v1/apps?limit=1000"
+                while let next = path {
+                    let page = try await client.get(next)
+                    apps += page["apps"]?.arrayValue ?? []
+                    path = page["next_cursor"]?.stringValue.map { "/v1/apps?limit=1000&cursor=\($0)" }
+                }
+                ListReport.print(
+                    ["apps": .array(apps)], "apps", self.remote.output,
+                    ["APP", "NAME", "HOSTS", "VERSION", "KILL SWITCH", "UPDATED"]
+                ) {
+                    [
+                        $0.text("app"), $0.text("display_name"), $0.text("host_count"), $0.text("version"),
+                        $0["kill_switch"] == nil ? "-" : "ENGAGED", $0.text("updated_at"),
+                    ]
+                }
+            }
+        }
+    }
+
+    struct Show: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Shows an app with its hosts and pins.")
+        @Argument var app: String
+        @OptionGroup var remote: RemoteOptions
+
+        func run() async throws {
+            try await self.remote.withClient { client in
+                let json = try await client.get("/v1/apps/\(APIClient.escaped(self.app))")
+                guard self.remote.output == .table else { return Console.print(json.canonicalText) }
+                Console.print(
+                    "\(json.text("app")) (\(json.text("display_name"))), version \(json.text("version")), updated \(json.text("updated_at"))"
+                )
+                if let rollout = json["rollout"] { Console.print("rollout: \(RolloutText.text(rollout))") }
+                if let gate = json["version_gate"] { Console.print("version gate: \(gate.canonicalText)") }
+                if let until = json["pins_valid_until"]?.stringValue { Console.print("pins valid until: \(until)") }
+                if let killSwitch = json["kill_switch"] {
+                    Console.print("KILL SWITCH ENGAGED until \(killSwitch.text("expires_at"))")
+                }
+                for host in json["hosts"]?.arrayValue ?? [] {
+                    Console.print("")
+                    Console.print(HostText.text(host))
+                }
+            }
+        }
+    }
+
+    struct Create: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Creates an app.")
+        @Argument(help: "Bundle id or service name, such as com.example.app.") var app: String
+        @Option(help: "What people call it.") var name: String?
+        @OptionGroup var change: ChangeOptions
+        @OptionGroup var remote: RemoteOptions
+
+        func run() async throws {
+            try await self.remote.withClient { client in
+                let members: JSON = .members(["app": .string(self.app), "display_name": self.name.map { .string($0) }])
+                let json = try await client.change("POST", "/v1/apps", members.objectValue ?? [:], self.change)
+                ChangeReport.print(json, self.remote.output)
+            }
+        }
+    }
+
+    struct Set: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Changes settings of an app.", discussion: "`none` clears a setting."
+        )
+        @Argument var app: String
+        @Option(help: "What people call it.") var name: String?
+        @Option(help: "Lowest app version that candidates reach.") var minVersion: String?
+        @Option(help: "Highest app version that candidates reach.") var maxVersion: String?
+        @Option(help: "Time after which clients stop enforcing (RFC 3339).") var pinsValidUntil: String?
+        @Option(help: "A member of the app as JSON: NAME=JSON, such as monitoring={\"enabled\":true}.") var json:
+            [String] = []
+        @OptionGroup var change: ChangeOptions
+        @OptionGroup var remote: RemoteOptions
+
+        func run() async throws {
+            var members: [String: JSON] = [:]
+            members["display_name"] = self.name.map { .string($0) }
+            if self.minVersion != nil || self.maxVersion != nil {
+                let gate: JSON = .members([
+                    "minimum": self.minVersion.flatMap { $0 == "none" ? nil : .string($0) },
+                    "maximum": self.maxVersion.flatMap { $0 == "none" ? nil : .string($0) },
+                ])
+                members["version_gate"] = gate == [:] ? .null : gate
+            }
+            if let until = self.pinsValidUntil {
+                members["pins_valid_until"] = until == "none" ? .null : .string(until)
+            }
+            for assignment in self.json {
+                let parts = assignment.split(separator: "=", maxSplits: 1)
+                guard parts.count == 2, let value = try? JSON(text: String(parts[1])) else {
+                    throw CommandFailure("\(assignment) is not NAME=JSON", status: .usage)
+                }
+                members[String(parts[0])] = value
+            }
+            guard !members.isEmpty else { throw CommandFailure("nothing is to be changed", status: .usage) }
+            try await self.remote.withClient { client in
+                let json = try await client.change(
+                    "PATCH", "/v1/apps/\(APIClient.escaped(self.app))", members, self.change)
+                ChangeReport.print(json, self.remote.output)
+            }
+        }
+    }
+}
+
+/// A host for people.
+enum HostText {
+    static func text(_ host: JSON) -> String {
+        var lines = [host.text("host") + (host["include_subdomains"] == true ? " and all subdomains" : "")]
+        if let killSwitch = host["kill_switch"] {
+            lines[0] += "  KILL SWITCH ENGAGED until \(killSwitch.text("expires_at"))"
+        }
+        for slot in ["baseline", "candidate"] {
+            guard let policy = host[slot] else { continue }
+            if policy["source"] == "builtin" {
+                lines.append("  \(slot): the pins built into the app")
+                continue
+            }
+            lines.append("  \(slot): \(policy.text("mode"))")
+            var table = Table(["    STATE", "ROLE", "PIN", "SINCE", "NOTE"])
+            for pin in policy["pins"]?.arrayValue ?? [] {
+                table.add([
+                    "    \(pin.text("state"))", pin.text("role"), pin.text("pin"), pin.text("since"), pin.text("note"),
+                ])
+            }
+            if !(policy["pins"]?.arrayValue ?? []).isEmpty { lines.append(table.text) }
+        }
+        if let rollout = host["rollout"] { lines.append("  rollout: \(RolloutText.text(rollout))") }
+        return lines.joined(separator: "\n")
+    }
+}
+
+/// A rollout for people.
+enum RolloutText {
+    static func text(_ rollout: JSON) -> String {
+        let points = rollout["basis_points"]?.integerValue ?? 0
+        let share = points % 100 == 0 ? "\(points / 100)" : "\(Double(points) / 100)"
+        let seed = (rollout["seed"]?.arrayValue ?? []).compactMap(\.stringValue).joined(separator: ", ")
+        var text = "\(share) % by \(rollout.text("method")) of \(seed)"
+        if rollout["sticky"] == false { text += ", a new cohort with each edit" }
+        if let countries = rollout["countries"]?.arrayValue {
+            text += ", in \(countries.compactMap(\.stringValue).joined(separator: " "))"
+        }
+        return text
+    }
+}

@@ -1,0 +1,128 @@
+import ArgumentParser
+import PinWire
+
+struct HostCommands: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "host", abstract: "Hosts of an app.",
+        subcommands: [List.self, Show.self, Add.self, Set.self, Remove.self]
+    )
+
+    /// The path of a host in the API.
+    static func path(_ app: String, _ host: String) -> String {
+        "/v1/apps/\(APIClient.escaped(app))/hosts/\(APIClient.escaped(host))"
+    }
+
+    struct List: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Lists an app's hosts.")
+        @Argument var app: String
+        @OptionGroup var remote: RemoteOptions
+
+        func run() async throws {
+            try await self.remote.withClient { client in
+                let json = try await client.get("/v1/apps/\(APIClient.escaped(self.app))/hosts")
+                ListReport.print(
+                    json, "hosts", self.remote.output, ["HOST", "BASELINE", "CANDIDATE", "ROLLOUT", "KILL SWITCH"]
+                ) { host in
+                    func policy(_ slot: String) -> String {
+                        guard let policy = host[slot] else { return "-" }
+                        guard policy["source"] != "builtin" else { return "builtin" }
+                        let active = (policy["pins"]?.arrayValue ?? []).count { $0["state"] == "active" }
+                        return "\(policy.text("mode")), \(active) pins"
+                    }
+                    return [
+                        host.text("host") + (host["include_subdomains"] == true ? " (+)" : ""), policy("baseline"),
+                        policy("candidate"), host["rollout"].map(RolloutText.text) ?? "-",
+                        host["kill_switch"] == nil ? "-" : "ENGAGED",
+                    ]
+                }
+            }
+        }
+    }
+
+    struct Show: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Shows a host with its pins.")
+        @Argument var app: String
+        @Argument var host: String
+        @OptionGroup var remote: RemoteOptions
+
+        func run() async throws {
+            try await self.remote.withClient { client in
+                let json = try await client.get(HostCommands.path(self.app, self.host))
+                Console.print(self.remote.output == .table ? HostText.text(json) : json.canonicalText)
+            }
+        }
+    }
+
+    struct Add: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Adds a host, with pins or with those built into the app.",
+            discussion: "pinledger host add com.example.app api.example.com --primary sha256/… --backup sha256/…"
+        )
+        @Argument var app: String
+        @Argument(help: "A host name, or *. and a host name.") var host: String
+        @Flag(help: "Names any number of labels below it are meant too.") var includeSubdomains = false
+        @Flag(help: "Use the pins built into the app.") var builtin = false
+        @Option(help: "enforce, report_only or off") var mode = "enforce"
+        @Option(help: "Pin of a key that is served now.") var primary: [String] = []
+        @Option(help: "Pin of a key that is ready to be served.") var backup: [String] = []
+        @Option(help: "Pin of a key that is kept offline.") var emergency: [String] = []
+        @OptionGroup var change: ChangeOptions
+        @OptionGroup var remote: RemoteOptions
+
+        func run() async throws {
+            let pins = [("primary", self.primary), ("backup", self.backup), ("emergency", self.emergency)].flatMap {
+                role, pins in
+                pins.map { JSON.object(["pin": .string($0), "role": .string(role)]) }
+            }
+            let baseline: JSON =
+                self.builtin
+                ? ["source": "builtin"] : ["source": "document", "mode": .string(self.mode), "pins": .array(pins)]
+            let members: [String: JSON] = [
+                "host": .string(self.host), "include_subdomains": .bool(self.includeSubdomains), "baseline": baseline,
+            ]
+            try await self.remote.withClient { client in
+                let json = try await client.change(
+                    "POST", "/v1/apps/\(APIClient.escaped(self.app))/hosts", members, self.change)
+                ChangeReport.print(json, self.remote.output)
+            }
+        }
+    }
+
+    struct Set: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Changes a host's mode or reach.")
+        @Argument var app: String
+        @Argument var host: String
+        @Option(help: "enforce, report_only or off") var mode: String?
+        @Option(help: "baseline or candidate") var policy = "baseline"
+        @Option(help: "true or false") var includeSubdomains: Bool?
+        @OptionGroup var change: ChangeOptions
+        @OptionGroup var remote: RemoteOptions
+
+        func run() async throws {
+            var members: [String: JSON] = [:]
+            members["include_subdomains"] = self.includeSubdomains.map { .bool($0) }
+            if let mode = self.mode { members[self.policy] = ["mode": .string(mode)] }
+            guard !members.isEmpty else { throw CommandFailure("nothing is to be changed", status: .usage) }
+            try await self.remote.withClient { client in
+                let json = try await client.change(
+                    "PATCH", HostCommands.path(self.app, self.host), members, self.change)
+                ChangeReport.print(json, self.remote.output)
+            }
+        }
+    }
+
+    struct Remove: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Removes a host; clients stop pinning it.")
+        @Argument var app: String
+        @Argument var host: String
+        @OptionGroup var change: ChangeOptions
+        @OptionGroup var remote: RemoteOptions
+
+        func run() async throws {
+            try await self.remote.withClient { client in
+                let json = try await client.change("DELETE", HostCommands.path(self.app, self.host), [:], self.change)
+                ChangeReport.print(json, self.remote.output)
+            }
+        }
+    }
+}

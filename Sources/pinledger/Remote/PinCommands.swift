@@ -1,0 +1,128 @@
+import ArgumentParser
+import PinWire
+
+struct PinCommands: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "pin", abstract: "Pins of a host.",
+        discussion: """
+            The pin of a certificate's key: openssl x509 -in cert.pem -pubkey -noout | openssl pkey -pubin -outform der \
+            | openssl dgst -sha256 -binary | base64
+            """,
+        subcommands: [List.self, Add.self, Activate.self, Role.self, Retire.self, Revoke.self]
+    )
+
+    struct Place: ParsableArguments {
+        @Argument var app: String
+        @Argument var host: String
+
+        var path: String { HostCommands.path(self.app, self.host) }
+    }
+
+    /// A pin that is there already.
+    struct Target: ParsableArguments {
+        @OptionGroup var place: Place
+        @Argument(help: "sha256/BASE64") var pin: String
+        @Option(help: "baseline or candidate") var policy = "baseline"
+
+        /// Changes the pin.
+        func change(_ members: [String: JSON], _ change: ChangeOptions, _ remote: RemoteOptions) async throws {
+            let pin: Pin
+            do { pin = try Pin(text: self.pin) } catch { throw CommandFailure("\(self.pin) \(error)", status: .usage) }
+            var members = members
+            members["policy"] = .string(self.policy)
+            try await remote.withClient { client in
+                let path = "\(self.place.path)/pins/\(Hex.encode(pin.bytes))"
+                ChangeReport.print(try await client.change("PATCH", path, members, change), remote.output)
+            }
+        }
+    }
+
+    struct List: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Lists a host's pins.")
+        @OptionGroup var place: Place
+        @OptionGroup var remote: RemoteOptions
+
+        func run() async throws {
+            try await self.remote.withClient { client in
+                let host = try await client.get(self.place.path)
+                let pins = ["baseline", "candidate"].flatMap { slot in
+                    (host[slot]?["pins"]?.arrayValue ?? []).map { pin in
+                        var members = pin.objectValue ?? [:]
+                        members["policy"] = .string(slot)
+                        return JSON.object(members)
+                    }
+                }
+                ListReport.print(
+                    ["pins": .array(pins)], "pins", self.remote.output,
+                    ["POLICY", "STATE", "ROLE", "PIN", "SINCE", "NOTE"]
+                ) {
+                    [
+                        $0.text("policy"), $0.text("state"), $0.text("role"), $0.text("pin"), $0.text("since"),
+                        $0.text("note"),
+                    ]
+                }
+            }
+        }
+    }
+
+    struct Add: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Adds a pin.")
+        @OptionGroup var place: Place
+        @Argument(help: "sha256/BASE64") var pin: String
+        @Option(help: "primary, backup or emergency") var role = "backup"
+        @Flag(help: "Record it without publishing it.") var staged = false
+        @Option(help: "What people should know, such as where the key is kept.") var note: String?
+        @Option(help: "baseline or candidate") var policy = "baseline"
+        @OptionGroup var change: ChangeOptions
+        @OptionGroup var remote: RemoteOptions
+
+        func run() async throws {
+            var members: [String: JSON] = [
+                "pin": .string(self.pin), "role": .string(self.role), "policy": .string(self.policy),
+                "state": self.staged ? "staged" : "active",
+            ]
+            members["note"] = self.note.map { .string($0) }
+            try await self.remote.withClient { client in
+                let json = try await client.change("POST", "\(self.place.path)/pins", members, self.change)
+                ChangeReport.print(json, self.remote.output)
+            }
+        }
+    }
+
+    struct Activate: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Publishes a staged pin.")
+        @OptionGroup var target: Target
+        @OptionGroup var change: ChangeOptions
+        @OptionGroup var remote: RemoteOptions
+
+        func run() async throws { try await self.target.change(["state": "active"], self.change, self.remote) }
+    }
+
+    struct Role: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Gives a pin another role.")
+        @OptionGroup var target: Target
+        @Option(help: "primary, backup or emergency") var role: String
+        @OptionGroup var change: ChangeOptions
+        @OptionGroup var remote: RemoteOptions
+
+        func run() async throws { try await self.target.change(["role": .string(self.role)], self.change, self.remote) }
+    }
+
+    struct Retire: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Takes a pin out of use.")
+        @OptionGroup var target: Target
+        @OptionGroup var change: ChangeOptions
+        @OptionGroup var remote: RemoteOptions
+
+        func run() async throws { try await self.target.change(["state": "retired"], self.change, self.remote) }
+    }
+
+    struct Revoke: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Takes a compromised key's pin out of use for ever.")
+        @OptionGroup var target: Target
+        @OptionGroup var change: ChangeOptions
+        @OptionGroup var remote: RemoteOptions
+
+        func run() async throws { try await self.target.change(["state": "revoked"], self.change, self.remote) }
+    }
+}

@@ -1,0 +1,117 @@
+import ArgumentParser
+import PinWire
+
+struct RolloutCommands: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "rollout", abstract: "Brings a candidate policy to devices step by step.",
+        subcommands: [Start.self, Set.self, Promote.self, Drop.self]
+    )
+
+    /// Basis points from a share such as 25, 0.5 or 12.25 per cent.
+    static func basisPoints(_ percent: Double) throws -> JSON {
+        let points = (percent * 100).rounded()
+        guard (0...10_000).contains(points), abs(points - percent * 100) < 1e-6 else {
+            throw CommandFailure("\(percent) is not a share from 0 to 100 with at most two decimals", status: .usage)
+        }
+        return .integer(Int64(points))
+    }
+
+    struct Start: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Starts a candidate on a host.",
+            discussion:
+                "The baseline's pins are taken along unless --no-copy-baseline is given, so that devices in the rollout keep the served key."
+        )
+        @Argument var app: String
+        @Argument var host: String
+        @Option(help: "Share of devices in per cent.") var percent: Double = 100
+        @Option(help: "enforce, report_only or off") var mode = "enforce"
+        @Option(help: "Pin of a key that is served now.") var primary: [String] = []
+        @Option(help: "Pin of a key that is ready to be served.") var backup: [String] = []
+        @Option(help: "Pin of a key that is kept offline.") var emergency: [String] = []
+        @Flag(inversion: .prefixedNo, help: "Begin with the baseline's pins.") var copyBaseline: Bool?
+        @OptionGroup var change: ChangeOptions
+        @OptionGroup var remote: RemoteOptions
+
+        func run() async throws {
+            let pins = [("primary", self.primary), ("backup", self.backup), ("emergency", self.emergency)].flatMap {
+                role, pins in
+                pins.map { JSON.object(["pin": .string($0), "role": .string(role)]) }
+            }
+            var members: [String: JSON] = ["mode": .string(self.mode), "pins": .array(pins)]
+            members["copy_baseline"] = self.copyBaseline.map { .bool($0) }
+            if self.percent < 100 {
+                members["rollout"] = ["basis_points": try RolloutCommands.basisPoints(self.percent)]
+            }
+            try await self.remote.withClient { client in
+                let json = try await client.change(
+                    "POST", "\(HostCommands.path(self.app, self.host))/candidate", members, self.change)
+                ChangeReport.print(json, self.remote.output)
+            }
+        }
+    }
+
+    struct Set: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Sets the rollout of a host's candidate, or of the whole app.")
+        @Argument var app: String
+        @Argument(help: "Without it: the rollout of every candidate of the app.") var host: String?
+        @Option(help: "Share of devices in per cent.") var percent: Double?
+        @Flag(help: "Clear the rollout: everybody is in.") var clear = false
+        @Option(help: "percentage, whitelist or geography") var method: String?
+        @Option(help: "device_id, user_id or install_id; several in order of preference.") var seed: [String] = []
+        @Option(help: "Country code for geography; several allowed.") var country: [String] = []
+        @OptionGroup var change: ChangeOptions
+        @OptionGroup var remote: RemoteOptions
+
+        func run() async throws {
+            guard self.clear != (self.percent != nil) else {
+                throw CommandFailure("either --percent or --clear has to be given", status: .usage)
+            }
+            var rollout: JSON = .null
+            if let percent = self.percent {
+                rollout = .members([
+                    "basis_points": try RolloutCommands.basisPoints(percent),
+                    "method": self.method.map { .string($0) },
+                    "seed": self.seed.isEmpty ? nil : .array(self.seed.map { .string($0) }),
+                    "countries": self.country.isEmpty ? nil : .array(self.country.map { .string($0) }),
+                ])
+            }
+            let path = self.host.map { HostCommands.path(self.app, $0) } ?? "/v1/apps/\(APIClient.escaped(self.app))"
+            try await self.remote.withClient { client in
+                ChangeReport.print(
+                    try await client.change("PATCH", path, ["rollout": rollout], self.change), self.remote.output)
+            }
+        }
+    }
+
+    struct Promote: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Makes the candidate the baseline.")
+        @Argument var app: String
+        @Argument var host: String
+        @OptionGroup var change: ChangeOptions
+        @OptionGroup var remote: RemoteOptions
+
+        func run() async throws {
+            try await self.remote.withClient { client in
+                let path = "\(HostCommands.path(self.app, self.host))/candidate/promote"
+                ChangeReport.print(try await client.change("POST", path, [:], self.change), self.remote.output)
+            }
+        }
+    }
+
+    struct Drop: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Drops the candidate: everybody gets the baseline.")
+        @Argument var app: String
+        @Argument var host: String
+        @OptionGroup var change: ChangeOptions
+        @OptionGroup var remote: RemoteOptions
+
+        func run() async throws {
+            try await self.remote.withClient { client in
+                let path = "\(HostCommands.path(self.app, self.host))/candidate"
+                ChangeReport.print(try await client.change("DELETE", path, [:], self.change), self.remote.output)
+            }
+        }
+    }
+}

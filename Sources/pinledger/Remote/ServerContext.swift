@@ -1,0 +1,101 @@
+import ArgumentParser
+import Foundation
+import PinWire
+
+/// Which server the operator's commands talk to, and with which token.
+struct ServerContext: Sendable {
+    var server: String
+    var token: String?
+
+    init(server: String, token: String?) {
+        self.server = server
+        self.token = token
+    }
+
+    /// Reads a context file, which `pinledger dev` writes into its directory; nil where there is none.
+    init?(path: String) {
+        guard let data = FileManager.default.contents(atPath: path), let json = try? JSON(parsing: data),
+            let server = json["server"]?.stringValue
+        else { return nil }
+        self.server = server
+        self.token = json["token"]?.stringValue
+    }
+
+    /// The file's text.
+    var text: String {
+        JSON.members(["server": .string(self.server), "token": self.token.map { .string($0) }]).canonicalText + "\n"
+    }
+}
+
+/// The flags of every command that talks to a server.
+struct RemoteOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "The server. Without it: PINLEDGER_SERVER, then what `pinledger dev` left in ./.pinledger.",
+            valueName: "url"
+        )
+    )
+    var server: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "File with the token, - for standard input. Without it: PINLEDGER_TOKEN, then ./.pinledger.",
+            valueName: "file"
+        )
+    )
+    var tokenFile: String?
+
+    @Option(name: [.short, .long], help: ArgumentHelp("table or json", valueName: "form"))
+    var output: OutputForm = .table
+
+    enum OutputForm: String, ExpressibleByArgument, CaseIterable {
+        case table
+        case json
+    }
+
+    /// Server and token, by the order of precedence: flag, environment, directory.
+    func context() throws -> ServerContext {
+        let found = ServerContext(path: "\(Environment["PINLEDGER_DATA"] ?? ".pinledger")/context.json")
+        var token = Environment["PINLEDGER_TOKEN"]
+        if let file = self.tokenFile {
+            let data =
+                file == "-"
+                ? FileHandle.standardInput.readDataToEndOfFile() : FileManager.default.contents(atPath: file)
+            guard let data else { throw CommandFailure("the token cannot be read from \(file)", status: .unauthorized) }
+            token = String(decoding: data, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
+        }
+        let server = self.server ?? Environment["PINLEDGER_SERVER"]
+        guard let url = server ?? found?.server else {
+            throw CommandFailure(
+                "no server is named",
+                advice: "Give --server or set PINLEDGER_SERVER; `pinledger dev` starts one on this machine.",
+                status: .usage
+            )
+        }
+        // A token is only sent to the server it was made for.
+        return ServerContext(server: url, token: token ?? (url == found?.server ? found?.token : nil))
+    }
+
+    /// Runs `body` with a client, which is closed afterwards on every way out.
+    func withClient<R>(_ body: (APIClient) async throws -> R) async throws -> R {
+        try await APIClient.with(try self.context(), body)
+    }
+}
+
+/// The flags of every command that changes something.
+struct ChangeOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("Why; recorded for ever.", valueName: "text"))
+    var reason: String?
+
+    @Flag(help: "Insist where a rule can be overridden; needs --reason.")
+    var force = false
+
+    @Flag(help: "Only show what would be recorded.")
+    var dryRun = false
+
+    @Option(help: ArgumentHelp("Refuse unless the stream is at this version.", valueName: "version"))
+    var ifVersion: Int64?
+
+    @Option(help: ArgumentHelp("Repeat a change with the same key to have it recorded once.", valueName: "key"))
+    var idempotencyKey: String?
+}

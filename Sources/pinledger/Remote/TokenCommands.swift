@@ -1,0 +1,109 @@
+import ArgumentParser
+import Keys
+import PinWire
+
+struct TokenCommands: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "token", abstract: "API tokens.",
+        subcommands: [List.self, Create.self, Revoke.self, Verify.self, Bootstrap.self]
+    )
+
+    struct List: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Lists tokens; their texts are never shown again.")
+        @OptionGroup var remote: RemoteOptions
+
+        func run() async throws {
+            try await self.remote.withClient { client in
+                ListReport.print(
+                    try await client.get("/v1/tokens"), "tokens", self.remote.output,
+                    ["ID", "NAME", "CREATED", "EXPIRES", "REVOKED"]
+                ) {
+                    [
+                        $0.text("token_id"), $0.text("name"), $0.text("created_at"), $0.text("expires_at"),
+                        $0.text("revoked_at"),
+                    ]
+                }
+            }
+        }
+    }
+
+    struct Create: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Makes a token and shows its text, this once.")
+        @Argument(help: "What it is for.") var name: String
+        @Option(name: .customLong("for"), help: "How long it is valid, such as 12h or 30d; a year at most.")
+        var duration = "90d"
+        @OptionGroup var change: ChangeOptions
+        @OptionGroup var remote: RemoteOptions
+
+        func run() async throws {
+            let expiry = Node.clock().adding(seconds: try KillCommands.Engage.seconds(self.duration))
+            let members: [String: JSON] = [
+                "name": .string(self.name), "expires_at": .string(Timestamp(seconds: expiry.seconds).rfc3339),
+            ]
+            try await self.remote.withClient { client in
+                let json = try await client.change("POST", "/v1/tokens", members, self.change)
+                guard self.remote.output == .table, let token = json["token"]?.stringValue else {
+                    return ChangeReport.print(json, self.remote.output)
+                }
+                Console.error("The token \(json.text("token_id")), shown this once, valid until \(expiry):")
+                Console.print(token)
+            }
+        }
+    }
+
+    struct Revoke: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Revokes a token at once.")
+        @Argument(help: "tok_…") var id: String
+        @OptionGroup var change: ChangeOptions
+        @OptionGroup var remote: RemoteOptions
+
+        func run() async throws {
+            try await self.remote.withClient { client in
+                let path = "/v1/tokens/\(APIClient.escaped(self.id))"
+                ChangeReport.print(try await client.change("DELETE", path, [:], self.change), self.remote.output)
+            }
+        }
+    }
+
+    struct Verify: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Says whether a text on standard input has a token's form and checksum; asks no server."
+        )
+
+        func run() async throws {
+            guard let line = readLine() else {
+                throw CommandFailure("there is nothing on standard input", status: .usage)
+            }
+            do {
+                let token = try APIToken(parsing: line)
+                Console.print("a token of kind \(token.kind.rawValue), checksum right")
+            } catch {
+                throw CommandFailure("not a token: \(error)", status: .notVerified)
+            }
+        }
+    }
+
+    struct Bootstrap: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Makes the first token, with the database itself instead of a server.",
+            discussion:
+                "For the first start of an installation, and for the day when every token is lost. Recorded like every change."
+        )
+        @Argument(help: "What it is for.") var name = "first admin"
+        @OptionGroup var options: NodeOptions
+
+        func run() async throws {
+            var options = self.options
+            options.listen = "127.0.0.1:0"
+            let name = self.name
+            let configuration = try NodeConfiguration(options)
+            try await Node(configuration: configuration).runOnce { services in
+                let issuer = LocalOperator(services: services)
+                try await issuer.ensureSigningKey()
+                let token = try await issuer.createToken(name: name, seconds: 90 * 86_400)
+                Console.error("The token, shown this once, valid for 90 days:")
+                Console.print(token)
+            }
+        }
+    }
+}

@@ -1,0 +1,64 @@
+import Testing
+
+@testable import Postgres
+
+@Suite(.timeLimit(.minutes(1)))
+struct ConfigurationTests {
+    @Test(arguments: [
+        "postgresql://user:s3cret@db.example:5433/pins?sslmode=verify-full&sslpassword=s3cret",
+        "host=db.example port=5433 user=user password=s3cret sslpassword=s3cret dbname=pins sslmode=verify-full",
+    ])
+    func `no description shows a password`(_ string: String) {
+        let configuration = PostgresConfiguration(connectionString: string)
+        var dumped = ""
+        dump(configuration, to: &dumped)
+        for text in ["\(configuration)", String(reflecting: configuration), dumped, configuration.redactedDescription] {
+            #expect(!text.contains("s3cret"))
+            #expect(text.contains("host=db.example"))
+            #expect(text.contains("password=(hidden)"))
+        }
+    }
+
+    @Test func `a malformed string is misuse and is not quoted`() async {
+        let configuration = PostgresConfiguration(connectionString: "password=s3cret host")
+        let error = await failure { try await PostgresConnection.connect(configuration) }
+        #expect(error?.code == .usage)
+        #expect(error.map { "\($0)" }?.contains("s3cret") == false)
+        #expect(!"\(configuration)".contains("s3cret"))
+    }
+
+    @Test func `the operator's settings win over the defaults`() throws {
+        let string = "host=a keepalives_idle=60 application_name=mine options='-c lock_timeout=7'"
+        var parameters = try ConnectionParameters(parsing: string)
+        parameters.complete(with: PostgresConfiguration(connectionString: string))
+        #expect(parameters["keepalives_idle"] == "60")
+        #expect(parameters["keepalives_count"] == "3")
+        #expect(parameters["application_name"] == "mine")
+        #expect(
+            parameters["options"] == "-c statement_timeout=30000 -c lock_timeout=5000 "
+                + "-c idle_in_transaction_session_timeout=30000 -c lock_timeout=7"
+        )
+    }
+
+    @Test func `behind a pooler no options are sent`() throws {
+        var parameters = try ConnectionParameters(parsing: "host=a")
+        parameters.complete(with: PostgresConfiguration(connectionString: "", sessionSettings: .perTransaction))
+        #expect(parameters["options"] == nil)
+    }
+
+    @Test func `several hosts are tried one after the other`() throws {
+        let parameters = try ConnectionParameters(parsing: "host=a,b port=1,2 target_session_attrs=prefer-standby")
+        let attempts = parameters.attempts.map {
+            "\($0["host"] ?? "")\($0["port"] ?? "")\($0["target_session_attrs"] ?? "")"
+        }
+        #expect(attempts == ["a1standby", "b2standby", "a1any", "b2any"])
+        #expect(try ConnectionParameters(parsing: "host=a,b port=5").attempts.map { $0["port"] } == ["5", "5"])
+        #expect(try ConnectionParameters(parsing: "").attempts.count == 1)
+    }
+
+    @Test func `milliseconds are rounded up and never nothing`() {
+        #expect(Duration.zero.wholeMilliseconds == 1)
+        #expect(Duration.microseconds(1500).wholeMilliseconds == 2)
+        #expect(Duration.seconds(3).wholeMilliseconds == 3000)
+    }
+}

@@ -1,0 +1,91 @@
+import Postgres
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct ListenerTests {
+    static func backend(_ channel: String) async throws -> Int32? {
+        try await TestDatabase.connect()
+            .query("SELECT pid FROM pg_stat_activity WHERE query = $1", [.text("LISTEN \"\(channel)\"")])
+            .first?.int32(0)
+    }
+
+    @Test func `notifications arrive in order, with their channel and payload`() async throws {
+        let channel = TestDatabase.uniqueName("Grüße \"x\"")
+        let listener = PostgresListener(configuration: try TestDatabase.configuration(), channels: [channel, "other"])
+        let sender = try await TestDatabase.connect()
+        var payloads: [String] = []
+        for await event in listener.events() {
+            switch event {
+            case .connected:
+                for number in 0..<20 {
+                    try await sender.query("SELECT pg_notify($1, $2)", [.text(channel), .text("n\(number)")])
+                }
+            case .notification(let from, let payload):
+                #expect(from == channel)
+                payloads.append(payload)
+            case .tick: break
+            case .disconnected(let error): Issue.record(error)
+            }
+            if payloads.count == 20 { break }
+        }
+        #expect(payloads == (0..<20).map { "n\($0)" })
+    }
+
+    @Test func `a listener whose backend is terminated reconnects, says so, and hears again`() async throws {
+        let channel = TestDatabase.uniqueName("channel")
+        let listener = PostgresListener(configuration: try TestDatabase.configuration(), channels: [channel])
+        let sender = try await TestDatabase.connect()
+        var connections = 0
+        var disconnections = 0
+        for await event in listener.events() {
+            switch event {
+            case .connected:
+                connections += 1
+                if connections == 1 {
+                    let backend = try #require(try await Self.backend(channel))
+                    try await TestDatabase.terminate(backend)
+                } else {
+                    try await sender.query("SELECT pg_notify($1, 'again')", [.text(channel)])
+                }
+            case .disconnected: disconnections += 1
+            case .tick: break
+            case .notification: #expect(connections == 2)
+            }
+            if case .notification = event { break }
+        }
+        #expect(connections == 2)
+        #expect(disconnections == 1)
+    }
+
+    @Test func `ticks come while nothing happens, and while there is no server`() async throws {
+        let configurations = [
+            try TestDatabase.configuration(),
+            PostgresConfiguration(connectionString: "host=127.0.0.1 port=1 user=nobody"),
+        ]
+        for configuration in configurations {
+            let listener = PostgresListener(
+                configuration: configuration,
+                channels: ["quiet"],
+                pollInterval: .milliseconds(20)
+            )
+            var ticks = 0
+            for await event in listener.events() {
+                if event == .tick { ticks += 1 }
+                if ticks == 5 { break }
+            }
+            #expect(ticks == 5)
+        }
+    }
+
+    @Test func `the connection ends with the reading task`() async throws {
+        let channel = TestDatabase.uniqueName("ending")
+        let listener = PostgresListener(configuration: try TestDatabase.configuration(), channels: [channel])
+        let task = Task {
+            for await _ in listener.events() {}
+        }
+        #expect(try await TestDatabase.eventually { try await Self.backend(channel) != nil })
+        task.cancel()
+        await task.value
+        #expect(try await TestDatabase.eventually { try await Self.backend(channel) == nil })
+    }
+}

@@ -1,0 +1,119 @@
+import Testing
+
+@testable import Postgres
+
+@Suite(.timeLimit(.minutes(1)))
+struct PoolStateMachineTests {
+    @Test func `a pool fills up, queues, and then refuses`() {
+        var machine = PoolStateMachine(maximumConnections: 2, maximumWaiters: 2)
+        #expect(machine.request(1) == .lease(.vacancy(0)))
+        #expect(machine.request(2) == .lease(.vacancy(1)))
+        #expect(machine.request(3) == .wait)
+        #expect(machine.request(4) == .wait)
+        #expect(machine.request(5) == .fail(.poolExhausted))
+    }
+
+    @Test func `what comes back goes to who has waited longest`() {
+        var machine = PoolStateMachine(maximumConnections: 1, maximumWaiters: 3)
+        _ = machine.request(1)
+        _ = machine.request(2)
+        _ = machine.request(3)
+        #expect(machine.release(0, hasConnection: true) == .resume(2, .connection(0)))
+        #expect(machine.release(0, hasConnection: false) == .resume(3, .vacancy(0)))
+        #expect(machine.release(0, hasConnection: true) == .keep)
+        #expect(machine.request(4) == .lease(.connection(0)))
+    }
+
+    @Test func `a broken connection frees its slot`() {
+        var machine = PoolStateMachine(maximumConnections: 1, maximumWaiters: 0)
+        #expect(machine.request(1) == .lease(.vacancy(0)))
+        #expect(machine.release(0, hasConnection: false) == .drop(isLast: false))
+        #expect(machine.request(2) == .lease(.vacancy(0)))
+    }
+
+    @Test func `a request that has left the line is passed over`() {
+        var machine = PoolStateMachine(maximumConnections: 1, maximumWaiters: 2)
+        _ = machine.request(1)
+        _ = machine.request(2)
+        _ = machine.request(3)
+        #expect(machine.withdraw(2) == true)
+        #expect(machine.withdraw(2) == false)
+        #expect(machine.release(0, hasConnection: true) == .resume(3, .connection(0)))
+        #expect(machine.withdraw(3) == false)
+    }
+
+    @Test func `the connection used last is lent first, and old ones retire`() {
+        var machine = PoolStateMachine(maximumConnections: 3, maximumWaiters: 0)
+        for id in 1...3 { _ = machine.request(UInt64(id)) }
+        for slot in [2, 0, 1] { _ = machine.release(slot, hasConnection: true) }
+        #expect(machine.request(4) == .lease(.connection(1)))
+        #expect(machine.retire(2) == true)
+        #expect(machine.retire(1) == false)
+        #expect(machine.request(5) == .lease(.connection(0)))
+        #expect(machine.request(6) == .lease(.vacancy(2)))
+    }
+
+    @Test func `closing fails the line, drops the idle and waits for the lent`() {
+        var machine = PoolStateMachine(maximumConnections: 2, maximumWaiters: 2)
+        _ = machine.request(1)
+        _ = machine.request(2)
+        _ = machine.request(3)
+        _ = machine.withdraw(3)
+        _ = machine.release(1, hasConnection: true)
+        #expect(machine.close() == .init(failed: [], dropped: [1], isLast: false))
+        #expect(machine.request(4) == .fail(.poolClosed))
+        #expect(machine.release(0, hasConnection: true) == .drop(isLast: true))
+        #expect(machine.close() == .init(failed: [], dropped: [], isLast: true))
+    }
+
+    @Test func `a slot given back twice changes nothing`() {
+        var machine = PoolStateMachine(maximumConnections: 1, maximumWaiters: 0)
+        _ = machine.request(1)
+        _ = machine.release(0, hasConnection: true)
+        let before = machine.idle
+        #expect(machine.release(0, hasConnection: true) == .keep)
+        #expect(machine.idle == before)
+    }
+
+    /// Every sequence of seven inputs on a pool of two connections and two waiters.
+    @Test func `no sequence of inputs loses a slot or a request`() {
+        func visit(_ machine: PoolStateMachine, _ depth: Int, _ nextID: UInt64) -> Int {
+            let slots = Set(machine.leased).union(machine.idle)
+            #expect(machine.leased.isDisjoint(with: machine.idle))
+            #expect(Set(machine.idle).count == machine.idle.count)
+            #expect(slots.isSubset(of: [0, 1]))
+            #expect(machine.waiting.count <= 2)
+            #expect(machine.waiting.isEmpty || machine.leased.count == 2)
+            #expect(!machine.isClosed || (machine.waiting.isEmpty && machine.idle.isEmpty))
+            guard depth > 0 else { return 1 }
+            var visited = 1
+            var copy = machine
+            _ = copy.request(nextID)
+            visited += visit(copy, depth - 1, nextID + 1)
+            for slot in machine.leased {
+                for hasConnection in [true, false] {
+                    copy = machine
+                    _ = copy.release(slot, hasConnection: hasConnection)
+                    visited += visit(copy, depth - 1, nextID)
+                }
+            }
+            for id in machine.waiting {
+                copy = machine
+                #expect(copy.withdraw(id) == true)
+                visited += visit(copy, depth - 1, nextID)
+            }
+            for slot in machine.idle {
+                copy = machine
+                #expect(copy.retire(slot) == true)
+                visited += visit(copy, depth - 1, nextID)
+            }
+            if !machine.isClosed {
+                copy = machine
+                _ = copy.close()
+                visited += visit(copy, depth - 1, nextID)
+            }
+            return visited
+        }
+        #expect(visit(PoolStateMachine(maximumConnections: 2, maximumWaiters: 2), 7, 1) > 1000)
+    }
+}

@@ -1,0 +1,111 @@
+import Glibc
+import Postgres
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct ResilienceTests {
+    @Test func `a pool and a listener survive a restart of the server`() async throws {
+        try await TestCluster.run { cluster in
+            let pool = PostgresPool(configuration: cluster.configuration, maximumConnections: 2)
+            let listener = PostgresListener(configuration: cluster.configuration, channels: ["news"])
+            try await pool.query("CREATE TABLE t (a int8)")
+            try await pool.query("INSERT INTO t VALUES (1)")
+            var connections = 0
+            for await event in listener.events() {
+                if event == .connected {
+                    connections += 1
+                    if connections == 1 {
+                        try await cluster.control("restart")
+                        #expect(try await pool.query("SELECT a FROM t").only.int64(0) == 1)
+                    } else {
+                        try await pool.query("SELECT pg_notify('news', 'back')")
+                    }
+                }
+                if event == .notification(channel: "news", payload: "back") { break }
+            }
+            #expect(connections == 2)
+            await pool.close()
+        }
+    }
+
+    @Test func `while the server is down calls fail at once, and later they work`() async throws {
+        try await TestCluster.run { cluster in
+            let pool = PostgresPool(configuration: cluster.configuration)
+            try await pool.query("SELECT 1")
+            try await cluster.control("stop")
+            let error = await failure { try await pool.query("SELECT 1") }
+            #expect(error?.code == .connectionFailed)
+            #expect(error?.isRetryable == true)
+            try await cluster.control("start")
+            #expect(try await pool.query("SELECT 1").count == 1)
+            await pool.close()
+        }
+    }
+
+    @Test func `a refused connection says so and leaves no thread behind`() async throws {
+        let configuration = PostgresConfiguration(connectionString: "host=127.0.0.1 port=1 user=u password=hush")
+        let error = await failure { try await PostgresConnection.connect(configuration) }
+        #expect(error?.code == .connectionFailed)
+        #expect(error.map { "\($0)" }?.contains("hush") == false)
+    }
+
+    @Test func `a server that never answers is given up after the connect timeout`() async throws {
+        // Listens, and accepts nothing but what the kernel does.
+        let listening = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        defer { close(listening) }
+        try #require(listen(listening, 1) == 0)
+        var address = sockaddr_in()
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { _ = getsockname(listening, $0, &length) }
+        }
+        let silent = Int(UInt16(bigEndian: address.sin_port))
+        let start = ContinuousClock.now
+        let error = await failure {
+            try await PostgresConnection.connect(
+                PostgresConfiguration(
+                    connectionString: "host=127.0.0.1 port=\(silent) sslmode=disable",
+                    connectTimeout: .milliseconds(300)
+                )
+            )
+        }
+        #expect(error?.code == .connectionFailed)
+        #expect(start.duration(to: .now) < .seconds(10))
+
+        // The next host gets its turn.
+        let database = try TestDatabase.environment("PINLEDGER_TEST_PGPORT")
+        let connection = try await PostgresConnection.connect(
+            PostgresConfiguration(
+                connectionString: "host=127.0.0.1,127.0.0.1 port=\(silent),\(database) user=postgres dbname=postgres "
+                    + "target_session_attrs=read-write",
+                connectTimeout: .seconds(2)
+            )
+        )
+        #expect(connection.isUsable)
+
+        // A cancelled task does not wait for it.
+        let task = Task {
+            try await PostgresConnection.connect(
+                PostgresConfiguration(
+                    connectionString: "host=127.0.0.1 port=\(silent) sslmode=disable",
+                    connectTimeout: .seconds(50)
+                )
+            )
+        }
+        try await Task.sleep(for: .milliseconds(100))
+        task.cancel()
+        #expect(await failure { try await task.value }?.code == .cancelled)
+    }
+
+    @Test func `a connection that is let go ends its session`() async throws {
+        var connection: PostgresConnection? = try await TestDatabase.connect()
+        let backend = try #require(connection?.backendPID)
+        connection = nil
+        let observer = try await TestDatabase.connect()
+        #expect(
+            try await TestDatabase.eventually {
+                try await observer.query("SELECT FROM pg_stat_activity WHERE pid = $1", [.int32(backend)]).isEmpty
+            }
+        )
+    }
+}

@@ -1,0 +1,237 @@
+import Glibc
+import Postgres
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct StatementTests {
+    @Test func `a unique violation has its SQLSTATE and names its constraint`() async throws {
+        let connection = try await TestDatabase.connect()
+        try await connection.execute(
+            script: "CREATE TEMP TABLE t (id int CONSTRAINT one_each UNIQUE); INSERT INTO t VALUES (1)"
+        )
+        let error = await failure { try await connection.query("INSERT INTO t VALUES ($1)", [.int32(1)]) }
+        #expect(error?.code == .server(sqlState: "23505"))
+        #expect(error?.constraint == "one_each")
+        #expect(error?.detail?.contains("(1)") == true)
+        #expect(error?.description.contains("(1)") == false)
+        #expect(error?.isRetryable == false)
+        #expect(try await connection.query("SELECT count(*) FROM t").only.int64(0) == 1)
+    }
+
+    @Test func `an error about a value does not quote it in its description`() async throws {
+        let connection = try await TestDatabase.connect()
+        let error = await failure { try await connection.query("SELECT $1::text::int", [.text("s3cret")]) }
+        #expect(error?.sqlState == "22P02")
+        #expect(error.map { "\($0)" }?.contains("s3cret") == false)
+    }
+
+    @Test func `a syntax error leaves the connection usable`() async throws {
+        let connection = try await TestDatabase.connect()
+        #expect(await failure { try await connection.query("SELEC 1") }?.sqlState == "42601")
+        #expect(connection.isUsable)
+        #expect(await failure { try await connection.execute(script: "SELECT 1; SELEC 2") }?.sqlState == "42601")
+        #expect(try await connection.query("SELECT 1::int8").only.int64(0) == 1)
+    }
+
+    @Test func `COPY through query is misuse`() async throws {
+        let connection = try await TestDatabase.connect()
+        #expect(await failure { try await connection.query("COPY (SELECT 1) TO STDOUT") }?.code == .usage)
+        #expect(!connection.isUsable)
+    }
+
+    @Test func `the server keeps the statement timeout`() async throws {
+        var configuration = try TestDatabase.configuration()
+        configuration.statementTimeout = .milliseconds(100)
+        let connection = try await PostgresConnection.connect(configuration)
+        #expect(await failure { try await connection.query("SELECT pg_sleep(30)") }?.code == .server(sqlState: "57014"))
+        #expect(connection.isUsable)
+        try await connection.perform { connection in
+            try connection.withStatementTimeout(nil) { _ = try $0.query("SELECT pg_sleep(0.3)") }
+        }
+        #expect(try await connection.query("SHOW statement_timeout").only.text(0) == "100ms")
+    }
+
+    @Test func `a lock timeout ends the wait for a lock`() async throws {
+        let name = TestDatabase.uniqueName("locked")
+        var configuration = try TestDatabase.configuration()
+        configuration.lockTimeout = .milliseconds(100)
+        let holder = try await TestDatabase.connect()
+        let waiter = try await PostgresConnection.connect(configuration)
+        try await holder.query("CREATE TABLE \(name) ()")
+        try await holder.execute(script: "BEGIN; LOCK TABLE \(name)")
+        let error = await failure { try await waiter.query("SELECT * FROM \(name)") }
+        #expect(error?.sqlState == "55P03")
+        #expect(error?.isRetryable == true)
+        try await holder.execute(script: "ROLLBACK; DROP TABLE \(name)")
+    }
+
+    @Test func `a prepared statement is parsed once and survives DISCARD ALL and a changed table`() async throws {
+        let connection = try await TestDatabase.connect()
+        try await connection.execute(script: "CREATE TEMP TABLE t (a int8); INSERT INTO t VALUES (1)")
+        let statement: PreparedStatement = "SELECT * FROM t WHERE a = $1"
+        for _ in 0..<3 {
+            #expect(try await connection.query(prepared: statement, [.int64(1)]).count == 1)
+        }
+        let count = "SELECT count(*) FROM pg_prepared_statements"
+        #expect(try await connection.query(count).only.int64(0) == 1)
+        try await connection.query("ALTER TABLE t ADD b int8")
+        #expect(try await connection.query(prepared: statement, [.int64(1)]).columnCount == 2)
+        try await connection.query("DEALLOCATE ALL")
+        #expect(try await connection.query(prepared: statement, [.int64(1)]).count == 1)
+    }
+
+    @Test func `nothing is prepared and nothing is set at start when the configuration says so`() async throws {
+        var configuration = try TestDatabase.configuration()
+        configuration.preparesStatements = false
+        configuration.sessionSettings = .perTransaction
+        let connection = try await PostgresConnection.connect(configuration)
+        try await connection.query(prepared: "SELECT 1")
+        #expect(try await connection.query("SELECT count(*) FROM pg_prepared_statements").only.int64(0) == 0)
+        #expect(try await connection.query("SHOW statement_timeout").only.text(0) == "0")
+        let inside = try await connection.transaction { try $0.query("SHOW statement_timeout").only.text(0) }
+        #expect(inside == "30s")
+        #expect(try await connection.query("SHOW statement_timeout").only.text(0) == "0")
+    }
+
+    @Test func `a statement larger than the socket's buffers goes through`() async throws {
+        let connection = try await TestDatabase.connect()
+        let bytes = [UInt8](repeating: 7, count: 20_000_000)
+        let row = try await connection.query("SELECT $1::bytea, length($1)", [.bytes(bytes)]).only
+        #expect(try row.bytes(0) == bytes)
+        #expect(try row.int32(1) == 20_000_000)
+    }
+
+    // MARK: Pipelines
+
+    @Test func `an error in an atomic pipeline undoes all of it`() async throws {
+        let connection = try await TestDatabase.connect()
+        try await connection.execute(script: "CREATE TEMP TABLE t (id int UNIQUE)")
+        let insert = "INSERT INTO t VALUES ($1) RETURNING id"
+        let results = try await connection.pipeline([
+            PostgresStatement(insert, [.int32(1)]),
+            PostgresStatement(insert, [.int32(1)]),
+            PostgresStatement(insert, [.int32(2)]),
+        ])
+        #expect(try results[0].get().only.int32(0) == 1)
+        #expect(throws: PostgresError.self) { try results[1].get() }
+        #expect(results.map(\.failureCode) == [nil, .server(sqlState: "23505"), .pipelineAborted])
+        #expect(try await connection.query("SELECT count(*) FROM t").only.int64(0) == 0)
+    }
+
+    @Test func `in a pipeline of separate statements only the wrong one fails`() async throws {
+        let connection = try await TestDatabase.connect()
+        try await connection.execute(script: "CREATE TEMP TABLE t (id int UNIQUE)")
+        let insert = "INSERT INTO t VALUES ($1) RETURNING id"
+        let statements = [1, 1, 2].map { PostgresStatement(insert, [.int32($0)]) }
+        let results = try await connection.pipeline(statements, atomically: false)
+        #expect(results.map(\.failureCode) == [nil, .server(sqlState: "23505"), nil])
+        #expect(try await connection.query("SELECT count(*) FROM t").only.int64(0) == 2)
+    }
+
+    @Test(arguments: [true, false])
+    func `a pipeline larger than both sockets' buffers does not lock up`(atomically: Bool) async throws {
+        let connection = try await TestDatabase.connect()
+        let bytes = [UInt8](repeating: 1, count: 50_000)
+        let statements = (0..<400).map { _ in PostgresStatement("SELECT $1::bytea", [.bytes(bytes)]) }
+        let results = try await connection.pipeline(statements, atomically: atomically)
+        #expect(try results.allSatisfy { try $0.get().only.withBytes(0) { $0?.count } == 50_000 })
+        #expect(connection.isUsable)
+        #expect(try await connection.pipeline([]).isEmpty)
+    }
+
+    // MARK: Cancellation and deadlines
+
+    @Test func `cancelling the task stops its statement on the server`() async throws {
+        let connection = try await TestDatabase.connect()
+        let task = Task { try await connection.query("SELECT pg_sleep(50)") }
+        try await Self.waitForSleep(connection)
+        task.cancel()
+        let start = ContinuousClock.now
+        #expect(await failure { try await task.value }?.code == .cancelled)
+        #expect(start.duration(to: .now) < .seconds(10))
+        #expect(try await connection.query("SELECT 1::int8").only.int64(0) == 1)
+    }
+
+    @Test func `cancel() stops the running statement from outside`() async throws {
+        let connection = try await TestDatabase.connect()
+        let task = Task { try await connection.query("SELECT pg_sleep(50)") }
+        try await Self.waitForSleep(connection)
+        connection.cancel()
+        #expect(await failure { try await task.value }?.code == .cancelled)
+        #expect(try await connection.query("SELECT 1::int8").only.int64(0) == 1)
+    }
+
+    @Test func `a cancelled task sends nothing`() async throws {
+        let connection = try await TestDatabase.connect()
+        let task = Task {
+            while !Task.isCancelled { await Task.yield() }
+            try await connection.query("SELECT 1")
+        }
+        task.cancel()
+        #expect(await failure { try await task.value }?.code == .cancelled)
+        #expect(connection.isUsable)
+    }
+
+    @Test func `a stopped server does not hold the caller beyond the deadline`() async throws {
+        var configuration = try TestDatabase.configuration()
+        configuration.statementTimeout = .milliseconds(200)
+        configuration.answerGrace = .milliseconds(300)
+        let connection = try await PostgresConnection.connect(configuration)
+        let backend = connection.backendPID
+        try #require(kill(backend, SIGSTOP) == 0)
+        defer { kill(backend, SIGCONT) }
+        let start = ContinuousClock.now
+        let error = await failure { try await connection.query("SELECT 1") }
+        #expect(error?.code == .outcomeUnknown)
+        #expect(error?.isConnectionLoss == true)
+        #expect(start.duration(to: .now) < .seconds(10))
+        #expect(!connection.isUsable)
+        #expect(await failure { try await connection.query("SELECT 1") }?.code == .connectionLost)
+    }
+
+    @Test func `threads that wait for the server do not hold up other tasks`() async throws {
+        let connections = try await Self.connections(8)
+        let largestGap = try await withThrowingTaskGroup(of: Duration?.self) { group in
+            for connection in connections {
+                group.addTask {
+                    try await connection.query("SELECT pg_sleep(1)")
+                    return nil
+                }
+            }
+            group.addTask {
+                var largest = Duration.zero
+                var last = ContinuousClock.now
+                for _ in 0..<100 {
+                    try await Task.sleep(for: .milliseconds(5))
+                    largest = max(largest, last.duration(to: .now))
+                    last = .now
+                }
+                return largest
+            }
+            return try await group.reduce(Duration.zero) { max($0, $1 ?? .zero) }
+        }
+        #expect(largestGap < .milliseconds(700))
+    }
+
+    private static func connections(_ count: Int) async throws -> [PostgresConnection] {
+        var connections: [PostgresConnection] = []
+        for _ in 0..<count { connections.append(try await TestDatabase.connect()) }
+        return connections
+    }
+
+    private static func waitForSleep(_ connection: PostgresConnection) async throws {
+        let observer = try await TestDatabase.connect()
+        let sql = "SELECT wait_event = 'PgSleep' FROM pg_stat_activity WHERE pid = $1"
+        try #require(
+            await TestDatabase.eventually {
+                try await observer.query(sql, [.int32(connection.backendPID)]).only.optionalBool(0) ?? false
+            }
+        )
+    }
+}
+
+extension Result where Failure == PostgresError {
+    var failureCode: PostgresError.Code? {
+        if case .failure(let error) = self { error.code } else { nil }
+    }
+}
