@@ -17,6 +17,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-log", exact: "1.16.2"),
         .package(url: "https://github.com/apple/swift-nio", exact: "2.101.2"),
         .package(url: "https://github.com/hummingbird-project/hummingbird", exact: "2.28.1"),
+        .package(url: "https://github.com/jpsim/Yams", exact: "6.2.2"),
         .package(url: "https://github.com/swift-server/async-http-client", exact: "1.37.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", exact: "2.13.0"),
     ],
@@ -88,6 +89,17 @@ let package = Package(
 
         // Tests.
         .testTarget(name: "KeysTests", dependencies: ["Keys", "PinWire"]),
+        .testTarget(name: "PinWireTests", dependencies: ["PinWire"], exclude: ["Golden", "Vectors"]),
+        .testTarget(name: "PinningTests", dependencies: ["PinWire", "Pinning"], exclude: ["Golden"]),
+        .testTarget(
+            name: "PinledgerServerTests",
+            dependencies: [
+                "EventStore", "PinWire", "Pinning", "PinledgerServer", "Postgres", "PublicSuffixes", "Publishing",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "Yams", package: "Yams"),
+            ]
+        ),
         .testTarget(name: "PostgresTests", dependencies: ["Postgres"]),
         .testTarget(name: "PublicSuffixesTests", dependencies: ["PublicSuffixes"]),
         .testTarget(

@@ -82,30 +82,28 @@ struct Batch: Sendable {
         let events: [Event]
         do { events = try self.after.state.decide(request.command, in: context) } catch { throw .refused(error) }
 
-        var view = self.after
-        var made: [(Entry, [UInt8])] = []
-        var roots: [TileRoot] = []
+        // Nothing of the batch changes before all of the command's entries are known to fit.
+        var made: [(entry: Entry, bytes: [UInt8])] = []
         for (offset, event) in events.enumerated() {
             let entry = Entry(
-                position: view.head.position, stream: stream, streamVersion: version + Int64(offset) + 1, time: time,
-                event: event, origin: request.origin
+                position: self.after.head.position + Int64(offset), stream: stream,
+                streamVersion: version + Int64(offset) + 1, time: time, event: event, origin: request.origin
             )
             let bytes = entry.bytes
             guard bytes.count <= Self.entryLimit else { throw .tooLarge(bytes: bytes.count) }
-            do { roots += try view.apply(entry, bytes: bytes) } catch { throw .halted(error) }
             made.append((entry, bytes))
         }
         let start = self.entries.count
-        if !made.isEmpty {
-            self.after = view
-            self.tileRoots += roots
-            for (entry, bytes) in made {
-                self.entries.append(entry)
-                self.bytes.append(bytes)
-            }
-            let before = self.streams[stream]?.before ?? version
-            self.streams[stream] = (before, version + Int64(made.count))
+        guard !made.isEmpty else { return start..<start }
+        for (entry, bytes) in made {
+            // `decide` makes only what fits; were it otherwise, the streams' versions would not add up and the database
+            // would refuse the batch (PL001).
+            do { self.tileRoots += try self.after.apply(entry, bytes: bytes) } catch { throw .halted(error) }
+            self.entries.append(entry)
+            self.bytes.append(bytes)
         }
+        let before = self.streams[stream]?.before ?? version
+        self.streams[stream] = (before, version + Int64(made.count))
         return start..<self.entries.count
     }
 

@@ -1,7 +1,7 @@
 package import PinWire
 package import Pinning
 package import Postgres
-import TransparencyLog
+package import TransparencyLog
 
 /// Reads the ledger from the database, checking what it reads.
 package struct LedgerReader: Sendable {
@@ -30,6 +30,18 @@ package struct LedgerReader: Sendable {
     /// Where the ledger ends now.
     package func head() async throws -> Head {
         try Head(try await self.pool.read(Statements.head.sql).only)
+    }
+
+    /// The stored hashes of a range, of which proofs are made; fewer where the ledger does not reach so far.
+    package func hashes(_ range: HashRange) async throws -> [LogHash] {
+        let bounds: [PostgresValue] = [
+            .int64(Int64(range.indices.lowerBound)), .int64(Int64(range.indices.upperBound)),
+        ]
+        let rows =
+            range.level == 0
+            ? try await self.pool.read(Statements.leafHashes.sql, bounds)
+            : try await self.pool.read(Statements.tileRoots.sql, bounds + [.int16(Int16(range.level))])
+        return try rows.compactMap { LogHash(try $0.bytes(0)) }
     }
 
     /// Reads rows of position, entry, leaf_hash.

@@ -28,13 +28,10 @@ package struct SnapshotStore: Sendable {
             let position = try row.int64(0)
             let body = try row.bytes(3)
             guard sha256(body) == (try row.bytes(2)) else { throw Unusable.damaged }
+            // The snapshot's tree must be the one that the ledger's own hashes make.
             let frontier = try MerkleFrontier(size: UInt64(position), encoded: try row.bytes(1))
-            // The ledger's own last leaf before the snapshot must be the last leaf of the snapshot's tree.
+            guard try await self.frontier(at: frontier.size) == frontier else { throw Unusable.foreign }
             let last = try await self.pool.read(Statements.leafHash.sql, [.int64(position - 1)])
-            guard !last.isEmpty, frontier.size == UInt64(position) else { throw Unusable.foreign }
-            if position % 2 == 1 {
-                guard frontier.subtreeRoots.last?.bytes == (try last.only.bytes(0)) else { throw Unusable.foreign }
-            }
             var view = LedgerView()
             let json = try JSON(parsing: body, limits: JSONLimits(depth: 32, nodes: .max))
             view.state = try LedgerState(JSONField(json))
@@ -60,6 +57,15 @@ package struct SnapshotStore: Sendable {
                 .bytes(sha256(body)), .bytes(body),
             ]
         )
+    }
+
+    /// The right edge of the ledger's tree as it was at `size`.
+    private func frontier(at size: UInt64) async throws -> MerkleFrontier {
+        let reader = LedgerReader(pool: self.pool)
+        let plan = try MerkleFrontier.plan(size: size)
+        var stored: [[LogHash]] = []
+        for range in plan.ranges { stored.append(try await reader.hashes(range)) }
+        return try MerkleFrontier(size: size, plan: plan, stored: stored)
     }
 
     private enum Unusable: Error {

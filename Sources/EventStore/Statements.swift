@@ -27,6 +27,12 @@ enum Statements {
         """
     static let storeSnapshot: PreparedStatement = "SELECT pinledger.store_snapshot($1, $2, $3, $4, $5)"
     static let leafHash: PreparedStatement = "SELECT leaf_hash, recorded_at FROM pinledger.event WHERE position = $1"
+    static let leafHashes: PreparedStatement = """
+        SELECT leaf_hash FROM pinledger.event WHERE position >= $1 AND position < $2 ORDER BY position
+        """
+    static let tileRoots: PreparedStatement = """
+        SELECT hash FROM pinledger.tree_node WHERE index >= $1 AND index < $2 AND level = $3 ORDER BY index
+        """
     static let ensurePartitions: PreparedStatement = "SELECT pinledger.ensure_partitions()"
     static let forgetCommands: PreparedStatement = "SELECT pinledger.forget_commands(now() - interval '30 days')"
 }

@@ -181,7 +181,8 @@ package actor Writer {
                 )
                 decided.batch.withLock { $0 = batch }
                 ledger.beginWriting(batch.streams.keys)
-                outcome = try await connection.perform { @Sendable connection in try Self.append(batch, on: connection) }
+                outcome = try await connection.perform { @Sendable connection in try Self.append(batch, on: connection)
+                }
             }
         } catch let error as PostgresError where error.code == .outcomeUnknown {
             await self.drop()
@@ -203,7 +204,11 @@ package actor Writer {
         case .duplicate(let places):
             let first = Set(places.map { batch.keyed[$0].place })
             let all = batch.outcomes.indices.filter { place in
-                if case .repeats(let earlier) = batch.outcomes[place] { first.contains(earlier) } else { first.contains(place) }
+                if case .repeats(let earlier) = batch.outcomes[place] {
+                    first.contains(earlier)
+                } else {
+                    first.contains(place)
+                }
             }
             try await self.answerRepeated(all, requests, on: connection, &answers)
         }
@@ -379,7 +384,9 @@ package actor Writer {
             } catch {
                 self.logger.warning("cannot find out what became of a batch", metadata: ["error": "\(error)"])
                 await self.drop()
-                guard ContinuousClock.now + delay < deadline, !Task.isCancelled else { throw WriteFailure.outcomeUnknown }
+                guard ContinuousClock.now + delay < deadline, !Task.isCancelled else {
+                    throw WriteFailure.outcomeUnknown
+                }
                 try? await Task.sleep(for: delay)
                 delay = min(delay * 2, .seconds(1))
             }

@@ -71,9 +71,11 @@ package struct Server: Sendable {
         configuration.availableConnectionsDelegate = MaximumAvailableConnections(
             self.limits.connections, logger: self.services.logger
         )
+        var http = HTTP1Channel.Configuration(idleTimeout: .seconds(self.limits.idleSeconds))
+        http.httpDecoder = .init(maxHeaderFieldSize: 8 * 1024, maxHeaderListSize: 16 * 1024, maxHeaderFieldCount: 64)
         return Application(
             responder: responder,
-            server: .http1(configuration: .init(idleTimeout: .seconds(self.limits.idleSeconds))),
+            server: .http1(configuration: http),
             configuration: configuration,
             onServerRunning: { channel in await onRunning(channel.localAddress?.port ?? listener.port) },
             logger: self.services.logger

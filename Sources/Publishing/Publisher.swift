@@ -88,9 +88,11 @@ package actor Publisher {
 
     private func followLedger() async {
         for await _ in self.ledger.positions() {
-            let view = self.ledger.view
-            await self.publish(self.ledger.takeLocalChanges(), of: view)
-            self.attempted = max(self.attempted, view.head.position)
+            // In this order: the changes are all of those up to the position, and the view has taken in all of the changes.
+            let position = self.ledger.position
+            let changes = self.ledger.takeLocalChanges()
+            await self.publish(changes, of: self.ledger.view)
+            self.attempted = max(self.attempted, position)
             self.wake(through: self.attempted)
         }
     }
@@ -138,21 +140,25 @@ package actor Publisher {
     /// Publishes what other nodes changed and did not publish, what failed, and what has to be renewed.
     private func sweep() async {
         var count = 0
+        var pause = Self.sweepInterval
         while !Task.isCancelled {
-            let changes = self.ledger.takeRemoteChanges()
-            if !changes.isEmpty { await self.publish(changes, of: self.ledger.view) }
-            if count % 40 == 0 {
-                await self.publish(.everything, of: self.ledger.view)
-            }
+            var changes = self.ledger.takeRemoteChanges()
+            if count % 40 == 0 { changes = .everything }
+            let isDone = await self.publish(changes, of: self.ledger.view)
+            pause = isDone ? Self.sweepInterval : min(pause * 2, .seconds(10))
             count += 1
-            try? await Task.sleep(for: .milliseconds(250))
+            try? await Task.sleep(for: pause)
         }
     }
 
+    private static let sweepInterval = Duration.milliseconds(250)
+
     // MARK: Publishing
 
-    private func publish(_ changes: Ledger.Changes, of view: LedgerView) async {
-        guard self.keys.canSign, !changes.isEmpty, let active = view.state.keys.active else { return }
+    /// Publishes what needs it; false where that failed and is to be tried again.
+    @discardableResult
+    private func publish(_ changes: Ledger.Changes, of view: LedgerView) async -> Bool {
+        guard self.keys.canSign, !changes.isEmpty, let active = view.state.keys.active else { return true }
         do {
             let key = try await self.keys.privateKey(of: active)
             let apps = changes.isEverything ? Array(view.state.apps.keys) : Array(changes.apps)
@@ -167,10 +173,14 @@ package actor Publisher {
                 }
             }
             if !signed.isEmpty { try await self.put(signed) }
+            return true
+        } catch is CancellationError {
+            return true
         } catch {
             self.logger.error(
                 "documents could not be published, and will be tried again", metadata: ["error": "\(error)"])
             self.ledger.giveBack(changes)
+            return false
         }
     }
 
@@ -206,10 +216,16 @@ package actor Publisher {
             self.table.put(signed.filter { taken.contains($0.app) }.map(\.published))
             let passedOver = signed.map(\.app).filter { !taken.contains($0) }
             if !passedOver.isEmpty { self.table.put(try await self.store.load(passedOver)) }
-        } catch let error as PostgresError where error.sqlState == "PL003" && signed.count > 1 {
-            // One app's clash must not keep the others' documents back.
-            for document in signed { try? await self.put([document]) }
-            throw error
+        } catch let error as PostgresError where error.sqlState == "PL003" {
+            // One app's clash must not keep the others' documents back. It needs a person, and is met again by the sweep.
+            guard signed.count == 1 else {
+                for document in signed { try await self.put([document]) }
+                return
+            }
+            self.logger.error(
+                "a document clashes with the stored one of its version",
+                metadata: ["app": "\(signed[0].app)", "version": "\(signed[0].version)", "error": "\(error)"]
+            )
         }
     }
 }

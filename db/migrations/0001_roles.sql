@@ -14,7 +14,9 @@ BEGIN
             NULL;
         END;
     END LOOP;
-    IF NOT pg_has_role(current_user, 'pinledger_owner', 'MEMBER') THEN
+    -- Since PostgreSQL 16 who makes a role is its member, and may all the same not SET ROLE to it.
+    IF NOT pg_has_role(current_user, 'pinledger_owner',
+        CASE WHEN current_setting('server_version_num')::integer < 160000 THEN 'MEMBER' ELSE 'SET' END) THEN
         EXECUTE format('GRANT pinledger_owner TO %I', current_user);
     END IF;
 END

@@ -24,14 +24,6 @@ DECLARE
     taken text[];
     clash text;
 BEGIN
-    SELECT d.app INTO clash
-      FROM unnest(p_app, p_version, p_content_sha256) n (app, version, content_sha256)
-      JOIN document d ON d.app = n.app AND d.version = n.version AND d.content_sha256 <> n.content_sha256
-     LIMIT 1;
-    IF FOUND THEN
-        RAISE EXCEPTION 'document of % would change its content within one version', clash USING ERRCODE = 'PL003';
-    END IF;
-
     WITH stored AS (
         INSERT INTO document AS d (app, version, position, content_sha256, issued_at, expires_at, kid, body)
         SELECT * FROM unnest(p_app, p_version, p_position, p_content_sha256, p_issued_at, p_expires_at, p_kid, p_body) n
@@ -41,10 +33,21 @@ BEGIN
            SET version = excluded.version, position = excluded.position, content_sha256 = excluded.content_sha256,
                issued_at = excluded.issued_at, expires_at = excluded.expires_at, kid = excluded.kid,
                body = excluded.body
-         WHERE (excluded.version, excluded.issued_at) > (d.version, d.issued_at)
+         WHERE excluded.version > d.version
+            OR excluded.version = d.version AND excluded.issued_at > d.issued_at
+               AND excluded.content_sha256 = d.content_sha256
         RETURNING d.app
     )
     SELECT array_agg(app) INTO taken FROM stored;
+
+    -- Only now, with the rows locked: another publisher may have stored its content a moment ago.
+    SELECT d.app INTO clash
+      FROM unnest(p_app, p_version, p_content_sha256) n (app, version, content_sha256)
+      JOIN document d ON d.app = n.app AND d.version = n.version AND d.content_sha256 <> n.content_sha256
+     LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'document of % would change its content within one version', clash USING ERRCODE = 'PL003';
+    END IF;
     IF taken IS NOT NULL THEN
         PERFORM pg_notify('pinledger_document', CASE WHEN cardinality(taken) = 1 THEN taken[1] ELSE '' END);
     END IF;

@@ -7,9 +7,9 @@ import Pinning
 /// app; with and without the envelope; percentages in either spelling. Where the old clients' behaviour and the document
 /// differ (a device outside a rollout lost all pinning there), the finding says so. Everything wrong is found at once.
 struct RemoteConfigImport {
-    private var plan = ImportPlan()
-    private var config: [String: JSON] = [:]
-    private var pointer = JSONPointer()
+    var plan = ImportPlan()
+    private(set) var config: [String: JSON] = [:]
+    private(set) var pointer = JSONPointer()
 
     /// The plan for a file.
     ///
@@ -23,7 +23,7 @@ struct RemoteConfigImport {
         return reader.plan
     }
 
-    private mutating func say(
+    mutating func say(
         _ severity: ImportFinding.Severity, _ at: JSONPointer, _ message: String, _ advice: String
     ) {
         self.plan.findings.append(ImportFinding(severity: severity, pointer: at, message: message, advice: advice))
@@ -86,7 +86,7 @@ struct RemoteConfigImport {
         return true
     }
 
-    private mutating func noteUnknown(_ members: [String: JSON], _ known: [String], _ pointer: JSONPointer) {
+    mutating func noteUnknown(_ members: [String: JSON], _ known: [String], _ pointer: JSONPointer) {
         for name in members.keys.sorted() where !known.contains(name) {
             self.say(
                 .warning, pointer.appending(name), "is not a member of ssl_pinning_config and is passed over",
@@ -95,7 +95,7 @@ struct RemoteConfigImport {
         }
     }
 
-    private mutating func flag(
+    mutating func flag(
         _ name: String, in members: [String: JSON], at pointer: JSONPointer, default value: Bool
     ) -> Bool {
         switch members[name] {
@@ -112,7 +112,7 @@ struct RemoteConfigImport {
     }
 
     /// A share in basis points, in either spelling; nil where it is wrong.
-    private mutating func percentage(in members: [String: JSON], at pointer: JSONPointer) -> Int? {
+    mutating func percentage(in members: [String: JSON], at pointer: JSONPointer) -> Int? {
         let found = ["rollout_percentage", "rolloutPercentage"].filter { members[$0] != nil && members[$0] != .null }
         if found.count == 2, members[found[0]] != members[found[1]] {
             self.say(
@@ -142,7 +142,7 @@ struct RemoteConfigImport {
         return Int((share * 100).rounded())
     }
 
-    private static func percent(_ basisPoints: Int) -> String {
+    static func percent(_ basisPoints: Int) -> String {
         basisPoints % 100 == 0 ? "\(basisPoints / 100) %" : "\(Double(basisPoints) / 100) %"
     }
 
@@ -284,197 +284,4 @@ struct RemoteConfigImport {
             "\(monitoring.isEnabled ? "ask" : "do not ask") clients for reports, with a failure threshold of \(Self.percent(monitoring.failureThreshold))"
         )
     }
-
-    // MARK: Hosts
-
-    private mutating func hosts(
-        isEnabled: Bool, share: Int?, gate: VersionGate?, _ strategy: Rollout, _ app: App?,
-        _ isPublicSuffix: (String) -> Bool
-    ) {
-        let pointer = self.pointer.appending("hosts")
-        var seen: Set<HostPattern> = []
-        func isNew(_ host: HostPattern) -> String? {
-            if !seen.insert(host).inserted { return "names \(host) a second time" }
-            if app?.hosts[host] != nil { return "names \(host), which the app has already" }
-            if isPublicSuffix(host.name) {
-                return "names \(host.name), a public suffix below which others register names"
-            }
-            return nil
-        }
-        if let value = self.config["hosts"], value != .null {
-            guard case .object(let members) = value else {
-                self.say(
-                    .fatal, pointer, "must be an object of hosts, and is \(value.kind)", "Write each host as a member.")
-                return
-            }
-            for name in members.keys.sorted() {
-                let at = pointer.appending(name)
-                guard let host = self.pattern(name, at), let value = members[name] else { continue }
-                if let why = isNew(host) {
-                    self.say(.fatal, at, why, "Remove it here, or the host from the app.")
-                    continue
-                }
-                self.host(host, value, at, isEnabled: isEnabled, appShare: share ?? 10_000, gate: gate, strategy)
-            }
-        }
-        let targets = self.names(self.config["target_hosts"], self.pointer.appending("target_hosts"))
-        for (name, at) in targets {
-            guard let host = self.pattern(name, at) else { continue }
-            if let why = isNew(host) {
-                self.say(.fatal, at, why, "Remove it here, or the host from the app.")
-                continue
-            }
-            self.plan.commands.append(.addHost(host, includesSubdomains: false, mode: isEnabled ? nil : .off, pins: []))
-            self.plan.steps.append(
-                isEnabled
-                    ? "add \(host) with the pins built into the app"
-                    : "add \(host) with pinning off, because enabled is false"
-            )
-        }
-        if seen.isEmpty, self.plan.fatal.isEmpty {
-            self.say(
-                .warning, self.pointer, "names no hosts, so that nothing will be pinned", "Add hosts, or target_hosts.")
-        }
-    }
-
-    private mutating func host(
-        _ host: HostPattern, _ value: JSON, _ pointer: JSONPointer, isEnabled: Bool, appShare: Int, gate: VersionGate?,
-        _ strategy: Rollout
-    ) {
-        guard case .object(let members) = value else {
-            self.say(
-                .fatal, pointer, "must be an object, and is \(value.kind)",
-                "Give it enabled, pins and rollout_percentage.")
-            return
-        }
-        self.noteUnknown(members, ["enabled", "pins", "rollout_percentage", "rolloutPercentage"], pointer)
-        let isHostEnabled = self.flag("enabled", in: members, at: pointer, default: true)
-        let share = self.percentage(in: members, at: pointer) ?? 10_000
-        let mode: PinMode = isEnabled && isHostEnabled ? .enforce : .off
-        guard let pins = self.pins(members["pins"], pointer.appending("pins"), mode: mode) else { return }
-
-        let words = "\(pins.count) pins, mode \(mode.rawValue)"
-        if mode == .off, members["enabled"] != nil || !isEnabled {
-            self.say(
-                .note, pointer.appending("enabled"), "is false: the host is recorded with its pins and the mode off",
-                "Set the mode to enforce to begin; for a temporary stop use the kill switch."
-            )
-        }
-        if share == 10_000, appShare == 10_000, gate == nil || mode == .off {
-            self.plan.commands.append(.addHost(host, includesSubdomains: false, mode: mode, pins: pins))
-            self.plan.steps.append("add \(host) with \(words), for every device")
-            return
-        }
-        // Whoever is not let in keeps the pins built into the app: never no pinning at all.
-        self.plan.commands.append(.addHost(host, includesSubdomains: false, mode: nil, pins: []))
-        self.plan.commands.append(.startCandidate(host, mode: mode, copiesBaseline: false, pins: pins))
-        if share < 10_000 {
-            var rollout = strategy
-            rollout.basisPoints = share
-            self.plan.commands.append(.setHostRollout(host, rollout))
-        }
-        let effective = appShare * share / 10_000
-        self.plan.steps.append(
-            "add \(host) with the built-in pins as baseline and a candidate of \(words), "
-                + "reaching \(Self.percent(effective)) of devices in all"
-        )
-        self.say(
-            .note, pointer,
-            "reaches \(Self.percent(effective)) of devices; all others keep the pins built into the app",
-            "(The old clients turned pinning off for devices outside the app's rollout or below its minimum version.)"
-        )
-    }
-
-    private mutating func pins(_ value: JSON?, _ pointer: JSONPointer, mode: PinMode) -> [AppCommand.NewPin]? {
-        guard let value, value != .null else {
-            self.say(.fatal, pointer, "is required", "Give the host a primary and a backup pin.")
-            return nil
-        }
-        guard case .object(let members) = value else {
-            self.say(
-                .fatal, pointer, "must be an object, and is \(value.kind)", "Write { \"primary\": …, \"backup\": … }.")
-            return nil
-        }
-        var pins: [AppCommand.NewPin] = []
-        let before = self.plan.fatal.count
-        for name in members.keys.sorted() {
-            let at = pointer.appending(name)
-            guard let value = members[name], value != .null else { continue }
-            guard let role = PinRole(rawValue: name) else {
-                self.say(.fatal, at, "is not a role of a pin", "Use primary, backup or emergency.")
-                continue
-            }
-            guard let text = value.stringValue else {
-                self.say(.fatal, at, "must be a string, and is \(value.kind)", "Write the pin in quotes.")
-                continue
-            }
-            let pin: Pin
-            do { pin = try Pin(text: text) } catch {
-                self.say(.fatal, at, "\"\(text.printable)\": \(error)", ProblemType.pinPlaceholder.entry.advice)
-                continue
-            }
-            if let placeholder = pin.placeholder {
-                self.say(
-                    .fatal, at, placeholder.sentence(about: pin).dropLastStop, ProblemType.pinPlaceholder.entry.advice)
-                continue
-            }
-            if pins.contains(where: { $0.pin == pin }) {
-                self.say(.fatal, at, "is the same pin as another one of this host", "Each role needs a key of its own.")
-                continue
-            }
-            pins.append(AppCommand.NewPin(pin: pin, role: role))
-        }
-        guard self.plan.fatal.count == before else { return nil }
-        if mode == .enforce, pins.count < 2 || !pins.contains(where: \.role.isReserve) {
-            self.say(
-                .fatal, pointer,
-                "has \(pins.count) pin\(pins.count == 1 ? "" : "s"), of which "
-                    + "\(pins.count(where: \.role.isReserve)) in reserve: the loss of one key would lock every client out",
-                "Give the host a primary and a backup pin of two keys."
-            )
-            return nil
-        }
-        let order = PinRole.allCases
-        return pins.sorted { (order.firstIndex(of: $0.role) ?? 0) < (order.firstIndex(of: $1.role) ?? 0) }
-    }
-
-    /// Names in an array, or in one string with commas between them.
-    private mutating func names(_ value: JSON?, _ pointer: JSONPointer) -> [(String, JSONPointer)] {
-        switch value {
-        case nil, .null?: return []
-        case .string(let text)?:
-            return text.split(separator: ",").map { ($0.trimmingCharacters(), pointer) }.filter { !$0.0.isEmpty }
-        case .array(let elements)?:
-            var names: [(String, JSONPointer)] = []
-            for (index, element) in elements.enumerated() {
-                let at = pointer.appending(String(index))
-                if let text = element.stringValue {
-                    names.append((text, at))
-                } else {
-                    self.say(.fatal, at, "must be a host name in quotes, and is \(element.kind)", "Correct it.")
-                }
-            }
-            return names
-        case let other?:
-            self.say(
-                .fatal, pointer,
-                "must be an array of host names, or one string with commas between them; it is \(other.kind)",
-                "Correct it.")
-            return []
-        }
-    }
-
-    private mutating func pattern(_ name: String, _ pointer: JSONPointer) -> HostPattern? {
-        do { return try HostPattern(name) } catch {
-            self.say(
-                .fatal, pointer, "\"\(name.printable)\" \(error)",
-                "Write the name as it stands in the certificate, in lower case.")
-            return nil
-        }
-    }
-}
-
-extension String {
-    /// The sentence without its full stop.
-    fileprivate var dropLastStop: String { self.hasSuffix(".") ? String(self.dropLast()) : self }
 }

@@ -138,15 +138,24 @@ struct DevCommand: AsyncParsableCommand {
     }
 
     private static func greet(_ context: ServerContext, app: String?) {
-        let app = app ?? "com.example.app"
+        let next =
+            app.map { app in
+                [
+                    "pinledger app show \(app)",
+                    "curl -si \(context.server)/client/v1/apps/\(app)/document",
+                    "pinledger document verify \(app)",
+                ]
+            } ?? [
+                "pinledger app create com.example.app",
+                "pinledger host add com.example.app api.example.com --primary sha256/… --backup sha256/…",
+                "curl -si \(context.server)/client/v1/apps/com.example.app/document",
+            ]
         Console.error(
             """
             pinledger \(Version.text) serves on \(context.server)
 
             Try next, in another terminal in this directory:
-              pinledger app show \(app)
-              curl -si \(context.server)/client/v1/apps/\(app)/document
-              pinledger document verify \(app)
+              \(next.joined(separator: "\n  "))
 
             Stop with Ctrl-C; nothing is lost.
             """

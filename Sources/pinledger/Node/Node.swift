@@ -4,6 +4,7 @@ import Keys
 import Logging
 import PinWire
 import PinledgerServer
+import Pinning
 import Postgres
 import PublicSuffixes
 import Publishing
@@ -145,12 +146,25 @@ struct Node {
             )
         }
         try await publisher.load()
+        try await Self.checkSigning(keys, ledger)
 
         let services = Services(
             ledger: ledger, writer: writer, pool: pool, publisher: publisher, keys: keys, clock: Self.clock,
             logger: self.logger, documentMaxAge: self.configuration.documentMaxAge, version: Version.text
         )
         return Parts(services: services, follower: follower, suffixes: suffixes)
+    }
+
+    /// A node that is meant to sign and cannot must say so at once, not when the first document goes stale.
+    private static func checkSigning(_ keys: SigningKeys, _ ledger: Ledger) async throws {
+        guard keys.canSign, let active = ledger.view.state.keys.active else { return }
+        do { _ = try await keys.privateKey(of: active) } catch let unavailable as SigningKeys.Unavailable {
+            throw CommandFailure(
+                "\(unavailable)",
+                advice:
+                    "Give the key-encryption key that the signing key was made with, or none at all to serve without signing."
+            )
+        }
     }
 
     /// A pool on a database whose schema is this program's.

@@ -102,7 +102,7 @@ struct APIClient {
 
     /// Sends a change: reason, insistence and the rest of the options go where the API has them.
     func change(
-        _ method: String, _ path: String, _ members: [String: JSON] = [:], _ options: ChangeOptions
+        _ method: String, _ path: String, _ members: [String: JSON], _ options: ChangeOptions
     ) async throws -> JSON {
         var query: [String] = options.dryRun ? ["dry_run=true"] : []
         var headers = [("Idempotency-Key", options.idempotencyKey ?? UUID().uuidString)]

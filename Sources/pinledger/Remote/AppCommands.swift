@@ -110,11 +110,7 @@ struct AppCommands: AsyncParsableCommand {
                 members[String(parts[0])] = value
             }
             guard !members.isEmpty else { throw CommandFailure("nothing is to be changed", status: .usage) }
-            try await self.remote.withClient { client in
-                let json = try await client.change(
-                    "PATCH", "/v1/apps/\(APIClient.escaped(self.app))", members, self.change)
-                ChangeReport.print(json, self.remote.output)
-            }
+            try await self.remote.change("PATCH", "/v1/apps/\(APIClient.escaped(self.app))", members, self.change)
         }
     }
 }

@@ -63,28 +63,18 @@ struct HostCommands: AsyncParsableCommand {
         @Flag(help: "Names any number of labels below it are meant too.") var includeSubdomains = false
         @Flag(help: "Use the pins built into the app.") var builtin = false
         @Option(help: "enforce, report_only or off") var mode = "enforce"
-        @Option(help: "Pin of a key that is served now.") var primary: [String] = []
-        @Option(help: "Pin of a key that is ready to be served.") var backup: [String] = []
-        @Option(help: "Pin of a key that is kept offline.") var emergency: [String] = []
+        @OptionGroup var pins: NewPinOptions
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
-            let pins = [("primary", self.primary), ("backup", self.backup), ("emergency", self.emergency)].flatMap {
-                role, pins in
-                pins.map { JSON.object(["pin": .string($0), "role": .string(role)]) }
-            }
             let baseline: JSON =
                 self.builtin
-                ? ["source": "builtin"] : ["source": "document", "mode": .string(self.mode), "pins": .array(pins)]
+                ? ["source": "builtin"] : ["source": "document", "mode": .string(self.mode), "pins": self.pins.json]
             let members: [String: JSON] = [
                 "host": .string(self.host), "include_subdomains": .bool(self.includeSubdomains), "baseline": baseline,
             ]
-            try await self.remote.withClient { client in
-                let json = try await client.change(
-                    "POST", "/v1/apps/\(APIClient.escaped(self.app))/hosts", members, self.change)
-                ChangeReport.print(json, self.remote.output)
-            }
+            try await self.remote.change("POST", "/v1/apps/\(APIClient.escaped(self.app))/hosts", members, self.change)
         }
     }
 
@@ -103,11 +93,7 @@ struct HostCommands: AsyncParsableCommand {
             members["include_subdomains"] = self.includeSubdomains.map { .bool($0) }
             if let mode = self.mode { members[self.policy] = ["mode": .string(mode)] }
             guard !members.isEmpty else { throw CommandFailure("nothing is to be changed", status: .usage) }
-            try await self.remote.withClient { client in
-                let json = try await client.change(
-                    "PATCH", HostCommands.path(self.app, self.host), members, self.change)
-                ChangeReport.print(json, self.remote.output)
-            }
+            try await self.remote.change("PATCH", HostCommands.path(self.app, self.host), members, self.change)
         }
     }
 
@@ -119,10 +105,7 @@ struct HostCommands: AsyncParsableCommand {
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
-            try await self.remote.withClient { client in
-                let json = try await client.change("DELETE", HostCommands.path(self.app, self.host), [:], self.change)
-                ChangeReport.print(json, self.remote.output)
-            }
+            try await self.remote.change("DELETE", HostCommands.path(self.app, self.host), self.change)
         }
     }
 }

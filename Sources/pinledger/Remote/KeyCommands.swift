@@ -37,9 +37,7 @@ struct KeyCommands: AsyncParsableCommand {
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
-            try await self.remote.withClient { client in
-                ChangeReport.print(try await client.change("POST", "/v1/keys", [:], self.change), self.remote.output)
-            }
+            try await self.remote.change("POST", "/v1/keys", self.change)
         }
     }
 
@@ -50,10 +48,8 @@ struct KeyCommands: AsyncParsableCommand {
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
-            try await self.remote.withClient { client in
-                let path = "/v1/keys/\(APIClient.escaped(self.kid))/activate"
-                ChangeReport.print(try await client.change("POST", path, [:], self.change), self.remote.output)
-            }
+            let path = "/v1/keys/\(APIClient.escaped(self.kid))/activate"
+            try await self.remote.change("POST", path, self.change)
         }
     }
 
@@ -65,10 +61,8 @@ struct KeyCommands: AsyncParsableCommand {
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
-            try await self.remote.withClient { client in
-                let path = "/v1/keys/\(APIClient.escaped(self.kid))/retire"
-                ChangeReport.print(try await client.change("POST", path, [:], self.change), self.remote.output)
-            }
+            let path = "/v1/keys/\(APIClient.escaped(self.kid))/retire"
+            try await self.remote.change("POST", path, self.change)
         }
     }
 }

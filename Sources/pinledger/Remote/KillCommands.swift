@@ -57,10 +57,7 @@ struct KillCommands: AsyncParsableCommand {
         func run() async throws {
             let expiry = Node.clock().adding(seconds: try Self.seconds(self.duration))
             let members: [String: JSON] = ["expires_at": .string(Timestamp(seconds: expiry.seconds).rfc3339)]
-            try await self.remote.withClient { client in
-                let json = try await client.change("PUT", try self.scope.path(), members, self.change)
-                ChangeReport.print(json, self.remote.output)
-            }
+            try await self.remote.change("PUT", try self.scope.path(), members, self.change)
         }
 
         static func seconds(_ text: String) throws -> Int64 {
@@ -81,10 +78,7 @@ struct KillCommands: AsyncParsableCommand {
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
-            try await self.remote.withClient { client in
-                ChangeReport.print(
-                    try await client.change("DELETE", try self.scope.path(), [:], self.change), self.remote.output)
-            }
+            try await self.remote.change("DELETE", try self.scope.path(), self.change)
         }
     }
 }

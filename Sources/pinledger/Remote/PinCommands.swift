@@ -82,10 +82,7 @@ struct PinCommands: AsyncParsableCommand {
                 "state": self.staged ? "staged" : "active",
             ]
             members["note"] = self.note.map { .string($0) }
-            try await self.remote.withClient { client in
-                let json = try await client.change("POST", "\(self.place.path)/pins", members, self.change)
-                ChangeReport.print(json, self.remote.output)
-            }
+            try await self.remote.change("POST", "\(self.place.path)/pins", members, self.change)
         }
     }
 

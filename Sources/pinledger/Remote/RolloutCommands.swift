@@ -26,28 +26,19 @@ struct RolloutCommands: AsyncParsableCommand {
         @Argument var host: String
         @Option(help: "Share of devices in per cent.") var percent: Double = 100
         @Option(help: "enforce, report_only or off") var mode = "enforce"
-        @Option(help: "Pin of a key that is served now.") var primary: [String] = []
-        @Option(help: "Pin of a key that is ready to be served.") var backup: [String] = []
-        @Option(help: "Pin of a key that is kept offline.") var emergency: [String] = []
+        @OptionGroup var pins: NewPinOptions
         @Flag(inversion: .prefixedNo, help: "Begin with the baseline's pins.") var copyBaseline: Bool?
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
-            let pins = [("primary", self.primary), ("backup", self.backup), ("emergency", self.emergency)].flatMap {
-                role, pins in
-                pins.map { JSON.object(["pin": .string($0), "role": .string(role)]) }
-            }
-            var members: [String: JSON] = ["mode": .string(self.mode), "pins": .array(pins)]
+            var members: [String: JSON] = ["mode": .string(self.mode), "pins": self.pins.json]
             members["copy_baseline"] = self.copyBaseline.map { .bool($0) }
             if self.percent < 100 {
                 members["rollout"] = ["basis_points": try RolloutCommands.basisPoints(self.percent)]
             }
-            try await self.remote.withClient { client in
-                let json = try await client.change(
-                    "POST", "\(HostCommands.path(self.app, self.host))/candidate", members, self.change)
-                ChangeReport.print(json, self.remote.output)
-            }
+            try await self.remote.change(
+                "POST", "\(HostCommands.path(self.app, self.host))/candidate", members, self.change)
         }
     }
 
@@ -78,10 +69,7 @@ struct RolloutCommands: AsyncParsableCommand {
                 ])
             }
             let path = self.host.map { HostCommands.path(self.app, $0) } ?? "/v1/apps/\(APIClient.escaped(self.app))"
-            try await self.remote.withClient { client in
-                ChangeReport.print(
-                    try await client.change("PATCH", path, ["rollout": rollout], self.change), self.remote.output)
-            }
+            try await self.remote.change("PATCH", path, ["rollout": rollout], self.change)
         }
     }
 
@@ -93,10 +81,8 @@ struct RolloutCommands: AsyncParsableCommand {
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
-            try await self.remote.withClient { client in
-                let path = "\(HostCommands.path(self.app, self.host))/candidate/promote"
-                ChangeReport.print(try await client.change("POST", path, [:], self.change), self.remote.output)
-            }
+            let path = "\(HostCommands.path(self.app, self.host))/candidate/promote"
+            try await self.remote.change("POST", path, self.change)
         }
     }
 
@@ -108,10 +94,8 @@ struct RolloutCommands: AsyncParsableCommand {
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
-            try await self.remote.withClient { client in
-                let path = "\(HostCommands.path(self.app, self.host))/candidate"
-                ChangeReport.print(try await client.change("DELETE", path, [:], self.change), self.remote.output)
-            }
+            let path = "\(HostCommands.path(self.app, self.host))/candidate"
+            try await self.remote.change("DELETE", path, self.change)
         }
     }
 }

@@ -76,9 +76,38 @@ struct RemoteOptions: ParsableArguments {
         return ServerContext(server: url, token: token ?? (url == found?.server ? found?.token : nil))
     }
 
+    /// Sends a change and shows what was recorded.
+    func change(
+        _ method: String, _ path: String, _ members: [String: JSON], _ options: ChangeOptions
+    ) async throws {
+        try await self.withClient { client in
+            ChangeReport.print(try await client.change(method, path, members, options), self.output)
+        }
+    }
+
+    /// Sends a change that says nothing but why, and shows what was recorded.
+    func change(_ method: String, _ path: String, _ options: ChangeOptions) async throws {
+        try await self.change(method, path, [:], options)
+    }
+
     /// Runs `body` with a client, which is closed afterwards on every way out.
     func withClient<R>(_ body: (APIClient) async throws -> R) async throws -> R {
         try await APIClient.with(try self.context(), body)
+    }
+}
+
+/// The flags of commands that name new pins.
+struct NewPinOptions: ParsableArguments {
+    @Option(help: "Pin of a key that is served now.") var primary: [String] = []
+    @Option(help: "Pin of a key that is ready to be served.") var backup: [String] = []
+    @Option(help: "Pin of a key that is kept offline.") var emergency: [String] = []
+
+    /// The pins as the API takes them.
+    var json: JSON {
+        let roles = [("primary", self.primary), ("backup", self.backup), ("emergency", self.emergency)]
+        return .array(
+            roles.flatMap { role, pins in pins.map { ["pin": .string($0), "role": .string(role)] } }
+        )
     }
 }
 

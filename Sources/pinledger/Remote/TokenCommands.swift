@@ -58,10 +58,8 @@ struct TokenCommands: AsyncParsableCommand {
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
-            try await self.remote.withClient { client in
-                let path = "/v1/tokens/\(APIClient.escaped(self.id))"
-                ChangeReport.print(try await client.change("DELETE", path, [:], self.change), self.remote.output)
-            }
+            let path = "/v1/tokens/\(APIClient.escaped(self.id))"
+            try await self.remote.change("DELETE", path, self.change)
         }
     }
 

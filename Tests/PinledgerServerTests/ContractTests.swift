@@ -1,0 +1,92 @@
+import Foundation
+import HTTPTypes
+import Testing
+import Yams
+
+@testable import PinledgerServer
+
+/// `openapi/openapi.yaml` against the code, both ways.
+@Suite struct ContractTests {
+    struct Operation: Hashable, CustomStringConvertible {
+        var id: String
+        var method: String
+        var path: String
+
+        var description: String { "\(self.id): \(self.method) \(self.path)" }
+    }
+
+    static let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+        .appendingPathComponent("../../openapi/openapi.yaml").standardizedFileURL
+
+    static func contract() throws -> [String: Any] {
+        let text = try String(contentsOf: Self.file, encoding: .utf8)
+        return try #require(try Yams.load(yaml: text) as? [String: Any])
+    }
+
+    @Test func `the contract describes every route, and no other`() throws {
+        let paths = try #require(try Self.contract()["paths"] as? [String: [String: Any]])
+        var described: Set<Operation> = []
+        for (path, item) in paths {
+            for (method, operation) in item where HTTPRequest.Method(rawValue: method.uppercased()) != nil {
+                guard ["get", "put", "post", "delete", "patch", "head", "options"].contains(method) else { continue }
+                let id = try #require((operation as? [String: Any])?["operationId"] as? String, "\(method) \(path)")
+                described.insert(Operation(id: id, method: method.uppercased(), path: path))
+            }
+        }
+        let routed = Set(
+            ExampleServer.routes.all.map { Operation(id: $0.operationID, method: $0.method.rawValue, path: $0.path) }
+        )
+        #expect(routed.subtracting(described).isEmpty, "routes that the contract lacks")
+        #expect(described.subtracting(routed).isEmpty, "operations that have no route")
+        #expect(routed.count == ExampleServer.routes.all.count, "an operation stands twice in the route table")
+    }
+
+    @Test func `the contract names the query parameters of every route`() throws {
+        let contract = try Self.contract()
+        let paths = try #require(contract["paths"] as? [String: [String: Any]])
+        let components = try #require(contract["components"] as? [String: Any])
+        let shared = components["parameters"] as? [String: [String: Any]] ?? [:]
+        for route in ExampleServer.routes.all {
+            let item = try #require(paths[route.path])
+            let operation = try #require(item[route.method.rawValue.lowercased()] as? [String: Any])
+            let listed =
+                (item["parameters"] as? [[String: Any]] ?? []) + (operation["parameters"] as? [[String: Any]] ?? [])
+            let parameters = listed.compactMap { parameter -> [String: Any]? in
+                guard let reference = parameter["$ref"] as? String else { return parameter }
+                return reference.split(separator: "/").last.flatMap { shared[String($0)] }
+            }
+            func names(in place: String) -> Set<String> {
+                Set(parameters.filter { $0["in"] as? String == place }.compactMap { $0["name"] as? String })
+            }
+            #expect(names(in: "query") == Set(route.query), "\(route.operationID)")
+            let inPath = Set(
+                route.path.split(separator: "/").filter { $0.hasPrefix("{") }.map { String($0.dropFirst().dropLast()) })
+            #expect(names(in: "path") == inPath, "\(route.operationID)")
+        }
+    }
+
+    @Test func `operations behind a token say so, and the others do not`() throws {
+        let contract = try Self.contract()
+        let paths = try #require(contract["paths"] as? [String: [String: Any]])
+        let general = contract["security"] as? [[String: Any]] ?? []
+        for route in ExampleServer.routes.all {
+            let operation = try #require(paths[route.path]?[route.method.rawValue.lowercased()] as? [String: Any])
+            let security = operation["security"] as? [[String: Any]] ?? general
+            let needsToken = !security.isEmpty && !security.contains { $0.isEmpty }
+            #expect(needsToken == (route.access == .token), "\(route.operationID)")
+        }
+    }
+
+    @Test func `the contract knows every type of problem`() throws {
+        let contract = try Self.contract()
+        let schemas = try #require((contract["components"] as? [String: Any])?["schemas"] as? [String: Any])
+        let problem = try #require(schemas["Problem"] as? [String: Any])
+        let properties = try #require(problem["properties"] as? [String: [String: Any]])
+        var type = try #require(properties["type"])
+        if let reference = (type["$ref"] as? String)?.split(separator: "/").last {
+            type = try #require(schemas[String(reference)] as? [String: Any])
+        }
+        let known = Set(try #require(type["enum"] as? [String]))
+        #expect(known == Set(ProblemType.allCases.map { "/problems/\($0.rawValue)" }))
+    }
+}

@@ -1,0 +1,71 @@
+import HTTPTypes
+import Testing
+
+@testable import PinledgerServer
+
+@Suite struct RouteTableTests {
+    private let table = ExampleServer.routes.table([.client, .admin])
+
+    private func operation(_ method: HTTPRequest.Method, _ path: String) throws -> String? {
+        guard case .route(let route, _) = try self.table.match(method, path) else { return nil }
+        return route.operationID
+    }
+
+    @Test func `a path and a method lead to one operation`() throws {
+        #expect(try self.operation(.get, "/v1/apps") == "listApps")
+        #expect(try self.operation(.post, "/v1/apps") == "createApp")
+        #expect(try self.operation(.get, "/v1/apps/com.example.app/hosts/api.example.com") == "getHost")
+        #expect(try self.operation(.post, "/v1/apps/a/hosts/b.c/candidate/promote") == "promoteCandidate")
+    }
+
+    @Test func `HEAD is GET`() throws {
+        #expect(try self.operation(.head, "/client/v1/apps/a/document") == "getDocument")
+    }
+
+    @Test func `parameters are decoded once`() throws {
+        guard case .route(_, let parameters) = try self.table.match(.get, "/v1/apps/a%2Fb%2562") else {
+            Issue.record("no route")
+            return
+        }
+        #expect(parameters == ["app": "a/b%62"])
+    }
+
+    @Test func `a method that a path lacks is told the ones it has`() throws {
+        guard case .methods(let methods) = try self.table.match(.delete, "/v1/apps") else {
+            Issue.record("no methods")
+            return
+        }
+        #expect(methods.map(\.rawValue) == ["GET", "HEAD", "OPTIONS", "POST"])
+    }
+
+    @Test(arguments: [
+        "/", "/v1", "/v1/apps/", "/v1//apps", "/v1/apps/a/hosts/", "/V1/apps", "/v1/apps/a/b/c/d", "/v1/../v1/apps",
+    ])
+    func `what is not in the table is nowhere`(path: String) throws {
+        guard case .nothing = try self.table.match(.get, path) else {
+            Issue.record("\(path) leads somewhere")
+            return
+        }
+    }
+
+    @Test(arguments: [
+        "/v1/apps/%zz", "/v1/apps/%", "/v1/apps/%ff", "/v1/apps/%c0%af", "/v1/apps/%ed%a0%80", "v1/apps", "*",
+    ])
+    func `a path that cannot be decoded is refused`(path: String) {
+        #expect(throws: Problem.self) { try self.table.match(.get, path) }
+    }
+
+    @Test func `clients' listener has no operators' routes, and the other way round`() throws {
+        let client = ExampleServer.routes.table([.client])
+        let admin = ExampleServer.routes.table([.admin])
+        #expect(!client.routes.contains { $0.path.hasPrefix("/v1") })
+        #expect(!admin.routes.contains { $0.path.hasPrefix("/client") })
+        #expect(client.routes.contains { $0.path == "/readyz" } && admin.routes.contains { $0.path == "/readyz" })
+    }
+
+    @Test func `everything under v1 takes a token, and nothing else does`() {
+        for route in ExampleServer.routes.all {
+            #expect((route.access == .token) == route.path.hasPrefix("/v1/"), "\(route.operationID)")
+        }
+    }
+}

@@ -1,0 +1,193 @@
+import Foundation
+import PinWire
+import Pinning
+import Testing
+
+@Suite struct `An entry` {
+    private static let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Golden")
+
+    /// Every type ever recorded. Additive for ever: what stands here stays.
+    private enum TypeName: String, CaseIterable {
+        case appCreated = "AppCreated"
+        case appRenamed = "AppRenamed"
+        case versionGateSet = "VersionGateSet"
+        case appRolloutSet = "AppRolloutSet"
+        case fallbackSet = "FallbackSet"
+        case monitoringSet = "MonitoringSet"
+        case pinsValidUntilSet = "PinsValidUntilSet"
+        case hostAdded = "HostAdded"
+        case hostSubdomainsSet = "HostSubdomainsSet"
+        case hostRemoved = "HostRemoved"
+        case modeSet = "ModeSet"
+        case candidateStarted = "CandidateStarted"
+        case candidatePromoted = "CandidatePromoted"
+        case candidateDropped = "CandidateDropped"
+        case hostRolloutSet = "HostRolloutSet"
+        case pinStaged = "PinStaged"
+        case pinActivated = "PinActivated"
+        case pinRoleSet = "PinRoleSet"
+        case pinRetired = "PinRetired"
+        case pinRevoked = "PinRevoked"
+        case killSwitchEngaged = "KillSwitchEngaged"
+        case killSwitchReleased = "KillSwitchReleased"
+        case fleetKillSwitchEngaged = "FleetKillSwitchEngaged"
+        case fleetKillSwitchReleased = "FleetKillSwitchReleased"
+        case issuerSet = "IssuerSet"
+        case signingKeyCreated = "SigningKeyCreated"
+        case signingKeyActivated = "SigningKeyActivated"
+        case signingKeyRetired = "SigningKeyRetired"
+        case tokenIssued = "TokenIssued"
+        case tokenRevoked = "TokenRevoked"
+    }
+
+    /// The compiler asks for a new case here, and the tests below for its golden file.
+    private func typeName(_ event: Event) -> TypeName {
+        switch event {
+        case .app(let event):
+            switch event {
+            case .appCreated: .appCreated
+            case .appRenamed: .appRenamed
+            case .versionGateSet: .versionGateSet
+            case .appRolloutSet: .appRolloutSet
+            case .fallbackSet: .fallbackSet
+            case .monitoringSet: .monitoringSet
+            case .pinsValidUntilSet: .pinsValidUntilSet
+            case .hostAdded: .hostAdded
+            case .hostSubdomainsSet: .hostSubdomainsSet
+            case .hostRemoved: .hostRemoved
+            case .modeSet: .modeSet
+            case .candidateStarted: .candidateStarted
+            case .candidatePromoted: .candidatePromoted
+            case .candidateDropped: .candidateDropped
+            case .hostRolloutSet: .hostRolloutSet
+            case .pinStaged: .pinStaged
+            case .pinActivated: .pinActivated
+            case .pinRoleSet: .pinRoleSet
+            case .pinRetired: .pinRetired
+            case .pinRevoked: .pinRevoked
+            case .killSwitchEngaged: .killSwitchEngaged
+            case .killSwitchReleased: .killSwitchReleased
+            }
+        case .fleet(.killSwitchEngaged): .fleetKillSwitchEngaged
+        case .fleet(.killSwitchReleased): .fleetKillSwitchReleased
+        case .fleet(.issuerSet): .issuerSet
+        case .keys(.signingKeyCreated): .signingKeyCreated
+        case .keys(.signingKeyActivated): .signingKeyActivated
+        case .keys(.signingKeyRetired): .signingKeyRetired
+        case .access(.tokenIssued): .tokenIssued
+        case .access(.tokenRevoked): .tokenRevoked
+        }
+    }
+
+    /// Writes what is missing and leaves what is there: golden files are for ever.
+    @Test(.enabled(if: ProcessInfo.processInfo.environment["PINLEDGER_WRITE_GOLDEN"] == "1"))
+    func `is written as a golden file once`() throws {
+        for (name, entry) in examples {
+            let file = Self.folder.appending(path: "\(name).json")
+            if !FileManager.default.fileExists(atPath: file.path()) { try Data(entry.bytes).write(to: file) }
+        }
+    }
+
+    @Test func `of every type has a golden file`() throws {
+        let names = try FileManager.default.contentsOfDirectory(atPath: Self.folder.path())
+        #expect(Set(names) == Set(examples.keys.map { "\($0).json" }))
+        for type in TypeName.allCases { #expect(examples[type.rawValue].map { self.typeName($0.event) } == type) }
+        for (name, entry) in examples {
+            #expect(self.typeName(entry.event).rawValue == entry.event.type)
+            #expect(name.split(separator: ".").first.map(String.init) == entry.event.type)
+        }
+    }
+
+    @Test(arguments: examples.keys.sorted())
+    func `in its golden file is what it was, and is written as it was`(name: String) throws {
+        let bytes = Array(try Data(contentsOf: Self.folder.appending(path: "\(name).json")))
+        let entry = try Entry(bytes: bytes)
+        #expect(entry == examples[name])
+        #expect(entry.bytes == bytes)
+        #expect(try JSON(parsing: bytes).canonicalBytes == bytes)
+    }
+
+    /// An example's members with one of them changed.
+    private func changed(_ name: String, _ change: (inout [String: JSON]) -> Void) throws -> [UInt8] {
+        let entry = try #require(examples[name])
+        var members = try #require(try JSON(parsing: entry.bytes).objectValue)
+        change(&members)
+        return JSON.object(members).canonicalBytes
+    }
+
+    private func defect(_ bytes: [UInt8]) -> String? {
+        do {
+            _ = try Entry(bytes: bytes)
+            return nil
+        } catch {
+            return error.description
+        }
+    }
+
+    @Test(arguments: examples.keys.sorted())
+    func `with an unknown member anywhere is refused by name`(name: String) throws {
+        let outside = try self.changed(name) { $0["extra"] = 1 }
+        #expect(self.defect(outside)?.hasPrefix("/extra: is not a member here") == true)
+        let inside = try self.changed(name) { members in
+            guard case .object(var data)? = members["data"] else { return }
+            data["extra"] = 1
+            members["data"] = .object(data)
+        }
+        #expect(self.defect(inside)?.hasPrefix("/data/extra: is not a member here") == true)
+        let actor = try self.changed(name) { $0["actor"] = ["kind": "token", "id": "a", "name": "b", "mail": "c"] }
+        #expect(self.defect(actor)?.hasPrefix("/actor/mail: is not a member here") == true)
+    }
+
+    @Test func `of an unknown type, schema or stream, or of another shape, is refused`() throws {
+        let changes: [(defect: String, change: (inout [String: JSON]) -> Void)] = [
+            ("/type: is PinLost, which this program does not know", { $0["type"] = "PinLost" }),
+            ("/type: is pinActivated, which this program does not know", { $0["type"] = "pinActivated" }),
+            ("/schema: is 2, which this program does not know", { $0["schema"] = 2 }),
+            ("/schema: must be from 1 to 1000000, and is 0", { $0["schema"] = 0 }),
+            ("/stream: names no stream", { $0["stream"] = "app/" }),
+            ("/stream: names no stream", { $0["stream"] = "change/1" }),
+            ("/position: must be from 0", { $0["position"] = -1 }),
+            ("/position: is required", { $0["position"] = nil }),
+            ("/stream_version: is required", { $0["stream_version"] = nil }),
+            ("/time: must be a time", { $0["time"] = "noon" }),
+            ("/data: is required", { $0["data"] = nil }), ("/data: must be an object", { $0["data"] = [] }),
+            ("/data/host: is required", { $0["data"] = .object([:]) }), ("/actor: is required", { $0["actor"] = nil }),
+            ("/actor/kind: must be one of", { $0["actor"] = ["kind": "ghost", "id": "a", "name": "b"] }),
+            ("/forced: must be true or false", { $0["forced"] = 1 }),
+            ("/reason: must be a string", { $0["reason"] = 1 }),
+            (
+                "/data/pin: must be sha256/",
+                { $0["data"] = ["host": "a.example", "policy": "baseline", "pin": "sha256/AAAA"] }
+            ),
+            (
+                "/data/policy: must be one of",
+                { $0["data"] = ["host": "a.example", "policy": "both", "pin": .string(pin(1).description)] }
+            ),
+        ]
+        for (expected, change) in changes {
+            let found = self.defect(try self.changed("PinActivated", change))
+            #expect(found?.hasPrefix(expected) == true, "\(expected): \(found ?? "accepted")")
+        }
+        #expect(self.defect(Array("{}x".utf8))?.contains("there is more after the end") == true)
+        #expect(self.defect([]) != nil && self.defect(Array("[]".utf8)) != nil)
+        let key = try self.changed("SigningKeyCreated") {
+            $0["data"] = ["kid": "k", "alg": "ES256", "public_key": "AA"]
+        }
+        #expect(self.defect(key)?.hasPrefix("/data/alg: must be EdDSA") == true)
+        let short = try self.changed("SigningKeyCreated") {
+            $0["data"] = ["kid": "k", "alg": "EdDSA", "public_key": "AA"]
+        }
+        #expect(self.defect(short)?.hasPrefix("/data/public_key: must be 32 bytes") == true)
+        let token = try self.changed("TokenIssued") {
+            $0["data"] = ["token_id": "t", "name": "n", "sha256": "AA", "expires_at": "2026-01-31T12:00:00Z"]
+        }
+        #expect(self.defect(token)?.hasPrefix("/data/sha256: must be 64 hexadecimal digits") == true)
+    }
+
+    @Test func `keeps a reason that would not be accepted today`() throws {
+        // A character that some version of Unicode has not assigned yet.
+        let bytes = try self.changed("PinActivated") { $0["reason"] = "\u{0378}" }
+        #expect(try Entry(bytes: bytes).bytes == bytes)
+        #expect(throws: Reason.Malformed.self) { try Reason("\u{0378}") }
+    }
+}

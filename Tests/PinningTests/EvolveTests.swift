@@ -1,0 +1,228 @@
+import PinWire
+import Pinning
+import Testing
+
+@Suite struct `Evolving` {
+    private static let later = noon.adding(seconds: 60)
+
+    /// A host with a baseline of the pins 1 and 2 (staged: 3) and a candidate of the pins 4 and 5.
+    private func app() throws -> App {
+        try #require(
+            try given([
+                .addHost(
+                    api, includesSubdomains: false, mode: .enforce,
+                    pins: [new(1), new(2, .backup), new(3, isActive: false)]),
+                .startCandidate(api, mode: .enforce, copiesBaseline: false, pins: [new(4), new(5, .backup)]),
+                .setHostRollout(api, Rollout(basisPoints: 1)), .engageKillSwitch(api, expiresAt: Self.later),
+                .engageKillSwitch(nil, expiresAt: Self.later),
+            ])
+        )
+    }
+
+    @Test func `takes in every event as what it says, and nothing else`() throws {
+        let rollout = Rollout(basisPoints: 77)
+        let end = Self.later.adding(seconds: 5)
+        let changes: [(event: AppEvent, change: (inout App) -> Void)] = [
+            (.appCreated(displayName: "X"), { _ in }), (.appRenamed(displayName: "X"), { $0.displayName = "X" }),
+            (.versionGateSet(VersionGate(minimumBuild: 3)), { $0.versionGate = VersionGate(minimumBuild: 3) }),
+            (
+                .appRolloutSet(rollout),
+                {
+                    $0.rollout = rollout
+                    $0.rolloutRevision = $0.version
+                }
+            ),
+            (.fallbackSet(Fallback(usesBuiltinPins: false)), { $0.fallback = Fallback(usesBuiltinPins: false) }),
+            (.monitoringSet(Monitoring(isEnabled: true)), { $0.monitoring = Monitoring(isEnabled: true) }),
+            (.pinsValidUntilSet(end), { $0.pinsValidUntil = end }),
+            (
+                .hostAdded(cdn, includesSubdomains: true, mode: .off),
+                { $0.hosts[cdn] = Host(includesSubdomains: true, baseline: .policy(Policy(mode: .off))) }
+            ),
+            (
+                .hostAdded(cdn, includesSubdomains: false, mode: nil),
+                { $0.hosts[cdn] = Host(includesSubdomains: false, baseline: .builtin) }
+            ),
+            (.hostSubdomainsSet(api, includesSubdomains: true), { $0.hosts[api]?.includesSubdomains = true }),
+            (.hostRemoved(api), { $0.hosts = [:] }),
+            (.modeSet(api, .baseline, .off), { $0.hosts[api]?[.baseline]?.mode = .off }),
+            (.modeSet(api, .candidate, .off), { $0.hosts[api]?.candidate?.mode = .off }),
+            (.candidateStarted(api, mode: .off), { $0.hosts[api]?.candidate = Policy(mode: .off) }),
+            (
+                .candidatePromoted(api),
+                {
+                    if let candidate = $0.hosts[api]?.candidate { $0.hosts[api]?.baseline = .policy(candidate) }
+                    $0.hosts[api]?.candidate = nil
+                    $0.hosts[api]?.rollout = nil
+                }
+            ),
+            (
+                .candidateDropped(api),
+                {
+                    $0.hosts[api]?.candidate = nil
+                    $0.hosts[api]?.rollout = nil
+                }
+            ),
+            (
+                .hostRolloutSet(api, rollout),
+                {
+                    $0.hosts[api]?.rollout = rollout
+                    $0.hosts[api]?.rolloutRevision = $0.version
+                }
+            ),
+            (
+                .pinStaged(api, .baseline, pin(9), .emergency, note: "n"),
+                {
+                    $0.hosts[api]?[.baseline]?.pins[pin(9)] = PinRecord(
+                        role: .emergency, state: .staged, note: "n", since: Self.later
+                    )
+                }
+            ),
+            (
+                .pinActivated(api, .baseline, pin(3)),
+                {
+                    $0.hosts[api]?[.baseline]?.pins[pin(3)] = PinRecord(
+                        role: .primary, state: .active, note: nil, since: Self.later
+                    )
+                }
+            ),
+            (
+                .pinRoleSet(api, .candidate, pin(4), .backup),
+                { $0.hosts[api]?.candidate?.pins[pin(4)]?.role = .backup }
+            ),
+            (
+                .pinRetired(api, .candidate, pin(4)),
+                {
+                    $0.hosts[api]?.candidate?.pins[pin(4)] = PinRecord(
+                        role: .primary, state: .retired, note: nil, since: Self.later
+                    )
+                }
+            ),
+            (
+                .pinRevoked(api, .baseline, pin(2)),
+                {
+                    $0.hosts[api]?[.baseline]?.pins[pin(2)] = PinRecord(
+                        role: .backup, state: .revoked, note: nil, since: Self.later
+                    )
+                    $0.revokedPins = [pin(2)]
+                }
+            ),
+            (
+                .killSwitchEngaged(nil, expiresAt: end),
+                { $0.killSwitch = KillSwitch(engagedAt: Self.later, expiresAt: end) }
+            ),
+            (
+                .killSwitchEngaged(api, expiresAt: end),
+                { $0.hosts[api]?.killSwitch = KillSwitch(engagedAt: Self.later, expiresAt: end) }
+            ),
+            (.killSwitchReleased(nil), { $0.killSwitch = nil }),
+            (.killSwitchReleased(api), { $0.hosts[api]?.killSwitch = nil }),
+        ]
+        #expect(Set(changes.map { Event.app($0.event).type }).count == 22)
+        for (event, change) in changes {
+            var (evolved, expected) = (try self.app(), try self.app())
+            evolved.evolve(event, at: Self.later)
+            expected.version += 1
+            expected.updatedAt = Self.later
+            change(&expected)
+            #expect(evolved == expected, "\(event)")
+        }
+    }
+
+    @Test func `changes nothing but the count where an event names what is not there`() throws {
+        let before = try self.app()
+        let elsewhere = host("nowhere.example")
+        let events: [AppEvent] = [
+            .hostSubdomainsSet(elsewhere, includesSubdomains: true), .hostRemoved(elsewhere),
+            .modeSet(elsewhere, .baseline, .off), .candidateStarted(elsewhere, mode: .off),
+            .candidatePromoted(elsewhere), .candidateDropped(elsewhere), .hostRolloutSet(elsewhere, nil),
+            .pinStaged(elsewhere, .candidate, pin(1), .primary, note: nil), .pinActivated(api, .baseline, pin(99)),
+            .pinActivated(elsewhere, .baseline, pin(1)), .pinRoleSet(api, .candidate, pin(99), .backup),
+            .pinRetired(api, .baseline, pin(99)), .killSwitchEngaged(elsewhere, expiresAt: Self.later),
+            .killSwitchReleased(elsewhere),
+        ]
+        for event in events {
+            var after = before
+            after.evolve(event, at: noon)
+            #expect(after.version == before.version + 1)
+            after.version = before.version
+            #expect(after == before, "\(event)")
+        }
+    }
+
+    @Test func `begins with the creation of an app and with nothing else`() {
+        let app = App(first: .appCreated(displayName: "Shop"), id: shop, at: noon)
+        #expect(app?.version == 1 && app?.createdAt == noon && app?.updatedAt == noon && app?.displayName == "Shop")
+        #expect(App(first: .appRenamed(displayName: "Shop"), id: shop, at: noon) == nil)
+        var state = LedgerState()
+        let isTaken = state.apply(.app(.appRenamed(displayName: "x")), of: .app(shop), at: noon)
+        #expect(!isTaken && state.apps.isEmpty)
+    }
+
+    @Test(arguments: 0..<20)
+    func `takes in any events in any order`(seed: UInt64) throws {
+        var random = RandomLedger(seed: seed)
+        var state = LedgerState()
+        for _ in 0..<2000 {
+            let (event, stream) = (random.event(), random.stream())
+            let before = state.version(of: stream)
+            let isTaken = state.apply(event, of: stream, at: random.now)
+            #expect(state.version(of: stream) == before + (isTaken ? 1 : 0))
+        }
+        #expect(state.apps.count == 2 && state.version(of: .keys) > 0 && state.version(of: .access) > 0)
+    }
+
+    @Test func `refuses an event in a stream of another kind`() {
+        let events: [(Event, StreamID)] = [
+            (.app(.appRenamed(displayName: "x")), .app(shop)), (.fleet(.killSwitchReleased), .fleet),
+            (.keys(.signingKeyRetired(kid: "k")), .keys), (.access(.tokenRevoked(id: "t")), .access),
+        ]
+        for (event, home) in events {
+            for (_, stream) in events {
+                var state = LedgerState()
+                _ = state.apply(.app(.appCreated(displayName: "Shop")), of: .app(shop), at: noon)
+                let isTaken = state.apply(event, of: stream, at: noon)
+                #expect(isTaken == (stream == home))
+            }
+        }
+    }
+
+    @Test func `what was decided keeps the rules, whatever is commanded`() throws {
+        for seed in UInt64(100)..<120 {
+            var random = RandomLedger(seed: seed)
+            var state = LedgerState()
+            var (accepted, refused) = (0, 0)
+            for _ in 0..<1500 {
+                let command = random.command()
+                random.now = random.now.adding(seconds: 3600)
+                let context = context(
+                    random.generator.once(in: 4) ? nil : "w", isForced: random.generator.once(in: 2), at: random.now)
+                guard let events = try? state.decide(command, in: context) else {
+                    refused += 1
+                    continue
+                }
+                accepted += 1
+                let before = state.version(of: command.stream)
+                for event in events {
+                    if case .app(.pinActivated(_, _, let pin)) = event, let app = command.stream.app {
+                        #expect(state.apps[app]?.revokedPins.contains(pin) != true)
+                    }
+                    // What is recorded must be readable again.
+                    #expect(try Event(type: event.type, schema: event.schema, data: event.data) == event)
+                    let isTaken = state.apply(event, of: command.stream, at: random.now)
+                    #expect(isTaken)
+                }
+                #expect(state.version(of: command.stream) == before + Int64(events.count))
+                for host in state.apps.values.flatMap(\.hosts.values) {
+                    for policy in PolicySlot.allCases.compactMap({ host[$0] }) {
+                        #expect(policy.mode != .enforce || policy.activePins.count >= 2)
+                        #expect(policy.pins.count <= App.pinLimit)
+                    }
+                    #expect(host.rollout == nil || host.candidate != nil)
+                }
+                #expect(state.keys.keys.values.count { $0.state == .active } == (state.keys.keys.isEmpty ? 0 : 1))
+            }
+            #expect(accepted > 200 && refused > 200)
+        }
+    }
+}

@@ -1,0 +1,131 @@
+import PinWire
+import Pinning
+import Testing
+
+@Suite struct `A kill switch` {
+    static let week = noon.adding(seconds: 7 * 86_400)
+    static let hour = noon.adding(seconds: 3600)
+    static let off = AppCommand.addHost(api, includesSubdomains: false, mode: .off, pins: [])
+
+    static let ofApps: [Case] = [
+        Case(
+            "of an app is engaged", when: .engageKillSwitch(nil, expiresAt: hour), why: "w",
+            then: [.killSwitchEngaged(nil, expiresAt: hour)]),
+        Case(
+            "of a host is engaged", given: [off], when: .engageKillSwitch(api, expiresAt: hour), why: "w",
+            then: [.killSwitchEngaged(api, expiresAt: hour)]),
+        Case("needs its host", when: .engageKillSwitch(api, expiresAt: hour), why: "w", refused: .hostUnknown(api)),
+        Case(
+            "needs a reason", when: .engageKillSwitch(nil, expiresAt: hour), isForced: true,
+            refused: .reasonRequired("it turns pinning off")),
+        Case(
+            "may stand for a week", when: .engageKillSwitch(nil, expiresAt: week), why: "w",
+            then: [.killSwitchEngaged(nil, expiresAt: week)]),
+        Case(
+            "may not stand for longer",
+            when: .engageKillSwitch(nil, expiresAt: Timestamp(microseconds: week.microseconds + 1)),
+            why: "w", isForced: true,
+            refused: .expiryTooFar(Timestamp(microseconds: week.microseconds + 1), limit: week)
+        ),
+        Case(
+            "must end later than now", when: .engageKillSwitch(nil, expiresAt: noon), why: "w",
+            refused: .expiryNotAhead(noon)),
+        Case(
+            "may end at once after",
+            when: .engageKillSwitch(nil, expiresAt: Timestamp(microseconds: noon.microseconds + 1)), why: "w",
+            then: [.killSwitchEngaged(nil, expiresAt: Timestamp(microseconds: noon.microseconds + 1))]
+        ),
+        Case(
+            "is prolonged", given: [.engageKillSwitch(nil, expiresAt: hour)],
+            when: .engageKillSwitch(nil, expiresAt: week), why: "w",
+            then: [.killSwitchEngaged(nil, expiresAt: week)]
+        ),
+        Case(
+            "of an app is released", given: [.engageKillSwitch(nil, expiresAt: hour)], when: .releaseKillSwitch(nil),
+            then: [.killSwitchReleased(nil)]),
+        Case(
+            "of a host is released", given: [off, .engageKillSwitch(api, expiresAt: hour)],
+            when: .releaseKillSwitch(api), then: [.killSwitchReleased(api)]),
+        Case(
+            "of an app must be engaged to be released", when: .releaseKillSwitch(nil),
+            refused: .killSwitchNotEngaged(.app(shop))),
+        Case(
+            "of a host must be engaged to be released", given: [off], when: .releaseKillSwitch(api),
+            refused: .killSwitchNotEngaged(.host(shop, api))),
+        Case("of a host that is not there is not released", when: .releaseKillSwitch(api), refused: .hostUnknown(api)),
+        Case(
+            "of an app is none of its hosts", given: [off, .engageKillSwitch(nil, expiresAt: hour)],
+            when: .releaseKillSwitch(api), refused: .killSwitchNotEngaged(.host(shop, api))),
+        Case(
+            "of a host is not its app's", given: [off, .engageKillSwitch(api, expiresAt: hour)],
+            when: .releaseKillSwitch(nil), refused: .killSwitchNotEngaged(.app(shop))),
+    ]
+
+    @Test(arguments: ofApps) func `does as it is commanded, or refuses`(line: Case) throws { try line.check() }
+
+    @Test func `is in force until its last microsecond`() {
+        let killSwitch = KillSwitch(engagedAt: noon, expiresAt: Self.hour)
+        #expect(killSwitch.isInForce(at: noon))
+        #expect(killSwitch.isInForce(at: Timestamp(microseconds: Self.hour.microseconds - 1)))
+        #expect(!killSwitch.isInForce(at: Self.hour))
+    }
+
+    @Test func `stands with the instant of its engagement, and is gone after its release`() throws {
+        let app = try #require(
+            try given([
+                Self.off, .engageKillSwitch(api, expiresAt: Self.hour), .engageKillSwitch(nil, expiresAt: Self.week),
+            ]))
+        #expect(app.killSwitch == KillSwitch(engagedAt: noon, expiresAt: Self.week))
+        #expect(app.hosts[api]?.killSwitch == KillSwitch(engagedAt: noon, expiresAt: Self.hour))
+        var released = app
+        released.evolve(.killSwitchReleased(nil), at: noon)
+        released.evolve(.killSwitchReleased(api), at: noon)
+        #expect(released.killSwitch == nil && released.hosts[api]?.killSwitch == nil)
+    }
+
+    @Test func `says what it covers`() {
+        #expect(KillSwitchScope.everything.description == "everything")
+        #expect(KillSwitchScope.app(shop).description == "the app com.example.shop")
+        #expect(KillSwitchScope.host(shop, api).description == "the host api.example.com of com.example.shop")
+    }
+
+    @Test func `of the fleet is engaged, prolonged and released`() throws {
+        var fleet = Fleet()
+        let engaged = try fleet.decide(.engageKillSwitch(expiresAt: Self.hour), in: context("w"))
+        #expect(engaged == [.killSwitchEngaged(expiresAt: Self.hour)])
+        for event in engaged { fleet.evolve(event, at: noon) }
+        #expect(fleet.killSwitch == KillSwitch(engagedAt: noon, expiresAt: Self.hour) && fleet.version == 1)
+        #expect(try fleet.decide(.engageKillSwitch(expiresAt: Self.week), in: context("w")).count == 1)
+        let released = try fleet.decide(.releaseKillSwitch, in: context())
+        #expect(released == [.killSwitchReleased])
+        for event in released { fleet.evolve(event, at: noon) }
+        #expect(fleet.killSwitch == nil && fleet.version == 2)
+    }
+
+    @Test func `of the fleet is refused where it would be of an app`() {
+        let fleet = Fleet()
+        #expect(throws: Refusal.reasonRequired("it turns pinning off")) {
+            try fleet.decide(.engageKillSwitch(expiresAt: Self.hour), in: context(isForced: true))
+        }
+        #expect(throws: Refusal.expiryNotAhead(noon)) {
+            try fleet.decide(.engageKillSwitch(expiresAt: noon), in: context("w"))
+        }
+        let later = Self.week.adding(seconds: 1)
+        #expect(throws: Refusal.expiryTooFar(later, limit: Self.week)) {
+            try fleet.decide(.engageKillSwitch(expiresAt: later), in: context("w", isForced: true))
+        }
+        #expect(throws: Refusal.killSwitchNotEngaged(.everything)) {
+            try fleet.decide(.releaseKillSwitch, in: context())
+        }
+    }
+
+    @Test func `stands beside the issuer of all documents`() throws {
+        var fleet = Fleet()
+        #expect(fleet.issuer == "pinledger")
+        #expect(try fleet.decide(.setIssuer("pinledger"), in: context()).isEmpty)
+        let events = try fleet.decide(.setIssuer("pins.example.com"), in: context())
+        #expect(events == [.issuerSet("pins.example.com")])
+        for event in events { fleet.evolve(event, at: noon) }
+        #expect(fleet.issuer == "pins.example.com")
+    }
+}

@@ -1,0 +1,145 @@
+import PinWire
+import Pinning
+
+/// Draws commands and events about few hosts, pins, keys and tokens, so that they meet one another.
+struct RandomLedger {
+    var generator: SeededGenerator
+    var now = noon
+
+    init(seed: UInt64) { self.generator = SeededGenerator(seed: seed) }
+
+    private let hosts = [api, cdn, PinningTests.host("a.example")]
+    private let apps = [shop, appID("other")]
+
+    private mutating func host() -> HostPattern { self.generator.pick(self.hosts) }
+    private mutating func slot() -> PolicySlot { self.generator.pick(PolicySlot.allCases) }
+    private mutating func mode() -> PinMode { self.generator.pick(PinMode.allCases) }
+    private mutating func role() -> PinRole { self.generator.pick(PinRole.allCases) }
+    private mutating func pin() -> Pin { PinningTests.pin(Int.random(in: 0..<8, using: &self.generator)) }
+    private mutating func flag() -> Bool { Bool.random(using: &self.generator) }
+    private mutating func maybe<T>(_ value: T) -> T? { self.flag() ? value : nil }
+    private mutating func text() -> String { self.generator.pick(["a", "Ä \"b\"\\", "😀", "c/d", "e\u{301}"]) }
+    private mutating func key() -> String { self.generator.pick(["k1", "k2", "k3"]) }
+
+    private mutating func later() -> Timestamp {
+        Timestamp(microseconds: self.now.microseconds + Int64.random(in: 1...500_000_000_000, using: &self.generator))
+    }
+
+    private mutating func pins() -> [AppCommand.NewPin] {
+        (0..<Int.random(in: 0...5, using: &self.generator)).map { _ in
+            let note = self.maybe(self.text())
+            return AppCommand.NewPin(
+                pin: self.pin(), role: self.role(), isActive: !self.generator.once(in: 4), note: note)
+        }
+    }
+
+    private mutating func rollout() -> Rollout {
+        var rollout = Rollout(basisPoints: Int.random(in: 0...10_000, using: &self.generator), isSticky: self.flag())
+        rollout.salt = self.maybe("salt")
+        if self.flag() { rollout.seed = [.userID, .installID] }
+        if self.generator.once(in: 3) {
+            rollout.method = .geography
+            rollout.countries = ["DE", "FR"]
+        }
+        if self.generator.once(in: 3) { rollout.whitelist = [Rollout.hashedID("x", salt: "s")] }
+        return rollout
+    }
+
+    private mutating func gate() -> VersionGate {
+        VersionGate(
+            minimum: self.maybe(version("1.5-rc.1")), excluded: self.flag() ? [version("2.0")] : [],
+            minimumBuild: self.maybe(7))
+    }
+
+    mutating func appCommand() -> AppCommand {
+        switch Int.random(in: 0..<26, using: &self.generator) {
+        case 0: .create(displayName: self.text())
+        case 1: .rename(self.text())
+        case 2: .setVersionGate(self.maybe(self.gate()))
+        case 3: .setRollout(self.maybe(self.rollout()))
+        case 4: .setFallback(Fallback(usesBuiltinPins: self.flag(), hosts: self.flag() ? [api] : []))
+        case 5: .setMonitoring(Monitoring(isEnabled: self.flag(), failureThreshold: 7, autoDisables: self.flag()))
+        case 6: .setPinsValidUntil(self.maybe(self.later()))
+        case 7, 8:
+            .addHost(self.host(), includesSubdomains: self.flag(), mode: self.maybe(self.mode()), pins: self.pins())
+        case 9: .setSubdomains(self.host(), includesSubdomains: self.flag())
+        case 10: self.generator.once(in: 6) ? .removeHost(self.host()) : .rename(self.text())
+        case 11, 12: .setMode(self.host(), self.slot(), self.mode())
+        case 13, 14:
+            .startCandidate(self.host(), mode: self.mode(), copiesBaseline: self.flag(), pins: self.pins())
+        case 15: .promoteCandidate(self.host())
+        case 16: .dropCandidate(self.host())
+        case 17: .setHostRollout(self.host(), self.maybe(self.rollout()))
+        case 18, 19: .addPin(self.host(), self.slot(), .init(pin: self.pin(), role: self.role(), isActive: self.flag()))
+        case 20: .activatePin(self.host(), self.slot(), self.pin())
+        case 21: .setPinRole(self.host(), self.slot(), self.pin(), self.role())
+        case 22: .retirePin(self.host(), self.slot(), self.pin())
+        case 23:
+            self.generator.once(in: 4)
+                ? .revokePin(self.host(), self.slot(), self.pin()) : .promoteCandidate(self.host())
+        case 24: .engageKillSwitch(self.maybe(self.host()), expiresAt: self.later())
+        default: .releaseKillSwitch(self.maybe(self.host()))
+        }
+    }
+
+    mutating func command() -> Command {
+        switch Int.random(in: 0..<12, using: &self.generator) {
+        case 0: .fleet(self.flag() ? .engageKillSwitch(expiresAt: self.later()) : .releaseKillSwitch)
+        case 1: .fleet(.setIssuer(self.generator.pick(["pinledger", "pins.example.com"])))
+        case 2: .keys(.create(kid: self.key(), publicKey: sha256([UInt8.random(in: 0...9, using: &self.generator)])))
+        case 3: .keys(self.flag() ? .activate(kid: self.key()) : .retire(kid: self.key()))
+        case 4:
+            .access(
+                .issueToken(id: self.key(), name: self.text(), digest: sha256(self.key().utf8), expiresAt: self.later())
+            )
+        case 5: .access(.revokeToken(id: self.key()))
+        default:
+            .app(
+                self.generator.pick(self.apps),
+                (0..<Int.random(in: 1...3, using: &self.generator)).map { _ in self.appCommand() })
+        }
+    }
+
+    /// An event of any kind, whether it fits or not.
+    mutating func event() -> Event {
+        switch Int.random(in: 0..<31, using: &self.generator) {
+        case 0: .app(.appCreated(displayName: self.text()))
+        case 1: .app(.appRenamed(displayName: self.text()))
+        case 2: .app(.versionGateSet(self.maybe(self.gate())))
+        case 3: .app(.appRolloutSet(self.maybe(self.rollout())))
+        case 4: .app(.fallbackSet(Fallback(usesBuiltinPins: self.flag())))
+        case 5: .app(.monitoringSet(Monitoring(isEnabled: self.flag())))
+        case 6: .app(.pinsValidUntilSet(self.maybe(self.later())))
+        case 7: .app(.hostAdded(self.host(), includesSubdomains: self.flag(), mode: self.maybe(self.mode())))
+        case 8: .app(.hostSubdomainsSet(self.host(), includesSubdomains: self.flag()))
+        case 9: .app(.hostRemoved(self.host()))
+        case 10: .app(.modeSet(self.host(), self.slot(), self.mode()))
+        case 11: .app(.candidateStarted(self.host(), mode: self.mode()))
+        case 12: .app(.candidatePromoted(self.host()))
+        case 13: .app(.candidateDropped(self.host()))
+        case 14: .app(.hostRolloutSet(self.host(), self.maybe(self.rollout())))
+        case 15, 16: .app(.pinStaged(self.host(), self.slot(), self.pin(), self.role(), note: self.maybe(self.text())))
+        case 17: .app(.pinActivated(self.host(), self.slot(), self.pin()))
+        case 18: .app(.pinRoleSet(self.host(), self.slot(), self.pin(), self.role()))
+        case 19: .app(.pinRetired(self.host(), self.slot(), self.pin()))
+        case 20: .app(.pinRevoked(self.host(), self.slot(), self.pin()))
+        case 21: .app(.killSwitchEngaged(self.maybe(self.host()), expiresAt: self.later()))
+        case 22: .app(.killSwitchReleased(self.maybe(self.host())))
+        case 23: .fleet(.killSwitchEngaged(expiresAt: self.later()))
+        case 24: .fleet(.killSwitchReleased)
+        case 25: .fleet(.issuerSet("pins.example.com"))
+        case 26: .keys(.signingKeyCreated(kid: self.key(), publicKey: sha256([1])))
+        case 27: .keys(.signingKeyActivated(kid: self.key()))
+        case 28: .keys(.signingKeyRetired(kid: self.key()))
+        case 29:
+            .access(
+                .tokenIssued(
+                    id: self.key(), name: self.text(), digest: sha256(self.key().utf8), expiresAt: self.later()))
+        default: .access(.tokenRevoked(id: self.key()))
+        }
+    }
+
+    mutating func stream() -> StreamID {
+        self.generator.pick([.app(shop), .app(appID("other")), .fleet, .keys, .access])
+    }
+}

@@ -1,0 +1,107 @@
+import PinWire
+import Pinning
+import Testing
+
+@Suite struct `Refusals` {
+    /// One name for each case. The compiler asks for a new one here, and the test below for what produces it.
+    private func name(_ refusal: Refusal) -> Name {
+        switch refusal {
+        case .appExists: .appExists
+        case .appUnknown: .appUnknown
+        case .hostExists: .hostExists
+        case .hostUnknown: .hostUnknown
+        case .publicSuffix: .publicSuffix
+        case .tooManyHosts: .tooManyHosts
+        case .pinExists: .pinExists
+        case .pinUnknown: .pinUnknown
+        case .pinNotStaged: .pinNotStaged
+        case .pinNotInUse: .pinNotInUse
+        case .pinRevoked: .pinRevoked
+        case .pinPlaceholder: .pinPlaceholder
+        case .tooManyPins: .tooManyPins
+        case .tooFewPins: .tooFewPins
+        case .noBackupPin: .noBackupPin
+        case .lastBackupPin: .lastBackupPin
+        case .baselineIsBuiltin: .baselineIsBuiltin
+        case .candidateExists: .candidateExists
+        case .candidateMissing: .candidateMissing
+        case .reasonRequired: .reasonRequired
+        case .expiryNotAhead: .expiryNotAhead
+        case .expiryTooFar: .expiryTooFar
+        case .killSwitchNotEngaged: .killSwitchNotEngaged
+        case .keyExists: .keyExists
+        case .keyUnknown: .keyUnknown
+        case .keyNotAnnounced: .keyNotAnnounced
+        case .keyTooYoung: .keyTooYoung
+        case .keyInUse: .keyInUse
+        case .keyStillTrusted: .keyStillTrusted
+        case .keyRetired: .keyRetired
+        case .tokenExists: .tokenExists
+        case .tokenUnknown: .tokenUnknown
+        case .tokenRevoked: .tokenRevoked
+        }
+    }
+
+    private enum Name: CaseIterable {
+        case appExists, appUnknown, hostExists, hostUnknown, publicSuffix, tooManyHosts
+        case pinExists, pinUnknown, pinNotStaged, pinNotInUse, pinRevoked, pinPlaceholder, tooManyPins, tooFewPins
+        case noBackupPin, lastBackupPin, baselineIsBuiltin, candidateExists, candidateMissing
+        case reasonRequired, expiryNotAhead, expiryTooFar, killSwitchNotEngaged
+        case keyExists, keyUnknown, keyNotAnnounced, keyTooYoung, keyInUse, keyStillTrusted, keyRetired
+        case tokenExists, tokenUnknown, tokenRevoked
+    }
+
+    /// Decides `command` after those before it, each insisted on, a minute apart.
+    private func refusal(of command: Command, after commands: [Command], in last: DecisionContext) throws -> Refusal? {
+        var state = LedgerState()
+        for command in commands {
+            for event in try state.decide(command, in: context("given", isForced: true)) {
+                _ = state.apply(event, of: command.stream, at: noon)
+            }
+        }
+        do {
+            _ = try state.decide(command, in: last)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    @Test func `are all produced by some command`() throws {
+        var seen: Set<Name> = []
+        let tables = [
+            `An app`.settings, `An app`.hosts, `A pin`.life, `A pin`.revoked, `A pin`.placeholders, `A candidate`.life,
+            `Protection`.enforceable, `Protection`.lastBackup, `A kill switch`.ofApps,
+        ]
+        for line in tables.joined() {
+            if case .failure(let refusal) = try line.decide() { seen.insert(self.name(refusal)) }
+        }
+        let hosts = (0..<1001).map { number in
+            AppCommand.addHost(host("h\(number).example.com"), includesSubdomains: false, mode: nil, pins: [])
+        }
+        let pins = (0..<101).map { new($0) }
+        let key = Command.keys(.create(kid: "a", publicKey: sha256([1])))
+        let spare = Command.keys(.create(kid: "b", publicKey: sha256([2])))
+        let activate = Command.keys(.activate(kid: "b"))
+        let retire = Command.keys(.retire(kid: "a"))
+        let issue = Command.access(
+            .issueToken(id: "t", name: "t", digest: sha256([1]), expiresAt: noon.adding(seconds: 9)))
+        let revoke = Command.access(.revokeToken(id: "t"))
+        let scenarios: [(commands: [Command], command: Command)] = [
+            ([], .app(shop, [.create(displayName: "A")] + hosts)),
+            (
+                [],
+                .app(
+                    shop, [.create(displayName: "A"), .addHost(api, includesSubdomains: false, mode: .off, pins: pins)])
+            ),
+            ([key], key), ([key], .keys(.activate(kid: "x"))), ([key, spare, activate], .keys(.activate(kid: "a"))),
+            ([key, spare], activate), ([key], retire), ([key, spare, activate], retire),
+            ([key, spare, activate, retire], retire), ([issue], issue), ([], revoke), ([issue, revoke], revoke),
+        ]
+        for (commands, command) in scenarios {
+            let refusal = try #require(try self.refusal(of: command, after: commands, in: context()))
+            seen.insert(self.name(refusal))
+        }
+        #expect(Set(Name.allCases).subtracting(seen).isEmpty)
+    }
+}

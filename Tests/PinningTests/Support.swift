@@ -1,0 +1,150 @@
+import PinWire
+import Pinning
+import Testing
+
+// Test data is known to be well-formed; where it is not, the test cannot go on.
+
+func host(_ text: String) -> HostPattern {
+    do { return try HostPattern(text) } catch { fatalError("\(text) \(error)") }
+}
+
+func appID(_ text: String) -> AppID {
+    do { return try AppID(text) } catch { fatalError("\(text) \(error)") }
+}
+
+func version(_ text: String) -> AppVersion {
+    do { return try AppVersion(text) } catch { fatalError("\(text) \(error)") }
+}
+
+func reason(_ text: String) -> Reason {
+    do { return try Reason(text) } catch { fatalError("\(text) \(error)") }
+}
+
+/// The pin of an imagined key.
+func pin(_ number: Int) -> Pin {
+    guard let pin = Pin(bytes: sha256(Array("key \(number)".utf8))) else { fatalError("a digest has 32 bytes") }
+    return pin
+}
+
+func pin(text: String) -> Pin {
+    do { return try Pin(text: text) } catch { fatalError("\(text) \(error)") }
+}
+
+/// A pin to be published at once, unless said otherwise.
+func new(_ number: Int, _ role: PinRole = .primary, isActive: Bool = true, note: String? = nil) -> AppCommand.NewPin {
+    AppCommand.NewPin(pin: pin(number), role: role, isActive: isActive, note: note)
+}
+
+let shop = appID("com.example.shop")
+let api = host("api.example.com")
+let cdn = host("*.cdn.example.com")
+
+/// The instant of every decision, unless a test says otherwise.
+let noon = Timestamp(seconds: 1_769_860_800)
+
+/// What decisions are made in: every public suffix list knows these three.
+func context(_ why: String? = nil, isForced: Bool = false, at now: Timestamp = noon) -> DecisionContext {
+    DecisionContext(now: now, reason: why.map(reason), isForced: isForced) {
+        ["com", "co.uk", "github.io"].contains($0)
+    }
+}
+
+/// The state of an app after changes that nobody objected to.
+func given(_ commands: [AppCommand], isCreated: Bool = true) throws -> App? {
+    var app: App?
+    if isCreated { app = App(first: .appCreated(displayName: "Shop"), id: shop, at: noon) }
+    for command in commands {
+        let events = try App.decide([command], app, id: shop, in: context("given", isForced: true))
+        for event in events {
+            if app == nil { app = App(first: event, id: shop, at: noon) } else { app?.evolve(event, at: noon) }
+        }
+    }
+    return app
+}
+
+/// One line of a table: what was done before, what is asked for now, and what comes of it.
+struct Case: CustomTestStringConvertible, Sendable {
+    enum Outcome: Sendable {
+        case events([AppEvent])
+        case refusal(Refusal)
+    }
+
+    var testDescription: String
+    var given: [AppCommand]
+    var commands: [AppCommand]
+    var why: String?
+    var isForced: Bool
+    var outcome: Outcome
+    var isCreated: Bool
+
+    /// What is recorded; an empty list where all is as wanted.
+    init(
+        _ description: String, given: [AppCommand] = [], when commands: AppCommand..., why: String? = nil,
+        isForced: Bool = false, isCreated: Bool = true, then events: [AppEvent]
+    ) {
+        self.testDescription = description
+        self.given = given
+        self.commands = commands
+        self.why = why
+        self.isForced = isForced
+        self.isCreated = isCreated
+        self.outcome = .events(events)
+    }
+
+    /// Why it is refused.
+    init(
+        _ description: String, given: [AppCommand] = [], when commands: AppCommand..., why: String? = nil,
+        isForced: Bool = false, isCreated: Bool = true, refused refusal: Refusal
+    ) {
+        self.testDescription = description
+        self.given = given
+        self.commands = commands
+        self.why = why
+        self.isForced = isForced
+        self.isCreated = isCreated
+        self.outcome = .refusal(refusal)
+    }
+
+    /// What is decided, or refused.
+    func decide() throws -> Result<[AppEvent], Refusal> {
+        let app = try state(before: self)
+        do {
+            return .success(
+                try App.decide(self.commands, app, id: shop, in: context(self.why, isForced: self.isForced)))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    func check() throws {
+        switch (self.outcome, try self.decide()) {
+        case (.events(let expected), .success(let events)): #expect(events == expected)
+        case (.refusal(let expected), .failure(let refusal)): #expect(refusal == expected)
+        case (.events, .failure(let refusal)): Issue.record("refused: \(refusal)")
+        case (.refusal, .success(let events)): Issue.record("not refused: \(events)")
+        }
+    }
+}
+
+private func state(before line: Case) throws -> App? { try given(line.given, isCreated: line.isCreated) }
+
+/// SplitMix64: the same numbers in every run.
+struct SeededGenerator: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) { self.state = seed }
+
+    mutating func next() -> UInt64 {
+        self.state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = self.state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+
+    /// One of `choices`, which are some.
+    mutating func pick<T>(_ choices: [T]) -> T { choices[Int.random(in: choices.indices, using: &self)] }
+
+    /// True once in `count` times.
+    mutating func once(in count: Int) -> Bool { Int.random(in: 0..<count, using: &self) == 0 }
+}
