@@ -88,6 +88,21 @@ let package = Package(
         ),
 
         // Tests.
+        .target(
+            name: "Fixtures",
+            dependencies: [
+                "EventStore", "PinWire", "Pinning", "Postgres", "TransparencyLog",
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            path: "Tests/Fixtures"
+        ),
+        .testTarget(
+            name: "EventStoreTests",
+            dependencies: [
+                "EventStore", "Fixtures", "PinWire", "Pinning", "Postgres", "TransparencyLog",
+                .product(name: "Logging", package: "swift-log"),
+            ]
+        ),
         .testTarget(name: "KeysTests", dependencies: ["Keys", "PinWire"]),
         .testTarget(name: "PinWireTests", dependencies: ["PinWire"], exclude: ["Golden", "Vectors"]),
         .testTarget(name: "PinningTests", dependencies: ["PinWire", "Pinning"], exclude: ["Golden"]),
@@ -101,6 +116,14 @@ let package = Package(
             ]
         ),
         .testTarget(name: "PostgresTests", dependencies: ["Postgres"]),
+        .testTarget(
+            name: "PublishingTests",
+            dependencies: [
+                "CZlib", "EventStore", "Fixtures", "Keys", "PinWire", "Pinning", "Postgres", "Publishing",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "Logging", package: "swift-log"),
+            ]
+        ),
         .testTarget(name: "PublicSuffixesTests", dependencies: ["PublicSuffixes"]),
         .testTarget(
             name: "TransparencyLogTests",

@@ -62,6 +62,25 @@ package struct LedgerReader: Sendable {
         }
     }
 
+    /// What the request that first came with this request's idempotency key recorded; nil where there was none.
+    ///
+    /// - Throws: ``WriteFailure/keyReused`` where that was another request.
+    package func recorded(by request: CommandRequest) async throws -> Recorded? {
+        guard let key = request.key else { return nil }
+        let rows = try await self.pool.read(
+            Statements.commands.sql, [.textArray([key.actor]), .textArray([key.key])]
+        )
+        guard let row = rows.first else { return nil }
+        guard try row.bytes(1) == request.digest else { throw WriteFailure.keyReused }
+        let first = try row.int64(2)
+        let count = Int64(try row.int32(3))
+        let entries = try await self.entries(at: first..<(first + count), limit: Int(count))
+        return Recorded(
+            entries: entries.map(\.entry), position: first + count,
+            streamVersion: entries.last?.entry.streamVersion ?? 0, isReplay: true
+        )
+    }
+
     /// Which events a history shows.
     package struct Filter: Hashable, Sendable {
         package var stream: StreamID?

@@ -5,10 +5,10 @@ public struct JSONSyntaxError: Error, Hashable, Sendable, CustomStringConvertibl
     /// Byte offset from the start of the text.
     public let offset: Int
     /// JSON pointer (RFC 6901) of the value being read.
-    public let pointer: String
+    public let pointer: JSONPointer
 
     public var description: String {
-        "\(self.message) at byte \(self.offset) (\(self.pointer.isEmpty ? "/" : self.pointer))"
+        "\(self.message), at byte \(self.offset)\(self.pointer.path.isEmpty ? "" : " (\(self.pointer))")"
     }
 }
 
@@ -53,7 +53,7 @@ private struct JSONParser {
     }
 
     func failure(_ message: String, at offset: Int? = nil) -> JSONSyntaxError {
-        JSONSyntaxError(message: message, offset: offset ?? self.at, pointer: JSONPointer(self.path).text)
+        JSONSyntaxError(message: message, offset: offset ?? self.at, pointer: JSONPointer(self.path))
     }
 
     mutating func document() throws(JSONSyntaxError) -> JSON {

@@ -10,6 +10,14 @@ public struct JSONPointer: Hashable, Sendable, CustomStringConvertible {
         self.path.map { "/" + $0.replacing("~", with: "~0").replacing("/", with: "~1") }.joined()
     }
 
+    /// Reads a pointer's text; nil where it neither is empty nor begins with `/`.
+    public init?(text: String) {
+        guard text.isEmpty || text.hasPrefix("/") else { return nil }
+        self.path = text.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map {
+            String($0).replacing("~1", with: "/").replacing("~0", with: "~")
+        }
+    }
+
     public var description: String { self.text }
 
     /// The pointer of a member or element inside the value that this one names.

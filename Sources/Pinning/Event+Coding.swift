@@ -4,6 +4,17 @@ extension Event {
     /// The version of the event's `data` that this program writes. All types are still in their first.
     package var schema: Int { 1 }
 
+    /// The names of all events that this program knows.
+    package static let types = [
+        "AppCreated", "AppRenamed", "AppRolloutSet", "CandidateDropped", "CandidatePromoted", "CandidateStarted",
+        "FallbackSet", "FleetKillSwitchEngaged", "FleetKillSwitchReleased", "HostAdded", "HostRemoved",
+        "HostRolloutSet",
+        "HostSubdomainsSet", "IssuerSet", "KillSwitchEngaged", "KillSwitchReleased", "ModeSet", "MonitoringSet",
+        "PinActivated", "PinRetired", "PinRevoked", "PinRoleSet", "PinStaged", "PinsValidUntilSet",
+        "SigningKeyActivated",
+        "SigningKeyCreated", "SigningKeyRetired", "TokenIssued", "TokenRevoked", "VersionGateSet",
+    ]
+
     /// The event's name in the ledger.
     package var type: String { self.encoded.type }
 

@@ -26,12 +26,15 @@ package enum PlainText {
     /// Whether `text` has 1 to `limit` characters, none of them a control character or an invisible one that reorders
     /// or hides text, and is not only white space.
     package static func isAcceptable(_ text: String, atMost limit: Int) -> Bool {
-        // Bytes bound characters, and are counted in constant time.
-        guard !text.isEmpty, text.utf8.count <= limit * 4, text.count <= limit else { return false }
-        guard text.contains(where: { !$0.isWhitespace }) else { return false }
+        // Bytes bound scalars, and are counted in constant time. Scalars are counted, not characters: where those end
+        // depends on the version of Unicode.
+        guard text.utf8.count <= limit * 4, (1...limit).contains(text.unicodeScalars.count) else { return false }
+        guard text.unicodeScalars.contains(where: { !$0.properties.isWhitespace }) else { return false }
         return text.unicodeScalars.allSatisfy { scalar in
-            switch scalar.properties.generalCategory {
-            case .control, .format, .surrogate, .privateUse, .unassigned, .lineSeparator, .paragraphSeparator: false
+            // These never change, whatever later versions of Unicode assign.
+            if scalar.properties.isNoncharacterCodePoint { return false }
+            return switch scalar.properties.generalCategory {
+            case .control, .format, .surrogate, .privateUse, .lineSeparator, .paragraphSeparator: false
             default: true
             }
         }

@@ -143,11 +143,21 @@ package actor Publisher {
         var pause = Self.sweepInterval
         while !Task.isCancelled {
             var changes = self.ledger.takeRemoteChanges()
-            if count % 40 == 0 { changes = .everything }
+            if count % 40 == 0 {
+                changes = .everything
+                await self.eraseRetiredKeys()
+            }
             let isDone = await self.publish(changes, of: self.ledger.view)
             pause = isDone ? Self.sweepInterval : min(pause * 2, .seconds(10))
             count += 1
             try? await Task.sleep(for: pause)
+        }
+    }
+
+    private func eraseRetiredKeys() async {
+        guard self.keys.canSign else { return }
+        do { try await self.keys.eraseRetired(self.ledger.view.state.keys) } catch {
+            self.logger.warning("private halves of retired keys are not erased yet", metadata: ["error": "\(error)"])
         }
     }
 

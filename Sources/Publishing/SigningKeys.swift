@@ -10,6 +10,8 @@ package actor SigningKeys {
     private let pool: PostgresPool
     private let keyEncryptionKey: KeyEncryptionKey?
     private var opened: [String: Ed25519PrivateKey] = [:]
+    /// Retired keys whose private halves this process has seen to.
+    private var erased: Set<String> = []
     private static let role = "document"
 
     /// Without a key-encryption key the node can serve and not sign.
@@ -60,6 +62,14 @@ package actor SigningKeys {
     package func erase(_ kid: String) async throws {
         self.opened[kid] = nil
         _ = try await self.pool.query("SELECT pinledger.erase_signing_secret($1)", [.text(kid)])
+    }
+
+    /// Erases what is left of retired keys' private halves: whoever retired one may have died before erasing it.
+    func eraseRetired(_ keys: KeyRing) async throws {
+        for key in keys.keys.values where key.state == .retired && !self.erased.contains(key.kid) {
+            try await self.erase(key.kid)
+            self.erased.insert(key.kid)
+        }
     }
 
     /// The private half of a key.

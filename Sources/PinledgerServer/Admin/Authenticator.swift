@@ -25,6 +25,9 @@ struct Authenticator: Sendable {
         do { token = try APIToken(parsing: parts[1].trimmingCharacters()) } catch {
             throw Problem(.tokenMalformed, "The token's form or checksum is wrong: it is cut short or mistyped.")
         }
+        guard [.administrator, .pipeline].contains(token.kind) else {
+            throw Problem(.tokenInvalid, "Tokens of the kind \(token.kind.rawValue) do not open the operators' API.")
+        }
         let access = self.ledger.view.state.access
         guard let id = access.idByDigest[token.digest], let known = access.tokens[id],
             token.matches(digest: known.digest), known.isValid(at: self.clock())

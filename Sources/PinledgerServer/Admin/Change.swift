@@ -60,15 +60,7 @@ struct ChangeHandler: Sendable {
         _ command: Command, of change: Change<Content>, in exchange: Exchange
     ) async throws -> Result {
         guard let writer = self.services.writer else { throw Problem(.readOnly, "This node only reads.") }
-        guard let principal = exchange.principal else { throw Problem(.tokenMissing, "A change needs a token.") }
-        let origin = Origin(
-            actor: principal, reason: change.reason, isForced: change.isForced, requestID: exchange.requestID,
-            idempotencyKey: try Self.idempotencyKey(of: exchange.request)
-        )
-        let request = CommandRequest(
-            command: command, origin: origin, expectedVersion: try Self.expectedVersion(of: exchange.request),
-            digest: Self.digest(of: exchange, body: change.body)
-        )
+        let request = try self.request(command, of: change, in: exchange)
         let stream = command.stream
         if try exchange.flag("dry_run") {
             let before = self.services.ledger.view.state
@@ -83,6 +75,30 @@ struct ChangeHandler: Sendable {
         let recorded = try await writer.execute(request)
         await self.services.publisher.waitForPublication(through: recorded.position)
         return Result(recorded: recorded, isDryRun: false, stream: stream)
+    }
+
+    /// What a repeated request recorded the first time; nil where it was not recorded, or cannot be repeated for want of
+    /// an idempotency key.
+    func replay<Content>(_ command: Command, of change: Change<Content>, in exchange: Exchange) async throws -> Result?
+    {
+        let request = try self.request(command, of: change, in: exchange)
+        return try await self.services.reader.recorded(by: request).map {
+            Result(recorded: $0, isDryRun: false, stream: command.stream)
+        }
+    }
+
+    private func request<Content>(
+        _ command: Command, of change: Change<Content>, in exchange: Exchange
+    ) throws -> CommandRequest {
+        guard let principal = exchange.principal else { throw Problem(.tokenMissing, "A change needs a token.") }
+        let origin = Origin(
+            actor: principal, reason: change.reason, isForced: change.isForced, requestID: exchange.requestID,
+            idempotencyKey: try Self.idempotencyKey(of: exchange.request)
+        )
+        return CommandRequest(
+            command: command, origin: origin, expectedVersion: try Self.expectedVersion(of: exchange.request),
+            digest: Self.digest(of: exchange, body: change.body)
+        )
     }
 
     /// The answer to a change: the events it recorded, where they stand, and what to send in `If-Match` next.
@@ -120,6 +136,7 @@ struct ChangeHandler: Sendable {
     private static func expectedVersion(of request: Request) throws(Problem) -> Int64? {
         guard let text = request.headers[.ifMatch]?.trimmingCharacters(), text != "*" else { return nil }
         guard text.count >= 3, text.hasPrefix("\""), text.hasSuffix("\""),
+            text.dropFirst().dropLast().utf8.allSatisfy({ (48...57).contains($0) }),
             let version = Int64(text.dropFirst().dropLast()),
             version >= 0
         else {

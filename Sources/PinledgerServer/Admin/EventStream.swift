@@ -34,7 +34,8 @@ struct EventStream: Sendable {
             cursor = last + 1
         }
         guard cursor <= head else {
-            throw Problem(.malformedRequest, "The ledger ends before position \(cursor).")
+            throw Problem(
+                .positionAhead, "The ledger has \(head) events, so that there is none before position \(cursor).")
         }
         let headers: HTTPFields = [.contentType: "text/event-stream", .cacheControl: "no-store"]
         if exchange.request.method == .head { return Response(status: .ok, headers: headers) }

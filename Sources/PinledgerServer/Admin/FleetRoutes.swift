@@ -22,7 +22,9 @@ struct FleetRoutes: Sendable {
                 let change = try await exchange.change { (members) throws(JSONDefect) in
                     let field = try members.required("issuer")
                     let issuer = try field.string()
-                    guard (1...255).contains(issuer.utf8.count), issuer.isPrintableASCII else {
+                    guard (1...255).contains(issuer.utf8.count), issuer.isPrintableASCII,
+                        issuer.contains(where: { $0 != " " })
+                    else {
                         throw field.defect("must be 1 to 255 printable ASCII characters")
                     }
                     return issuer

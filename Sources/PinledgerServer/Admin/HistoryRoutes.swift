@@ -42,9 +42,12 @@ struct HistoryRoutes: Sendable {
         filter.types =
             try exchange.query["type"].map { text in
                 let types = text.split(separator: ",").map(String.init)
-                guard !types.isEmpty, types.allSatisfy({ $0.utf8.count <= 64 && $0.isPrintableASCII }) else {
+                guard !types.isEmpty, Set(Event.types).isSuperset(of: types) else {
                     throw Problem(
-                        .malformedRequest, "The query parameter type must be event types with commas between them.")
+                        .malformedRequest,
+                        "The query parameter type must be event types with commas between them. Known are "
+                            + "\(Event.types.joined(separator: ", "))."
+                    )
                 }
                 return types
             } ?? []

@@ -1,6 +1,7 @@
 import EventStore
 import Hummingbird
 import Keys
+import Logging
 import PinWire
 import Pinning
 import Publishing
@@ -59,18 +60,27 @@ struct KeyRoutes: Sendable {
             )
         } catch {
             // Unless nobody knows whether the key is in the ledger, its private half has no use.
-            if Problem(error).type != .outcomeUnknown { try await self.services.keys.erase(publicKey.keyID) }
+            if Problem(error).type != .outcomeUnknown { await self.erase(publicKey.keyID) }
             throw error
         }
-        if result.recorded.isReplay { try await self.services.keys.erase(publicKey.keyID) }
+        if result.recorded.isReplay { await self.erase(publicKey.keyID) }
         return self.change.response(to: result, status: .created, location: "/v1/keys")
+    }
+
+    /// Erases a private half that has no use. What was recorded stands either way, so a failure is no answer to the
+    /// caller; a retired key's is erased by the publisher's sweep then.
+    private func erase(_ kid: String) async {
+        do { try await self.services.keys.erase(kid) } catch {
+            self.services.logger.warning(
+                "the private half of a key is not erased yet", metadata: ["kid": "\(kid)", "error": "\(error)"])
+        }
     }
 
     private func retire(_ exchange: Exchange) async throws -> Response {
         let kid = try self.keyID(exchange)
         let change = try await exchange.change { (_) throws(JSONDefect) in }
         let result = try await self.change.perform(.keys(.retire(kid: kid)), of: change, in: exchange)
-        if !result.isDryRun { try await self.services.keys.erase(kid) }
+        if !result.isDryRun { await self.erase(kid) }
         return self.change.response(to: result)
     }
 }

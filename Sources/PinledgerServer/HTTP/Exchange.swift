@@ -95,8 +95,22 @@ struct Exchange: Sendable {
 
     /// The body's bytes, within the route's limit.
     func body() async throws -> [UInt8] {
-        let buffer = try await self.request.body.collect(upTo: self.bodyLimit)
-        return Array(buffer.readableBytesView)
+        // Said before anything is read: whoever declares a body too large need not send it.
+        if let declared = self.request.headers[.contentLength].flatMap(Int64.init), declared > self.bodyLimit {
+            throw Problem(.bodyTooLarge, "The body may have at most \(self.bodyLimit) bytes.")
+        }
+        do {
+            let buffer = try await self.request.body.collect(upTo: self.bodyLimit)
+            return Array(buffer.readableBytesView)
+        } catch is NIOTooManyBytesError {
+            throw Problem(.bodyTooLarge, "The body may have at most \(self.bodyLimit) bytes.")
+        } catch let error as HTTPError where error.status == .contentTooLarge {
+            throw Problem(.bodyTooLarge, "The body may have at most \(self.bodyLimit) bytes.")
+        } catch is CancellationError {
+            throw CancellationError()
+        } catch {
+            throw Problem(.malformedRequest, "The body ended early, or its framing is wrong.")
+        }
     }
 
     /// Refuses a body that is not declared as JSON.

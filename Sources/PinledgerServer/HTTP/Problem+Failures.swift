@@ -21,7 +21,7 @@ extension Problem {
         case let error as JSONSyntaxError:
             self.init(
                 .malformedJSON, "\(error.message), at byte \(error.offset).",
-                errors: [JSONDefect(pointer: JSONPointer(), message: error.description)]
+                errors: [JSONDefect(pointer: error.pointer, message: error.message)]
             )
         case is NIOTooManyBytesError: self.init(.bodyTooLarge, "The body is larger than this operation takes.")
         case let unavailable as SigningKeys.Unavailable: self.init(.noKeyEncryptionKey, "\(unavailable).")

@@ -50,7 +50,11 @@ struct Problem: Error, Sendable {
         if headers[.cacheControl] == nil { headers[.cacheControl] = "no-store" }
         let status = self.type.entry.status
         if status == .serviceUnavailable, headers[.retryAfter] == nil { headers[.retryAfter] = "1" }
-        if status == .unauthorized { headers[.wwwAuthenticate] = "Bearer realm=\"pinledger\"" }
+        if status == .unauthorized {
+            // RFC 6750 section 3.1: no error code where the request came without a token.
+            let error = self.type == .tokenMissing ? "" : ", error=\"invalid_token\""
+            headers[.wwwAuthenticate] = "Bearer realm=\"pinledger\"\(error)"
+        }
         return Response(
             status: status, headers: headers,
             body: ResponseBody(byteBuffer: ByteBuffer(bytes: self.json(requestID: requestID).canonicalBytes))

@@ -10,6 +10,7 @@ enum ProblemType: String, CaseIterable, Sendable {
     case invalidValue = "invalid_value"
     case unknownParameter = "unknown_parameter"
     case invalidCursor = "invalid_cursor"
+    case positionAhead = "position_ahead"
     case notFound = "not_found"
     case methodNotAllowed = "method_not_allowed"
     case bodyTooLarge = "body_too_large"
@@ -88,6 +89,11 @@ enum ProblemType: String, CaseIterable, Sendable {
                 .badRequest, "The cursor is not one of this list",
                 "Begin again without `cursor`; use a cursor only with the filters it came with."
             )
+        case .positionAhead:
+            (
+                .conflict, "The ledger does not reach that far",
+                "Begin again without a position. If the ledger was longer before, it was restored from a backup: tell its operator."
+            )
         case .notFound: (.notFound, "There is nothing here", "Compare the path with /openapi.yaml.")
         case .methodNotAllowed:
             (.methodNotAllowed, "This cannot be done here", "Use one of the methods in the `Allow` header.")
@@ -104,7 +110,7 @@ enum ProblemType: String, CaseIterable, Sendable {
         case .tokenMalformed:
             (
                 .unauthorized, "This is not a token",
-                "Copy the whole token: pk_, three letters, _ and 36 letters and digits."
+                "Copy the whole token: pk_, two or three letters, _ and 36 letters and digits."
             )
         case .tokenInvalid:
             (

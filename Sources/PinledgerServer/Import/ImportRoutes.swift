@@ -31,11 +31,20 @@ struct ImportRoutes: Sendable {
         }
         let body = try await exchange.body()
         try exchange.requireJSON()
+        let app = self.services.ledger.view.state.apps[id]
         let plan = RemoteConfigImport.plan(
-            try JSON(parsing: body), for: id, self.services.ledger.view.state.apps[id],
+            try JSON(parsing: body), for: id, app,
             isPublicSuffix: self.isPublicSuffix
         )
+        let change = Change(
+            content: (), reason: try exchange.reasonInQuery() ?? Reason("imported from remote configuration"),
+            isForced: false, body: body
+        )
         guard plan.fatal.isEmpty else {
+            // The file may be at odds with the app only because this very request was recorded before.
+            if let replay = try await self.change.replay(.app(id, plan.commands), of: change, in: exchange) {
+                return self.change.response(to: replay, status: .created)
+            }
             let count = plan.fatal.count
             var problem = Problem(
                 .importRefused,
@@ -45,13 +54,9 @@ struct ImportRoutes: Sendable {
             problem.members["findings"] = plan.findingsJSON
             throw problem
         }
-        let change = Change(
-            content: (), reason: try exchange.reasonInQuery() ?? Reason("imported from remote configuration"),
-            isForced: false, body: body
-        )
         let result = try await self.change.perform(.app(id, plan.commands), of: change, in: exchange)
         return self.change.response(
-            to: result, status: .created, location: "/v1/apps/\(id)",
+            to: result, status: app == nil ? .created : .ok, location: "/v1/apps/\(id)",
             adding: ["plan": plan.stepsJSON, "findings": plan.findingsJSON]
         )
     }

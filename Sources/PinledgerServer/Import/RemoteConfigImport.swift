@@ -132,14 +132,20 @@ struct RemoteConfigImport {
             case .number(let number): number
             default: nil
             }
-        guard let share, (0...100).contains(share), (share * 100).rounded() == share * 100 else {
+        guard let share, (0...100).contains(share), let points = Self.basisPoints(share) else {
             self.say(
                 .fatal, pointer.appending(name), "must be a number from 0 to 100 with at most two decimals",
                 "Write the share of devices in per cent, without quotes."
             )
             return nil
         }
-        return Int((share * 100).rounded())
+        return points
+    }
+
+    /// A share in basis points; nil where it has more than two decimals. (8.2 × 100 is 819.9999999999999.)
+    private static func basisPoints(_ percent: Double) -> Int? {
+        let points = (percent * 100).rounded()
+        return points / 100 == percent ? Int(points) : nil
     }
 
     static func percent(_ basisPoints: Int) -> String {
@@ -153,6 +159,12 @@ struct RemoteConfigImport {
             return nil
         }
         let pointer = self.pointer.appending(name)
+        if let other = names.last, other != name, (self.config[other] ?? .null) != .null, self.config[other] != value {
+            self.say(
+                .fatal, self.pointer.appending(other), "says something else than \(name)",
+                "Keep one of the two spellings.")
+            return nil
+        }
         guard let text = value.stringValue, let version = try? AppVersion(text) else {
             self.say(
                 .fatal, pointer, "must be a version such as \"1.5.0\"", "Write one to four groups of digits, in quotes."
@@ -259,8 +271,8 @@ struct RemoteConfigImport {
                 case .number(let number): number
                 default: nil
                 }
-            if let share, share > 0, share < 100, (share * 100).rounded() == share * 100 {
-                monitoring.failureThreshold = Int((share * 100).rounded())
+            if let share, share > 0, share < 100, let points = Self.basisPoints(share) {
+                monitoring.failureThreshold = points
             } else {
                 self.say(
                     .fatal, pointer.appending("failure_threshold"),

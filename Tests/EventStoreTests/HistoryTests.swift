@@ -1,0 +1,140 @@
+import EventStore
+import Fixtures
+import PinWire
+import Pinning
+import Postgres
+import Testing
+
+/// Pages of history, and the indexes that make them.
+@Suite(.database, .timeLimit(.minutes(1)))
+struct HistoryTests {
+    private static func pages(
+        _ reader: LedgerReader, _ filter: LedgerReader.Filter, ascending: Bool, limit: Int
+    ) async throws -> [[Int64]] {
+        var pages: [[Int64]] = []
+        var boundary: Int64?
+        while true {
+            let page = try await reader.history(filter, from: boundary, ascending: ascending, limit: limit)
+            pages.append(page.entries.map(\.entry.position))
+            guard page.hasMore else { return pages }
+            boundary = page.entries.last?.entry.position
+        }
+    }
+
+    @Test func `every filter gives its events in pages, in both directions`() async throws {
+        let database = try TestDatabase.current
+        let clock = ManualClock()
+        let start = clock.now
+        try await TestNode.run(on: database, .with { $0.clock = { clock.now } }) { node in
+            let apps = [try Sample.app(), try Sample.app()]
+            let other = Actor(kind: .token, id: "other", name: "Other")
+            for app in apps { _ = try await node.writer.execute(try Sample.create(app, hosts: 1)) }
+            for number in 0..<30 {
+                clock.advance(seconds: 10)
+                _ = try await node.writer.execute(
+                    try Sample.request(
+                        .app(apps[number % 2], [.rename("n\(number)")]), actor: number % 3 == 0 ? other : Sample.actor
+                    )
+                )
+            }
+            let reader = LedgerReader(pool: node.pool)
+            let all = try await reader.entries(at: 0..<1000, limit: 1000).map(\.entry)
+            #expect(Int64(all.count) == node.ledger.position)
+
+            var filters: [(LedgerReader.Filter, (Entry) -> Bool)] = []
+            func add(_ change: (inout LedgerReader.Filter) -> Void, _ passes: @escaping (Entry) -> Bool) {
+                var filter = LedgerReader.Filter()
+                change(&filter)
+                filters.append((filter, passes))
+            }
+            let (low, high) = (start.adding(seconds: 55), start.adding(seconds: 200))
+            let renamed = try #require(all.last?.event.type)
+            add({ _ in }, { _ in true })
+            add({ $0.stream = .app(apps[0]) }, { $0.stream == .app(apps[0]) })
+            add({ $0.types = [renamed] }, { $0.event.type == renamed })
+            add({ $0.types = [renamed, all[0].event.type] }, { [renamed, all[0].event.type].contains($0.event.type) })
+            add({ $0.types = ["Nothing"] }, { _ in false })
+            add({ $0.actorID = "other" }, { $0.origin.actor.id == "other" })
+            add({ ($0.since, $0.until) = (low, high) }, { low <= $0.time && $0.time < high })
+            add(
+                { ($0.stream, $0.actorID, $0.since) = (.app(apps[1]), "other", low) },
+                { $0.stream == .app(apps[1]) && $0.origin.actor.id == "other" && low <= $0.time }
+            )
+            for (filter, passes) in filters {
+                let expected = all.filter(passes).map(\.position)
+                for limit in [1, 7, 1000] {
+                    let forward = try await Self.pages(reader, filter, ascending: true, limit: limit)
+                    #expect(forward.flatMap(\.self) == expected)
+                    #expect(forward.dropLast().allSatisfy { $0.count == limit })
+                    let backward = try await Self.pages(reader, filter, ascending: false, limit: limit)
+                    #expect(backward.flatMap(\.self) == expected.reversed())
+                }
+            }
+        }
+    }
+
+    @Test func `each kind of history is read through its index and never by reading everything`() async throws {
+        let database = try TestDatabase.current
+        // 20 000 events of 200 streams and 50 actors; one type and one actor are rare.
+        try await database.execute(
+            """
+            INSERT INTO pinledger.event
+            SELECT p, p / 200 + 1, '2026-01-01T00:00:00Z'::timestamptz + p * interval '1 second', 'app/a' || p % 200,
+                CASE WHEN p % 2000 = 7 THEN 'Rare' ELSE 'Common' END, 'token',
+                CASE WHEN p % 2000 = 9 THEN 'rare' ELSE 'actor' || p % 50 END,
+                convert_to('{"n":' || p || repeat('x', 300) || '}', 'UTF8'), sha256(convert_to(p::text, 'UTF8'))
+            FROM generate_series(0, 19999) p;
+            ANALYZE pinledger.event;
+            """
+        )
+        let prefix = "event_00000000000000"
+        func filter(_ change: (inout LedgerReader.Filter) -> Void) -> LedgerReader.Filter {
+            var filter = LedgerReader.Filter()
+            change(&filter)
+            return filter
+        }
+        let stream = StreamID.app(try AppID("a77"))
+        let cases: [(index: String, filter: LedgerReader.Filter, from: Int64?, ascending: Bool)] = [
+            ("\(prefix)_pkey", filter { _ in }, nil, false),
+            ("\(prefix)_pkey", filter { _ in }, 10_000, false),
+            ("\(prefix)_pkey", filter { _ in }, 10_000, true),
+            ("\(prefix)_stream", filter { $0.stream = stream }, nil, false),
+            ("\(prefix)_stream", filter { $0.stream = stream }, nil, true),
+            ("\(prefix)_stream", filter { $0.stream = stream }, 10_000, false),
+            ("\(prefix)_type_position_idx", filter { $0.types = ["Rare"] }, nil, false),
+            ("\(prefix)_actor_id_position_idx", filter { $0.actorID = "rare" }, nil, false),
+            ("\(prefix)_actor_id_position_idx", filter { $0.actorID = "rare" }, 10_000, true),
+        ]
+        for (index, filter, boundary, ascending) in cases {
+            let before = try await Self.usage(database)
+            // A session of its own: its counts are published when it ends.
+            let pool = PostgresPool(configuration: try database.configuration(), maximumConnections: 1)
+            // The rows are no real entries; they are found, and then refused.
+            await #expect(throws: LedgerFault.self) {
+                try await LedgerReader(pool: pool).history(filter, from: boundary, ascending: ascending, limit: 20)
+            }
+            await pool.close()
+            #expect(
+                try await eventually { try await Self.usage(database)[index, default: 0] > before[index, default: 0] },
+                "\(index) is not used for \(filter), \(ascending)"
+            )
+            let after = try await Self.usage(database)
+            #expect(after["sequential"] == before["sequential"], "everything is read for \(filter), \(ascending)")
+            for (other, count) in after where other.hasPrefix(prefix) && other != index {
+                #expect(count == before[other], "\(other) is used for \(filter), \(ascending)")
+            }
+        }
+    }
+
+    private static func usage(_ database: TestDatabase) async throws -> [String: Int64] {
+        let rows = try await database.query(
+            """
+            SELECT indexrelname::text, idx_scan FROM pg_stat_all_indexes WHERE schemaname = 'pinledger'
+            UNION ALL
+            SELECT 'sequential', seq_scan FROM pg_stat_all_tables
+            WHERE schemaname = 'pinledger' AND relname = 'event_00000000000000'
+            """
+        )
+        return Dictionary(uniqueKeysWithValues: try rows.map { (try $0.text(0), try $0.int64(1)) })
+    }
+}

@@ -1,0 +1,143 @@
+import EventStore
+import Fixtures
+import Foundation
+import Postgres
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct MigrationTests {
+    /// An empty database, without the schema.
+    private static func withEmptyDatabase(_ body: (TestDatabase) async throws -> Void) async throws {
+        let database = TestDatabase(name: TestServer.uniqueName("pinledger_empty"))
+        let server = try await TestServer.connect()
+        try await server.execute(script: "CREATE DATABASE \(database.name) TEMPLATE template0 STRATEGY wal_log")
+        let result: Result<Void, any Error>
+        do { result = .success(try await body(database)) } catch { result = .failure(error) }
+        try await server.execute(script: "DROP DATABASE \(database.name) WITH (FORCE)")
+        await server.close()
+        try result.get()
+    }
+
+    private static func failure(of work: () async throws -> Void) async -> MigrationFailure? {
+        do {
+            try await work()
+            return nil
+        } catch {
+            return error as? MigrationFailure
+        }
+    }
+
+    @Test func `a fresh database gets every migration, and the second run finds nothing to do`() async throws {
+        try await Self.withEmptyDatabase { database in
+            let connection = try await database.connect()
+            #expect(try await Migrator().status(on: connection) == .pending(Migration.all))
+            #expect(try await Migrator().migrate(on: connection) == Migration.all)
+            #expect(try await Migrator().status(on: connection) == .upToDate)
+            #expect(try await Migrator().migrate(on: connection).isEmpty)
+            let rows = try await connection.query("SELECT version, name FROM pinledger.migration ORDER BY version")
+            #expect(try rows.map { try $0.int32(0) } == Migration.all.map(\.version))
+            #expect(try rows.map { try $0.text(1) } == Migration.all.map(\.name))
+        }
+    }
+
+    @Test func `a database that stands halfway gets only what is missing`() async throws {
+        try await Self.withEmptyDatabase { database in
+            let connection = try await database.connect()
+            let half = Array(Migration.all.prefix(2))
+            #expect(try await Migrator(migrations: half).migrate(on: connection) == half)
+            #expect(try await Migrator().status(on: connection) == .pending(Array(Migration.all.dropFirst(2))))
+            #expect(try await Migrator().migrate(on: connection) == Array(Migration.all.dropFirst(2)))
+        }
+    }
+
+    @Test(.database) func `another wording of an applied migration is refused`() async throws {
+        let database = try TestDatabase.current
+        try await database.execute("UPDATE pinledger.migration SET checksum = sha256('other') WHERE version = 3")
+        let connection = try await database.connect()
+        let expected = MigrationFailure.changed(version: 3, name: "append")
+        #expect(await Self.failure { _ = try await Migrator().status(on: connection) } == expected)
+        #expect(await Self.failure { _ = try await Migrator().migrate(on: connection) } == expected)
+        #expect(connection.isUsable)
+    }
+
+    @Test(.database) func `the database of a later program is refused`() async throws {
+        let database = try TestDatabase.current
+        try await database.execute("INSERT INTO pinledger.migration VALUES (999, 'future', sha256('x'))")
+        let connection = try await database.connect()
+        #expect(await Self.failure { _ = try await Migrator().status(on: connection) } == .newer(version: 999))
+        #expect(await Self.failure { _ = try await Migrator().migrate(on: connection) } == .newer(version: 999))
+    }
+
+    @Test func `of migrators that run at once each migration is applied by one`() async throws {
+        try await Self.withEmptyDatabase { database in
+            let done = try await withThrowingTaskGroup(of: [Migration].self) { group in
+                for _ in 0..<4 {
+                    group.addTask {
+                        let connection = try await database.connect()
+                        defer { Task { await connection.close() } }
+                        return try await Migrator().migrate(on: connection)
+                    }
+                }
+                return try await group.reduce(into: []) { $0 += $1 }
+            }
+            #expect(done.sorted { $0.version < $1.version } == Migration.all)
+        }
+    }
+
+    @Test func `the embedded migrations are the files of db/migrations`() throws {
+        let directory = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+            .appendingPathComponent("../../db/migrations").standardizedFileURL
+        let files = try FileManager.default.contentsOfDirectory(atPath: directory.path).sorted()
+        let names = Migration.all.map { migration in
+            "\(String(repeating: "0", count: 4 - "\(migration.version)".count))\(migration.version)_\(migration.name).sql"
+        }
+        #expect(files == names)
+        for (name, migration) in zip(names, Migration.all) {
+            #expect(try String(contentsOf: directory.appendingPathComponent(name), encoding: .utf8) == migration.sql)
+        }
+    }
+
+    @Test func `a migration that fails leaves nothing behind, and those before it stay`() async throws {
+        try await Self.withEmptyDatabase { database in
+            let connection = try await database.connect()
+            let text = "SET LOCAL ROLE pinledger_owner; CREATE TABLE pinledger.half (); SELECT 1 / 0;"
+            let bad = Migration(5, "bad", Array(text.utf8))
+            let failure = await Self.failure {
+                _ = try await Migrator(migrations: Migration.all + [bad]).migrate(on: connection)
+            }
+            guard case .failed(version: 5, name: "bad", let error) = failure else {
+                Issue.record("not refused as it should be: \(String(describing: failure))")
+                return
+            }
+            #expect(error.sqlState == "22012")
+            #expect(
+                try await connection.query("SELECT to_regclass('pinledger.half')::text").only.optionalText(0) == nil)
+            #expect(try await Migrator().status(on: connection) == .upToDate)
+        }
+    }
+
+    @Test func `an account that is no superuser can migrate, if it may create roles`() async throws {
+        try await Self.withEmptyDatabase { database in
+            let account = TestServer.uniqueName("migrator")
+            try await database.execute(
+                """
+                CREATE ROLE \(account) LOGIN CREATEROLE;
+                ALTER DATABASE \(database.name) OWNER TO \(account);
+                """
+            )
+            let connection = try await PostgresConnection.connect(
+                PostgresConfiguration(connectionString: try TestServer.uri(of: database.name, as: account))
+            )
+            #expect(try await Migrator().migrate(on: connection) == Migration.all)
+            #expect(try await Migrator().migrate(on: connection).isEmpty)
+            await connection.close()
+            try await database.execute(
+                """
+                ALTER DATABASE \(database.name) OWNER TO postgres;
+                DROP OWNED BY \(account);
+                DROP ROLE \(account);
+                """
+            )
+        }
+    }
+}

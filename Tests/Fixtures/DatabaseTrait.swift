@@ -1,0 +1,43 @@
+import Postgres
+package import Testing
+
+/// Gives each test (each case of a parameterised one) a database of its own: ``TestDatabase/current``.
+package struct DatabaseTrait: TestTrait, SuiteTrait, TestScoping {
+    package let isRecursive = true
+
+    private static let turnstile = Turnstile(places: 8)
+
+    package func provideScope(
+        for test: Test, testCase: Test.Case?, performing function: @concurrent @Sendable () async throws -> Void
+    ) async throws {
+        await Self.turnstile.enter()
+        let result: Result<Void, any Error>
+        do { result = .success(try await Self.scope(function)) } catch { result = .failure(error) }
+        await Self.turnstile.leave()
+        try result.get()
+    }
+
+    private static func scope(_ function: @concurrent @Sendable () async throws -> Void) async throws {
+        let template = try await TemplateDatabase.shared.name()
+        let name = TestServer.uniqueName("pinledger_test")
+        let server = try await TestServer.connect()
+        try await server.execute(script: "CREATE DATABASE \(name) TEMPLATE \(template) STRATEGY wal_log")
+        await server.close()
+        let result: Result<Void, any Error>
+        do {
+            try await TestDatabase.$scoped.withValue(TestDatabase(name: name)) { try await function() }
+            result = .success(())
+        } catch {
+            result = .failure(error)
+        }
+        let cleaner = try await TestServer.connect()
+        try await cleaner.execute(script: "DROP DATABASE \(name) WITH (FORCE)")
+        await cleaner.close()
+        try result.get()
+    }
+}
+
+extension Trait where Self == DatabaseTrait {
+    /// A migrated database for each test.
+    package static var database: Self { DatabaseTrait() }
+}

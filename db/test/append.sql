@@ -1,0 +1,53 @@
+-- pinledger.append: its outcomes, its errors, and what it leaves.
+SET LOCAL ROLE pinledger_app;
+
+SELECT test.same(a.outcome, 'appended', 'first batch'), test.same(a.head, 2::bigint, 'its head')
+  FROM test.append('app/a', 0, 2, 'k1') a;
+SELECT test.same(h.next_position, 2::bigint, 'head'), test.same(octet_length(h.frontier), 32, 'frontier')
+  FROM pinledger.head h;
+SELECT test.same(array_agg(e.position ORDER BY e.position), ARRAY[0, 1]::bigint[], 'positions'),
+       test.same(array_agg(e.stream_version ORDER BY e.position), ARRAY[1, 2]::bigint[], 'versions'),
+       test.same(bool_and(e.leaf_hash = sha256('\x00'::bytea || 'entry'::bytea)), true, 'leaf hashes')
+  FROM pinledger.event e;
+SELECT test.same(s.version, 2::bigint, 'stream'), test.same(s.last_position, 1::bigint, 'last position')
+  FROM pinledger.stream s WHERE name = 'app/a';
+SELECT test.same(c.first_position, 0::bigint, 'command'), test.same(c.event_count, 2, 'its events')
+  FROM pinledger.command c WHERE key = 'k1';
+
+-- Somebody was first: nothing is written.
+SELECT test.same(a.outcome, 'moved', 'a stale position'), test.same(a.head, 2::bigint, 'where it stands')
+  FROM test.append('app/a', 2, 1, 'k2', at => 1) a;
+SELECT test.same(a.outcome, 'moved', 'another tree')
+  FROM pinledger.append(2, repeat('x', 32)::bytea, '', now(), '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}',
+       '{}', '{}', '{}', '{}', '{}', '{}', '{}') a;
+SELECT test.same(count(*), 0::bigint, 'no key of it') FROM pinledger.command WHERE key = 'k2';
+
+-- A key that was seen: nothing is written, and its place is named.
+SELECT test.same(a.outcome, 'duplicate', 'a known key'), test.same(a.duplicates, ARRAY[1]::bigint[], 'its place'),
+       test.same(a.head, 2::bigint, 'where it stands')
+  FROM test.append('app/a', 2, 1, 'k1') a;
+SELECT test.same(count(*), 2::bigint, 'no event of it') FROM pinledger.event;
+
+-- A batch without events keeps its key and moves nothing.
+SELECT test.same(a.outcome, 'appended', 'no events'), test.same(a.head, 2::bigint, 'the same head')
+  FROM test.append('app/a', 2, 0, 'k3') a;
+SELECT test.same(c.event_count, 0, 'a no-op') FROM pinledger.command c WHERE key = 'k3';
+SELECT test.same(h.next_position, 2::bigint, 'head') FROM pinledger.head h;
+
+-- PL001: the streams are not where the batch says, in either direction, or are not there, or are there already.
+SELECT test.refused($$SELECT test.append('app/a', 1)$$, '23505');
+SELECT test.refused($$SELECT test.append('app/a', 3)$$, 'PL001');
+SELECT test.refused($$SELECT test.append('app/b', 1)$$, 'PL001');
+SELECT test.refused($$SELECT test.append('app/a', 0)$$, '23505');
+-- PL002: time does not run backwards; standing still it may.
+SELECT test.refused($$SELECT test.append('app/a', 2, "time" => '2025-12-31T23:59:59Z')$$, 'PL002');
+SELECT test.same(a.outcome, 'appended', 'the same instant') FROM test.append('app/a', 2) a;
+
+-- What does not fit an entry bundle does not fit the table.
+SELECT test.refused($$
+    SELECT pinledger.append(h.next_position, h.frontier, h.frontier, now(), '{fleet}', '{1}', '{T}', '{token}', '{a}',
+        ARRAY[convert_to(repeat('x', 65536), 'UTF8')], '{}', '{}', '{}', '{fleet}', '{0}', '{1}', '{}', '{}', '{}', '{}', '{}')
+    FROM pinledger.head h$$, '23514');
+
+SELECT test.same(h.next_position, 3::bigint, 'head') FROM pinledger.head h;
+SELECT test.same(count(*), 3::bigint, 'events') FROM pinledger.event;

@@ -1,0 +1,32 @@
+-- Exactly these rights, and no others: a new table or function must be added here on purpose.
+SELECT test.same(
+    string_agg(format('%s %s %s', grantee, privilege_type, table_name), E'\n' ORDER BY grantee, table_name), expected,
+    'tables'
+) FROM (
+    SELECT grantee::text, privilege_type::text, table_name::text FROM information_schema.role_table_grants
+     WHERE table_schema = 'pinledger' AND grantee <> 'pinledger_owner'
+) g, (
+    SELECT string_agg(format('%s SELECT %s', role, name), E'\n' ORDER BY role, name) AS expected
+      FROM (VALUES ('pinledger_app'), ('pinledger_reader')) r (role),
+           (VALUES ('command'), ('document'), ('event'), ('head'), ('migration'), ('signing_secret'), ('snapshot'),
+                   ('stream'), ('tree_node')) t (name)
+     WHERE role = 'pinledger_app' OR name <> 'signing_secret'
+) e GROUP BY expected;
+
+SELECT test.same(array_agg(p.proname::text ORDER BY p.proname), ARRAY[
+    'append', 'ensure_partitions', 'erase_signing_secret', 'forget_commands', 'lock_head', 'publish_documents',
+    'store_signing_secret', 'store_snapshot'], 'functions of the application')
+  FROM pg_proc p WHERE p.pronamespace = 'pinledger'::regnamespace
+   AND has_function_privilege('pinledger_app', p.oid, 'EXECUTE');
+SELECT test.same(count(*), 0::bigint, 'functions of the reader')
+  FROM pg_proc p WHERE p.pronamespace = 'pinledger'::regnamespace
+   AND has_function_privilege('pinledger_reader', p.oid, 'EXECUTE');
+
+-- Nothing belongs to an account that can log in, and nobody but the owner may create here.
+SELECT test.same(count(*), 0::bigint, 'foreign owners')
+  FROM pg_class c WHERE c.relnamespace = 'pinledger'::regnamespace
+   AND pg_get_userbyid(c.relowner) <> 'pinledger_owner';
+SELECT test.same(bool_or(rolcanlogin OR rolsuper), false, 'roles that can log in')
+  FROM pg_roles WHERE rolname IN ('pinledger_owner', 'pinledger_app', 'pinledger_reader');
+SELECT test.same(has_schema_privilege('pinledger_app', 'pinledger', 'CREATE'), false, 'the application creates');
+SELECT test.same(has_schema_privilege('public', 'pinledger', 'USAGE'), false, 'everybody sees the schema');
