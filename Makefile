@@ -3,7 +3,7 @@
 # make check  what CI runs: format, tests, contract
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help run test check build format lint clean packages unit-tests
+.PHONY: help run test check build format lint clean packages unit-tests end-to-end-tests
 
 # One debug build serves everything; imports that a target does not declare are errors.
 SWIFT_FLAGS := --explicit-target-dependency-import-check error
@@ -19,10 +19,14 @@ run: build ## Builds and starts a private database and a server, with an example
 
 test: packages ## Builds and runs every test
 	swift build --build-tests $(SWIFT_FLAGS)
-	$(MAKE) unit-tests
+	$(MAKE) unit-tests end-to-end-tests
 
 unit-tests:
 	Tests/Support/with-postgres swift test --skip-build --disable-xctest
+
+end-to-end-tests:
+	Tests/EndToEnd/run
+	Tests/EndToEnd/schemathesis short
 
 check: packages lint test ## What CI runs
 

@@ -71,7 +71,8 @@ package struct Server: Sendable {
         configuration.availableConnectionsDelegate = MaximumAvailableConnections(
             self.limits.connections, logger: self.services.logger
         )
-        var http = HTTP1Channel.Configuration(idleTimeout: .seconds(self.limits.idleSeconds))
+        var http = HTTP1Channel.Configuration(
+            additionalChannelHandlers: [BodyGuard()], idleTimeout: .seconds(self.limits.idleSeconds))
         http.httpDecoder = .init(maxHeaderFieldSize: 8 * 1024, maxHeaderListSize: 16 * 1024, maxHeaderFieldCount: 64)
         return Application(
             responder: responder,

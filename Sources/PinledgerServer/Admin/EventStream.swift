@@ -28,7 +28,7 @@ struct EventStream: Sendable {
         var cursor = head
         if let after = try exchange.number("after", in: 0...JSON.largestInteger) { cursor = after + 1 }
         if let text = exchange.request.headers[.lastEventID] {
-            guard let last = Int64(text), last >= 0, last < JSON.largestInteger else {
+            guard let last = Int64(text), last >= 0, last <= JSON.largestInteger else {
                 throw Problem(.malformedRequest, "Last-Event-ID must be a position.")
             }
             cursor = last + 1

@@ -31,33 +31,56 @@ struct ImportRoutes: Sendable {
         }
         let body = try await exchange.body()
         try exchange.requireJSON()
-        let app = self.services.ledger.view.state.apps[id]
-        let plan = RemoteConfigImport.plan(
-            try JSON(parsing: body), for: id, app,
-            isPublicSuffix: self.isPublicSuffix
-        )
+        let json = try JSON(parsing: body)
         let change = Change(
             content: (), reason: try exchange.reasonInQuery() ?? Reason("imported from remote configuration"),
             isForced: false, body: body
         )
+        let app = self.services.ledger.view.state.apps[id]
+        // A file that was imported is at odds with the app it made: a repeated request must not be judged anew.
+        if try !exchange.flag("dry_run"),
+            let replay = try await self.change.replay(.app(id, []), of: change, in: exchange)
+        {
+            let before = Self.undo(replay.recorded.entries.map(\.event), in: app)
+            return self.response(to: replay, of: self.plan(json, for: id, before), into: before, id)
+        }
+        let plan = self.plan(json, for: id, app)
         guard plan.fatal.isEmpty else {
-            // The file may be at odds with the app only because this very request was recorded before.
-            if let replay = try await self.change.replay(.app(id, plan.commands), of: change, in: exchange) {
-                return self.change.response(to: replay, status: .created)
-            }
             let count = plan.fatal.count
             var problem = Problem(
                 .importRefused,
-                "The file has \(count) defect\(count == 1 ? "" : "s") that keep it from being imported.",
+                "The file has \(count) defect\(count == 1 ? "" : "s") that keep\(count == 1 ? "s" : "") it from being imported.",
                 errors: plan.fatal.map { JSONDefect(pointer: $0.pointer, message: "\($0.message). \($0.advice)") }
             )
             problem.members["findings"] = plan.findingsJSON
             throw problem
         }
         let result = try await self.change.perform(.app(id, plan.commands), of: change, in: exchange)
-        return self.change.response(
-            to: result, status: app == nil ? .created : .ok, location: "/v1/apps/\(id)",
+        return self.response(to: result, of: plan, into: app, id)
+    }
+
+    private func plan(_ json: JSON, for id: AppID, _ app: App?) -> ImportPlan {
+        RemoteConfigImport.plan(json, for: id, app, isPublicSuffix: self.isPublicSuffix)
+    }
+
+    private func response(to result: ChangeHandler.Result, of plan: ImportPlan, into app: App?, _ id: AppID) -> Response
+    {
+        self.change.response(
+            to: result, status: app == nil ? .created : .ok, location: app == nil ? "/v1/apps/\(id)" : nil,
             adding: ["plan": plan.stepsJSON, "findings": plan.findingsJSON]
         )
+    }
+
+    /// As much of the app before an import as the plan depends on: whether it was there, and with which hosts.
+    private static func undo(_ events: [Event], in app: App?) -> App? {
+        var before = app
+        for event in events {
+            switch event {
+            case .app(.appCreated): return nil
+            case .app(.hostAdded(let host, _, _)): before?.hosts[host] = nil
+            default: break
+            }
+        }
+        return before
     }
 }

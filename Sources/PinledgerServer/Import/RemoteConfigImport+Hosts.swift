@@ -75,7 +75,8 @@ extension RemoteConfigImport {
                 "Set the mode to enforce to begin; for a temporary stop use the kill switch."
             )
         }
-        if share == 10_000, appShare == 10_000, gate == nil || mode == .off {
+        // What is off is off for every device: a rollout has nothing to bring.
+        if mode == .off || (share == 10_000 && appShare == 10_000 && gate == nil) {
             self.plan.commands.append(.addHost(host, includesSubdomains: false, mode: mode, pins: pins))
             self.plan.steps.append("add \(host) with \(words), for every device")
             return

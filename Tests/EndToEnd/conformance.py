@@ -1,0 +1,82 @@
+"""Runs Schemathesis against a server that has something to show; started by the script `schemathesis`."""
+
+import base64
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from pinledger import Server, from_now, host_body, pin_of
+
+HERE = Path(__file__).parent
+CONTRACT = HERE.parents[1] / "openapi/openapi.yaml"
+# Names of the contract's own examples, so that these meet what is there.
+APP, HOST, PIN = "com.example.shop", "api.example.com", "19e7f18ad15c2644bc2fee19adc4b4787389d2152bb0a5c3fa8f6d92fc409212"
+
+FORMS = {
+    # A fixed seed: CI must not fail today on what it let through yesterday. The long form looks for something new.
+    "short": ["--max-examples", "4", "--seed", "20260131", "--generation-deterministic", "--no-shrink"],
+    "long": ["--max-examples", "100", "--max-time", "300"],
+}
+
+
+def prepare(server: Server) -> None:
+    """An app in the middle of a rollout, one under a kill switch, and a token for the run."""
+    api = server.api
+    pin = "sha256/" + base64.b64encode(bytes.fromhex(PIN)).decode()
+    host = host_body(HOST)
+    host["baseline"]["pins"].append({"pin": pin, "role": "backup", "state": "staged"})
+    api.must("POST", "/v1/apps", {"app": APP})
+    api.must("POST", f"/v1/apps/{APP}/hosts", host)
+    api.must("POST", f"/v1/apps/{APP}/hosts", host_body("*.example.com"))
+    candidate = {"mode": "enforce", "pins": [{"pin": pin_of("candidate"), "role": "backup"}]}
+    api.must("POST", f"/v1/apps/{APP}/hosts/{HOST}/candidate", candidate | {"rollout": {"basis_points": 500}})
+    api.make_app("com.example.other", "login.example.com")
+    reason = {"reason": "preparation", "expires_at": from_now(days=1)}
+    api.must("PUT", "/v1/apps/com.example.other/kill-switch", reason)
+    api.must("POST", "/v1/keys", {})
+    made = api.must("POST", "/v1/tokens", {"name": "schemathesis"}).json
+    # The hooks keep the run from revoking its own token and ours.
+    mine = api.get("/v1/whoami").json["token"]["token_id"]
+    os.environ["PINLEDGER_TEST_TOKEN_IDS"] = f"{mine} {made['token_id']}"
+    os.environ["PINLEDGER_TEST_TOKEN"] = made["token"]
+
+
+def main() -> int:
+    form, *more = sys.argv[1:]
+    server = Server().start()
+    try:
+        prepare(server)
+        started = time.monotonic()
+        with tempfile.TemporaryDirectory() as directory:
+            # In an empty directory: what it writes beside itself goes away with it.
+            code = subprocess.run(
+                [
+                    str(Path(sys.executable).parent / "st"), "--config-file", str(HERE / "schemathesis.toml"), "run", str(CONTRACT),
+                    "--url", f"http://127.0.0.1:{server.port}",
+                    "--checks", "all",
+                    "--phases", "examples,coverage,fuzzing,stateful",
+                    # A stream that never ends is no request with an answer; test_events.py has it.
+                    "--exclude-operation-id", "streamEvents",
+                    "--request-timeout", "20",
+                    "--continue-on-failure",
+                    *FORMS[form], *more,
+                ],
+                cwd=directory, env=os.environ | {"SCHEMATHESIS_HOOKS": "schemathesis_hooks", "PYTHONPATH": str(HERE)},
+            ).returncode  # fmt: skip
+        log = server.tail()
+        if "unforeseen error" in log:
+            print(f"The server met errors it did not foresee:\n{log}")
+            code = code or 1
+        history = server.api.history()
+        assert [event["position"] for event in history] == list(range(len(history)))
+        print(f"{time.monotonic() - started:.0f} s; the ledger has {len(history)} events and the server is well.")
+        return code
+    finally:
+        server.destroy()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,74 @@
+"""Fixtures: servers, and the certificates whose pins are managed."""
+
+import base64
+import hashlib
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from pinledger import Server
+
+
+@pytest.fixture(scope="session")
+def server():
+    """A server that many tests share: each makes apps of its own, none stops it."""
+    server = Server()
+    try:
+        yield server.start()
+    finally:
+        server.destroy()
+
+
+@pytest.fixture(scope="module")
+def own_server():
+    """A server for one file's tests alone."""
+    server = Server()
+    try:
+        yield server.start()
+    finally:
+        server.destroy()
+
+
+@pytest.fixture
+def api(server):
+    return server.api
+
+
+@pytest.fixture
+def unchanged(api):
+    """Fails the test if the ledger grew while it ran."""
+    before = api.position()
+    yield
+    assert api.position() == before, "something was recorded"
+
+
+@dataclass
+class Certificate:
+    path: Path
+    pin: str
+
+
+@pytest.fixture(scope="session")
+def certificates(tmp_path_factory) -> list[Certificate]:
+    """Certificates as a server presents them, made by openssl: one with an EC key, one with an RSA key; and a third, RSA
+    again, for the key in the safe. Their pins are computed here, without Pinledger."""
+    directory = tmp_path_factory.mktemp("certificates")
+    made = []
+    for name, algorithm in [
+        ("ec", ["ec", "-pkeyopt", "ec_paramgen_curve:P-256"]),
+        ("rsa", ["rsa:2048"]),
+        ("safe", ["rsa:2048"]),
+    ]:
+        path = directory / f"{name}.pem"
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", *algorithm, "-nodes", "-keyout", str(directory / f"{name}.key")]
+            + ["-out", str(path), "-days", "30", "-subj", "/CN=api.example.com"],
+            check=True, capture_output=True,
+        )  # fmt: skip
+        key = x509.load_pem_x509_certificate(path.read_bytes()).public_key()
+        spki = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+        made.append(Certificate(path, "sha256/" + base64.b64encode(hashlib.sha256(spki).digest()).decode()))
+    return made

@@ -1,0 +1,304 @@
+"""Pinledger as the tests use it: a server of its own directory, its HTTP API, its command line."""
+
+import base64
+import hashlib
+import http.client
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+BINARY = os.environ.get("PINLEDGER_BIN", str(Path(__file__).parents[2] / ".build/debug/pinledger"))
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def canonical(value) -> bytes:
+    """RFC 8785 for what documents may hold: integers, and strings of printable ASCII."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def unbase64url(text: str) -> bytes:
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+
+
+def from_now(**interval) -> str:
+    """An instant as the API reads it: from_now(hours=1)."""
+    return (datetime.now(timezone.utc) + timedelta(**interval)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def pin_of(text: str) -> str:
+    """A pin that stands for no key: the digest of a text."""
+    return "sha256/" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def pin_hex(pin: str) -> str:
+    """A pin as it stands in paths."""
+    return base64.b64decode(pin.removeprefix("sha256/")).hex()
+
+
+def host_body(name: str, *, mode: str = "enforce", salt: str = "") -> dict:
+    """The body that adds a host with a primary and a backup pin."""
+    return {
+        "host": name,
+        "baseline": {
+            "source": "document",
+            "mode": mode,
+            "pins": [
+                {"pin": pin_of(f"{name} primary {salt}"), "role": "primary"},
+                {"pin": pin_of(f"{name} backup {salt}"), "role": "backup"},
+            ],
+        },
+    }
+
+
+@dataclass
+class Answer:
+    status: int
+    headers: http.client.HTTPMessage
+    body: bytes
+
+    @property
+    def json(self):
+        return json.loads(self.body)
+
+    def __getitem__(self, name: str) -> str | None:
+        """A header."""
+        return self.headers[name]
+
+    def __str__(self) -> str:
+        return f"{self.status} {self.body[:2000]!r}"
+
+
+class API:
+    """The HTTP API, with the target sent exactly as it is given."""
+
+    def __init__(self, port: int, token: str | None):
+        self.port = port
+        self.token = token
+
+    def request(self, method: str, target: str, body=None, headers: dict | None = None, *, token=...) -> Answer:
+        sent = dict(headers or {})
+        token = self.token if token is ... else token
+        if token is not None:
+            sent.setdefault("Authorization", f"Bearer {token}")
+        if body is not None and not isinstance(body, bytes):
+            body = json.dumps(body).encode()
+        if body is not None:
+            sent.setdefault("Content-Type", "application/json")
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        try:
+            connection.request(method, target, body=body, headers=sent)
+            response = connection.getresponse()
+            return Answer(response.status, response.headers, response.read())
+        finally:
+            connection.close()
+
+    def get(self, target: str, **headers) -> Answer:
+        return self.request("GET", target, headers=headers or None)
+
+    def post(self, target: str, body=None, **headers) -> Answer:
+        return self.request("POST", target, {} if body is None else body, headers)
+
+    def must(self, method: str, target: str, body=None, headers: dict | None = None) -> Answer:
+        """A request that is part of the preparation, and has to succeed."""
+        answer = self.request(method, target, body, headers)
+        assert answer.status < 300, f"{method} {target}: {answer}"
+        return answer
+
+    def position(self) -> int:
+        """How many events the ledger has."""
+        return self.get("/readyz").json["position"]
+
+    def history(self, path: str = "/v1/history") -> list[dict]:
+        """Every event, oldest first, over all pages."""
+        events, cursor = [], ""
+        while True:
+            page = self.must("GET", f"{path}?order=oldest&limit=1000{cursor}").json
+            events += page["events"]
+            if "next_cursor" not in page:
+                return events
+            cursor = f"&cursor={page['next_cursor']}"
+
+    def document(self, app: str, **headers) -> Answer:
+        return self.request("GET", f"/client/v1/apps/{app}/document", headers=headers, token=None)
+
+    def payload(self, app: str) -> dict:
+        """What an app's document says, unverified."""
+        answer = self.document(app)
+        assert answer.status == 200, str(answer)
+        return json.loads(unbase64url(answer.body.decode().split(".")[1]))
+
+    def make_app(self, app: str, *hosts: str) -> None:
+        self.must("POST", "/v1/apps", {"app": app})
+        for host in hosts:
+            self.must("POST", f"/v1/apps/{app}/hosts", host_body(host))
+
+
+class Process:
+    """A pinledger process that listens on a port of 127.0.0.1, with its output in a file."""
+
+    def __init__(self, log: Path, arguments: list[str], port: int, environment: dict | None = None):
+        self.log, self.arguments, self.port = log, arguments, port
+        self.environment = {name: value for name, value in os.environ.items() if not name.startswith("PINLEDGER_")}
+        self.environment |= environment or {}
+        self.process: subprocess.Popen | None = None
+
+    def spawn(self) -> None:
+        assert self.process is None
+        with self.log.open("ab") as log:
+            # A session of its own: Ctrl-C is for the tests, which stop the server themselves.
+            self.process = subprocess.Popen(
+                [BINARY, *self.arguments],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self.environment, start_new_session=True,
+            )  # fmt: skip
+
+    def wait_until(self, is_ready, seconds: float = 60) -> None:
+        deadline = time.monotonic() + seconds
+        while True:
+            assert self.process is not None
+            assert self.process.poll() is None, f"the server ended with {self.process.returncode}:\n{self.tail()}"
+            try:
+                if is_ready():
+                    return
+            except (OSError, http.client.HTTPException, ValueError):
+                pass
+            assert time.monotonic() < deadline, f"the server is not ready after {seconds} s:\n{self.tail()}"
+            time.sleep(0.02)
+
+    def tail(self) -> str:
+        return self.log.read_text(errors="replace")[-4000:] if self.log.exists() else ""
+
+    @property
+    def is_running(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
+    def stop(self) -> None:
+        """Stops as an operator does; a server that does not end in order is a failure."""
+        if self.process is None:
+            return
+        process, self.process = self.process, None
+        process.send_signal(signal.SIGTERM)
+        try:
+            code = process.wait(timeout=40)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            raise AssertionError(f"the server did not stop within 40 s:\n{self.tail()}") from None
+        assert code == 0, f"the server ended with {code}:\n{self.tail()}"
+
+    def kill(self) -> None:
+        """The power cut: SIGKILL."""
+        assert self.process is not None
+        process, self.process = self.process, None
+        process.kill()
+        process.wait()
+
+
+class Server(Process):
+    """`pinledger dev` in a directory of its own."""
+
+    def __init__(self, home: Path | None = None):
+        if home is None:
+            home = Path(tempfile.mkdtemp(prefix="pinledger-e2e-"))
+            # Started by root, the database runs as the account postgres, which has to get there.
+            home.chmod(0o755)
+        self.home = home
+        self.data = home / "data"
+        port = free_port()
+        super().__init__(home / "server.log", ["dev", "--data", str(self.data), "--listen", f"127.0.0.1:{port}"], port)
+        self.api = API(port, None)
+
+    def start(self) -> "Server":
+        self.spawn()
+        context = self.data / "context.json"
+
+        def is_ready() -> bool:
+            if self.api.get("/readyz").status != 200 or not context.exists():
+                return False
+            self.api.token = json.loads(context.read_text())["token"]
+            # The context of an earlier start may be there before the token of this one.
+            return self.api.get("/v1/whoami").status == 200
+
+        self.wait_until(is_ready)
+        assert json.loads(context.read_text())["server"] == f"http://127.0.0.1:{self.port}"
+        return self
+
+    def restart(self) -> "Server":
+        self.stop()
+        assert not self._database_pid_file.exists(), "the database was left running"
+        return self.start()
+
+    def destroy(self) -> None:
+        """Ends everything, whatever happened before, and removes it."""
+        try:
+            if self.is_running:
+                self.stop()
+        finally:
+            self._stop_database()
+            shutil.rmtree(self.home, ignore_errors=True)
+
+    @property
+    def _database_pid_file(self) -> Path:
+        return self.data / "postgresql/data/postmaster.pid"
+
+    def _stop_database(self) -> None:
+        """Stops a database that a killed server left behind: SIGINT is PostgreSQL's fast shutdown."""
+        try:
+            os.kill(int(self._database_pid_file.read_text().split()[0]), signal.SIGINT)
+        except (FileNotFoundError, ProcessLookupError, IndexError, ValueError):
+            return
+        deadline = time.monotonic() + 30
+        while self._database_pid_file.exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+
+    @property
+    def connection_string(self) -> str:
+        return f"host='{self.data}/postgresql' port=5432 dbname=pinledger user=pinledger_dev"
+
+    def cli(self, *arguments: str, status: int = 0, input: str | None = None) -> subprocess.CompletedProcess:
+        """Runs a command of the operator's, which must end with `status`."""
+        environment = self.environment | {"PINLEDGER_DATA": str(self.data), "NO_COLOR": "1"}
+        done = subprocess.run(
+            [BINARY, *arguments], env=environment, input=input, capture_output=True, text=True, timeout=60
+        )
+        assert done.returncode == status, f"{arguments} ended with {done.returncode}:\n{done.stdout}{done.stderr}"
+        return done
+
+    def cli_json(self, *arguments: str) -> dict:
+        return json.loads(self.cli(*arguments, "--output", "json").stdout)
+
+
+def in_threads(count: int, work) -> list:
+    """Runs `work(index)` in `count` threads that begin together; the results in order, the first error raised."""
+    results: list = [None] * count
+    barrier = threading.Barrier(count)
+
+    def run(index: int) -> None:
+        barrier.wait()
+        try:
+            results[index] = work(index)
+        except BaseException as error:
+            results[index] = error
+
+    threads = [threading.Thread(target=run, args=(index,), daemon=True) for index in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+    return results

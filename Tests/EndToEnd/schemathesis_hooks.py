@@ -1,0 +1,36 @@
+"""Keeps a run from cutting off the branch it sits on, and from what no answer of the API is about."""
+
+import itertools
+import os
+import urllib.parse
+
+import schemathesis
+from pinledger import from_now
+
+TOKENS_IN_USE = os.environ["PINLEDGER_TEST_TOKEN_IDS"].split()
+NUMBERS = itertools.count()
+
+
+@schemathesis.hook
+def filter_query(context, query):
+    # A request line may have 8 KiB. Longer ones are refused by the HTTP parser, with 400 and no problem's words; a
+    # reason of a thousand characters gets there when each of them takes twelve bytes in percent encoding.
+    return len(urllib.parse.urlencode(query or {}, doseq=True)) < 7000
+
+
+@schemathesis.hook
+def before_call(context, case, **kwargs):
+    # Revoking the token in use would turn every further answer into 401. Its id, seen in an answer of listTokens, is
+    # tried.
+    if (case.path_parameters or {}).get("token_id") in TOKENS_IN_USE:
+        case.path_parameters["token_id"] = "tok_0000000000000000"
+    # The contract's examples of these headers are one key for all requests, and the version of another ledger: nearly
+    # every request that carries them would be refused for that alone.
+    headers = case.headers or {}
+    if headers.get("Idempotency-Key") == "7d9f4a52-1c1e-4c43-9d7b-3f6f1a2f7f11" and next(NUMBERS) % 10:
+        case.headers["Idempotency-Key"] = f"key {next(NUMBERS)}"
+    if headers.get("If-Match") == '"12"' and next(NUMBERS) % 10:
+        case.headers["If-Match"] = "*"
+    # And a kill switch must end in the future.
+    if isinstance(case.body, dict) and case.body.get("expires_at") == "2026-01-31T18:00:00Z":
+        case.body["expires_at"] = from_now(hours=4)

@@ -1,0 +1,176 @@
+"""The ledger as server-sent events: live, complete over interruptions, for one app or all."""
+
+import http.client
+import json
+import queue
+import threading
+import time
+
+import pytest
+from pinledger import pin_of
+
+APP, OTHER, HOST = "com.example.stream", "com.example.stream.other", "api.example.com"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def apps(server):
+    server.api.make_app(APP, HOST)
+    server.api.make_app(OTHER, HOST)
+
+
+class Stream:
+    """A subscription, read in a thread of its own."""
+
+    def __init__(self, api, query: str = "", **headers):
+        self.connection = http.client.HTTPConnection("127.0.0.1", api.port, timeout=40)
+        self.connection.request(
+            "GET", f"/v1/events{query}", headers={"Authorization": f"Bearer {api.token}", **headers}
+        )
+        self.response = self.connection.getresponse()
+        assert self.response.status == 200, self.response.read()
+        assert self.response.headers["Content-Type"] == "text/event-stream"
+        assert self.response.headers["Cache-Control"] == "no-store"
+        self.events: queue.Queue = queue.Queue()
+        self.comments: queue.Queue = queue.Queue()
+        # The comment at the beginning says that the subscription stands: what is recorded from now on is heard.
+        self.thread = threading.Thread(target=self._read, daemon=True)
+        self.thread.start()
+        assert self.comments.get(timeout=5) == "pinledger"
+
+    def _read(self) -> None:
+        fields: dict[str, str] = {}
+        try:
+            for line in self.response:
+                line = line.decode().rstrip("\n")
+                if line.startswith(":"):
+                    self.comments.put(line[1:].strip())
+                elif line:
+                    name, _, value = line.partition(": ")
+                    assert name not in fields
+                    fields[name] = value
+                elif fields:
+                    self.events.put((time.monotonic(), fields))
+                    fields = {}
+        except (OSError, ValueError, AttributeError, http.client.HTTPException):
+            pass
+        self.events.put(None)
+
+    def take(self, count: int, seconds: float = 5) -> list[dict]:
+        taken = []
+        for _ in range(count):
+            event = self.events.get(timeout=seconds)
+            assert event is not None, "the stream ended"
+            taken.append(event[1])
+        return taken
+
+    def is_silent(self, seconds: float = 0.3) -> bool:
+        try:
+            return self.events.get(timeout=seconds) is None
+        except queue.Empty:
+            return True
+
+    def close(self) -> None:
+        # Ends the blocked read as well.
+        self.response.fp.raw._sock.shutdown(2)
+        self.thread.join(5)
+        self.connection.close()
+
+    def __enter__(self) -> "Stream":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.close()
+
+
+def add_pin(api, app: str, text: str) -> list[dict]:
+    body = {"pin": pin_of(text), "role": "backup"}
+    return api.must("POST", f"/v1/apps/{app}/hosts/{HOST}/pins", body).json["events"]
+
+
+def assert_same(received: list[dict], events: list[dict]) -> None:
+    assert [int(fields["id"]) for fields in received] == [event["position"] for event in events]
+    assert [fields["event"] for fields in received] == [event["type"] for event in events]
+    assert [json.loads(fields["data"]) for fields in received] == events
+    assert all(set(fields) == {"id", "event", "data"} for fields in received)
+
+
+def test_a_change_is_heard_at_once(api):
+    with Stream(api) as stream:
+        assert stream.is_silent(), "a stream begins with what is new"
+        started = time.monotonic()
+        events = add_pin(api, APP, "live")
+        at, first = stream.events.get(timeout=5)
+        assert at - started < 1
+        assert_same([first, *stream.take(1)], events)
+        assert stream.is_silent()
+
+
+def test_a_stream_goes_on_after_the_last_event_that_was_heard(api):
+    with Stream(api) as stream:
+        heard = add_pin(api, APP, "before the break")
+        received = stream.take(len(heard))
+    missed = add_pin(api, APP, "in the break") + add_pin(api, OTHER, "in the break")
+    with Stream(api, **{"Last-Event-ID": received[0]["id"]}) as stream:
+        assert_same(stream.take(len(heard) - 1 + len(missed)), heard[1:] + missed)
+        events = add_pin(api, APP, "after the break")
+        assert_same(stream.take(2), events)
+    with Stream(api, f"?after={received[0]['id']}") as stream:
+        assert_same(stream.take(len(heard) - 1), heard[1:])
+    with Stream(api, "?after=0", **{"Last-Event-ID": received[0]["id"]}) as stream:
+        assert_same(stream.take(1), heard[1:2])
+
+
+def test_a_stream_from_the_beginning_is_the_whole_ledger(api):
+    history = api.history()
+    with Stream(api, "?after=0") as stream:
+        assert_same(stream.take(len(history) - 1), history[1:])
+
+
+def test_a_stream_of_one_app_has_its_events_alone(api):
+    with Stream(api, f"?app={APP}") as stream, Stream(api, f"?app={OTHER}&after=0") as other:
+        mine = add_pin(api, APP, "filtered")
+        theirs = add_pin(api, OTHER, "filtered")
+        mine += add_pin(api, APP, "filtered again")
+        assert_same(stream.take(len(mine)), mine)
+        assert stream.is_silent()
+        received = other.take(len(api.history(f"/v1/apps/{OTHER}/history")))
+        assert {json.loads(fields["data"])["stream"] for fields in received} == {f"app/{OTHER}"}
+        assert [json.loads(fields["data"]) for fields in received[-2:]] == theirs
+
+
+def test_nothing_is_lost_or_repeated_while_a_reader_comes_and_goes(api):
+    start = api.position()
+    written: list[dict] = []
+
+    def write() -> None:
+        for number in range(60):
+            written.extend(add_pin(api, APP, f"burst {number}"))
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    received, last = [], str(start - 1)
+    while len(received) < 120:
+        with Stream(api, **{"Last-Event-ID": last}) as stream:
+            received += stream.take(min(7, 120 - len(received)))
+            last = received[-1]["id"]
+    writer.join()
+    assert_same(received, written)
+
+
+def test_head_answers_without_a_stream(api):
+    answer = api.request("HEAD", "/v1/events")
+    assert (answer.status, answer.body, answer["Content-Type"]) == (200, b"", "text/event-stream")
+
+
+def test_readers_that_leave_give_their_places_back(api):
+    """Two hundred streams may be open at once; three hundred one after the other are no trouble."""
+    for _ in range(300):
+        connection = http.client.HTTPConnection("127.0.0.1", api.port, timeout=10)
+        connection.request("GET", "/v1/events", headers={"Authorization": f"Bearer {api.token}"})
+        response = connection.getresponse()
+        assert response.status == 200, response.read()
+        response.close()
+        connection.close()
+    with Stream(api) as stream:
+        events = add_pin(api, OTHER, "after three hundred")
+        assert_same(stream.take(2), events)
