@@ -116,7 +116,7 @@ let package = Package(
                 .product(name: "Yams", package: "Yams"),
             ]
         ),
-        .testTarget(name: "PostgresTests", dependencies: ["Postgres"]),
+        .testTarget(name: "PostgresTests", dependencies: ["Fixtures", "Postgres"]),
         .testTarget(
             name: "PublishingTests",
             dependencies: [

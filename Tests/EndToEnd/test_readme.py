@@ -70,10 +70,10 @@ def test_the_five_minute_tour_does_what_it_says():
     directory = home / "pinledger"
     # A copy of what is in the repository, with the program where a build would have put it.
     tracked = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
-        cwd=ROOT, capture_output=True, text=True, check=True,
-    ).stdout.split("\0")  # fmt: skip
-    for name in filter(None, tracked):
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"], cwd=ROOT, capture_output=True, check=True
+    ).stdout.split(b"\0")
+    # What else lies in the directory may have any name at all.
+    for name in map(os.fsdecode, filter(None, tracked)):
         if (ROOT / name).is_file():
             (directory / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, directory / name)

@@ -43,6 +43,9 @@ package struct TestCluster: Sendable {
         try result.get()
     }
 
+    /// Leads to its database `postgres`, as the superuser.
+    package var connectionString: String { "host=\(self.root) port=\(self.port) user=postgres dbname=postgres" }
+
     /// Its database `postgres`, migrated, with the accounts that tests use.
     package func database() async throws -> TestDatabase {
         let database = TestDatabase(name: "postgres", server: "host=\(self.root) port=\(self.port)")

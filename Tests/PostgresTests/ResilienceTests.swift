@@ -1,3 +1,4 @@
+import Fixtures
 import Glibc
 import Postgres
 import Testing
@@ -6,8 +7,10 @@ import Testing
 struct ResilienceTests {
     @Test func `a pool and a listener survive a restart of the server`() async throws {
         try await TestCluster.run { cluster in
-            let pool = PostgresPool(configuration: cluster.configuration, maximumConnections: 2)
-            let listener = PostgresListener(configuration: cluster.configuration, channels: ["news"])
+            let pool = PostgresPool(
+                configuration: PostgresConfiguration(connectionString: cluster.connectionString), maximumConnections: 2)
+            let listener = PostgresListener(
+                configuration: PostgresConfiguration(connectionString: cluster.connectionString), channels: ["news"])
             try await pool.query("CREATE TABLE t (a int8)")
             try await pool.query("INSERT INTO t VALUES (1)")
             var connections = 0
@@ -30,7 +33,7 @@ struct ResilienceTests {
 
     @Test func `while the server is down calls fail at once, and later they work`() async throws {
         try await TestCluster.run { cluster in
-            let pool = PostgresPool(configuration: cluster.configuration)
+            let pool = PostgresPool(configuration: PostgresConfiguration(connectionString: cluster.connectionString))
             try await pool.query("SELECT 1")
             try await cluster.control("stop")
             let error = await failure { try await pool.query("SELECT 1") }
