@@ -2,12 +2,14 @@ import Foundation
 
 /// Where people and scripts read: data goes to standard output, everything else to standard error.
 enum Console {
+    /// Writes a line of data. A reader that is gone (`pinledger history | head`) ends the program as SIGPIPE would.
     static func print(_ text: String) {
-        FileHandle.standardOutput.write(Data((text + "\n").utf8))
+        do { try FileHandle.standardOutput.write(contentsOf: Data((text + "\n").utf8)) } catch { exit(128 + SIGPIPE) }
     }
 
+    /// Writes a line for people; where nobody reads it, nothing is lost.
     static func error(_ text: String) {
-        FileHandle.standardError.write(Data((text + "\n").utf8))
+        try? FileHandle.standardError.write(contentsOf: Data((text + "\n").utf8))
     }
 }
 

@@ -5,7 +5,7 @@ import Foundation
 @main
 struct Main {
     static func main() async {
-        // A reader that goes away (`pinledger history | head`) is not worth a crash.
+        // A peer or reader that goes away is an error of the write, not the end of a server.
         signal(SIGPIPE, SIG_IGN)
         do {
             var command = try Pinledger.parseAsRoot()

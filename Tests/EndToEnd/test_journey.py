@@ -5,7 +5,9 @@ import copy
 import gzip
 import hashlib
 import json
+import os
 import re
+import signal
 import subprocess
 import time
 
@@ -13,7 +15,7 @@ import brotli
 import jwt
 import pytest
 from jwt.utils import base64url_encode
-from pinledger import canonical, from_now, pin_hex, pin_of, unbase64url
+from pinledger import BINARY, canonical, from_now, pin_hex, pin_of, unbase64url
 
 ROLLOUT_APP = "com.example.rollout"
 PLAIN_APP = "com.example.plain"
@@ -448,6 +450,16 @@ def test_a_signing_key_is_replaced_and_old_documents_still_verify(imported):
     keys = api.request("GET", "/client/v1/jwks.json", token=None).json
     first, second = verify(old, keys, BARE_APP), verified(imported, BARE_APP)
     assert first["content_sha256"] == second["content_sha256"]
+
+
+def test_a_reader_that_goes_away_ends_a_command_quietly(imported):
+    server = imported
+    environment = server.environment | {"PINLEDGER_DATA": str(server.data), "NO_COLOR": "1"}
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run([BINARY, "history"], env=environment, stdout=write, stderr=subprocess.PIPE, timeout=60)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, b"")
 
 
 def test_a_restart_changes_nothing(imported, configurations):
