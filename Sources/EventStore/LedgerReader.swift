@@ -63,6 +63,7 @@ package struct LedgerReader: Sendable {
     }
 
     /// What the request that first came with this request's idempotency key recorded; nil where there was none.
+    /// Where it recorded nothing, the stream's version is 0: only a fold knows it.
     ///
     /// - Throws: ``WriteFailure/keyReused`` where that was another request.
     package func recorded(by request: CommandRequest) async throws -> Recorded? {

@@ -25,7 +25,9 @@ extension App {
             }
             events += made
         }
-        if let state { try Protection.check(from: app, to: state, in: context) }
+        // No command at all is refused too where there is nothing to command.
+        guard let state else { throw .appUnknown(id) }
+        try Protection.check(from: app, to: state, in: context)
         return events
     }
 
@@ -78,7 +80,7 @@ extension App {
             let host = try host(pattern)
             guard host.candidate == nil else { throw .candidateExists(pattern) }
             var new = pins
-            if copiesBaseline {
+            if copiesBaseline ?? (host[.baseline] != nil) {
                 guard let baseline = host[.baseline] else { throw .baselineIsBuiltin(pattern) }
                 let given = Set(pins.map(\.pin))
                 let copied = baseline.activePins.filter { !given.contains($0.pin) }.sorted { $0.pin < $1.pin }

@@ -15,8 +15,9 @@ package enum AppCommand: Hashable, Sendable {
     case setSubdomains(HostPattern, includesSubdomains: Bool)
     case removeHost(HostPattern)
     case setMode(HostPattern, PolicySlot, PinMode)
-    /// With `copiesBaseline`, the candidate begins with the baseline's active pins, so that both arms hold the live key.
-    case startCandidate(HostPattern, mode: PinMode, copiesBaseline: Bool, pins: [NewPin])
+    /// With `copiesBaseline`, the candidate begins with the baseline's active pins, so that both arms hold the live key;
+    /// nil takes them along where there are any.
+    case startCandidate(HostPattern, mode: PinMode, copiesBaseline: Bool?, pins: [NewPin])
     case promoteCandidate(HostPattern)
     case dropCandidate(HostPattern)
     case setHostRollout(HostPattern, Rollout?)

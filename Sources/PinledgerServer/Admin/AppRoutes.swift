@@ -84,8 +84,6 @@ struct AppRoutes: Sendable {
             }
             return commands
         }
-        // A change that says nothing decides nothing: the app must be there all the same.
-        _ = try self.services.app(id)
         return try await self.change(.app(id, change.content), of: change, in: exchange)
     }
 

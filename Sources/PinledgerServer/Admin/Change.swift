@@ -82,9 +82,11 @@ struct ChangeHandler: Sendable {
     func replay<Content>(_ command: Command, of change: Change<Content>, in exchange: Exchange) async throws -> Result?
     {
         let request = try self.request(command, of: change, in: exchange)
-        return try await self.services.reader.recorded(by: request).map {
-            Result(recorded: $0, isDryRun: false, stream: command.stream)
+        guard var recorded = try await self.services.reader.recorded(by: request) else { return nil }
+        if recorded.entries.isEmpty {
+            recorded.streamVersion = self.services.ledger.view.state.version(of: command.stream)
         }
+        return Result(recorded: recorded, isDryRun: false, stream: command.stream)
     }
 
     private func request<Content>(

@@ -85,9 +85,10 @@ struct HostRoutes: Sendable {
             }
             return commands
         }
-        // An empty change of an unknown host must be refused too.
-        let app = try self.services.app(id)
-        guard app.hosts[pattern] != nil || !change.content.isEmpty else { throw Problem(Refusal.hostUnknown(pattern)) }
+        // A change that says nothing decides nothing: the host must be there all the same.
+        if change.content.isEmpty, try self.services.app(id).hosts[pattern] == nil {
+            throw Problem(Refusal.hostUnknown(pattern))
+        }
         return try await self.change(.app(id, change.content), of: change, in: exchange)
     }
 
@@ -99,13 +100,11 @@ struct HostRoutes: Sendable {
     private func startCandidate(_ exchange: Exchange) async throws -> Response {
         let id = try exchange.app
         let pattern = try exchange.host
-        // What is not said about the baseline's pins: they are taken along where there are any.
-        let hasBaseline = try self.services.app(id).hosts[pattern]?[.baseline] != nil
         let change = try await exchange.change { (members) throws(JSONDefect) in
             var commands: [AppCommand] = [
                 .startCandidate(
                     pattern, mode: try members.required("mode").oneOf(PinMode.self),
-                    copiesBaseline: try members.optional("copy_baseline")?.bool() ?? hasBaseline,
+                    copiesBaseline: try members.optional("copy_baseline")?.bool(),
                     pins: try Self.newPins(members.optional("pins"))
                 )
             ]
