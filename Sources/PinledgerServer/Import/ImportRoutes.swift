@@ -38,9 +38,7 @@ struct ImportRoutes: Sendable {
         )
         let app = self.services.ledger.view.state.apps[id]
         // A file that was imported is at odds with the app it made: a repeated request must not be judged anew.
-        if try !exchange.flag("dry_run"),
-            let replay = try await self.change.replay(.app(id, []), of: change, in: exchange)
-        {
+        if let replay = try await self.replay(of: change, into: id, in: exchange) {
             let before = Self.undo(replay.recorded.entries.map(\.event), in: app)
             return self.response(to: replay, of: self.plan(json, for: id, before), into: before, id)
         }
@@ -57,6 +55,14 @@ struct ImportRoutes: Sendable {
         }
         let result = try await self.change.perform(.app(id, plan.commands), of: change, in: exchange)
         return self.response(to: result, of: plan, into: app, id)
+    }
+
+    /// The result of the request that this one repeats; nil where it repeats none, and for a rehearsal.
+    private func replay(
+        of change: Change<Void>, into id: AppID, in exchange: Exchange
+    ) async throws -> ChangeHandler.Result? {
+        guard try !exchange.flag("dry_run") else { return nil }
+        return try await self.change.replay(.app(id, []), of: change, in: exchange)
     }
 
     private func plan(_ json: JSON, for id: AppID, _ app: App?) -> ImportPlan {
