@@ -77,7 +77,7 @@ let package = Package(
             name: "pinledger",
             dependencies: [
                 "EventStore", "Keys", "PinWire", "Pinning", "PinledgerServer", "Postgres", "Publishing",
-                "PublicSuffixes",
+                "PublicSuffixes", "TransparencyLog",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "Logging", package: "swift-log"),
@@ -88,7 +88,14 @@ let package = Package(
             ]
         ),
 
-        // Tests.
+        // Tests, and what benchmarks run.
+        .executableTarget(
+            name: "AppendBench",
+            dependencies: [
+                "EventStore", "PinWire", "Pinning", "Postgres", .product(name: "Logging", package: "swift-log"),
+            ],
+            path: "Tests/Benchmarks/Append"
+        ),
         .target(
             name: "Fixtures",
             dependencies: [

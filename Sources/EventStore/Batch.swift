@@ -15,8 +15,10 @@ struct Batch: Sendable {
     }
 
     let base: LedgerView
+    private let time: Timestamp
+    private let isPublicSuffix: @Sendable (String) -> Bool
     /// The requests' digests, by place.
-    let digests: [[UInt8]]
+    private(set) var digests: [[UInt8]] = []
     private(set) var after: LedgerView
     private(set) var outcomes: [Outcome] = []
     private(set) var entries: [Entry] = []
@@ -26,58 +28,73 @@ struct Batch: Sendable {
     private(set) var streams: [StreamID: (before: Int64, after: Int64)] = [:]
     /// Commands with a key, with their places in the batch.
     private(set) var keyed: [(place: Int, key: CommandKey, first: Int64, count: Int)] = []
+    private var placesByKey: [CommandKey: Int] = [:]
 
     /// The largest entry that fits an entry bundle (C2SP tlog-tiles).
     static let entryLimit = 65_535
 
-    /// Decides `requests` one after the other, each on what those before it leave behind. One command's refusal changes
-    /// nothing for its neighbours.
+    /// A batch of no commands yet, all of which will have one time.
+    init(on base: LedgerView, at now: Timestamp, isPublicSuffix: @escaping @Sendable (String) -> Bool) {
+        self.base = base
+        self.after = base
+        self.time = max(now, base.head.lastTime)
+        self.isPublicSuffix = isPublicSuffix
+    }
+
+    /// A batch of `requests`, but for those at the places to be left out.
     init(
         _ requests: [CommandRequest], leavingOut left: Set<Int>, on base: LedgerView, at now: Timestamp,
         isPublicSuffix: @escaping @Sendable (String) -> Bool
     ) {
-        self.base = base
-        self.digests = requests.map(\.digest)
-        self.after = base
-        let time = max(now, base.head.lastTime)
-        var seen: [CommandKey: Int] = [:]
+        self.init(on: base, at: now, isPublicSuffix: isPublicSuffix)
         for (place, request) in requests.enumerated() {
-            if left.contains(place) {
-                self.outcomes.append(.left)
-                continue
-            }
-            if let key = request.key {
-                if let first = seen[key] {
-                    self.outcomes.append(
-                        requests[first].digest == request.digest ? .repeats(first) : .failed(.keyReused)
-                    )
-                    continue
-                }
-                seen[key] = place
-            }
-            do {
-                let range = try self.take(request, at: time, isPublicSuffix: isPublicSuffix)
-                let version = self.after.state.version(of: request.command.stream)
-                self.outcomes.append(.recorded(range, streamVersion: version))
-                if let key = request.key {
-                    self.keyed.append((place, key, base.head.position + Int64(range.lowerBound), range.count))
-                }
-            } catch {
-                self.outcomes.append(.failed(error))
-            }
+            if left.contains(place) { self.leaveOut(request) } else { self.add(request) }
         }
     }
 
-    private mutating func take(
-        _ request: CommandRequest, at time: Timestamp, isPublicSuffix: @escaping @Sendable (String) -> Bool
-    ) throws(WriteFailure) -> Range<Int> {
+    /// The number of commands so far.
+    var count: Int { self.outcomes.count }
+
+    /// Keeps a place for a command that is answered otherwise.
+    mutating func leaveOut(_ request: CommandRequest) {
+        self.digests.append(request.digest)
+        self.outcomes.append(.left)
+    }
+
+    /// Decides one more command, on what those before it leave behind. Its refusal changes nothing for its neighbours.
+    mutating func add(_ request: CommandRequest) {
+        let place = self.count
+        self.digests.append(request.digest)
+        if let key = request.key {
+            if let first = self.placesByKey[key] {
+                self.outcomes.append(
+                    self.digests[first] == request.digest ? .repeats(first) : .failed(.keyReused)
+                )
+                return
+            }
+            self.placesByKey[key] = place
+        }
+        do {
+            let range = try self.take(request)
+            let version = self.after.state.version(of: request.command.stream)
+            self.outcomes.append(.recorded(range, streamVersion: version))
+            if let key = request.key {
+                self.keyed.append((place, key, self.base.head.position + Int64(range.lowerBound), range.count))
+            }
+        } catch {
+            self.outcomes.append(.failed(error))
+        }
+    }
+
+    private mutating func take(_ request: CommandRequest) throws(WriteFailure) -> Range<Int> {
         let stream = request.command.stream
         let version = self.after.state.version(of: stream)
         if let expected = request.expectedVersion, expected != version {
             throw .stale(stream, expected: expected, actual: version)
         }
         let context = DecisionContext(
-            now: time, reason: request.origin.reason, isForced: request.origin.isForced, isPublicSuffix: isPublicSuffix
+            now: self.time, reason: request.origin.reason, isForced: request.origin.isForced,
+            isPublicSuffix: self.isPublicSuffix
         )
         let events: [Event]
         do { events = try self.after.state.decide(request.command, in: context) } catch { throw .refused(error) }
@@ -87,7 +104,7 @@ struct Batch: Sendable {
         for (offset, event) in events.enumerated() {
             let entry = Entry(
                 position: self.after.head.position + Int64(offset), stream: stream,
-                streamVersion: version + Int64(offset) + 1, time: time, event: event, origin: request.origin
+                streamVersion: version + Int64(offset) + 1, time: self.time, event: event, origin: request.origin
             )
             let bytes = entry.bytes
             guard bytes.count <= Self.entryLimit else { throw .tooLarge(bytes: bytes.count) }

@@ -55,7 +55,7 @@ package final class Ledger: Sendable {
     package var fault: LedgerFault? { self.content.withLock { $0.fault } }
 
     /// Stops following for good: the last verified view stays.
-    func halt(_ fault: LedgerFault) {
+    package func halt(_ fault: LedgerFault) {
         self.content.withLock { $0.fault = $0.fault ?? fault }
     }
 

@@ -22,6 +22,7 @@ package struct Migration: Sendable, Hashable {
         Migration(2, "ledger", PackageResources._002_ledger_sql),
         Migration(3, "append", PackageResources._003_append_sql),
         Migration(4, "documents", PackageResources._004_documents_sql),
+        Migration(5, "document_news", PackageResources._005_document_news_sql),
     ]
 }
 

@@ -7,9 +7,10 @@ import TransparencyLog
 
 /// A node's only way into the ledger: group commit without a timer.
 ///
-/// While one batch commits, the next one gathers. Every command of a batch is decided on what those before it leave
-/// behind, all of them are appended by one statement, and everybody, the refused included, is answered after the commit
-/// that they were judged against. Any number of nodes may write: the head's row lock decides who was first, and who was
+/// While one batch commits, the next one gathers: its commands are decided as they come, on what the batch in flight will
+/// leave behind, so that it goes out the moment that one is done; were that one not recorded, they are decided anew.
+/// All commands of a batch are appended by one statement, and everybody, the refused included, is answered after the
+/// commit that they were judged against. Any number of nodes may write: the head's row lock decides who was first, and who was
 /// not reads what came in between and decides anew.
 ///
 /// If the process dies before the commit, nothing is recorded; if it dies after it, the commands are recorded and their
@@ -23,12 +24,17 @@ package actor Writer {
         package var batch = 512
         /// How often one batch is decided anew because another node was first.
         package var attempts = 20
+        /// How long a command may wait for its batch to be sent.
+        package var patience = Duration.milliseconds(2500)
+        /// How long to look for the outcome of a batch whose connection broke.
+        package var settling = Duration.milliseconds(1500)
 
         package init() {}
     }
 
     private struct Pending {
         let request: CommandRequest
+        let since = ContinuousClock.now
         let answer: CheckedContinuation<Result<Recorded, WriteFailure>, Never>
     }
 
@@ -41,6 +47,10 @@ package actor Writer {
 
     private var connection: PostgresConnection?
     private var queue: [Pending] = []
+    /// What the batch in flight leaves behind if it is recorded.
+    private var flight: LedgerView?
+    /// The first commands of the queue, decided on that.
+    private var gathering: Batch?
     private var sleeper: CheckedContinuation<Void, Never>?
     private var isClosed = false
     /// Batches to go for which the head is locked before deciding: another node was writing a moment ago.
@@ -67,6 +77,7 @@ package actor Writer {
         guard self.queue.count < self.limits.queue else { throw .overloaded }
         let result: Result<Recorded, WriteFailure> = await withCheckedContinuation { answer in
             self.queue.append(Pending(request: request, answer: answer))
+            self.gather()
             self.sleeper?.resume()
             self.sleeper = nil
         }
@@ -75,9 +86,8 @@ package actor Writer {
 
     /// The entries a command would record now, as if nobody else were writing.
     package nonisolated func rehearse(_ request: CommandRequest) throws(WriteFailure) -> Recorded {
-        let batch = Batch(
-            [request], leavingOut: [], on: self.ledger.view, at: self.clock(), isPublicSuffix: self.isPublicSuffix
-        )
+        var batch = Batch(on: self.ledger.view, at: self.clock(), isPublicSuffix: self.isPublicSuffix)
+        batch.add(request)
         if let recorded = batch.recorded(at: 0) { return recorded }
         guard case .failed(let failure) = batch.outcomes[0] else { throw .overloaded }
         throw failure
@@ -85,6 +95,31 @@ package actor Writer {
 
     /// Writes batches until cancelled; then answers whoever still waits.
     package func run() async {
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await self.watchQueue() }
+            await self.writeBatches()
+            group.cancelAll()
+        }
+    }
+
+    /// Answers commands that have waited too long: a batch before them hangs, or the database is too slow for the load.
+    private func watchQueue() async {
+        while !Task.isCancelled {
+            try? await Task.sleep(for: self.limits.patience / 10)
+            let latest = ContinuousClock.now - self.limits.patience
+            let late = self.queue.prefix { $0.since < latest }
+            guard !late.isEmpty else { continue }
+            self.queue.removeFirst(late.count)
+            // It was decided with the ones that leave.
+            self.gathering = nil
+            self.gather()
+            for pending in late {
+                pending.answer.resume(returning: .failure(.unavailable("the database is too slow to take the change")))
+            }
+        }
+    }
+
+    private func writeBatches() async {
         await withTaskCancellationHandler {
             while !Task.isCancelled {
                 if self.queue.isEmpty {
@@ -94,9 +129,8 @@ package actor Writer {
                     }
                     continue
                 }
-                let batch = Array(self.queue.prefix(self.limits.batch))
-                self.queue.removeFirst(batch.count)
-                await self.write(batch)
+                let (pending, batch) = self.takeBatch()
+                await self.write(pending, batch)
             }
         } onCancel: {
             // The task that runs the writer is the owner of this one, which ends at once.
@@ -113,14 +147,40 @@ package actor Writer {
             pending.answer.resume(returning: .failure(.unavailable("the server is shutting down")))
         }
         self.queue = []
+        self.gathering = nil
         self.sleeper?.resume()
         self.sleeper = nil
     }
 
     // MARK: One batch
 
-    private func write(_ pending: [Pending]) async {
+    /// Decides what waits on what the batch in flight leaves behind.
+    private func gather() {
+        guard let flight, !self.queue.isEmpty else { return }
+        var batch =
+            self.gathering ?? Batch(on: flight, at: self.clock(), isPublicSuffix: self.isPublicSuffix)
+        // The value is taken out while it grows, so that nothing in it is copied.
+        self.gathering = nil
+        while batch.count < min(self.queue.count, self.limits.batch) { batch.add(self.queue[batch.count].request) }
+        self.gathering = batch
+    }
+
+    /// The next commands, and the batch made of them where that holds on the ledger as it is now.
+    private func takeBatch() -> ([Pending], Batch?) {
+        var batch = self.gathering
+        self.gathering = nil
+        // While the head is to be locked first, what is decided without the lock is of no use.
+        if self.lockedBatches > 0 || batch?.base.head != self.ledger.view.head { batch = nil }
+        let count = min(self.queue.count, self.limits.batch)
+        let pending = Array(self.queue.prefix(count))
+        self.queue.removeFirst(count)
+        while let decided = batch?.count, decided < count { batch?.add(pending[decided].request) }
+        return (pending, batch)
+    }
+
+    private func write(_ pending: [Pending], _ ready: Batch?) async {
         let requests = pending.map(\.request)
+        var ready = ready
         var answers: [Int: Result<Recorded, WriteFailure>] = [:]
         var attempt = 0
         while answers.count < pending.count {
@@ -131,7 +191,8 @@ package actor Writer {
             }
             do {
                 let connection = try await self.connected()
-                try await self.attempt(requests, on: connection, &answers)
+                try await self.attempt(requests, ready, on: connection, &answers)
+                ready = nil
             } catch let fault as LedgerFault {
                 self.ledger.halt(fault)
                 self.logger.critical(
@@ -156,7 +217,7 @@ package actor Writer {
 
     /// Decides and appends once; answers what is settled by it.
     private func attempt(
-        _ requests: [CommandRequest], on connection: PostgresConnection,
+        _ requests: [CommandRequest], _ ready: Batch?, on connection: PostgresConnection,
         _ answers: inout [Int: Result<Recorded, WriteFailure>]
     ) async throws {
         let left = Set(answers.keys)
@@ -164,7 +225,10 @@ package actor Writer {
         let (ledger, isPublicSuffix) = (self.ledger, self.isPublicSuffix)
         let decided = Decided()
         let outcome: AppendOutcome
-        defer { ledger.endWriting() }
+        defer {
+            ledger.endWriting()
+            self.flight = nil
+        }
         do {
             if self.lockedBatches > 0 {
                 self.lockedBatches -= 1
@@ -176,11 +240,13 @@ package actor Writer {
                     return try Self.append(batch, on: connection)
                 }
             } else {
-                let batch = Batch(
-                    requests, leavingOut: left, on: ledger.view, at: now, isPublicSuffix: isPublicSuffix
-                )
+                let batch =
+                    ready
+                    ?? Batch(requests, leavingOut: left, on: ledger.view, at: now, isPublicSuffix: isPublicSuffix)
                 decided.batch.withLock { $0 = batch }
                 ledger.beginWriting(batch.streams.keys)
+                self.flight = batch.after
+                self.gather()
                 outcome = try await connection.perform { @Sendable connection in try Self.append(batch, on: connection)
                 }
             }
@@ -365,10 +431,10 @@ package actor Writer {
     /// The head's lock is taken first: a transaction that is still running on the server ends before that. Then the event
     /// at the batch's first position is either the batch's own, byte for byte, or the batch was not recorded.
     ///
-    /// - Throws: ``WriteFailure/outcomeUnknown`` where that cannot be found out for ten seconds.
+    /// - Throws: ``WriteFailure/outcomeUnknown`` where that cannot be found out for as long as ``Limits/settling``.
     private func settle(_ batch: Batch) async throws -> AppendOutcome {
         var delay = Duration.milliseconds(20)
-        let deadline = ContinuousClock.now + .seconds(10)
+        let deadline = ContinuousClock.now + self.limits.settling
         while true {
             do {
                 return try await self.connected().transaction { @Sendable connection in

@@ -1,4 +1,6 @@
+import Keys
 import PinWire
+import Pinning
 import Postgres
 
 /// Signed documents in the database, where every node finds them.
@@ -10,7 +12,7 @@ struct DocumentStore: Sendable {
         self.pool = pool
     }
 
-    /// A document that was just signed, before it is stored.
+    /// A signed document as it is stored.
     struct Signed: Sendable {
         let app: AppID
         let version: Int64
@@ -26,6 +28,27 @@ struct DocumentStore: Sendable {
                 app: self.app, version: self.version, position: self.position, contentDigest: self.contentDigest,
                 issuedAt: self.issuedAt, expiresAt: self.expiresAt, keyID: self.keyID, body: PreparedBody(self.body)
             )
+        }
+
+        /// Why these bytes cannot be the document that the columns beside them describe; nil where they can.
+        ///
+        /// A key that the ledger's picture does not have (yet) is no defect: clients verify for themselves.
+        func defect(under keys: KeyRing) -> String? {
+            do {
+                let jws = try CompactJWS(
+                    parsing: String(decoding: self.body, as: UTF8.self), type: Publisher.documentType)
+                guard jws.keyID == self.keyID else { return "it is signed by another key than stands beside it" }
+                guard let key = keys.keys[jws.keyID].flatMap({ Ed25519PublicKey($0.publicKey) }) else { return nil }
+                let claims = try JSON(
+                    parsing: try jws.verify(with: key), limits: JSONLimits(depth: 16, nodes: 1_000_000))
+                guard claims["aud"]?.stringValue == self.app.text else { return "it is another app's" }
+                guard claims["version"]?.integerValue == self.version,
+                    claims["iat"]?.integerValue == self.issuedAt.seconds
+                else { return "it is of another version or time than stands beside it" }
+                return nil
+            } catch {
+                return "\(error)"
+            }
         }
     }
 
@@ -50,7 +73,7 @@ struct DocumentStore: Sendable {
     }
 
     /// The stored documents of `apps`, or of all apps.
-    func load(_ apps: [AppID]?) async throws -> [PublishedDocument] {
+    func load(_ apps: [AppID]?) async throws -> [Signed] {
         var sql = """
             SELECT app, version, position, content_sha256, issued_at, expires_at, kid, body FROM pinledger.document
             """
@@ -66,7 +89,33 @@ struct DocumentStore: Sendable {
                 expiresAt: Timestamp(microseconds: try row.timestamp(5)),
                 keyID: try row.text(6),
                 body: try row.bytes(7)
-            ).published
+            )
+        }
+    }
+
+    /// What a notification says of one document.
+    struct News: Sendable {
+        let app: AppID
+        let version: Int64
+        let issuedAt: Timestamp
+
+        /// Reads a notification; nil where it names no documents, and everybody has to look.
+        static func list(_ payload: String) -> [News]? {
+            let words = payload.split(separator: " ")
+            let news = words.compactMap { word -> News? in
+                let parts = word.split(separator: "@")
+                guard parts.count == 3, let app = try? AppID(String(parts[0])), let version = Int64(parts[1]),
+                    let seconds = Int64(parts[2])
+                else { return nil }
+                return News(app: app, version: version, issuedAt: Timestamp(seconds: seconds))
+            }
+            return news.isEmpty || news.count != words.count ? nil : news
+        }
+
+        /// Whether the table has something older.
+        func isNews(to table: DocumentTable) -> Bool {
+            guard let held = table[self.app] else { return true }
+            return (self.version, self.issuedAt) > (held.version, held.issuedAt)
         }
     }
 

@@ -20,6 +20,11 @@ package final class DocumentTable: Sendable {
         }
     }
 
+    /// Puts a document in place whatever stands there.
+    func replace(_ document: PublishedDocument) {
+        self.documents.withLock { $0[document.app] = document }
+    }
+
     /// All documents.
     package var all: [PublishedDocument] { self.documents.withLock { Array($0.values) } }
 

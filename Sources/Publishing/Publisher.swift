@@ -8,9 +8,11 @@ package import Postgres
 /// Turns changes of the ledger into signed documents, and keeps a node's ``DocumentTable`` in step with what is published.
 ///
 /// A document is signed by the node that recorded the change; a node that sees another's change waits a moment and signs
-/// only if nobody else did. What is signed is stored, and every node serves the stored bytes. If the process dies between
-/// a commit and the publication, any other signing node, or this one after its start, finds the document behind its
-/// version and makes it.
+/// only if nobody else did. What is signed is served here at once and stored a moment later, from where every node serves
+/// the same bytes. If the process dies before a document is signed or stored, any other signing node, or this one after
+/// its start, finds the stored one behind its version and makes it: the same content under the same version.
+///
+/// Once the ledger is found damaged nothing more is signed, and what was published last goes on being served.
 package actor Publisher {
     /// How long documents live.
     package struct Schedule: Sendable {
@@ -45,6 +47,9 @@ package actor Publisher {
     private var attempted: Int64 = 0
     private var waiters: [(position: Int64, resume: CheckedContinuation<Void, Never>)] = []
     private var isClosed = false
+    /// Signed and served here, and not stored yet: the newest of each app, so never more than there are apps.
+    private var unstored: [AppID: DocumentStore.Signed] = [:]
+    private let storing = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
 
     package init(
         ledger: Ledger, keys: SigningKeys, pool: PostgresPool, listener: PostgresListener, schedule: Schedule,
@@ -62,8 +67,25 @@ package actor Publisher {
 
     /// Loads every stored document. Called before the node serves.
     package func load() async throws {
-        self.table.put(try await self.store.load(nil))
+        self.take(try await self.store.load(nil))
         self.attempted = self.ledger.position
+    }
+
+    /// Serves what was read from the database, but for what no key of ours can have signed so.
+    private func take(_ stored: [DocumentStore.Signed]) {
+        let keys = self.ledger.view.state.keys
+        var sound: [PublishedDocument] = []
+        for document in stored {
+            if let defect = document.defect(under: keys) {
+                self.logger.critical(
+                    "a stored document is damaged, and is not served",
+                    metadata: ["app": "\(document.app)", "version": "\(document.version)", "defect": "\(defect)"]
+                )
+            } else {
+                sound.append(document.published)
+            }
+        }
+        self.table.put(sound)
     }
 
     /// Publishes until cancelled.
@@ -72,10 +94,13 @@ package actor Publisher {
             group.addTask { await self.followLedger() }
             group.addTask { await self.followStore() }
             group.addTask { await self.sweep() }
+            group.addTask { await self.storeSigned() }
             await group.waitForAll()
         }
         self.isClosed = true
         self.wake(through: .max)
+        // Not cancelled with the rest, and awaited here: what was served is to be found by the next start.
+        await Task { await self.storeRest() }.value
     }
 
     /// Returns when documents for every local change up to `position` were published, or could not be for now.
@@ -110,8 +135,9 @@ package actor Publisher {
             do {
                 switch event {
                 case .notification(channel: DocumentStore.channel, payload: let payload):
-                    if let app = try? AppID(payload) {
-                        self.table.put(try await self.store.load([app]))
+                    if let news = DocumentStore.News.list(payload) {
+                        let apps = news.filter { $0.isNews(to: self.table) }.map(\.app)
+                        if !apps.isEmpty { self.take(try await self.store.load(apps)) }
                     } else {
                         try await self.loadOutdated()
                     }
@@ -133,7 +159,7 @@ package actor Publisher {
     private func loadOutdated() async throws {
         let apps = try await self.store.outdated(in: self.table)
         for start in stride(from: 0, to: apps.count, by: 500) {
-            self.table.put(try await self.store.load(Array(apps[start..<min(start + 500, apps.count)])))
+            self.take(try await self.store.load(Array(apps[start..<min(start + 500, apps.count)])))
         }
     }
 
@@ -165,30 +191,29 @@ package actor Publisher {
 
     // MARK: Publishing
 
-    /// Publishes what needs it; false where that failed and is to be tried again.
+    /// Signs and serves what needs it; false where that failed and is to be tried again.
     @discardableResult
     private func publish(_ changes: Ledger.Changes, of view: LedgerView) async -> Bool {
+        guard self.ledger.fault == nil else { return true }
         guard self.keys.canSign, !changes.isEmpty, let active = view.state.keys.active else { return true }
         do {
             let key = try await self.keys.privateKey(of: active)
             let apps = changes.isEverything ? Array(view.state.apps.keys) : Array(changes.apps)
             let now = Timestamp(seconds: self.clock().seconds)
-            var signed: [DocumentStore.Signed] = []
-            for app in apps {
+            for (count, app) in apps.enumerated() {
+                // A change of everything is long work: others get their turn on this thread.
+                if count % 50 == 49 { await Task.yield() }
                 guard let document = try self.sign(app, of: view, with: key, active.kid, at: now) else { continue }
-                signed.append(document)
-                if signed.count == 500 {
-                    try await self.put(signed)
-                    signed = []
-                }
+                self.table.put([document.published])
+                self.unstored[app] = document
             }
-            if !signed.isEmpty { try await self.put(signed) }
+            if !self.unstored.isEmpty { self.storing.continuation.yield() }
             return true
         } catch is CancellationError {
             return true
         } catch {
             self.logger.error(
-                "documents could not be published, and will be tried again", metadata: ["error": "\(error)"])
+                "documents could not be signed, and will be tried again", metadata: ["error": "\(error)"])
             self.ledger.giveBack(changes)
             return false
         }
@@ -220,22 +245,60 @@ package actor Publisher {
         )
     }
 
-    private func put(_ signed: [DocumentStore.Signed]) async throws {
+    // MARK: Storing
+
+    /// Stores what is signed, many documents at a time, until cancelled.
+    private func storeSigned() async {
+        var pause = Duration.milliseconds(50)
+        for await _ in self.storing.stream {
+            while !self.unstored.isEmpty, !Task.isCancelled {
+                let signed = Array(self.unstored.values.prefix(500))
+                for document in signed { self.unstored[document.app] = nil }
+                do {
+                    try await self.store(signed)
+                    pause = .milliseconds(50)
+                } catch {
+                    // What was signed anew meanwhile takes the place of what is to be tried again.
+                    for document in signed where self.unstored[document.app] == nil {
+                        self.unstored[document.app] = document
+                    }
+                    guard !Task.isCancelled else { return }
+                    self.logger.error(
+                        "documents could not be stored, and will be tried again", metadata: ["error": "\(error)"])
+                    try? await Task.sleep(for: pause)
+                    pause = min(pause * 2, .seconds(5))
+                }
+            }
+        }
+    }
+
+    /// Stores what is left when the node stops. What cannot be stored now is signed anew by whoever starts next.
+    private func storeRest() async {
+        let signed = Array(self.unstored.values)
+        self.unstored = [:]
+        guard !signed.isEmpty else { return }
+        do { try await self.store(signed) } catch {
+            self.logger.warning(
+                "documents are not stored and will be signed again", metadata: ["error": "\(error)"])
+        }
+    }
+
+    private func store(_ signed: [DocumentStore.Signed]) async throws {
         do {
             let taken = try await self.store.publish(signed)
-            self.table.put(signed.filter { taken.contains($0.app) }.map(\.published))
             let passedOver = signed.map(\.app).filter { !taken.contains($0) }
-            if !passedOver.isEmpty { self.table.put(try await self.store.load(passedOver)) }
+            if !passedOver.isEmpty { self.take(try await self.store.load(passedOver)) }
         } catch let error as PostgresError where error.sqlState == "PL003" {
             // One app's clash must not keep the others' documents back. It needs a person, and is met again by the sweep.
             guard signed.count == 1 else {
-                for document in signed { try await self.put([document]) }
+                for document in signed { try await self.store([document]) }
                 return
             }
-            self.logger.error(
-                "a document clashes with the stored one of its version",
+            self.logger.critical(
+                "a document clashes with the stored one of its version, which is served instead",
                 metadata: ["app": "\(signed[0].app)", "version": "\(signed[0].version)", "error": "\(error)"]
             )
+            for document in try await self.store.load([signed[0].app]) { self.table.replace(document.published) }
         }
     }
 }

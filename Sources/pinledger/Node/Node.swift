@@ -115,7 +115,10 @@ struct Node {
 
     /// Everything behind the sockets, caught up with the ledger.
     private func assemble() async throws -> Parts {
-        let database = PostgresConfiguration(connectionString: self.configuration.database)
+        var database = PostgresConfiguration(connectionString: self.configuration.database)
+        database.connectTimeout = min(database.connectTimeout, self.configuration.databaseTimeout)
+        database.statementTimeout = self.configuration.databaseTimeout * 2
+        database.answerGrace = .seconds(1)
         let pool = try await self.openPool(database)
         let view = try await SnapshotStore(pool: pool, logger: self.logger).load()
         let ledger = Ledger(view: view)
@@ -128,7 +131,8 @@ struct Node {
             self.configuration.isReadOnly
             ? nil
             : Writer(
-                ledger: ledger, configuration: database, logger: self.logger, clock: Self.clock,
+                ledger: ledger, configuration: Self.writing(database, within: self.configuration.databaseTimeout),
+                limits: Self.limits(self.configuration), logger: self.logger, clock: Self.clock,
                 isPublicSuffix: { suffixes.isPublicSuffix($0) }
             )
         let keys = SigningKeys(
@@ -140,9 +144,11 @@ struct Node {
             logger: self.logger, clock: Self.clock
         )
         do { try await follower.catchUp() } catch let fault as LedgerFault {
-            throw CommandFailure(
-                "the ledger in the database is damaged: \(fault)",
-                advice: "Nothing is served from it. Restore the database from a backup, or ask for help."
+            // What was published before goes on being served; nothing is published or changed from here on.
+            ledger.halt(fault)
+            self.logger.critical(
+                "the ledger in the database is damaged: this node only serves the documents that are published",
+                metadata: ["fault": "\(fault)", "advice": "pinledger fsck names all the damage"]
             )
         }
         try await publisher.load()
@@ -155,9 +161,28 @@ struct Node {
         return Parts(services: services, follower: follower, suffixes: suffixes)
     }
 
+    /// The writer's share of a command's time: what is left goes to finding out what became of a batch.
+    private static func writing(_ database: PostgresConfiguration, within limit: Duration) -> PostgresConfiguration {
+        var configuration = database
+        configuration.connectTimeout = limit * 0.6
+        configuration.statementTimeout = limit * 0.6
+        configuration.lockTimeout = limit * 0.6
+        configuration.idleInTransactionTimeout = limit
+        configuration.answerGrace = limit * 0.1
+        return configuration
+    }
+
+    private static func limits(_ configuration: NodeConfiguration) -> Writer.Limits {
+        var limits = Writer.Limits()
+        limits.queue = configuration.writeQueue
+        limits.patience = configuration.databaseTimeout * 0.5
+        limits.settling = configuration.databaseTimeout * 0.3
+        return limits
+    }
+
     /// A node that is meant to sign and cannot must say so at once, not when the first document goes stale.
     private static func checkSigning(_ keys: SigningKeys, _ ledger: Ledger) async throws {
-        guard keys.canSign, let active = ledger.view.state.keys.active else { return }
+        guard keys.canSign, ledger.fault == nil, let active = ledger.view.state.keys.active else { return }
         do { _ = try await keys.privateKey(of: active) } catch let unavailable as SigningKeys.Unavailable {
             throw CommandFailure(
                 "\(unavailable)",

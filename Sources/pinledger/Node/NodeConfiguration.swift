@@ -35,6 +35,22 @@ struct NodeOptions: ParsableArguments {
     @Flag(help: "Serve only: no changes, and no private key needed. [env: PINLEDGER_READ_ONLY=1]")
     var readOnly = false
 
+    @Option(
+        help: ArgumentHelp(
+            "Changes that may wait to be recorded; more are answered 503. [env: PINLEDGER_WRITE_QUEUE]",
+            valueName: "count"
+        )
+    )
+    var writeQueue: Int?
+
+    @Option(
+        help: ArgumentHelp(
+            "How long a change may wait for the database before it is answered 503. [env: PINLEDGER_DATABASE_TIMEOUT]",
+            valueName: "seconds"
+        )
+    )
+    var databaseTimeout: Double?
+
     @Option(help: ArgumentHelp("How long a signed document is fresh.", valueName: "seconds"))
     var documentLifetime: Int64 = 86_400
 
@@ -91,6 +107,10 @@ struct NodeConfiguration: Sendable {
     var adminListen: ListenAddress?
     var keyEncryptionKey: KeyEncryptionKey?
     var isReadOnly: Bool
+    /// Changes that may wait.
+    var writeQueue: Int
+    /// How long a change may take, from its arrival to its answer.
+    var databaseTimeout: Duration
     var documentLifetime: Int64
     var documentMaxAge: Int
     var logLevel: Logger.Level
@@ -109,9 +129,29 @@ struct NodeConfiguration: Sendable {
         self.adminListen = try (options.adminListen ?? Environment["PINLEDGER_ADMIN_LISTEN"]).map(ListenAddress.init)
         self.isReadOnly = options.readOnly || Environment.isSet("PINLEDGER_READ_ONLY")
         self.keyEncryptionKey = try (options.kekFile ?? Environment["PINLEDGER_KEK_FILE"] ?? kekFile).map(Self.readKey)
+        self.writeQueue = try Self.number(
+            options.writeQueue, "PINLEDGER_WRITE_QUEUE", default: 2000, in: 1...1_000_000_000)
+        self.databaseTimeout = .seconds(
+            try Self.number(options.databaseTimeout, "PINLEDGER_DATABASE_TIMEOUT", default: 5, in: 0.5...86_400))
         self.documentLifetime = options.documentLifetime
         self.documentMaxAge = options.documentMaxAge
         self.logLevel = try Self.logLevel(options.logLevel ?? Environment["PINLEDGER_LOG_LEVEL"])
+    }
+
+    /// A number from a flag, else from the environment, else the default.
+    static func number<T: LosslessStringConvertible & Comparable>(
+        _ flag: T?, _ variable: String, default fallback: T, in range: ClosedRange<T>
+    ) throws -> T {
+        var number = flag ?? fallback
+        if flag == nil, let text = Environment[variable] {
+            guard let value = T(text) else { throw CommandFailure("\(variable) is not a number", status: .usage) }
+            number = value
+        }
+        guard range.contains(number) else {
+            throw CommandFailure(
+                "\(variable) (or its flag) must be from \(range.lowerBound) to \(range.upperBound)", status: .usage)
+        }
+        return number
     }
 
     static func logLevel(_ text: String?) throws -> Logger.Level {
