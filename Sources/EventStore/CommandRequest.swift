@@ -17,12 +17,8 @@ package struct CommandRequest: Sendable {
         self.digest = digest
     }
 
-    /// The idempotency key with its owner; keys of different actors never meet.
-    var key: CommandKey? {
-        self.origin.idempotencyKey.map {
-            CommandKey(actor: "\(self.origin.actor.kind.rawValue):\(self.origin.actor.id)", key: $0)
-        }
-    }
+    /// What recognises the request when it is repeated; nil where its sender gave no key.
+    var key: CommandKey? { self.origin.commandKey }
 }
 
 struct CommandKey: Hashable, Sendable {

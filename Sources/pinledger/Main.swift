@@ -43,7 +43,9 @@ struct Pinledger: AsyncParsableCommand {
         groupedSubcommands: [
             CommandGroup(
                 name: "Servers",
-                subcommands: [ServeCommand.self, DevCommand.self, MigrateCommand.self, DoctorCommand.self]
+                subcommands: [
+                    ServeCommand.self, DevCommand.self, MigrateCommand.self, DoctorCommand.self, FsckCommand.self,
+                ]
             ),
             CommandGroup(
                 name: "Pins",

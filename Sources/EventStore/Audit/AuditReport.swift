@@ -1,0 +1,31 @@
+package import PinWire
+package import TransparencyLog
+
+/// What an earlier audit saw, as far as a later one can hold the ledger to it: kept outside the database, it shows a
+/// history that was cut off or written anew, which nothing inside the database can.
+package struct AuditReport: Hashable, Sendable {
+    /// How many events there were.
+    package var position: Int64
+    /// The Merkle tree's root over them.
+    package var root: LogHash
+    /// The version of each stored document.
+    package var documents: [String: Int64]
+
+    package init(position: Int64, root: LogHash, documents: [String: Int64]) {
+        self.position = position
+        self.root = root
+        self.documents = documents
+    }
+
+    /// Reads the JSON that `pinledger fsck --output json` wrote; members it does not need may be there.
+    package init(_ json: JSON) throws(JSONDefect) {
+        guard let position = json["position"]?.integerValue, position >= 0,
+            let root = json["root"]?.stringValue.flatMap({ Hex.decode($0) }).flatMap({ LogHash($0) })
+        else {
+            throw JSONDefect(pointer: JSONPointer(), message: "is not the report of an audit that came to its end")
+        }
+        self.position = position
+        self.root = root
+        self.documents = (json["documents"]?.objectValue ?? [:]).compactMapValues(\.integerValue)
+    }
+}

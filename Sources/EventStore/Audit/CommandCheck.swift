@@ -1,0 +1,150 @@
+import PinWire
+import Pinning
+
+/// Compares recorded commands, and commands that were answered as done, with the events that carry their keys.
+/// A pure value.
+struct CommandCheck: Sendable {
+    /// One row of `pinledger.command`.
+    struct Row: Sendable {
+        var key: CommandKey
+        var first: Int64
+        var count: Int64
+    }
+
+    /// Where the events of one key stand.
+    private struct Place: Sendable {
+        var first: Int64
+        var last: Int64
+        var time: Timestamp
+    }
+
+    private(set) var findings: [LedgerFinding] = []
+    private let rows: [Row]
+    private let acknowledged: [AcknowledgedCommand]
+    private var places: [CommandKey: Place] = [:]
+    /// Keys whose events stand in two places.
+    private var repeated: Set<CommandKey> = []
+    private var lastTime = Timestamp(microseconds: 0)
+    /// How long a key is promised to be known, in seconds.
+    private static let promise: Int64 = 86_400
+
+    init(rows: [Row], acknowledged: [AcknowledgedCommand]) {
+        self.rows = rows
+        self.acknowledged = acknowledged
+    }
+
+    mutating func take(_ entry: Entry, at position: Int64) {
+        self.lastTime = max(self.lastTime, entry.time)
+        guard let key = entry.origin.commandKey else { return }
+        guard let place = self.places[key] else {
+            self.places[key] = Place(first: position, last: position, time: entry.time)
+            return
+        }
+        if place.last == position - 1 {
+            self.places[key]?.last = position
+        } else if place.time.adding(seconds: Self.promise) > entry.time {
+            self.repeated.insert(key)
+            self.findings.append(
+                LedgerFinding(
+                    .commandWrong, at: position, of: "\(key.actor) \(key.key)",
+                    "the command with this idempotency key was recorded at \(place.first) already"
+                )
+            )
+        } else {
+            // The key was forgotten in between, and may be used for another command.
+            self.places[key] = Place(first: position, last: position, time: entry.time)
+        }
+    }
+
+    mutating func finish() {
+        var known: Set<CommandKey> = []
+        for row in self.rows {
+            known.insert(row.key)
+            guard row.count > 0 else { continue }
+            let place = self.places[row.key]
+            guard place?.first == row.first, place?.last == row.first + row.count - 1 else {
+                self.findings.append(
+                    LedgerFinding(
+                        .commandWrong, at: row.first, through: row.first + row.count - 1,
+                        of: "\(row.key.actor) \(row.key.key)",
+                        "the command is said to have recorded these events, and they do not carry its key"
+                    )
+                )
+                continue
+            }
+        }
+        let floor = self.lastTime.adding(seconds: -Self.promise)
+        for (key, place) in self.places where place.time > floor && !known.contains(key) {
+            self.findings.append(
+                LedgerFinding(
+                    .commandWrong, at: place.first, of: "\(key.actor) \(key.key)",
+                    "the event carries an idempotency key that is not recorded: a repeated request would not be known"
+                )
+            )
+        }
+        self.checkAcknowledged(known)
+    }
+
+    private mutating func checkAcknowledged(_ known: Set<CommandKey>) {
+        guard !self.acknowledged.isEmpty else { return }
+        var byKey: [String: [(key: CommandKey, end: Int64)]] = [:]
+        for row in self.rows { byKey[row.key.key, default: []].append((row.key, row.first + row.count)) }
+        for (key, place) in self.places where !known.contains(key) {
+            byKey[key.key, default: []].append((key, place.last + 1))
+        }
+        for command in self.acknowledged {
+            let found = (byKey[command.idempotencyKey] ?? []).filter {
+                command.actor == nil || $0.key.actor == command.actor
+            }
+            if found.isEmpty {
+                self.findings.append(
+                    LedgerFinding(
+                        .acknowledgedLost, at: command.position, of: command.idempotencyKey,
+                        "the command was answered as done and is not recorded")
+                )
+            } else if found.count > 1 || self.repeated.contains(found[0].key) {
+                self.findings.append(
+                    LedgerFinding(
+                        .acknowledgedTwice, at: command.position, of: command.idempotencyKey,
+                        "the command was answered as done and is recorded more than once")
+                )
+            } else if let position = command.position, found[0].end > position {
+                self.findings.append(
+                    LedgerFinding(
+                        .acknowledgedLost, at: position, of: command.idempotencyKey,
+                        "the answer said that the command was done at \(position), and it stands up to \(found[0].end)")
+                )
+            }
+        }
+    }
+}
+
+/// A command that a client was told is recorded.
+package struct AcknowledgedCommand: Hashable, Sendable {
+    /// `kind:id` as recorded; nil for anybody.
+    package var actor: String?
+    package var idempotencyKey: String
+    /// The `Pinledger-Position` of the answer.
+    package var position: Int64?
+
+    /// Reads lines of JSON objects with `idempotency_key` and, if known, `actor` and `position`.
+    package static func list(_ text: String) throws -> [AcknowledgedCommand] {
+        try text.split(separator: "\n").map { line in
+            let json = try JSON(text: String(line))
+            return try JSONField(json).object { (members) throws(JSONDefect) in
+                AcknowledgedCommand(
+                    actor: try members.optional("actor")?.string(),
+                    idempotencyKey: try members.required("idempotency_key").string(),
+                    position: try members.optional("position")?.integer(0...JSON.largestInteger)
+                )
+            }
+        }
+    }
+}
+
+extension Origin {
+    /// The idempotency key with its owner; keys of different actors never meet.
+    var commandKey: CommandKey? {
+        self.idempotencyKey.map { CommandKey(actor: "\(self.actor.kind.rawValue):\(self.actor.id)", key: $0) }
+    }
+}

@@ -1,0 +1,145 @@
+import PinWire
+package import Pinning
+package import Postgres
+package import TransparencyLog
+
+/// Reads a whole ledger from the database, at one instant, and recomputes it.
+///
+/// Needs only the rights of `pinledger_reader`, changes nothing and takes no lock, so it may run beside servers. Memory
+/// grows with the state, the streams and the idempotency keys, not with the entries.
+package struct LedgerAuditor: Sendable {
+    /// What is known outside the database, to which the ledger is held.
+    package struct Expectations: Sendable {
+        package var acknowledged: [AcknowledgedCommand] = []
+        package var previous: AuditReport?
+
+        package init() {}
+    }
+
+    /// What came out.
+    package struct Outcome: Sendable {
+        package var findings: LedgerFindings
+        /// The fold of what could be read.
+        package var state: LedgerState
+        /// Where the head says that the ledger ends.
+        package var position: Int64
+        /// The tree's root over the entries as they are; nil where some are missing.
+        package var root: LogHash?
+        /// How many events were read.
+        package var events: Int64
+    }
+
+    private let expectations: Expectations
+
+    package init(expectations: Expectations = Expectations()) {
+        self.expectations = expectations
+    }
+
+    /// Audits the ledger that `connection` leads to, and reads with `also` what is to be seen at the same instant.
+    ///
+    /// - Throws: The database's error, where it cannot be read at all.
+    package func run<R: Sendable>(
+        on connection: PostgresConnection, also: @escaping @Sendable (isolated PostgresConnection) throws -> R
+    ) async throws -> (Outcome, R) {
+        let expectations = self.expectations
+        return try await connection.transaction(isolation: .repeatableRead, readOnly: true) { @Sendable connection in
+            try connection.withStatementTimeout(nil) { connection in
+                (try Self.audit(connection, expectations), try also(connection))
+            }
+        }
+    }
+
+    private static func audit(
+        _ connection: isolated PostgresConnection, _ expectations: Expectations
+    ) throws -> Outcome {
+        let head = try connection.query("SELECT next_position, frontier FROM pinledger.head").only
+        let end = try head.int64(0)
+        var check = LedgerCheck(
+            end: end, stored: try self.tree(connection),
+            commands: CommandCheck(rows: try self.commands(connection), acknowledged: expectations.acknowledged),
+            previous: expectations.previous
+        )
+        try connection.copyRows(
+            """
+            COPY (SELECT position, stream, stream_version, recorded_at, type, actor_kind, actor_id, entry, leaf_hash
+                  FROM pinledger.event ORDER BY position) TO STDOUT (FORMAT binary)
+            """
+        ) { rows in
+            for row in rows { check.take(try LedgerCheck.Row(row)) }
+        }
+        let stored = try? MerkleFrontier(size: UInt64(end), encoded: try head.bytes(1))
+        let streams = try connection.query("SELECT name, version, last_position FROM pinledger.stream ORDER BY name")
+        check.finish(
+            frontier: stored ?? MerkleFrontier(),
+            streams: try streams.map {
+                LedgerCheck.StreamRow(
+                    name: try $0.text(0), version: try $0.int64(1), lastPosition: try $0.int64(2))
+            }
+        )
+        var findings = check.findings
+        if stored == nil {
+            findings.add(LedgerFinding(.treeWrong, of: "head", "the head's hashes do not fit its position"))
+        }
+        for finding in try self.guards(connection) { findings.add(finding) }
+        return Outcome(
+            findings: findings, state: check.state, position: end, root: check.frontier?.root, events: check.count)
+    }
+
+    private static func tree(_ connection: isolated PostgresConnection) throws -> [TileRoot] {
+        let rows = try connection.query("SELECT level, index, hash FROM pinledger.tree_node")
+        return try rows.map { row in
+            guard let hash = LogHash(try row.bytes(2)) else {
+                throw PostgresError(.decoding, "a tree node does not have 32 bytes")
+            }
+            return TileRoot(level: Int(try row.int16(0)), index: UInt64(try row.int64(1)), hash: hash)
+        }
+    }
+
+    private static func commands(_ connection: isolated PostgresConnection) throws -> [CommandCheck.Row] {
+        var commands: [CommandCheck.Row] = []
+        try connection.copyRows(
+            "COPY (SELECT actor, key, first_position, event_count FROM pinledger.command) TO STDOUT (FORMAT binary)"
+        ) { rows in
+            for row in rows {
+                commands.append(
+                    CommandCheck.Row(
+                        key: CommandKey(actor: try row.text(0), key: try row.text(1)), first: try row.int64(2),
+                        count: Int64(try row.int32(3))
+                    )
+                )
+            }
+        }
+        return commands
+    }
+
+    /// Looks whether what refuses UPDATE, DELETE and TRUNCATE stands on every table of the ledger, and cannot be passed
+    /// by session settings.
+    private static func guards(_ connection: isolated PostgresConnection) throws -> [LedgerFinding] {
+        let rows = try connection.query(
+            """
+            SELECT c.relname, w.name, t.tgenabled IS NOT NULL
+            FROM pg_class c
+            CROSS JOIN (VALUES ('refuse_change'), ('refuse_truncate')) w (name)
+            LEFT JOIN pg_trigger t ON t.tgrelid = c.oid AND t.tgname = w.name AND t.tgenabled = 'A'
+            WHERE c.oid IN ('pinledger.event'::regclass, 'pinledger.tree_node'::regclass)
+               OR c.oid IN (SELECT inhrelid FROM pg_inherits WHERE inhparent = 'pinledger.event'::regclass)
+            """
+        )
+        return try rows.compactMap { row in
+            guard try !row.bool(2) else { return nil }
+            let table = try row.text(0)
+            return LedgerFinding(
+                .guardMissing, of: table, "the trigger \(try row.text(1)) on \(table) is missing or not always enabled")
+        }
+    }
+}
+
+extension LedgerCheck.Row {
+    fileprivate init(_ row: PostgresRow) throws {
+        self.init(
+            position: try row.int64(0), stream: try row.text(1), streamVersion: try row.int64(2),
+            time: Timestamp(microseconds: try row.timestamp(3)), type: try row.text(4), actorKind: try row.text(5),
+            actorID: try row.text(6), entry: try row.bytes(7), leafHash: try row.bytes(8)
+        )
+    }
+}

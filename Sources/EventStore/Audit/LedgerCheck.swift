@@ -1,0 +1,209 @@
+import PinWire
+import Pinning
+import TransparencyLog
+
+/// Recomputes a ledger row by row and gathers everything that does not fit. A pure value.
+///
+/// Unlike a node, which stops at the first fault, it goes on after each as well as it can, so that one report names all
+/// the damage; what only follows from damage already named is left out where that can be told.
+struct LedgerCheck: Sendable {
+    /// One row of `pinledger.event`.
+    struct Row: Sendable {
+        var position: Int64
+        var stream: String
+        var streamVersion: Int64
+        var time: Timestamp
+        var type: String
+        var actorKind: String
+        var actorID: String
+        var entry: [UInt8]
+        var leafHash: [UInt8]
+    }
+
+    /// One row of `pinledger.stream`.
+    struct StreamRow: Sendable {
+        var name: String
+        var version: Int64
+        var lastPosition: Int64
+    }
+
+    private(set) var findings = LedgerFindings()
+    /// The fold of what could be read.
+    private(set) var state = LedgerState()
+    /// The right edge over the entries as they are; nil once a position is missing.
+    private(set) var frontier: MerkleFrontier? = MerkleFrontier()
+    /// Rows so far.
+    private(set) var count: Int64 = 0
+    private(set) var commands: CommandCheck
+    private let end: Int64
+    private let previous: AuditReport?
+    private var tree: TreeCheck
+    private var next: Int64 = 0
+    private var lastTime = Timestamp(microseconds: 0)
+    private var streams: [String: (version: Int64, lastPosition: Int64)] = [:]
+
+    /// - Parameters:
+    ///   - end: How many events the head says there are.
+    ///   - stored: Every stored node of the tree.
+    init(end: Int64, stored: [TileRoot], commands: CommandCheck, previous: AuditReport?) {
+        self.end = end
+        self.tree = TreeCheck(stored: stored)
+        self.commands = commands
+        self.previous = previous
+        self.compareWithPrevious()
+    }
+
+    /// Takes the next row in the order of positions.
+    mutating func take(_ row: Row) {
+        self.count += 1
+        if row.position != self.next {
+            self.findings.add(
+                LedgerFinding(
+                    .positionMissing, at: self.next, through: row.position - 1,
+                    "there is no event at \(Self.span(self.next, row.position - 1))"
+                )
+            )
+            self.frontier = nil
+        }
+        self.next = row.position + 1
+        guard row.position < self.end else {
+            self.findings.add(
+                LedgerFinding(
+                    .positionBeyondHead, at: row.position, "the head says that the ledger ends at \(self.end)")
+            )
+            return
+        }
+        let hashed = MerkleTree.leafHash(row.entry)
+        if hashed.bytes != row.leafHash {
+            self.findings.add(
+                LedgerFinding(
+                    .leafHashWrong, at: row.position, of: row.stream, "the entry does not have the hash recorded for it"
+                )
+            )
+        }
+        self.tree.take(position: row.position, hashed: hashed, recorded: LogHash(row.leafHash) ?? hashed)
+        self.frontier?.append(leaf: hashed)
+        self.compareWithPrevious()
+        self.read(row)
+    }
+
+    private mutating func read(_ row: Row) {
+        let entry: Entry
+        do { entry = try Entry(bytes: row.entry) } catch {
+            self.findings.add(
+                LedgerFinding(.entryUnreadable, at: row.position, of: row.stream, "the entry cannot be read: \(error)"))
+            // Its place in the stream is taken all the same, so that the next ones are not blamed.
+            self.streams[row.stream] = (row.streamVersion, row.position)
+            return
+        }
+        if entry.bytes != row.entry {
+            self.findings.add(
+                LedgerFinding(.entryUnreadable, at: row.position, of: row.stream, "the entry is not canonical JSON"))
+        }
+        self.compareColumns(row, entry)
+        let before = self.streams[row.stream]?.version ?? 0
+        if entry.streamVersion != before + 1 {
+            self.findings.add(
+                LedgerFinding(
+                    .streamVersionWrong, at: row.position, of: row.stream,
+                    "the event has version \(entry.streamVersion) of its stream, where \(before + 1) is the next"
+                )
+            )
+        }
+        if entry.time < self.lastTime {
+            self.findings.add(
+                LedgerFinding(.timeFalls, at: row.position, "the event lies before the one before it"))
+        }
+        self.lastTime = max(self.lastTime, entry.time)
+        self.streams[row.stream] = (entry.streamVersion, row.position)
+        if !self.state.apply(entry.event, of: entry.stream, at: entry.time) {
+            self.findings.add(
+                LedgerFinding(
+                    .eventUnfit, at: row.position, of: row.stream,
+                    "\(entry.event.type) cannot follow on what came before it in the stream")
+            )
+        }
+        self.commands.take(entry, at: row.position)
+    }
+
+    private mutating func compareColumns(_ row: Row, _ entry: Entry) {
+        let pairs: [(name: String, column: String, said: String)] = [
+            ("position", "\(row.position)", "\(entry.position)"),
+            ("stream", row.stream, entry.stream.text),
+            ("stream_version", "\(row.streamVersion)", "\(entry.streamVersion)"),
+            ("recorded_at", row.time.rfc3339, entry.time.rfc3339),
+            ("type", row.type, entry.event.type),
+            ("actor_kind", row.actorKind, entry.origin.actor.kind.rawValue),
+            ("actor_id", row.actorID, entry.origin.actor.id),
+        ]
+        for pair in pairs where pair.column != pair.said {
+            self.findings.add(
+                LedgerFinding(
+                    .columnsDiffer, at: row.position, of: row.stream,
+                    "\(pair.name) is \(pair.column) in its column and \(pair.said) in the entry"
+                )
+            )
+        }
+    }
+
+    private mutating func compareWithPrevious() {
+        guard let previous, let frontier, frontier.size == UInt64(previous.position), frontier.root != previous.root
+        else { return }
+        self.findings.add(
+            LedgerFinding(
+                .historyRewritten, at: 0, through: max(0, previous.position - 1),
+                "the first \(previous.position) events are not those of the earlier report: the root differs"
+            )
+        )
+    }
+
+    /// Compares what was recomputed with what the database says of it.
+    mutating func finish(frontier stored: MerkleFrontier, streams rows: [StreamRow]) {
+        if self.next < self.end {
+            self.findings.add(
+                LedgerFinding(
+                    .positionMissing, at: self.next, through: self.end - 1,
+                    "there is no event at \(Self.span(self.next, self.end - 1))"
+                )
+            )
+            self.frontier = nil
+        }
+        if let previous, previous.position > self.end {
+            self.findings.add(
+                LedgerFinding(
+                    .historyRewritten, at: self.end, through: previous.position - 1,
+                    "the earlier report knew \(previous.position) events, and now there are \(self.end)"
+                )
+            )
+        }
+        self.tree.finish(size: self.end, frontier: stored)
+        for finding in self.tree.findings { self.findings.add(finding) }
+        for row in rows {
+            let counted = self.streams.removeValue(forKey: row.name)
+            guard counted?.version == row.version, counted?.lastPosition == row.lastPosition else {
+                self.findings.add(
+                    LedgerFinding(
+                        .streamHeadWrong, at: counted?.lastPosition ?? row.lastPosition, of: row.name,
+                        """
+                        the stream is said to have \(row.version) events, the last at \(row.lastPosition); it has \
+                        \(counted.map { "\($0.version), the last at \($0.lastPosition)" } ?? "none")
+                        """
+                    )
+                )
+                continue
+            }
+        }
+        for (name, counted) in self.streams.sorted(by: { $0.key < $1.key }) {
+            self.findings.add(
+                LedgerFinding(
+                    .streamHeadWrong, at: counted.lastPosition, of: name, "the stream's length is not recorded")
+            )
+        }
+        self.commands.finish()
+        for finding in self.commands.findings { self.findings.add(finding) }
+    }
+
+    private static func span(_ first: Int64, _ last: Int64) -> String {
+        first == last ? "position \(first)" : "positions \(first) to \(last)"
+    }
+}

@@ -1,0 +1,81 @@
+/// One thing that is wrong with a ledger or with what was made from it, as `pinledger fsck` names it.
+package struct LedgerFinding: Hashable, Sendable {
+    /// What kind of damage; a stable name for scripts.
+    package enum Code: String, CaseIterable, Sendable {
+        /// Positions without an event.
+        case positionMissing = "position_missing"
+        /// An event at a position that the head says is not used yet.
+        case positionBeyondHead = "position_beyond_head"
+        /// The entry's bytes are not those of an event that this program knows, or not canonical.
+        case entryUnreadable = "entry_unreadable"
+        /// What stands beside the entry for searching differs from what the entry says.
+        case columnsDiffer = "columns_differ"
+        /// The entry's hash is not the recorded one.
+        case leafHashWrong = "leaf_hash_wrong"
+        /// Entries and hashes agree with each other and not with the Merkle tree.
+        case treeWrong = "tree_wrong"
+        /// The event is not the next one of its stream.
+        case streamVersionWrong = "stream_version_wrong"
+        /// The event's time lies before the one before it.
+        case timeFalls = "time_falls"
+        /// The event cannot follow on its stream's state.
+        case eventUnfit = "event_unfit"
+        /// The recorded length of a stream is not that of its events.
+        case streamHeadWrong = "stream_head_wrong"
+        /// A recorded command does not lead to its events, or its events are recorded twice.
+        case commandWrong = "command_wrong"
+        /// A guard against changes is missing or switched off.
+        case guardMissing = "guard_missing"
+        /// A kept snapshot is not the fold of the events before it.
+        case snapshotWrong = "snapshot_wrong"
+        /// A stored or served document does not verify.
+        case documentUnverifiable = "document_unverifiable"
+        /// A stored or served document says something else than the ledger.
+        case documentWrong = "document_wrong"
+        /// A command that was answered as done is not recorded, or more than once.
+        case acknowledgedLost = "acknowledged_lost"
+        case acknowledgedTwice = "acknowledged_twice"
+        /// The ledger does not continue the one of an earlier report.
+        case historyRewritten = "history_rewritten"
+        /// A document's version is lower than in an earlier report.
+        case versionFell = "version_fell"
+    }
+
+    package var code: Code
+    /// The first position concerned.
+    package var position: Int64?
+    /// The last position concerned, where there are several.
+    package var lastPosition: Int64?
+    /// The stream, app or table concerned.
+    package var subject: String?
+    /// A sentence for people.
+    package var detail: String
+
+    package init(
+        _ code: Code, at position: Int64? = nil, through lastPosition: Int64? = nil, of subject: String? = nil,
+        _ detail: String
+    ) {
+        self.code = code
+        self.position = position
+        self.lastPosition = lastPosition == position ? nil : lastPosition
+        self.subject = subject
+        self.detail = detail
+    }
+}
+
+/// Findings, of which the first thousand are kept and all are counted: a ledger that is wrong from the middle on is
+/// wrong in every later row.
+package struct LedgerFindings: Sendable {
+    package private(set) var kept: [LedgerFinding] = []
+    package private(set) var count = 0
+    private static let limit = 1000
+
+    package init() {}
+
+    package mutating func add(_ finding: LedgerFinding) {
+        self.count += 1
+        if self.kept.count < Self.limit { self.kept.append(finding) }
+    }
+
+    package var isEmpty: Bool { self.count == 0 }
+}

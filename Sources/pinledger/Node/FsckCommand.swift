@@ -1,0 +1,200 @@
+import ArgumentParser
+import EventStore
+import Foundation
+import Keys
+import PinWire
+import Pinning
+import Postgres
+import Publishing
+import TransparencyLog
+
+struct FsckCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "fsck",
+        abstract: "Recomputes the whole ledger from the database, and names all that does not fit.",
+        discussion: """
+            Reads, at one instant and without locks: every event, its hash, the Merkle tree, the streams, the recorded \
+            commands, the guards against changes, and every stored document. Needs the rights of pinledger_reader.
+
+            Nothing inside a database can show that its end was cut off, or that all of it was written anew by somebody \
+            with every right. So keep each report (--output json) elsewhere, and give it to the next run (--previous).
+
+            Exit codes: 0 nothing found, 10 damage found, 8 the database or the server cannot be reached.
+            """
+    )
+
+    @Option(
+        help: ArgumentHelp(
+            "Connection string of the database; without it, that of `pinledger dev`. [env: PINLEDGER_DATABASE]",
+            valueName: "conninfo"
+        )
+    )
+    var database: String?
+    @Option(help: "Directory of `pinledger dev`, looked at when no database is named.") var data = ".pinledger"
+    @Option(
+        help: ArgumentHelp(
+            """
+            Lines of JSON, one for each command that was answered as done: idempotency_key, and if known actor \
+            (kind:id) and position (Pinledger-Position).
+            """,
+            valueName: "file"
+        )
+    )
+    var acknowledged: String?
+    @Option(help: ArgumentHelp("An earlier report, which this ledger has to continue.", valueName: "file"))
+    var previous: String?
+    @Option(help: ArgumentHelp("A server whose documents are to be compared with the ledger.", valueName: "url"))
+    var server: String?
+    @Option(name: [.short, .long], help: "table or json") var output: RemoteOptions.OutputForm = .table
+
+    func run() async throws {
+        var expectations = LedgerAuditor.Expectations()
+        if let file = self.acknowledged {
+            expectations.acknowledged = try AcknowledgedCommand.list(
+                String(decoding: try Self.read(file), as: UTF8.self))
+        }
+        if let file = self.previous {
+            do { expectations.previous = try AuditReport(try JSON(parsing: Self.read(file), limits: .report)) } catch {
+                throw CommandFailure("\(file): \(error)", status: .usage)
+            }
+        }
+        let began = ContinuousClock.now
+        let (outcome, documents) = try await self.audit(expectations)
+        var check = DocumentCheck(state: outcome.state, previous: expectations.previous)
+        for document in documents { check.take(document) }
+        for app in (expectations.previous?.documents ?? [:]).keys.sorted()
+        where !documents.contains(where: { $0.app == app }) {
+            if let id = try? AppID(app) { check.missing(id, "a document stood here in the earlier report") }
+        }
+        if let server = self.server { try await self.compare(server, with: outcome, &check) }
+        var findings = outcome.findings
+        for finding in check.findings { findings.add(finding) }
+        let seconds = Double((ContinuousClock.now - began) / .milliseconds(1)).rounded() / 1000
+        self.show(findings, outcome, documents, behind: check.behind, seconds: seconds)
+        if !findings.isEmpty {
+            throw CommandFailure(
+                "the ledger is damaged: \(findings.count) finding\(findings.count == 1 ? "" : "s")",
+                advice: "Stop writing, keep the database as it is for an investigation, and restore from a backup.",
+                status: .notVerified
+            )
+        }
+    }
+
+    private func audit(
+        _ expectations: LedgerAuditor.Expectations
+    ) async throws -> (LedgerAuditor.Outcome, [DocumentCheck.Stored]) {
+        var text = self.database ?? Environment["PINLEDGER_DATABASE"]
+        if text == nil {
+            let home = URL(fileURLWithPath: self.data).standardizedFileURL.path
+            guard FileManager.default.fileExists(atPath: home) else {
+                throw CommandFailure(
+                    "no database is named", advice: "Give --database or set PINLEDGER_DATABASE.", status: .usage)
+            }
+            text = try await PrivateDatabase(home: home).connectionString(user: "pinledger_dev")
+        }
+        do {
+            let connection = try await PostgresConnection.connect(
+                PostgresConfiguration(connectionString: text ?? "", applicationName: "pinledger fsck"))
+            let result = try await LedgerAuditor(expectations: expectations).run(on: connection) { connection in
+                try DocumentCheck.Stored.all(connection)
+            }
+            await connection.close()
+            return result
+        } catch let error as PostgresError {
+            throw CommandFailure(
+                "the ledger cannot be read: \(error)", advice: "`pinledger doctor` looks closer.", status: .unreachable)
+        }
+    }
+
+    /// Fetches every app's document as a client does.
+    private func compare(
+        _ server: String, with outcome: LedgerAuditor.Outcome, _ check: inout DocumentCheck
+    ) async throws {
+        check = try await APIClient.with(ServerContext(server: server, token: nil)) { [check] client in
+            var check = check
+            let set = try JWK.keys(ofSet: try await client.get("/client/v1/jwks.json"))
+            let trusted = Set(set.map(\.keyID))
+            for key in outcome.state.keys.keys.values where key.isInKeySet && !trusted.contains(key.kid) {
+                throw CommandFailure("the server's JWKS lacks the key \(key.kid)", status: .notVerified)
+            }
+            let position = try await client.send("GET", "/readyz").json["position"]?.integerValue ?? 0
+            for app in outcome.state.apps.keys.sorted(by: { $0.text < $1.text }) {
+                let answer = try await client.send(
+                    "GET", "/client/v1/apps/\(APIClient.escaped(app.text))/document")
+                if answer.status == 200 {
+                    check.take(served: answer.body, of: app, mayBeNewer: position > outcome.position)
+                } else if outcome.state.keys.active != nil {
+                    check.missing(app, "the server answers \(answer.status)")
+                }
+            }
+            return check
+        }
+    }
+
+    private static func read(_ file: String) throws -> [UInt8] {
+        guard let data = FileManager.default.contents(atPath: file) else {
+            throw CommandFailure("\(file) cannot be read", status: .usage)
+        }
+        return Array(data)
+    }
+
+    private func show(
+        _ findings: LedgerFindings, _ outcome: LedgerAuditor.Outcome, _ documents: [DocumentCheck.Stored], behind: Int,
+        seconds: Double
+    ) {
+        guard self.output == .table else {
+            let report: JSON = .members([
+                "status": findings.isEmpty ? "clean" : "damaged",
+                "position": .integer(outcome.position),
+                "events": .integer(outcome.events),
+                "root": outcome.root.map { .string(Hex.encode($0.bytes)) },
+                "documents": .object(
+                    Dictionary(documents.map { ($0.app, .integer($0.version)) }) { first, _ in first }),
+                "documents_behind": .integer(Int64(behind)),
+                "finding_count": .integer(Int64(findings.count)),
+                "findings": .array(findings.kept.map(\.json)),
+                "seconds": .number(seconds),
+            ])
+            return Console.print(report.canonicalText)
+        }
+        if !findings.isEmpty {
+            var table = Table(["CODE", "POSITION", "OF", "FINDING"])
+            for finding in findings.kept {
+                let last = finding.lastPosition.map { "-\($0)" } ?? ""
+                table.add([
+                    finding.code.rawValue, finding.position.map { "\($0)\(last)" } ?? "", finding.subject ?? "",
+                    finding.detail,
+                ])
+            }
+            Console.print(table.text)
+            if findings.count > findings.kept.count {
+                Console.print("and \(findings.count - findings.kept.count) more")
+            }
+        }
+        let root = outcome.root.map { Hex.encode($0.bytes) } ?? "unknown"
+        Console.print(
+            """
+            \(outcome.events) events, root \(root)
+            \(documents.count) documents\(behind == 0 ? "" : ", \(behind) of them to be published anew in a moment")
+            \(findings.isEmpty ? "Nothing is wrong." : "") Took \(seconds) s.
+            """
+        )
+    }
+}
+
+extension JSONLimits {
+    /// A report names every document.
+    fileprivate static let report = JSONLimits(depth: 8, nodes: 10_000_000)
+}
+
+extension LedgerFinding {
+    fileprivate var json: JSON {
+        .members([
+            "code": .string(self.code.rawValue),
+            "position": self.position.map { .integer($0) },
+            "last_position": self.lastPosition.map { .integer($0) },
+            "of": self.subject.map { .string($0) },
+            "detail": .string(self.detail),
+        ])
+    }
+}
