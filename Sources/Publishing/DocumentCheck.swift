@@ -44,10 +44,15 @@ package struct DocumentCheck: Sendable {
     /// Documents that do not take in their app's newest events yet: published a moment later, and no damage.
     package private(set) var behind = 0
     private let state: LedgerState
+    private let damagedStreams: Set<String>
     private let previous: AuditReport?
 
-    package init(state: LedgerState, previous: AuditReport?) {
+    /// - Parameters:
+    ///   - state: The fold of the ledger.
+    ///   - damagedStreams: Streams whose fold is not to be relied on.
+    package init(state: LedgerState, damagedStreams: Set<String>, previous: AuditReport?) {
         self.state = state
+        self.damagedStreams = damagedStreams
         self.previous = previous
     }
 
@@ -101,6 +106,7 @@ package struct DocumentCheck: Sendable {
             let jws = try CompactJWS(
                 parsing: String(decoding: body, as: UTF8.self), type: Publisher.documentType)
             guard let key = self.state.keys.keys[jws.keyID].flatMap({ Ed25519PublicKey($0.publicKey) }) else {
+                guard !self.damagedStreams.contains(StreamID.keys.text) else { return nil }
                 self.add(.documentUnverifiable, app, "it is signed by \(jws.keyID), which the ledger does not know")
                 return nil
             }
@@ -124,6 +130,9 @@ package struct DocumentCheck: Sendable {
         guard claims["aud"]?.stringValue == app else {
             return self.add(.documentWrong, app, "the document is for \(claims.text("aud"))")
         }
+        // What is wrong with the ledger there is said already, and nothing can be compared with it.
+        let streams = ["app/\(app)", StreamID.fleet.text]
+        guard streams.allSatisfy({ !self.damagedStreams.contains($0) }) else { return }
         guard let id = try? AppID(app), let current = self.state.documentVersion(of: id),
             let document = self.state.document(of: id)
         else { return self.add(.documentWrong, app, "the ledger knows no such app") }

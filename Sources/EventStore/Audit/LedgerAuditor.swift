@@ -21,6 +21,8 @@ package struct LedgerAuditor: Sendable {
         package var findings: LedgerFindings
         /// The fold of what could be read.
         package var state: LedgerState
+        /// Streams whose fold is not to be relied on.
+        package var damagedStreams: Set<String>
         /// Where the head says that the ledger ends.
         package var position: Int64
         /// The tree's root over the entries as they are; nil where some are missing.
@@ -82,7 +84,7 @@ package struct LedgerAuditor: Sendable {
         }
         for finding in try self.guards(connection) { findings.add(finding) }
         return Outcome(
-            findings: findings, state: check.state, position: end, root: check.frontier?.root, events: check.count)
+            findings: findings, state: check.state, damagedStreams: check.damagedStreams, position: end, root: check.frontier?.root, events: check.count)
     }
 
     private static func tree(_ connection: isolated PostgresConnection) throws -> [TileRoot] {

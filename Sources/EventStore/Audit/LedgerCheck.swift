@@ -41,6 +41,10 @@ struct LedgerCheck: Sendable {
     private var next: Int64 = 0
     private var lastTime = Timestamp(microseconds: 0)
     private var streams: [String: (version: Int64, lastPosition: Int64)] = [:]
+    /// Streams of which an event is damaged or missing: what follows in them cannot fit, and is not to blame.
+    private(set) var damagedStreams: Set<String> = []
+    /// The last position that was found missing.
+    private var lastMissing: Int64 = -1
 
     /// - Parameters:
     ///   - end: How many events the head says there are.
@@ -64,6 +68,7 @@ struct LedgerCheck: Sendable {
                 )
             )
             self.frontier = nil
+            self.lastMissing = row.position - 1
         }
         self.next = row.position + 1
         guard row.position < self.end else {
@@ -92,8 +97,8 @@ struct LedgerCheck: Sendable {
         do { entry = try Entry(bytes: row.entry) } catch {
             self.findings.add(
                 LedgerFinding(.entryUnreadable, at: row.position, of: row.stream, "the entry cannot be read: \(error)"))
-            // Its place in the stream is taken all the same, so that the next ones are not blamed.
             self.streams[row.stream] = (row.streamVersion, row.position)
+            self.damagedStreams.insert(row.stream)
             return
         }
         if entry.bytes != row.entry {
@@ -101,12 +106,16 @@ struct LedgerCheck: Sendable {
                 LedgerFinding(.entryUnreadable, at: row.position, of: row.stream, "the entry is not canonical JSON"))
         }
         self.compareColumns(row, entry)
-        let before = self.streams[row.stream]?.version ?? 0
-        if entry.streamVersion != before + 1 {
+        let before = self.streams[row.stream] ?? (0, -1)
+        if entry.streamVersion > before.version + 1, self.lastMissing > before.lastPosition {
+            // The events between are among those that are missing.
+            self.damagedStreams.insert(row.stream)
+        } else if entry.streamVersion != before.version + 1 {
+            self.damagedStreams.insert(row.stream)
             self.findings.add(
                 LedgerFinding(
                     .streamVersionWrong, at: row.position, of: row.stream,
-                    "the event has version \(entry.streamVersion) of its stream, where \(before + 1) is the next"
+                    "the event has version \(entry.streamVersion) of its stream, where \(before.version + 1) is the next"
                 )
             )
         }
@@ -116,7 +125,10 @@ struct LedgerCheck: Sendable {
         }
         self.lastTime = max(self.lastTime, entry.time)
         self.streams[row.stream] = (entry.streamVersion, row.position)
-        if !self.state.apply(entry.event, of: entry.stream, at: entry.time) {
+        if !self.state.apply(entry.event, of: entry.stream, at: entry.time),
+            !self.damagedStreams.contains(row.stream)
+        {
+            self.damagedStreams.insert(row.stream)
             self.findings.add(
                 LedgerFinding(
                     .eventUnfit, at: row.position, of: row.stream,
@@ -167,6 +179,7 @@ struct LedgerCheck: Sendable {
                 )
             )
             self.frontier = nil
+            self.lastMissing = self.end - 1
         }
         if let previous, previous.position > self.end {
             self.findings.add(
@@ -179,6 +192,12 @@ struct LedgerCheck: Sendable {
         self.tree.finish(size: self.end, frontier: stored)
         for finding in self.tree.findings { self.findings.add(finding) }
         for row in rows {
+            // A stream whose last events are missing is as long as it says.
+            if self.lastMissing >= 0, row.version > self.streams[row.name]?.version ?? 0 {
+                self.damagedStreams.insert(row.name)
+                self.streams[row.name] = nil
+                continue
+            }
             let counted = self.streams.removeValue(forKey: row.name)
             guard counted?.version == row.version, counted?.lastPosition == row.lastPosition else {
                 self.findings.add(

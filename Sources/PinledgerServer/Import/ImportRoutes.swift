@@ -26,16 +26,9 @@ struct ImportRoutes: Sendable {
     }
 
     private func remoteConfig(_ exchange: Exchange) async throws -> Response {
-        guard let id = try exchange.appInQuery else {
-            throw Problem(.malformedRequest, "The query parameter app is required: the app to import into.")
-        }
+        let id = try Self.app(in: exchange)
         let body = try await exchange.body()
-        try exchange.requireJSON()
-        let json = try JSON(parsing: body)
-        let change = Change(
-            content: (), reason: try exchange.reasonInQuery() ?? Reason("imported from remote configuration"),
-            isForced: false, body: body
-        )
+        let (json, change) = try Self.change(of: body, in: exchange)
         let app = self.services.ledger.view.state.apps[id]
         // A file that was imported is at odds with the app it made: a repeated request must not be judged anew.
         if let replay = try await self.replay(of: change, into: id, in: exchange) {
@@ -43,18 +36,41 @@ struct ImportRoutes: Sendable {
             return self.response(to: replay, of: self.plan(json, for: id, before), into: before, id)
         }
         let plan = self.plan(json, for: id, app)
-        guard plan.fatal.isEmpty else {
-            let count = plan.fatal.count
-            var problem = Problem(
-                .importRefused,
-                "The file has \(count) defect\(count == 1 ? "" : "s") that keep\(count == 1 ? "s" : "") it from being imported.",
-                errors: plan.fatal.map { JSONDefect(pointer: $0.pointer, message: "\($0.message). \($0.advice)") }
-            )
-            problem.members["findings"] = plan.findingsJSON
-            throw problem
-        }
+        try Self.refuse(plan)
         let result = try await self.change.perform(.app(id, plan.commands), of: change, in: exchange)
         return self.response(to: result, of: plan, into: app, id)
+    }
+
+    // These stay out of line: with them in it, Swift 6.3.1 crashes when it optimises the handler's coroutine.
+
+    @inline(never)
+    private static func app(in exchange: Exchange) throws -> AppID {
+        guard let id = try exchange.appInQuery else {
+            throw Problem(.malformedRequest, "The query parameter app is required: the app to import into.")
+        }
+        return id
+    }
+
+    @inline(never)
+    private static func change(of body: [UInt8], in exchange: Exchange) throws -> (JSON, Change<Void>) {
+        try exchange.requireJSON()
+        let json = try JSON(parsing: body)
+        let reason = try exchange.reasonInQuery() ?? Reason("imported from remote configuration")
+        return (json, Change(content: (), reason: reason, isForced: false, body: body))
+    }
+
+    /// Refuses a file with defects that keep it from being imported.
+    @inline(never)
+    private static func refuse(_ plan: ImportPlan) throws {
+        guard !plan.fatal.isEmpty else { return }
+        let count = plan.fatal.count
+        var problem = Problem(
+            .importRefused,
+            "The file has \(count) defect\(count == 1 ? "" : "s") that keep\(count == 1 ? "s" : "") it from being imported.",
+            errors: plan.fatal.map { JSONDefect(pointer: $0.pointer, message: "\($0.message). \($0.advice)") }
+        )
+        problem.members["findings"] = plan.findingsJSON
+        throw problem
     }
 
     /// The result of the request that this one repeats; nil where it repeats none, and for a rehearsal.

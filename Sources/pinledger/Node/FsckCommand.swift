@@ -60,7 +60,8 @@ struct FsckCommand: AsyncParsableCommand {
         }
         let began = ContinuousClock.now
         let (outcome, documents) = try await self.audit(expectations)
-        var check = DocumentCheck(state: outcome.state, previous: expectations.previous)
+        var check = DocumentCheck(
+            state: outcome.state, damagedStreams: outcome.damagedStreams, previous: expectations.previous)
         for document in documents { check.take(document) }
         for app in (expectations.previous?.documents ?? [:]).keys.sorted()
         where !documents.contains(where: { $0.app == app }) {
@@ -118,7 +119,8 @@ struct FsckCommand: AsyncParsableCommand {
                 throw CommandFailure("the server's JWKS lacks the key \(key.kid)", status: .notVerified)
             }
             let position = try await client.send("GET", "/readyz").json["position"]?.integerValue ?? 0
-            for app in outcome.state.apps.keys.sorted(by: { $0.text < $1.text }) {
+            for app in outcome.state.apps.keys.sorted(by: { $0.text < $1.text })
+            where !outcome.damagedStreams.contains("app/\(app)") {
                 let answer = try await client.send(
                     "GET", "/client/v1/apps/\(APIClient.escaped(app.text))/document")
                 if answer.status == 200 {
@@ -174,9 +176,11 @@ struct FsckCommand: AsyncParsableCommand {
         let root = outcome.root.map { Hex.encode($0.bytes) } ?? "unknown"
         Console.print(
             """
-            \(outcome.events) events, root \(root)
-            \(documents.count) documents\(behind == 0 ? "" : ", \(behind) of them to be published anew in a moment")
-            \(findings.isEmpty ? "Nothing is wrong." : "") Took \(seconds) s.
+            events     \(outcome.events)
+            root       \(root)
+            documents  \(documents.count)\(behind == 0 ? "" : ", \(behind) of them to be published anew in a moment")
+            findings   \(findings.count == 0 ? "none" : "\(findings.count)")
+            seconds    \(seconds)
             """
         )
     }
