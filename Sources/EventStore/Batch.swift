@@ -24,8 +24,8 @@ struct Batch: Sendable {
     private(set) var entries: [Entry] = []
     private(set) var bytes: [[UInt8]] = []
     private(set) var tileRoots: [TileRoot] = []
-    /// Streams that grow: their versions before and after.
-    private(set) var streams: [StreamID: (before: Int64, after: Int64)] = [:]
+    /// Streams that grow: their versions before and after, and the position of their last event.
+    private(set) var streams: [StreamID: (before: Int64, after: Int64, last: Int64)] = [:]
     /// Commands with a key, with their places in the batch.
     private(set) var keyed: [(place: Int, key: CommandKey, first: Int64, count: Int)] = []
     private var placesByKey: [CommandKey: Int] = [:]
@@ -120,7 +120,7 @@ struct Batch: Sendable {
             self.bytes.append(bytes)
         }
         let before = self.streams[stream]?.before ?? version
-        self.streams[stream] = (before, version + Int64(made.count))
+        self.streams[stream] = (before, version + Int64(made.count), self.after.head.position - 1)
         return start..<self.entries.count
     }
 

@@ -23,6 +23,7 @@ package struct Migration: Sendable, Hashable {
         Migration(3, "append", PackageResources._003_append_sql),
         Migration(4, "documents", PackageResources._004_documents_sql),
         Migration(5, "document_news", PackageResources._005_document_news_sql),
+        Migration(6, "append_in_fewer_steps", PackageResources._006_append_in_fewer_steps_sql),
     ]
 }
 

@@ -6,8 +6,8 @@ import TransparencyLog
 /// Every SQL text of this target.
 enum Statements {
     static let append: PreparedStatement = """
-        SELECT outcome, head, duplicates FROM pinledger.append(
-            $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)
+        SELECT outcome FROM pinledger.append(
+            $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)
         """
     static let lockHead: PreparedStatement = "SELECT next_position, frontier, last_time FROM pinledger.lock_head()"
     static let head: PreparedStatement = "SELECT next_position, frontier, last_time FROM pinledger.head"
@@ -70,6 +70,7 @@ extension Batch {
             .textArray(streams.map(\.key.text)),
             .int64Array(streams.map(\.value.before)),
             .int64Array(streams.map(\.value.after)),
+            .int64Array(streams.map(\.value.last)),
             .textArray(self.keyed.map(\.key.actor)),
             .textArray(self.keyed.map(\.key.key)),
             .bytesArray(self.keyed.map { self.digests[$0.place] }),

@@ -250,6 +250,8 @@ package actor Writer {
                 outcome = try await connection.perform { @Sendable connection in try Self.append(batch, on: connection)
                 }
             }
+        } catch is RecordedAlready {
+            outcome = .duplicate
         } catch let error as PostgresError where error.code == .outcomeUnknown {
             await self.drop()
             guard let batch = decided.batch.withLock({ $0 }) else { throw error }
@@ -267,16 +269,9 @@ package actor Writer {
         case .moved:
             // For a while, lose no more races: take the lock first.
             self.lockedBatches = 8
-        case .duplicate(let places):
-            let first = Set(places.map { batch.keyed[$0].place })
-            let all = batch.outcomes.indices.filter { place in
-                if case .repeats(let earlier) = batch.outcomes[place] {
-                    first.contains(earlier)
-                } else {
-                    first.contains(place)
-                }
-            }
-            try await self.answerRepeated(all, requests, on: connection, &answers)
+        case .duplicate:
+            let keyed = requests.indices.filter { answers[$0] == nil && requests[$0].key != nil }
+            try await self.answerRepeated(keyed, requests, on: connection, &answers)
         }
     }
 
@@ -288,8 +283,12 @@ package actor Writer {
     private enum AppendOutcome: Sendable {
         case appended
         case moved
-        /// Places in ``Batch/keyed``.
-        case duplicate([Int])
+        /// Some of the commands are recorded already; nothing was written.
+        case duplicate
+    }
+
+    /// Thrown out of the transaction, which can only be rolled back.
+    private struct RecordedAlready: Error {
     }
 
     private static func append(_ batch: Batch, on connection: isolated PostgresConnection) throws -> AppendOutcome {
@@ -299,12 +298,12 @@ package actor Writer {
             let isCurrent = head.position == batch.base.head.position && head.frontier == batch.base.head.frontier
             return isCurrent ? .appended : .moved
         }
-        let row = try connection.query(prepared: Statements.append, batch.parameters).only
-        switch try row.text(0) {
-        case "appended": return .appended
-        case "duplicate": return .duplicate(try row.int64Array(2).compactMap { $0.map { Int($0) - 1 } })
-        default: return .moved
+        let rows: PostgresRows
+        do { rows = try connection.query(prepared: Statements.append, batch.parameters) } catch {
+            guard error.sqlState == "23505", error.constraint == "command_pkey" else { throw error }
+            throw RecordedAlready()
         }
+        return try rows.only.text(0) == "appended" ? .appended : .moved
     }
 
     /// Brings the node to the ledger's end, with the head locked until the transaction ends, and returns the fold there.

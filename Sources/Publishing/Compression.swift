@@ -38,15 +38,22 @@ enum Compression {
         return Array(output.prefix(count))
     }
 
+    /// The smallest window (RFC 7932 section 9.1), as a power of two, that takes in so many bytes.
+    private static func window(_ count: Int) -> Int32 {
+        let bits = Int32(Int.bitWidth - max(count, 1).leadingZeroBitCount)
+        return min(max(bits, BROTLI_MIN_WINDOW_BITS), BROTLI_DEFAULT_WINDOW)
+    }
+
     /// `bytes` in Brotli (RFC 7932); nil where the encoder fails or nothing is saved.
     ///
-    /// Quality 9 rather than 11: documents are compressed on the way of a change to its answer.
+    /// Quality 9 rather than 11: documents are compressed on the way of a change to its answer. The window is no larger
+    /// than the text: the encoder clears tables of that size, megabytes for the default.
     static func brotli(_ bytes: [UInt8]) -> [UInt8]? {
         var count = BrotliEncoderMaxCompressedSize(bytes.count)
         guard count > 0 else { return nil }
         var output = [UInt8](repeating: 0, count: count)
         let done = BrotliEncoderCompress(
-            9, BROTLI_DEFAULT_WINDOW, BROTLI_MODE_TEXT, bytes.count, bytes, &count, &output)
+            9, Self.window(bytes.count), BROTLI_MODE_TEXT, bytes.count, bytes, &count, &output)
         guard done == BROTLI_TRUE, count < bytes.count else { return nil }
         return Array(output.prefix(count))
     }

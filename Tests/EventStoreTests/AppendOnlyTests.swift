@@ -98,7 +98,7 @@ struct AppendOnlyTests {
             "SELECT pinledger.lock_head()",
             """
             SELECT pinledger.append(301, '', '', now(), '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}',
-                '{}', '{}', '{}', '{}', '{}', '{}')
+                '{}', '{}', '{}', '{}', '{}', '{}', '{}')
             """,
             "SELECT pinledger.ensure_partitions()",
             "SELECT pinledger.forget_commands(now())",

@@ -90,7 +90,7 @@ struct PartitionTests {
                 """
                 SELECT pinledger.append(h.next_position, h.frontier, h.frontier, now(), ARRAY['fleet'], ARRAY[1::bigint],
                     ARRAY['T'], ARRAY['token'], ARRAY['a'], ARRAY['e'::bytea], '{}', '{}', '{}', ARRAY['fleet'],
-                    ARRAY[0::bigint], ARRAY[1::bigint], ARRAY['token:a'], ARRAY['k'], ARRAY[sha256('x')],
+                    ARRAY[0::bigint], ARRAY[1::bigint], ARRAY[h.next_position], ARRAY['token:a'], ARRAY['k'], ARRAY[sha256('x')],
                     ARRAY[h.next_position], ARRAY[1])
                 FROM pinledger.head h
                 """

@@ -31,7 +31,7 @@ $$;
 -- Appends `count` events to one stream, as a writer would whose head is at `at` (the present one unless given).
 CREATE FUNCTION test.append(
     stream text, version bigint, count integer DEFAULT 1, key text DEFAULT NULL, at bigint DEFAULT NULL,
-    "time" timestamptz DEFAULT '2026-01-01T00:00:00Z', OUT outcome text, OUT head bigint, OUT duplicates bigint[]
+    "time" timestamptz DEFAULT '2026-01-01T00:00:00Z', OUT outcome text, OUT head bigint
 ) LANGUAGE plpgsql AS $$
 DECLARE
     first    bigint;
@@ -41,7 +41,7 @@ BEGIN
     SELECT coalesce(at, h.next_position), h.frontier INTO first, frontier FROM pinledger.head h;
     -- Of the right length, and not the tree's: the function does not compute it.
     grown := decode(repeat('ab', 32 * length(replace((first + count)::bit(63)::text, '0', ''))), 'hex');
-    SELECT a.outcome, a.head, a.duplicates INTO outcome, head, duplicates FROM pinledger.append(
+    SELECT a.outcome, a.head INTO outcome, head FROM pinledger.append(
         first, frontier, grown, "time",
         array_fill(stream, ARRAY[count]), (SELECT coalesce(array_agg(version + n), '{}') FROM generate_series(1, count) n),
         array_fill('Tested'::text, ARRAY[count]), array_fill('token'::text, ARRAY[count]),
@@ -49,6 +49,7 @@ BEGIN
         '{}', '{}', '{}',
         CASE WHEN count > 0 THEN ARRAY[stream] ELSE '{}' END, CASE WHEN count > 0 THEN ARRAY[version] ELSE '{}' END,
         CASE WHEN count > 0 THEN ARRAY[version + count] ELSE '{}' END,
+        CASE WHEN count > 0 THEN ARRAY[first + count - 1] ELSE '{}' END,
         CASE WHEN key IS NULL THEN '{}' ELSE ARRAY['token:tester'] END,
         CASE WHEN key IS NULL THEN '{}' ELSE ARRAY[key] END,
         CASE WHEN key IS NULL THEN '{}' ELSE ARRAY[sha256(convert_to(key, 'UTF8'))] END,

@@ -19,13 +19,11 @@ SELECT test.same(a.outcome, 'moved', 'a stale position'), test.same(a.head, 2::b
   FROM test.append('app/a', 2, 1, 'k2', at => 1) a;
 SELECT test.same(a.outcome, 'moved', 'another tree')
   FROM pinledger.append(2, repeat('x', 32)::bytea, '', now(), '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}',
-       '{}', '{}', '{}', '{}', '{}', '{}', '{}') a;
+       '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}') a;
 SELECT test.same(count(*), 0::bigint, 'no key of it') FROM pinledger.command WHERE key = 'k2';
 
--- A key that was seen: nothing is written, and its place is named.
-SELECT test.same(a.outcome, 'duplicate', 'a known key'), test.same(a.duplicates, ARRAY[1]::bigint[], 'its place'),
-       test.same(a.head, 2::bigint, 'where it stands')
-  FROM test.append('app/a', 2, 1, 'k1') a;
+-- A key that was seen: nothing is written.
+SELECT test.refused($$SELECT test.append('app/a', 2, 1, 'k1')$$, '23505');
 SELECT test.same(count(*), 2::bigint, 'no event of it') FROM pinledger.event;
 
 -- A batch without events keeps its key and moves nothing.
@@ -46,7 +44,7 @@ SELECT test.same(a.outcome, 'appended', 'the same instant') FROM test.append('ap
 -- What does not fit an entry bundle does not fit the table.
 SELECT test.refused($$
     SELECT pinledger.append(h.next_position, h.frontier, h.frontier, now(), '{fleet}', '{1}', '{T}', '{token}', '{a}',
-        ARRAY[convert_to(repeat('x', 65536), 'UTF8')], '{}', '{}', '{}', '{fleet}', '{0}', '{1}', '{}', '{}', '{}', '{}', '{}')
+        ARRAY[convert_to(repeat('x', 65536), 'UTF8')], '{}', '{}', '{}', '{fleet}', '{0}', '{1}', '{0}', '{}', '{}', '{}', '{}', '{}')
     FROM pinledger.head h$$, '23514');
 
 SELECT test.same(h.next_position, 3::bigint, 'head') FROM pinledger.head h;

@@ -84,7 +84,8 @@ package struct LedgerAuditor: Sendable {
         }
         for finding in try self.guards(connection) { findings.add(finding) }
         return Outcome(
-            findings: findings, state: check.state, damagedStreams: check.damagedStreams, position: end, root: check.frontier?.root, events: check.count)
+            findings: findings, state: check.state, damagedStreams: check.damagedStreams, position: end,
+            root: check.frontier?.root, events: check.count)
     }
 
     private static func tree(_ connection: isolated PostgresConnection) throws -> [TileRoot] {

@@ -39,7 +39,7 @@ struct Main {
         let start = nodes[0].ledger.position
         // The entries of the creations are as long as renamings without a name.
         let shortest = try await nodes[0].stored(from: start - 1).bytesPerEntry
-        let padding = max(0, options.entryBytes - Int(shortest) - 6)
+        let padding = String(repeating: "x", count: max(0, options.entryBytes - Int(shortest) - 6))
         let began = ContinuousClock.now
         let end = began + .seconds(options.seconds)
         let latencies = try await withThrowingTaskGroup(of: [Duration].self) { group in
@@ -50,7 +50,7 @@ struct Main {
                     var count = 0
                     while ContinuousClock.now < end {
                         count += 1
-                        let name = "\(count)-" + String(repeating: "x", count: padding)
+                        let name = "\(count)-" + padding
                         let sent = ContinuousClock.now
                         try await node.write(.app(app, [.rename(name)]), key: "\(run)-\(number)-\(count)")
                         latencies.append(ContinuousClock.now - sent)
