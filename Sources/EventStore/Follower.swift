@@ -13,21 +13,39 @@ package struct Follower: Sendable {
     package static let channel = "pinledger_position"
     private let ledger: Ledger
     private let reader: LedgerReader
+    private let bulk: BulkReader
     private let listener: PostgresListener
+    private let audit: SnapshotAudit?
     private let logger: Logger
     /// Entries read in one statement.
     private let pageSize: Int
+    /// From how many entries on they are read by COPY.
+    private let bulkSize: Int64
 
-    package init(ledger: Ledger, pool: PostgresPool, listener: PostgresListener, logger: Logger, pageSize: Int = 2000) {
+    /// - Parameters:
+    ///   - audit: What to check in the background, where the node started from a snapshot.
+    package init(
+        ledger: Ledger, pool: PostgresPool, listener: PostgresListener, audit: SnapshotAudit? = nil, logger: Logger,
+        pageSize: Int = 2000, bulkSize: Int64 = 8000
+    ) {
         self.ledger = ledger
         self.reader = LedgerReader(pool: pool)
+        self.bulk = BulkReader(configuration: pool.configuration)
         self.listener = listener
+        self.audit = audit
         self.logger = logger
         self.pageSize = pageSize
+        self.bulkSize = bulkSize
     }
 
     /// Follows until cancelled, or until the ledger does not fit.
     package func run() async {
+        async let audited: Void? = self.audit?.run()
+        await self.follow()
+        await audited
+    }
+
+    private func follow() async {
         for await event in self.listener.events() {
             switch event {
             case .disconnected(let error):
@@ -69,22 +87,37 @@ package struct Follower: Sendable {
         while true {
             let base = self.ledger.view
             guard base.head.position < head.position else { break }
-            let page = try await self.reader.entries(at: base.head.position..<head.position, limit: self.pageSize)
             var view = base
-            for stored in page { _ = try view.apply(stored.entry, bytes: stored.bytes) }
+            let grown: Set<StreamID>
+            if head.position - base.head.position >= self.bulkSize {
+                try await self.bulk.fold(&view, to: head.position)
+                grown = view.state.streams(grownSince: base.state)
+            } else {
+                let page = try await self.reader.page(at: base.head.position..<head.position, limit: self.pageSize)
+                try view.apply(page)
+                grown = Set(page.steps.map(\.stream))
+            }
             guard view.head.position > base.head.position else {
                 throw LedgerFault.position(expected: base.head.position, found: head.position)
             }
             if view.head.position == head.position, view.head.frontier != head.frontier {
                 throw LedgerFault.fork(position: head.position)
             }
-            self.ledger.advance(
-                from: base.head.position, to: view, changing: Set(page.map(\.entry.stream)), isLocal: false)
+            self.ledger.advance(from: base.head.position, to: view, changing: grown, isLocal: false)
             try Task.checkCancellation()
         }
         let now = self.ledger.view.head
         if now.position == head.position, now.frontier != head.frontier {
             throw LedgerFault.fork(position: head.position)
         }
+    }
+}
+
+extension LedgerState {
+    /// The streams that are longer than in an earlier state of the same ledger.
+    fileprivate func streams(grownSince earlier: LedgerState) -> Set<StreamID> {
+        var grown = Set([StreamID.fleet, .keys, .access].filter { self.version(of: $0) != earlier.version(of: $0) })
+        for app in self.apps.values where app.version != earlier.apps[app.id]?.version { grown.insert(.app(app.id)) }
+        return grown
     }
 }

@@ -3,41 +3,68 @@ package import Postgres
 
 /// What has to be done to the ledger's tables from time to time, by whichever node comes first.
 package struct Housekeeping: Sendable {
+    /// When a snapshot is worth its while.
+    package struct Cadence: Sendable {
+        /// Events since the newest stored one that are reason enough.
+        package var events: Int64 = 50_000
+        /// Events that are reason enough once the newest stored one is older than ``age``.
+        package var fewEvents: Int64 = 1000
+        package var age = Duration.seconds(15 * 60)
+
+        package init() {}
+
+        /// Whether to store a fold at `position` beside the newest stored one.
+        func isDue(at position: Int64, newest: (position: Int64, age: Duration)?) -> Bool {
+            guard let newest else { return position >= self.fewEvents }
+            let grown = position - newest.position
+            return grown >= self.events || grown >= self.fewEvents && newest.age >= self.age
+        }
+    }
+
     private let ledger: Ledger
     private let pool: PostgresPool
     private let snapshots: SnapshotStore
+    private let cadence: Cadence
     private let logger: Logger
 
-    package init(ledger: Ledger, pool: PostgresPool, logger: Logger) {
+    package init(
+        ledger: Ledger, pool: PostgresPool, snapshotKey: SnapshotKey? = nil, cadence: Cadence = Cadence(),
+        logger: Logger
+    ) {
         self.ledger = ledger
         self.pool = pool
-        self.snapshots = SnapshotStore(pool: pool, logger: logger)
+        self.snapshots = SnapshotStore(pool: pool, key: snapshotKey, logger: logger)
+        self.cadence = cadence
         self.logger = logger
     }
 
-    /// Makes partitions ahead and forgets old idempotency keys once an hour, and keeps a snapshot whenever the ledger has
-    /// grown by ``SnapshotStore/interval``; until cancelled.
+    /// Makes partitions ahead and forgets old idempotency keys once an hour, and keeps a snapshot whenever one is due;
+    /// until cancelled.
     package func run() async {
-        var lastSnapshot = self.ledger.position
-        var minutes = 0
+        var ticks = 0
         while !Task.isCancelled {
             do {
-                if minutes % 60 == 0 {
+                if ticks % 360 == 0 {
                     _ = try await self.pool.query(Statements.ensurePartitions.sql)
                     _ = try await self.pool.query(Statements.forgetCommands.sql)
                 }
-                let view = self.ledger.view
-                if view.head.position - lastSnapshot >= SnapshotStore.interval {
-                    try await self.snapshots.store(view)
-                    lastSnapshot = view.head.position
-                }
+                try await self.keepSnapshot()
             } catch is CancellationError {
                 return
             } catch {
                 self.logger.warning("housekeeping failed, and will be tried again", metadata: ["error": "\(error)"])
             }
-            minutes += 1
-            try? await Task.sleep(for: .seconds(60))
+            ticks += 1
+            try? await Task.sleep(for: .seconds(10))
         }
+    }
+
+    /// Keeps a snapshot if one is due. What counts is the newest stored one, whoever made it.
+    package func keepSnapshot() async throws {
+        let view = self.ledger.view
+        // A ledger that does not fit is not to be started from.
+        guard self.ledger.fault == nil, view.head.position >= self.cadence.fewEvents else { return }
+        guard self.cadence.isDue(at: view.head.position, newest: try await self.snapshots.newest()) else { return }
+        try await self.snapshots.store(view)
     }
 }

@@ -27,6 +27,16 @@ package struct LedgerReader: Sendable {
         return try Self.stored(rows)
     }
 
+    /// The same entries as ``entries(at:limit:)``, as the fold wants them.
+    func page(at positions: Range<Int64>, limit: Int) async throws -> LedgerPage {
+        LedgerPage(
+            try await self.pool.read(
+                Statements.entries.sql,
+                [.int64(positions.lowerBound), .int64(positions.upperBound), .int64(Int64(limit))]
+            )
+        )
+    }
+
     /// Where the ledger ends now.
     package func head() async throws -> Head {
         try Head(try await self.pool.read(Statements.head.sql).only)
@@ -53,7 +63,7 @@ package struct LedgerReader: Sendable {
                 throw LedgerFault.leafHash(position: position)
             }
             do {
-                let entry = try Entry(bytes: bytes)
+                let entry = try Entry(canonical: bytes)
                 guard entry.position == position else { throw LedgerFault.leafHash(position: position) }
                 return Stored(entry: entry, bytes: bytes)
             } catch let defect as JSONDefect {

@@ -62,6 +62,8 @@ package enum LedgerFault: Error, Hashable, Sendable, CustomStringConvertible {
     case leafHash(position: Int64)
     case fork(position: Int64)
     case shrunk(from: Int64, to: Int64)
+    /// What this node started from is not what the ledger's events make.
+    case snapshot(position: Int64)
 
     package var description: String {
         switch self {
@@ -74,6 +76,8 @@ package enum LedgerFault: Error, Hashable, Sendable, CustomStringConvertible {
         case .leafHash(let position):
             "the event at position \(position) does not have the hash that was recorded for it"
         case .fork(let position): "the ledger up to position \(position) is not the one this node has followed"
+        case .snapshot(let position):
+            "the snapshot at position \(position), from which this node started, is not what the ledger's events make"
         case .shrunk(let from, let to): "the ledger had \(from) events and now has \(to)"
         }
     }

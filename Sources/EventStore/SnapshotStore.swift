@@ -6,57 +6,89 @@ import TransparencyLog
 
 /// Folds of the ledger kept in the database, so that a node starts without reading all of it.
 ///
-/// Never an authority: a snapshot of another fold version is not read, one that is damaged is passed over, and one whose
-/// tree is not the ledger's is a reason to read the ledger from its beginning.
+/// Never an authority. A snapshot of another fold version is not read; one that is damaged, was not made with the node's
+/// key, or whose tree is not the ledger's is passed over for the one before it, and at last for the ledger itself; and
+/// what a node starts from is checked against the ledger afterwards (``SnapshotAudit``). A node without a key checks all
+/// of that except who made the snapshot.
 package struct SnapshotStore: Sendable {
     private let pool: PostgresPool
+    private let key: SnapshotKey?
     private let logger: Logger
-    /// Events after which a new snapshot is worth its while.
-    package static let interval: Int64 = 50_000
 
-    package init(pool: PostgresPool, logger: Logger) {
+    package init(pool: PostgresPool, key: SnapshotKey? = nil, logger: Logger) {
         self.pool = pool
+        self.key = key
         self.logger = logger
     }
 
-    /// The newest usable fold; the empty one where there is none.
-    package func load() async throws -> LedgerView {
-        let rows = try await self.pool.read(Statements.newestSnapshot.sql, [.int32(LedgerState.foldVersion)])
-        guard !rows.isEmpty else { return LedgerView() }
-        do {
-            let row = try rows.only
-            let position = try row.int64(0)
-            let body = try row.bytes(3)
-            guard sha256(body) == (try row.bytes(2)) else { throw Unusable.damaged }
-            // The snapshot's tree must be the one that the ledger's own hashes make.
-            let frontier = try MerkleFrontier(size: UInt64(position), encoded: try row.bytes(1))
-            guard try await self.frontier(at: frontier.size) == frontier else { throw Unusable.foreign }
-            let last = try await self.pool.read(Statements.leafHash.sql, [.int64(position - 1)])
-            var view = LedgerView()
-            let json = try JSON(parsing: body, limits: JSONLimits(depth: 32, nodes: .max))
-            view.state = try LedgerState(JSONField(json))
-            view.head = Head(
-                position: position, frontier: frontier, lastTime: Timestamp(microseconds: try last.only.timestamp(1))
-            )
-            return view
-        } catch {
-            self.logger.error(
-                "a snapshot is not usable: reading the ledger from its beginning", metadata: ["error": "\(error)"]
-            )
-            return LedgerView()
+    /// What a node starts from.
+    package struct Start: Sendable {
+        /// The fold; the empty one where no snapshot could be used.
+        package var view: LedgerView
+        /// Of the state of ``view``, where it comes from a snapshot.
+        var stateDigest: [UInt8]?
+        /// How many snapshots were there and could not be used.
+        package var unusable: Int
+    }
+
+    /// The newest usable fold.
+    package func load() async throws -> Start {
+        let rows = try await self.pool.read(Statements.snapshotPositions.sql, [.int32(LedgerState.foldVersion)])
+        var start = Start(view: LedgerView(), stateDigest: nil, unusable: 0)
+        for position in try rows.map({ try $0.int64(0) }) {
+            do {
+                (start.view, start.stateDigest) = try await self.load(at: position)
+                return start
+            } catch let error as PostgresError where error.code != .decoding {
+                throw error
+            } catch {
+                start.unusable += 1
+                self.logger.error(
+                    "a snapshot cannot be used, and is passed over",
+                    metadata: ["position": "\(position)", "error": "\(error)"]
+                )
+            }
         }
+        return start
+    }
+
+    private func load(at position: Int64) async throws -> (LedgerView, [UInt8]) {
+        let row = try await self.pool.read(
+            Statements.snapshot.sql, [.int32(LedgerState.foldVersion), .int64(position)]
+        ).only
+        // The snapshot's tree must be the one that the ledger's own hashes make.
+        let frontier = try MerkleFrontier(size: UInt64(position), encoded: try row.bytes(0))
+        guard try await self.frontier(at: frontier.size) == frontier else { throw SnapshotBody.Unusable.foreign }
+        let last = try await self.pool.read(Statements.leafHash.sql, [.int64(position - 1)])
+        var view = LedgerView()
+        view.head = Head(
+            position: position, frontier: frontier, lastTime: Timestamp(microseconds: try last.only.timestamp(1))
+        )
+        let body = try SnapshotBody(stored: try row.bytes(2), at: view.head)
+        if let key {
+            guard try row.bytes(1) == key.tag(of: body.seal) else { throw SnapshotBody.Unusable.notAuthentic }
+        }
+        view.state = try body.state()
+        return (view, body.stateDigest)
     }
 
     /// Keeps a fold.
     package func store(_ view: LedgerView) async throws {
-        let body = view.state.json.canonicalBytes
+        let body = await SnapshotBody(of: view)
         _ = try await self.pool.query(
             Statements.storeSnapshot.sql,
             [
                 .int32(LedgerState.foldVersion), .int64(view.head.position), .bytes(view.head.frontier.encoded),
-                .bytes(sha256(body)), .bytes(body),
+                .bytes(self.key?.tag(of: body.seal) ?? body.seal), .bytes(body.bytes),
             ]
         )
+    }
+
+    /// The position and the age of the newest snapshot; nil where there is none.
+    func newest() async throws -> (position: Int64, age: Duration)? {
+        let rows = try await self.pool.read(Statements.newestSnapshot.sql, [.int32(LedgerState.foldVersion)])
+        guard let row = rows.first else { return nil }
+        return (try row.int64(0), .microseconds(try row.timestamp(2) - (try row.timestamp(1))))
     }
 
     /// The right edge of the ledger's tree as it was at `size`.
@@ -66,10 +98,5 @@ package struct SnapshotStore: Sendable {
         var stored: [[LogHash]] = []
         for range in plan.ranges { stored.append(try await reader.hashes(range)) }
         return try MerkleFrontier(size: size, plan: plan, stored: stored)
-    }
-
-    private enum Unusable: Error {
-        case damaged
-        case foreign
     }
 }

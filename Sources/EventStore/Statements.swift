@@ -21,8 +21,14 @@ enum Statements {
         FROM unnest($1::text[], $2::text[]) WITH ORDINALITY w (actor, key, place)
         JOIN pinledger.command c USING (actor, key)
         """
+    static let snapshotPositions: PreparedStatement = """
+        SELECT position FROM pinledger.snapshot WHERE fold_version = $1 ORDER BY position DESC LIMIT 3
+        """
+    static let snapshot: PreparedStatement = """
+        SELECT frontier, digest, body, created_at FROM pinledger.snapshot WHERE fold_version = $1 AND position = $2
+        """
     static let newestSnapshot: PreparedStatement = """
-        SELECT position, frontier, digest, body FROM pinledger.snapshot
+        SELECT position, created_at, now() FROM pinledger.snapshot
         WHERE fold_version = $1 ORDER BY position DESC LIMIT 1
         """
     static let storeSnapshot: PreparedStatement = "SELECT pinledger.store_snapshot($1, $2, $3, $4, $5)"

@@ -32,4 +32,25 @@ public struct AppID: Hashable, Sendable, Comparable, CustomStringConvertible {
         }
         self.text = text
     }
+
+    /// Takes the name out of a buffer in one pass; nil for what is not one. The same names as ``init(_:)`` takes.
+    package init?(plain bytes: UnsafeBufferPointer<UInt8>) {
+        guard (1...128).contains(bytes.count) else { return nil }
+        var wasDot = true
+        for (place, byte) in bytes.enumerated() {
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"):
+                wasDot = false
+            case UInt8(ascii: "_"), UInt8(ascii: "-"):
+                guard place > 0 else { return nil }
+                wasDot = false
+            case UInt8(ascii: "."):
+                guard !wasDot else { return nil }
+                wasDot = true
+            default: return nil
+            }
+        }
+        self.text = String(decoding: bytes, as: UTF8.self)
+    }
 }

@@ -66,6 +66,16 @@ private enum BaseCodec {
     static let standard = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
     static let urlSafe = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
 
+    private static let standardReverse = Self.reversed(standard)
+    private static let urlSafeReverse = Self.reversed(urlSafe)
+
+    /// The value of each character; 255 for those that have none.
+    private static func reversed(_ alphabet: [UInt8]) -> [UInt8] {
+        var reverse = [UInt8](repeating: 255, count: 256)
+        for (value, character) in alphabet.enumerated() { reverse[Int(character)] = UInt8(value) }
+        return reverse
+    }
+
     static func encode(_ bytes: some Collection<UInt8>, alphabet: [UInt8], padded: Bool) -> String {
         String(unsafeUninitializedCapacity: (bytes.count + 2) / 3 * 4) { out in
             var at = 0
@@ -96,8 +106,7 @@ private enum BaseCodec {
     }
 
     static func decode(_ text: String, alphabet: [UInt8], padded: Bool) -> [UInt8]? {
-        var reverse = [UInt8](repeating: 255, count: 256)
-        for (value, character) in alphabet.enumerated() { reverse[Int(character)] = UInt8(value) }
+        let reverse = alphabet == self.standard ? self.standardReverse : self.urlSafeReverse
         var characters = Array(text.utf8)
         if padded {
             guard characters.count.isMultiple(of: 4) else { return nil }

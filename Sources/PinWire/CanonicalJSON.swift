@@ -13,11 +13,12 @@ extension JSON {
     /// ``canonicalBytes`` as a string.
     public var canonicalText: String { String(decoding: self.canonicalBytes, as: UTF8.self) }
 
-    private func appendCanonical(to out: inout [UInt8]) {
+    /// Appends ``canonicalBytes``.
+    package func appendCanonical(to out: inout [UInt8]) {
         switch self {
         case .null: out.append(contentsOf: "null".utf8)
         case .bool(let value): out.append(contentsOf: (value ? "true" : "false").utf8)
-        case .integer(let value): out.append(contentsOf: String(value).utf8)
+        case .integer(let value): Self.appendInteger(value, to: &out)
         case .number(let value): out.append(contentsOf: Self.ecmaScriptText(of: value).utf8)
         case .string(let text): Self.appendQuoted(text, to: &out)
         case .array(let elements):
@@ -44,26 +45,43 @@ extension JSON {
         left.utf16.lexicographicallyPrecedes(right.utf16)
     }
 
-    private static func appendQuoted(_ text: String, to out: inout [UInt8]) {
-        let digits = Array("0123456789abcdef".utf8)
+    /// Appends a whole number in decimal.
+    package static func appendInteger(_ value: Int64, to out: inout [UInt8]) {
+        out.append(contentsOf: String(value).utf8)
+    }
+
+    /// Appends a string as RFC 8785 writes it.
+    package static func appendQuoted(_ text: String, to out: inout [UInt8]) {
+        var text = text
         out.append(UInt8(ascii: "\""))
-        for byte in text.utf8 {
-            switch byte {
-            case UInt8(ascii: "\""): out.append(contentsOf: #"\""#.utf8)
-            case UInt8(ascii: "\\"): out.append(contentsOf: #"\\"#.utf8)
-            case 0x08: out.append(contentsOf: #"\b"#.utf8)
-            case 0x09: out.append(contentsOf: #"\t"#.utf8)
-            case 0x0A: out.append(contentsOf: #"\n"#.utf8)
-            case 0x0C: out.append(contentsOf: #"\f"#.utf8)
-            case 0x0D: out.append(contentsOf: #"\r"#.utf8)
-            case 0..<0x20:
-                out.append(contentsOf: #"\u00"#.utf8)
-                out.append(digits[Int(byte >> 4)])
-                out.append(digits[Int(byte & 15)])
-            default: out.append(byte)
+        text.withUTF8 { utf8 in
+            // Stretches without anything to escape are copied as they are: nearly always all of it.
+            var start = 0
+            for (place, byte) in utf8.enumerated() where byte < 0x20 || byte == 0x22 || byte == 0x5C {
+                out.append(contentsOf: UnsafeBufferPointer(rebasing: utf8[start..<place]))
+                self.appendEscape(of: byte, to: &out)
+                start = place + 1
             }
+            out.append(contentsOf: UnsafeBufferPointer(rebasing: utf8[start...]))
         }
         out.append(UInt8(ascii: "\""))
+    }
+
+    private static func appendEscape(of byte: UInt8, to out: inout [UInt8]) {
+        out.append(UInt8(ascii: "\\"))
+        switch byte {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"): out.append(byte)
+        case 0x08: out.append(UInt8(ascii: "b"))
+        case 0x09: out.append(UInt8(ascii: "t"))
+        case 0x0A: out.append(UInt8(ascii: "n"))
+        case 0x0C: out.append(UInt8(ascii: "f"))
+        case 0x0D: out.append(UInt8(ascii: "r"))
+        default:
+            out.append(contentsOf: "u00".utf8)
+            for digit in [byte >> 4, byte & 15] {
+                out.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
+            }
+        }
     }
 
     /// ECMAScript's Number::toString (ECMA-262 section 6.1.6.1.20) from the shortest digits that round-trip, which is

@@ -70,4 +70,41 @@ public struct HostPattern: Hashable, Sendable, Comparable, CustomStringConvertib
         }
         self.text = text
     }
+
+    /// Takes a pattern of plain labels out of a buffer in one pass. Nil where more has to be looked at, in which case
+    /// ``init(_:)`` knows; what is taken here is taken there.
+    package init?(plain bytes: UnsafeBufferPointer<UInt8>) {
+        guard (1...253).contains(bytes.count) else { return nil }
+        var start = 0
+        if bytes[0] == UInt8(ascii: "*") {
+            guard bytes.count > 2, bytes[1] == UInt8(ascii: ".") else { return nil }
+            start = 2
+        }
+        var label = start
+        var lastHasLetter = false
+        for place in start...bytes.count {
+            guard place < bytes.count, bytes[place] != UInt8(ascii: ".") else {
+                guard place > label, place - label <= 63, bytes[place - 1] != UInt8(ascii: "-"),
+                    bytes[label] != UInt8(ascii: "-")
+                else { return nil }
+                if place - label >= 4, bytes[label + 2] == UInt8(ascii: "-"), bytes[label + 3] == UInt8(ascii: "-") {
+                    return nil
+                }
+                if place == bytes.count { break }
+                label = place + 1
+                lastHasLetter = false
+                continue
+            }
+            switch bytes[place] {
+            case UInt8(ascii: "g")...UInt8(ascii: "w"), UInt8(ascii: "y"), UInt8(ascii: "z"): lastHasLetter = true
+            case UInt8(ascii: "a")...UInt8(ascii: "f"), UInt8(ascii: "x"), UInt8(ascii: "0")...UInt8(ascii: "9"),
+                UInt8(ascii: "-"):
+                break
+            default: return nil
+            }
+        }
+        // A last label with a letter that no hexadecimal number has is no number.
+        guard lastHasLetter else { return nil }
+        self.text = String(decoding: bytes, as: UTF8.self)
+    }
 }

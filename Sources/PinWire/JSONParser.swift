@@ -45,7 +45,20 @@ private struct JSONParser {
     let limits: JSONLimits
     var at = 0
     var nodes = 0
-    var path: [String] = []
+    /// The place being read; spelled out only where something is wrong with it.
+    var path: [Part] = []
+
+    enum Part {
+        case member(String)
+        case element(Int)
+
+        var text: String {
+            switch self {
+            case .member(let name): name
+            case .element(let index): String(index)
+            }
+        }
+    }
 
     init(bytes: [UInt8], limits: JSONLimits) {
         self.bytes = bytes
@@ -53,7 +66,7 @@ private struct JSONParser {
     }
 
     func failure(_ message: String, at offset: Int? = nil) -> JSONSyntaxError {
-        JSONSyntaxError(message: message, offset: offset ?? self.at, pointer: JSONPointer(self.path))
+        JSONSyntaxError(message: message, offset: offset ?? self.at, pointer: JSONPointer(self.path.map(\.text)))
     }
 
     mutating func document() throws(JSONSyntaxError) -> JSON {
@@ -115,7 +128,7 @@ private struct JSONParser {
             guard self.next == UInt8(ascii: "\"") else { throw self.failure("a member name should be here") }
             let start = self.at
             let name = try self.string()
-            self.path.append(name)
+            self.path.append(.member(name))
             guard members[name] == nil else { throw self.failure("the member name stands here twice", at: start) }
             self.skipSpace()
             guard self.next == UInt8(ascii: ":") else { throw self.failure("a colon should be here") }
@@ -147,7 +160,7 @@ private struct JSONParser {
         }
         while true {
             self.skipSpace()
-            self.path.append(String(elements.count))
+            self.path.append(.element(elements.count))
             elements.append(try self.value(depth: depth))
             self.path.removeLast()
             self.skipSpace()
@@ -185,6 +198,7 @@ private struct JSONParser {
             guard isDigit(self.next) else { throw self.failure("a digit should be here") }
             while isDigit(self.next) { self.at += 1 }
         }
+        if let whole = Self.short(self.bytes[start..<self.at]) { return .integer(whole) }
         guard self.at - start <= 400 else { throw self.failure("the number is absurdly long", at: start) }
         let text = String(decoding: self.bytes[start..<self.at], as: UTF8.self)
         if let whole = Int64(text), whole.magnitude <= UInt64(JSON.largestInteger) { return .integer(whole) }
@@ -195,10 +209,36 @@ private struct JSONParser {
         return .number(value)
     }
 
+    /// A whole number of at most 15 digits and no sign: most numbers.
+    static func short(_ digits: ArraySlice<UInt8>) -> Int64? {
+        guard digits.count <= 15 else { return nil }
+        var value: Int64 = 0
+        for byte in digits {
+            let digit = byte &- UInt8(ascii: "0")
+            guard digit < 10 else { return nil }
+            value = value * 10 + Int64(digit)
+        }
+        return value
+    }
+
     mutating func string() throws(JSONSyntaxError) -> String {
         let start = self.at
         self.at += 1
-        var units: [UInt8] = []
+        // Nearly every string has no escape, and is taken as it lies there.
+        var end = self.at
+        while end < self.bytes.count, self.bytes[end] >= 0x20, self.bytes[end] != UInt8(ascii: "\""),
+            self.bytes[end] != UInt8(ascii: "\\")
+        {
+            end += 1
+        }
+        if end < self.bytes.count, self.bytes[end] == UInt8(ascii: "\"") {
+            let text = String(validating: self.bytes[self.at..<end], as: UTF8.self)
+            self.at = end + 1
+            guard let text else { throw self.failure("the string is not valid UTF-8", at: start) }
+            return text
+        }
+        var units = Array(self.bytes[self.at..<end])
+        self.at = end
         while let byte = self.next {
             switch byte {
             case UInt8(ascii: "\""):

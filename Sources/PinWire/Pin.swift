@@ -2,13 +2,42 @@
 ///
 /// Its canonical text is `sha256/` and 44 characters of base64.
 public struct Pin: Hashable, Sendable, CustomStringConvertible, Comparable {
+    // Inline rather than an array, of which a large fleet would have hundreds of thousands. The first byte is the
+    // highest of the first word, so that words compare as the bytes do.
+    private let words: (UInt64, UInt64, UInt64, UInt64)
+
     /// The digest, 32 bytes.
-    public let bytes: [UInt8]
+    public var bytes: [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: 32) { buffer, count in
+            for (place, word) in [self.words.0, self.words.1, self.words.2, self.words.3].enumerated() {
+                for byte in 0..<8 {
+                    buffer[place * 8 + byte] = UInt8(truncatingIfNeeded: word >> UInt64(56 - 8 * byte))
+                }
+            }
+            count = 32
+        }
+    }
 
     /// Nil unless `bytes` are 32.
     public init?(bytes: [UInt8]) {
         guard bytes.count == 32 else { return nil }
-        self.bytes = bytes
+        func word(_ place: Int) -> UInt64 {
+            bytes[(place * 8)..<(place * 8 + 8)].reduce(0) { $0 << 8 | UInt64($1) }
+        }
+        self.init(words: (word(0), word(1), word(2), word(3)))
+    }
+
+    init(words: (UInt64, UInt64, UInt64, UInt64)) {
+        self.words = words
+    }
+
+    public static func == (left: Pin, right: Pin) -> Bool { left.words == right.words }
+
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(self.words.0)
+        hasher.combine(self.words.1)
+        hasher.combine(self.words.2)
+        hasher.combine(self.words.3)
     }
 
     /// Why a text is not a pin.
@@ -40,16 +69,40 @@ public struct Pin: Hashable, Sendable, CustomStringConvertible, Comparable {
         let digits = text.hasPrefix("sha256/") ? String(text.dropFirst(7)) : text
         if Self.sshBeginnings.contains(where: { digits.hasPrefix($0) }) { throw .sshKey }
         guard let bytes = Base64.decode(digits) else { throw .notBase64 }
-        guard bytes.count == 32 else { throw .wrongLength(bytes.count) }
-        self.bytes = bytes
+        guard let pin = Pin(bytes: bytes) else { throw .wrongLength(bytes.count) }
+        self = pin
     }
 
     /// The digest alone in base64, 44 characters.
     public var base64: String { Base64.encode(self.bytes) }
 
-    public var description: String { "sha256/\(self.base64)" }
+    public var description: String {
+        var out: [UInt8] = []
+        self.appendText(to: &out)
+        return String(decoding: out, as: UTF8.self)
+    }
 
-    public static func < (left: Pin, right: Pin) -> Bool { left.bytes.lexicographicallyPrecedes(right.bytes) }
+    /// Appends the canonical text as ASCII.
+    package func appendText(to out: inout [UInt8]) {
+        out.append(contentsOf: "sha256/".utf8)
+        // 42 characters of six bits each, and one of the last four.
+        var rest = self.words
+        func shift(_ count: UInt64) {
+            rest.0 = rest.0 << count | rest.1 >> (64 - count)
+            rest.1 = rest.1 << count | rest.2 >> (64 - count)
+            rest.2 = rest.2 << count | rest.3 >> (64 - count)
+            rest.3 <<= count
+        }
+        for _ in 0..<43 {
+            out.append(Self.alphabet[Int(rest.0 >> 58)])
+            shift(6)
+        }
+        out.append(UInt8(ascii: "="))
+    }
+
+    private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
+
+    public static func < (left: Pin, right: Pin) -> Bool { left.words < right.words }
 }
 
 extension Pin {

@@ -19,18 +19,46 @@ public struct Timestamp: Hashable, Comparable, Sendable, CustomStringConvertible
 
     /// RFC 3339 in UTC with six digits of fraction where there is one: `2026-01-31T12:00:00.250000Z`.
     public var rfc3339: String {
+        var out: [UInt8] = []
+        self.appendRFC3339(to: &out)
+        return String(decoding: out, as: UTF8.self)
+    }
+
+    /// Appends ``rfc3339`` as ASCII.
+    package func appendRFC3339(to out: inout [UInt8]) {
         let seconds = self.seconds
         let fraction = self.microseconds - seconds * 1_000_000
         let day = seconds >= 0 ? seconds / 86_400 : (seconds - 86_399) / 86_400
         let second = seconds - day * 86_400
         let date = Self.civil(day: day)
-        func pad(_ value: Int64, _ width: Int) -> String {
-            let digits = String(value)
-            return String(repeating: "0", count: max(0, width - digits.utf8.count)) + digits
+        // Years of more than four digits do not come from a text, and are written as they are.
+        if (0...9999).contains(date.year) {
+            Self.append(date.year, width: 4, to: &out)
+        } else {
+            out.append(contentsOf: String(date.year).utf8)
         }
-        let clock = "\(pad(second / 3600, 2)):\(pad(second / 60 % 60, 2)):\(pad(second % 60, 2))"
-        let tail = fraction == 0 ? "" : ".\(pad(fraction, 6))"
-        return "\(pad(date.year, 4))-\(pad(date.month, 2))-\(pad(date.day, 2))T\(clock)\(tail)Z"
+        for (mark, value) in [("-", date.month), ("-", date.day), ("T", second / 3600)] as [(Unicode.Scalar, Int64)] {
+            out.append(UInt8(ascii: mark))
+            Self.append(value, width: 2, to: &out)
+        }
+        for value in [second / 60 % 60, second % 60] {
+            out.append(UInt8(ascii: ":"))
+            Self.append(value, width: 2, to: &out)
+        }
+        if fraction != 0 {
+            out.append(UInt8(ascii: "."))
+            Self.append(fraction, width: 6, to: &out)
+        }
+        out.append(UInt8(ascii: "Z"))
+    }
+
+    private static func append(_ value: Int64, width: Int, to out: inout [UInt8]) {
+        var unit: Int64 = 1
+        for _ in 1..<width { unit *= 10 }
+        while unit > 0 {
+            out.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: value / unit % 10))
+            unit /= 10
+        }
     }
 
     public var description: String { self.rfc3339 }
@@ -97,7 +125,7 @@ public struct Timestamp: Hashable, Comparable, Sendable, CustomStringConvertible
         return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, dayOfYear - (153 * marchMonth + 2) / 5 + 1)
     }
 
-    private static func dayNumber(year: Int64, month: Int64, day: Int64) -> Int64 {
+    static func dayNumber(year: Int64, month: Int64, day: Int64) -> Int64 {
         let year = month <= 2 ? year - 1 : year
         let era = (year >= 0 ? year : year - 399) / 400
         let yearOfEra = year - era * 400
@@ -105,7 +133,7 @@ public struct Timestamp: Hashable, Comparable, Sendable, CustomStringConvertible
         return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
     }
 
-    private static func days(in month: Int64, of year: Int64) -> Int64 {
+    static func days(in month: Int64, of year: Int64) -> Int64 {
         switch month {
         case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
         case 4, 6, 9, 11: 30

@@ -1,10 +1,13 @@
 /// The whole API: every operation of `openapi/openapi.yaml`, and no other.
 struct Routes: Sendable {
     let all: [Route]
+    /// What is answered before the routes are asked.
+    let answers: PreparedAnswers
 
     init(services: Services, isPublicSuffix: @escaping @Sendable (String) -> Bool) {
+        self.answers = PreparedAnswers(services: services)
         self.all =
-            ClientRoutes(services: services).routes
+            ClientRoutes(services: services, answers: self.answers).routes
             + AppRoutes(services: services).routes
             + HostRoutes(services: services).routes
             + PinRoutes(services: services).routes

@@ -1,7 +1,9 @@
+import HTTPTypes
 import Hummingbird
 import HummingbirdCore
 import Logging
 import NIOCore
+import NIOPosix
 package import PublicSuffixes
 package import ServiceLifecycle
 
@@ -28,11 +30,20 @@ package struct Server: Sendable {
         }
     }
 
-    /// What bounds a listener.
+    /// What bounds a listener and its connections; times in seconds.
     package struct Limits: Sendable {
         package var connections = 10_000
-        /// Seconds without traffic after which a connection is closed.
-        package var idleSeconds: Int64 = 75
+        /// From the first byte of a request, or the connection's beginning, to the end of the request's head; and for the
+        /// TLS handshake.
+        package var headerSeconds = 10
+        /// Between two requests.
+        package var idleSeconds = 75
+        /// For a request's body.
+        package var bodySeconds = 30
+        /// Without the client taking anything of what it has asked for.
+        package var writeSeconds = 30
+        /// From the node's decision to stop to the end of the last connection.
+        package var drainSeconds = 10
 
         package init() {}
     }
@@ -40,12 +51,28 @@ package struct Server: Sendable {
     private let services: Services
     private let routes: Routes
     private let limits: Limits
+    private let certificate: ServerCertificate?
+    private let group: any EventLoopGroup
+    private let shares: LoopShares
 
-    package init(services: Services, publicSuffixes: PublicSuffixList, limits: Limits = Limits()) {
+    /// - Parameter certificate: Nil for plain HTTP.
+    package init(
+        services: Services, publicSuffixes: PublicSuffixList, limits: Limits = Limits(),
+        certificate: ServerCertificate? = nil
+    ) {
         self.services = services
         self.routes = Routes(services: services, isPublicSuffix: { publicSuffixes.isPublicSuffix($0) })
         self.limits = limits
+        self.certificate = certificate
+        self.group = MultiThreadedEventLoopGroup.singleton
+        self.shares = LoopShares(group: self.group, clock: services.clock)
     }
+
+    /// The service that keeps the connections' time: it has to run for as long as a listener does.
+    package var rounds: some Service { Rounds(shares: self.shares, group: self.group) }
+
+    /// How many requests each event loop has answered from prepared bytes.
+    package var served: [ServedCount] { self.shares.served }
 
     /// The service that runs a listener.
     ///
@@ -71,14 +98,18 @@ package struct Server: Sendable {
         configuration.availableConnectionsDelegate = MaximumAvailableConnections(
             self.limits.connections, logger: self.services.logger
         )
-        var http = HTTP1Channel.Configuration(
-            additionalChannelHandlers: [BodyGuard()], idleTimeout: .seconds(self.limits.idleSeconds))
-        http.httpDecoder = .init(maxHeaderFieldSize: 8 * 1024, maxHeaderListSize: 16 * 1024, maxHeaderFieldCount: 64)
+        let answers = surfaces.contains(.client) ? self.routes.answers : nil
+        let (shares, limits, certificate) = (self.shares, self.limits, self.certificate)
         return Application(
             responder: responder,
-            server: .http1(configuration: http),
+            server: HTTPServerBuilder { respond in
+                ConnectionSetup(
+                    responder: respond, answers: answers, shares: shares, limits: limits, certificate: certificate
+                )
+            },
             configuration: configuration,
             onServerRunning: { channel in await onRunning(channel.localAddress?.port ?? listener.port) },
+            eventLoopGroupProvider: .shared(self.group),
             logger: self.services.logger
         )
     }
@@ -86,5 +117,17 @@ package struct Server: Sendable {
     /// Every operation, for comparison with the contract: operation id, method, path with parameters in braces.
     package var operations: [(id: String, method: String, path: String)] {
         self.routes.all.map { ($0.operationID, $0.method.rawValue, $0.path) }
+    }
+}
+
+/// Runs the rounds of the event loops until the node stops.
+private struct Rounds: Service {
+    let shares: LoopShares
+    let group: any EventLoopGroup
+
+    func run() async throws {
+        let tasks = self.shares.start(on: self.group)
+        defer { for task in tasks { task.cancel() } }
+        try await gracefulShutdown()
     }
 }

@@ -17,6 +17,8 @@ package struct Services: Sendable {
     /// How long clients and caches may use a document before asking again, in seconds.
     package var documentMaxAge: Int
     package var version: String
+    /// Whether the node is on its way out.
+    package let drain = Drain()
 
     package init(
         ledger: Ledger, writer: Writer?, pool: PostgresPool, publisher: Publisher, keys: SigningKeys,

@@ -8,7 +8,7 @@ package struct App: Hashable, Sendable {
     package var updatedAt: Timestamp
     /// The number of events in the app's stream.
     package var version: Int64
-    package var hosts: [HostPattern: Host]
+    package var hosts: SortedMap<HostPattern, Host>
     package var rollout: Rollout?
     package var rolloutRevision: Int64
     package var versionGate: VersionGate?

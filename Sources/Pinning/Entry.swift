@@ -25,22 +25,26 @@ package struct Entry: Hashable, Sendable {
 
     /// The entry's bytes: canonical JSON (RFC 8785), written once, stored, hashed and never encoded again.
     package var bytes: [UInt8] {
-        JSON.members([
-            "position": .integer(self.position),
-            "stream": .string(self.stream.text),
-            "stream_version": .integer(self.streamVersion),
-            "time": .string(self.time.rfc3339),
-            "type": .string(self.event.type),
-            "schema": .integer(Int64(self.event.schema)),
-            "data": self.event.data,
-            "actor": self.origin.actor.json,
-            "reason": self.origin.reason.map { .string($0.text) },
-            "forced": self.origin.isForced ? true : nil,
-            "request_id": self.origin.requestID.map { .string($0) },
-            "correlation_id": self.origin.correlationID.map { .string($0) },
-            "causation_id": self.origin.causationID.map { .string($0) },
-            "idempotency_key": self.origin.idempotencyKey.map { .string($0) },
-        ]).canonicalBytes
+        var out = CanonicalObject(capacity: 512)
+        out.object("actor") { actor in
+            actor.add("id", self.origin.actor.id)
+            actor.add("kind", self.origin.actor.kind.rawValue)
+            actor.add("name", self.origin.actor.name)
+        }
+        out.add("causation_id", self.origin.causationID)
+        out.add("correlation_id", self.origin.correlationID)
+        self.event.writeData(to: &out)
+        if self.origin.isForced { out.add("forced", true) }
+        out.add("idempotency_key", self.origin.idempotencyKey)
+        out.add("position", self.position)
+        out.add("reason", self.origin.reason?.text)
+        out.add("request_id", self.origin.requestID)
+        out.add("schema", Int64(self.event.schema))
+        out.add("stream", self.stream.text)
+        out.add("stream_version", self.streamVersion)
+        out.add("time", self.time)
+        out.add("type", self.event.type)
+        return out.finish()
     }
 
     /// Reads an entry's bytes back.

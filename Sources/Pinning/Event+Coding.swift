@@ -16,10 +16,24 @@ extension Event {
     ]
 
     /// The event's name in the ledger.
-    package var type: String { self.encoded.type }
+    package var type: String {
+        switch self {
+        case .app(let event): event.type
+        case .fleet(let event): event.encoded.type
+        case .keys(let event): event.encoded.type
+        case .access(let event): event.encoded.type
+        }
+    }
 
     /// What the event says, besides its name.
-    package var data: JSON { self.encoded.data }
+    package var data: JSON {
+        switch self {
+        case .app(let event): event.data
+        case .fleet(let event): event.encoded.data
+        case .keys(let event): event.encoded.data
+        case .access(let event): event.encoded.data
+        }
+    }
 
     /// Reads an event back from the ledger: the one place where old schema versions would be brought up to date.
     ///
@@ -43,19 +57,10 @@ extension Event {
             throw JSONDefect(pointer: JSONPointer(["type"]), message: "is \(type), which this program does not know")
         }
     }
-
-    private var encoded: (type: String, data: JSON) {
-        switch self {
-        case .app(let event): event.encoded
-        case .fleet(let event): event.encoded
-        case .keys(let event): event.encoded
-        case .access(let event): event.encoded
-        }
-    }
 }
 
 extension AppEvent {
-    fileprivate var encoded: (type: String, data: JSON) {
+    fileprivate var data: JSON {
         func pin(_ host: HostPattern, _ slot: PolicySlot, _ pin: Pin, _ more: KeyValuePairs<String, JSON?> = [:])
             -> JSON
         {
@@ -67,49 +72,49 @@ extension AppEvent {
         }
         func host(_ host: HostPattern) -> JSON { ["host": .string(host.text)] }
         switch self {
-        case .appCreated(let name): return ("AppCreated", ["display_name": .string(name)])
-        case .appRenamed(let name): return ("AppRenamed", ["display_name": .string(name)])
-        case .versionGateSet(let gate): return ("VersionGateSet", .members(["version_gate": gate?.json]))
-        case .appRolloutSet(let rollout): return ("AppRolloutSet", .members(["rollout": rollout?.json]))
-        case .fallbackSet(let fallback): return ("FallbackSet", ["fallback": fallback.json])
-        case .monitoringSet(let monitoring): return ("MonitoringSet", ["monitoring": monitoring.json])
+        case .appCreated(let name): return ["display_name": .string(name)]
+        case .appRenamed(let name): return ["display_name": .string(name)]
+        case .versionGateSet(let gate): return .members(["version_gate": gate?.json])
+        case .appRolloutSet(let rollout): return .members(["rollout": rollout?.json])
+        case .fallbackSet(let fallback): return ["fallback": fallback.json]
+        case .monitoringSet(let monitoring): return ["monitoring": monitoring.json]
         case .pinsValidUntilSet(let time):
-            return ("PinsValidUntilSet", .members(["pins_valid_until": time.map { .string($0.rfc3339) }]))
+            return .members(["pins_valid_until": time.map { .string($0.rfc3339) }])
         case .hostAdded(let pattern, let subdomains, let mode):
             let data: JSON = .members([
                 "host": .string(pattern.text), "include_subdomains": .bool(subdomains),
                 "mode": mode.map { .string($0.rawValue) },
             ])
-            return ("HostAdded", data)
+            return data
         case .hostSubdomainsSet(let pattern, let subdomains):
-            return ("HostSubdomainsSet", ["host": .string(pattern.text), "include_subdomains": .bool(subdomains)])
-        case .hostRemoved(let pattern): return ("HostRemoved", host(pattern))
+            return ["host": .string(pattern.text), "include_subdomains": .bool(subdomains)]
+        case .hostRemoved(let pattern): return host(pattern)
         case .modeSet(let pattern, let slot, let mode):
             let data: JSON = [
                 "host": .string(pattern.text), "policy": .string(slot.rawValue), "mode": .string(mode.rawValue),
             ]
-            return ("ModeSet", data)
+            return data
         case .candidateStarted(let pattern, let mode):
-            return ("CandidateStarted", ["host": .string(pattern.text), "mode": .string(mode.rawValue)])
-        case .candidatePromoted(let pattern): return ("CandidatePromoted", host(pattern))
-        case .candidateDropped(let pattern): return ("CandidateDropped", host(pattern))
+            return ["host": .string(pattern.text), "mode": .string(mode.rawValue)]
+        case .candidatePromoted(let pattern): return host(pattern)
+        case .candidateDropped(let pattern): return host(pattern)
         case .hostRolloutSet(let pattern, let rollout):
-            return ("HostRolloutSet", .members(["host": .string(pattern.text), "rollout": rollout?.json]))
+            return .members(["host": .string(pattern.text), "rollout": rollout?.json])
         case .pinStaged(let pattern, let slot, let digest, let role, let note):
             let more: KeyValuePairs<String, JSON?> = ["role": .string(role.rawValue), "note": note.map { .string($0) }]
-            return ("PinStaged", pin(pattern, slot, digest, more))
-        case .pinActivated(let pattern, let slot, let digest): return ("PinActivated", pin(pattern, slot, digest))
+            return pin(pattern, slot, digest, more)
+        case .pinActivated(let pattern, let slot, let digest): return pin(pattern, slot, digest)
         case .pinRoleSet(let pattern, let slot, let digest, let role):
-            return ("PinRoleSet", pin(pattern, slot, digest, ["role": .string(role.rawValue)]))
-        case .pinRetired(let pattern, let slot, let digest): return ("PinRetired", pin(pattern, slot, digest))
-        case .pinRevoked(let pattern, let slot, let digest): return ("PinRevoked", pin(pattern, slot, digest))
+            return pin(pattern, slot, digest, ["role": .string(role.rawValue)])
+        case .pinRetired(let pattern, let slot, let digest): return pin(pattern, slot, digest)
+        case .pinRevoked(let pattern, let slot, let digest): return pin(pattern, slot, digest)
         case .killSwitchEngaged(let pattern, let expiresAt):
             let data: JSON = .members([
                 "host": pattern.map { .string($0.text) }, "expires_at": .string(expiresAt.rfc3339),
             ])
-            return ("KillSwitchEngaged", data)
+            return data
         case .killSwitchReleased(let pattern):
-            return ("KillSwitchReleased", .members(["host": pattern.map { .string($0.text) }]))
+            return .members(["host": pattern.map { .string($0.text) }])
         }
     }
 

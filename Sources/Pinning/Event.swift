@@ -28,7 +28,7 @@ package enum Command: Hashable, Sendable {
 
 /// Everything that follows from the ledger up to one position: the fold of all its streams.
 package struct LedgerState: Sendable {
-    package var apps: [AppID: App] = [:]
+    package var apps = AppTable()
     package var fleet = Fleet()
     package var keys = KeyRing()
     package var access = Access()
@@ -45,15 +45,40 @@ package struct LedgerState: Sendable {
         }
     }
 
+    /// What became of an event that was to be taken in.
+    package enum Outcome: Hashable, Sendable {
+        case applied
+        /// It is not the next event of its stream.
+        case outOfTurn
+        /// It belongs to no such stream.
+        case unfit
+    }
+
+    /// Takes in the next event of a stream, which is its `version`-th; anything but ``Outcome/applied`` leaves the state
+    /// unchanged.
+    package mutating func apply(
+        _ event: Event, of stream: StreamID, version: Int64, at time: Timestamp
+    ) -> Outcome {
+        // An app that is there is looked up once: a fold of a long ledger does little else.
+        if case .app(let id) = stream, case .app(let event) = event {
+            let outcome = self.apps.update(id) { app -> Outcome in
+                guard app.version + 1 == version else { return .outOfTurn }
+                app.evolve(event, at: time)
+                return .applied
+            }
+            if let outcome { return outcome }
+        }
+        guard self.version(of: stream) + 1 == version else { return .outOfTurn }
+        return self.apply(event, of: stream, at: time) ? .applied : .unfit
+    }
+
     /// Takes in one more event, recorded at `time`. False where it belongs to no such stream; the state is then unchanged.
     package mutating func apply(_ event: Event, of stream: StreamID, at time: Timestamp) -> Bool {
         switch (stream, event) {
         case (.app(let id), .app(let event)):
-            if self.apps[id] != nil {
-                self.apps[id]?.evolve(event, at: time)
-            } else {
+            if self.apps.update(id, { $0.evolve(event, at: time) }) == nil {
                 guard let app = App(first: event, id: id, at: time) else { return false }
-                self.apps[id] = app
+                self.apps.insert(app)
             }
         case (.fleet, .fleet(let event)): self.fleet.evolve(event, at: time)
         case (.keys, .keys(let event)): self.keys.evolve(event, at: time)

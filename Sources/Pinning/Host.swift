@@ -29,10 +29,15 @@ package struct Host: Hashable, Sendable {
                 return policy
             }
         }
-        set {
+        _modify {
             switch slot {
-            case .candidate: self.candidate = newValue
-            case .baseline: self.baseline = newValue.map { .policy($0) } ?? .builtin
+            case .candidate: yield &self.candidate
+            case .baseline:
+                // Taken out and put back, so that a change is made where the pins lie and not to a copy of them.
+                var policy = self[.baseline]
+                self.baseline = .builtin
+                defer { self.baseline = policy.map { .policy($0) } ?? .builtin }
+                yield &policy
             }
         }
     }

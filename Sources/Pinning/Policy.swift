@@ -4,9 +4,9 @@ package import PinWire
 package struct Policy: Hashable, Sendable {
     package var mode: PinMode
     /// Every pin this policy ever had, by digest; only active ones are published.
-    package var pins: [Pin: PinRecord]
+    package var pins: SortedMap<Pin, PinRecord>
 
-    package init(mode: PinMode, pins: [Pin: PinRecord] = [:]) {
+    package init(mode: PinMode, pins: SortedMap<Pin, PinRecord> = [:]) {
         self.mode = mode
         self.pins = pins
     }

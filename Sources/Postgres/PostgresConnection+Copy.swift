@@ -13,20 +13,34 @@ extension PostgresConnection {
     /// COPY … TO STDOUT (FORMAT binary), decoded, in batches of up to so many rows; the number of rows.
     ///
     /// The rows have no column names or types: COPY sends none.
+    ///
+    /// - Parameters:
+    ///   - first: The size of the first batch where it shall be another.
     @discardableResult
     package func copyRows(
         _ sql: String,
         batch: Int = 1000,
+        first: Int? = nil,
         _ onBatch: (PostgresRows) throws -> Void
     ) throws -> Int64 {
         var decoder = PostgresCopyDecoder()
+        var wanted = first ?? batch
         unsafe try self.copyOut(sql) { chunk in
             unsafe try decoder.append(chunk)
-            if decoder.rowCount >= batch { try onBatch(decoder.takeRows()) }
+            if decoder.rowCount >= wanted {
+                wanted = batch
+                try onBatch(decoder.takeRows())
+            }
         }
         try decoder.finish()
         if decoder.rowCount > 0 { try onBatch(decoder.takeRows()) }
         return decoder.totalRows
+    }
+
+    /// Bounds how long the server may send nothing, inside `withStatementTimeout(nil)`, which restores it: a long COPY
+    /// takes its time, and a dead one is noticed.
+    package func boundSilence(to duration: Duration) {
+        self.session.allowance = duration
     }
 
     /// COPY … FROM STDIN; sends chunks until the closure returns nil. Returns the number of rows.

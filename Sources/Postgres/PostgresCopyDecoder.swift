@@ -35,9 +35,15 @@ package struct PostgresCopyDecoder: Sendable {
             count: self.rowCount,
             affectedRows: Int64(self.rowCount)
         )
-        self.buffer = Array(self.buffer[self.parsed...])
+        // The next batch is about as large: room for it at once saves growing step by step.
+        var next: [UInt8] = []
+        next.reserveCapacity(self.buffer.count + self.buffer.count / 8)
+        next += self.buffer[self.parsed...]
+        self.buffer = next
         self.parsed = 0
-        self.cells.removeAll(keepingCapacity: false)
+        let cellCount = self.cells.count
+        self.cells = []
+        self.cells.reserveCapacity(cellCount)
         self.rowCount = 0
         return rows
     }
@@ -62,7 +68,7 @@ package struct PostgresCopyDecoder: Sendable {
     private mutating func parseRow() throws(PostgresError) -> Bool {
         var position = self.parsed
         guard self.buffer.count - position >= 2 else { return false }
-        let columns = Int(Int16(bigEndian: self.buffer[position..<position + 2]))
+        let columns = Int(Int16(truncatingIfNeeded: Int(self.buffer[position]) << 8 | Int(self.buffer[position + 1])))
         position += 2
         if columns == -1 {
             self.parsed = position
@@ -75,7 +81,10 @@ package struct PostgresCopyDecoder: Sendable {
         let complete = self.cells.count
         for _ in 0..<columns {
             guard self.buffer.count - position >= 4 else { return self.forget(complete) }
-            let length = Int(Int32(bigEndian: self.buffer[position..<position + 4]))
+            // Once for every cell of a long table: not worth a slice.
+            let high = Int(self.buffer[position]) << 24 | Int(self.buffer[position + 1]) << 16
+            let low = Int(self.buffer[position + 2]) << 8 | Int(self.buffer[position + 3])
+            let length = Int(Int32(truncatingIfNeeded: high | low))
             position += 4
             guard length >= -1 else { throw PostgresError(.decoding, "a negative length in COPY output") }
             guard self.buffer.count - position >= length else { return self.forget(complete) }

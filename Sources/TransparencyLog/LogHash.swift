@@ -16,6 +16,12 @@ package struct LogHash: Hashable, Sendable {
         self = contiguous.withUnsafeBytes { Self(loading: $0) }
     }
 
+    /// Takes 32 bytes out of a buffer; `nil` for any other number of bytes.
+    package init?(bytes buffer: UnsafeBufferPointer<UInt8>) {
+        guard buffer.count == Self.byteCount else { return nil }
+        self.init(loading: UnsafeRawBufferPointer(buffer))
+    }
+
     /// Copies the first 32 bytes of `buffer`, which MUST hold as many.
     init(loading buffer: UnsafeRawBufferPointer) {
         self.words = (

@@ -84,6 +84,25 @@ package struct MerkleFrontier: Hashable, Sendable {
         self.size += 1
         return completed
     }
+
+    /// Appends a tree that stands alone: of a power of two of leaves, at a place that is a multiple of it.
+    ///
+    /// Says nothing of the nodes that this completes: for a reader that has hashed a stretch of leaves beside the fold,
+    /// and not for a writer.
+    ///
+    /// - Returns: False, and nothing is appended, where the sizes do not fit.
+    package mutating func append(subtree: MerkleFrontier) -> Bool {
+        guard subtree.subtreeRoots.count == 1, let root = subtree.subtreeRoots.first,
+            self.size.isMultiple(of: subtree.size)
+        else { return false }
+        var node = root
+        for _ in 0..<(self.size / subtree.size).trailingOnes {
+            node = MerkleTree.nodeHash(self.subtreeRoots.removeLast(), node)
+        }
+        self.subtreeRoots.append(node)
+        self.size += subtree.size
+        return true
+    }
 }
 
 /// The root of a full tile, or of a full tile of tiles: an interior node that the ledger stores.

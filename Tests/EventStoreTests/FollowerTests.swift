@@ -80,6 +80,64 @@ struct FollowerTests {
         }
     }
 
+    /// Stretches that begin and end anywhere, of whole pages and of parts.
+    @Test(arguments: [0, 1, 700, 1023, 1024, 1025, 2048]) func `a long ledger is read by COPY from any place on`(
+        start: Int
+    ) async throws {
+        let database = try TestDatabase.current
+        try await TestNode.run(on: database) { node in
+            var views = [node.ledger.view]
+            for _ in 0..<30 {
+                _ = try await node.writer.execute(try Sample.create(try Sample.app(), hosts: 20))
+                views.append(node.ledger.view)
+            }
+            let base = try #require(views.last { $0.head.position <= start })
+            let ledger = Ledger(view: base)
+            _ = ledger.takeRemoteChanges()
+            let follower = Follower(
+                ledger: ledger, pool: node.pool,
+                listener: PostgresListener(configuration: try database.configuration(), channels: []),
+                logger: .silent, bulkSize: 1
+            )
+            try await follower.catchUp()
+            #expect(ledger.view.head == node.ledger.view.head)
+            #expect(ledger.view.state.json == node.ledger.view.state.json)
+            // Just the apps that came after.
+            let changed = ledger.takeRemoteChanges().apps
+            #expect(changed == Set(node.ledger.view.state.apps.keys).subtracting(base.state.apps.keys))
+        }
+    }
+
+    @Test func `a COPY whose connection is cut goes on from where it was`() async throws {
+        let database = try TestDatabase.current
+        try await TestNode.run(on: database) { node in
+            for _ in 0..<20 { _ = try await node.writer.execute(try Sample.create(try Sample.app(), hosts: 40)) }
+            let end = node.ledger.position
+            #expect(end > 4000)
+            let pool = PostgresPool(configuration: try database.configuration(applicationName: "bulk"))
+            let ledger = Ledger()
+            let follower = Follower(
+                ledger: ledger, pool: pool,
+                listener: PostgresListener(configuration: try database.configuration(), channels: []), logger: .silent,
+                bulkSize: 1
+            )
+            // Cut again and again while it reads; it gives up at last, or comes to the end.
+            let cutter = Task {
+                while !Task.isCancelled {
+                    _ = try? await database.terminate("bulk")
+                    try? await Task.sleep(for: .milliseconds(3))
+                }
+            }
+            _ = try? await follower.catchUp()
+            cutter.cancel()
+            await cutter.value
+            #expect(ledger.fault == nil && (ledger.position == 0 || ledger.position == end))
+            try await follower.catchUp()
+            #expect(ledger.view.head == node.ledger.view.head)
+            await pool.close()
+        }
+    }
+
     @Test func `watchers hear of each growth, and the closing of the ledger ends them`() async throws {
         let database = try TestDatabase.current
         try await TestNode.run(on: database) { node in

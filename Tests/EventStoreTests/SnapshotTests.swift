@@ -38,11 +38,11 @@ struct SnapshotTests {
         try await TestNode.run(on: database) { node in
             let app = try await Self.fill(node)
             let store = SnapshotStore(pool: node.pool, logger: .silent)
-            #expect(try await store.load().head.position == 0)
+            #expect(try await store.load().view.head.position == 0)
             let view = node.ledger.view
             try await store.store(view)
             try await store.store(view)
-            let loaded = try await store.load()
+            let loaded = try await store.load().view
             let full = try await node.fullFold()
             #expect(loaded.head == full.head)
             #expect(loaded.state.json == full.state.json)
@@ -61,37 +61,170 @@ struct SnapshotTests {
         }
     }
 
-    static let damages = [
-        "UPDATE pinledger.snapshot SET body = set_byte(body, 20, get_byte(body, 20) # 1)",
-        "UPDATE pinledger.snapshot SET body = substr(body, 2)",
-        "UPDATE pinledger.snapshot SET digest = sha256('x')",
-        "UPDATE pinledger.snapshot SET body = '{}', digest = sha256('{}')",
-        "UPDATE pinledger.snapshot SET frontier = substr(frontier, 33)",
-        "UPDATE pinledger.snapshot SET frontier = set_byte(frontier, 3, get_byte(frontier, 3) # 1)",
-        "UPDATE pinledger.snapshot SET position = 1000",
-        "UPDATE pinledger.snapshot SET fold_version = fold_version + 1",
-        "UPDATE pinledger.snapshot SET fold_version = fold_version - 1",
-        "DELETE FROM pinledger.snapshot",
+    /// What can be done to a stored snapshot, and whether it is to be noticed as damage.
+    static let damages: [(sql: String, isDamage: Bool)] = [
+        ("UPDATE pinledger.snapshot SET body = set_byte(body, 20, get_byte(body, 20) # 1)", true),
+        ("UPDATE pinledger.snapshot SET body = substr(body, 2)", true),
+        ("UPDATE pinledger.snapshot SET body = substr(body, 1, length(body) - 1)", true),
+        ("UPDATE pinledger.snapshot SET body = body || '\\x00'::bytea", true),
+        ("UPDATE pinledger.snapshot SET body = ''", true),
+        ("UPDATE pinledger.snapshot SET body = '{}', digest = sha256('{}')", true),
+        ("UPDATE pinledger.snapshot SET frontier = substr(frontier, 33)", true),
+        ("UPDATE pinledger.snapshot SET frontier = set_byte(frontier, 3, get_byte(frontier, 3) # 1)", true),
+        ("UPDATE pinledger.snapshot SET position = 1000", true),
+        ("UPDATE pinledger.snapshot SET position = position - 1", true),
+        ("UPDATE pinledger.snapshot SET fold_version = fold_version + 1", false),
+        ("UPDATE pinledger.snapshot SET fold_version = fold_version - 1", false),
+        ("DELETE FROM pinledger.snapshot", false),
     ]
 
-    @Test(arguments: damages, [0, 1]) func `a snapshot that is no good is passed over, and the whole ledger is read`(
-        damage: String, more: Int
+    /// As a node without a key-encryption key, and with one.
+    static let keys: [SnapshotKey?] = [nil, Self.key(1)]
+
+    static func key(_ number: UInt8) -> SnapshotKey { SnapshotKey { hmacSHA256(key: [number], $0) } }
+
+    @Test(arguments: damages.indices, [0, 1])
+    func `a snapshot that is no good is passed over, and the whole ledger is read`(
+        damage: Int, more: Int
     ) async throws {
         let database = try TestDatabase.current
+        let damage = Self.damages[damage]
         try await TestNode.run(on: database) { node in
             let app = try await Self.fill(node)
             // Trees of an odd and of an even number of leaves.
             for number in 0..<more { _ = try await node.writer.execute(try Sample.rename(app, "n\(number)")) }
-            let store = SnapshotStore(pool: node.pool, logger: .silent)
-            try await store.store(node.ledger.view)
-            try await database.execute(damage)
-            let view = try await store.load()
-            #expect(view.head.position == 0)
-            try await TestNode.run(on: database, .with { ($0.name, $0.view) = ("second", view) }) { second in
+            for key in Self.keys {
+                let log = LogRecorder()
+                let store = SnapshotStore(pool: node.pool, key: key, logger: log.logger)
+                try await database.execute("DELETE FROM pinledger.snapshot")
+                try await store.store(node.ledger.view)
+                try await database.execute(damage.sql)
+                let start = try await store.load()
+                #expect(start.view.head.position == 0)
+                #expect(start.unusable == (damage.isDamage ? 1 : 0))
+                #expect(log.text.contains { $0.hasPrefix("error") } == damage.isDamage)
+            }
+            try await TestNode.run(on: database, .with { $0.name = "second" }) { second in
                 #expect(await eventually { second.ledger.position == node.ledger.position })
                 #expect(second.ledger.fault == nil)
                 #expect(second.ledger.view.state.json == node.ledger.view.state.json)
             }
+        }
+    }
+
+    @Test func `where the newest is damaged, the one before it is taken`() async throws {
+        let database = try TestDatabase.current
+        try await TestNode.run(on: database) { node in
+            let store = SnapshotStore(pool: node.pool, logger: .silent)
+            for _ in 0..<3 {
+                _ = try await node.writer.execute(try Sample.create(try Sample.app()))
+                try await store.store(node.ledger.view)
+            }
+            for (number, position) in [(1, 2), (2, 1), (3, 0)] {
+                try await database.execute("UPDATE pinledger.snapshot SET body = 'x' WHERE position = \(position + 1)")
+                let start = try await store.load()
+                #expect(start.view.head.position == Int64(position) && start.unusable == number)
+                #expect(start.view.state.apps.count == position)
+            }
+        }
+    }
+
+    @Test func `only what was made with the node's key is believed, and a node without one says nothing of that`()
+        async throws
+    {
+        let database = try TestDatabase.current
+        try await TestNode.run(on: database) { node in
+            _ = try await node.writer.execute(try Sample.create(try Sample.app()))
+            func store(_ key: SnapshotKey?) -> SnapshotStore {
+                SnapshotStore(pool: node.pool, key: key, logger: .silent)
+            }
+            for (maker, reader, isBelieved) in [
+                (Self.key(1), Self.key(1), true), (Self.key(1), Self.key(2), false), (nil, Self.key(1), false),
+                (Self.key(1), nil, true), (nil, nil, true),
+            ] as [(SnapshotKey?, SnapshotKey?, Bool)] {
+                try await database.execute("DELETE FROM pinledger.snapshot")
+                try await store(maker).store(node.ledger.view)
+                let start = try await store(reader).load()
+                #expect(start.view.head.position == (isBelieved ? 1 : 0))
+                #expect(start.unusable == (isBelieved ? 0 : 1))
+            }
+            // Not even with a digest that was made anew.
+            try await database.execute("DELETE FROM pinledger.snapshot")
+            try await store(Self.key(1)).store(node.ledger.view)
+            try await database.execute("UPDATE pinledger.snapshot SET digest = substr(body, length(body) - 31)")
+            #expect(try await store(Self.key(1)).load().unusable == 1)
+        }
+    }
+
+    @Test func `an audit finds that a snapshot is what the ledger makes, or halts the ledger`() async throws {
+        let database = try TestDatabase.current
+        try await TestNode.run(on: database) { node in
+            let app = try await Self.fill(node)
+            let store = SnapshotStore(pool: node.pool, logger: .silent)
+            let position = node.ledger.position
+            try await store.store(node.ledger.view)
+            _ = try await node.writer.execute(try Sample.rename(app, "after"))
+
+            let good = try await store.load()
+            let (ledger, log) = (Ledger(view: good.view), LogRecorder())
+            let audit = SnapshotAudit(of: good, ledger: ledger, pool: node.pool, share: 1, logger: log.logger)
+            await audit?.run()
+            #expect(audit != nil && ledger.fault == nil && log.text.contains { $0.hasPrefix("info") })
+
+            // A state that is not the ledger's, stored as a node would store it.
+            try await database.execute("DELETE FROM pinledger.snapshot")
+            var wrong = good.view
+            _ = wrong.state.apps.update(app) { $0.displayName = "forged" }
+            try await store.store(wrong)
+            let bad = try await store.load()
+            #expect(bad.view.head.position == position && bad.unusable == 0)
+            let other = Ledger(view: bad.view)
+            let otherLog = LogRecorder()
+            let follower = Follower(
+                ledger: other, pool: node.pool,
+                listener: PostgresListener(configuration: try database.configuration(), channels: []),
+                audit: SnapshotAudit(of: bad, ledger: other, pool: node.pool, share: 1, logger: otherLog.logger),
+                logger: .silent
+            )
+            let following = Task { await follower.run() }
+            #expect(await eventually { other.fault == .snapshot(position: position) })
+            #expect(otherLog.text.contains { $0.hasPrefix("critical") })
+            following.cancel()
+            await following.value
+            #expect(
+                SnapshotAudit(
+                    of: try await SnapshotStore(pool: node.pool, key: Self.key(9), logger: .silent).load(),
+                    ledger: other, pool: node.pool, logger: .silent) == nil)
+        }
+    }
+
+    @Test func `a snapshot is kept when the ledger has grown enough since the newest stored one`() async throws {
+        let database = try TestDatabase.current
+        try await TestNode.run(on: database) { node in
+            var cadence = Housekeeping.Cadence()
+            (cadence.events, cadence.fewEvents) = (10, 4)
+            let housekeeping = Housekeeping(
+                ledger: node.ledger, pool: node.pool, snapshotKey: Self.key(1), cadence: cadence, logger: .silent)
+            func stored() async throws -> [Int64] {
+                try await housekeeping.keepSnapshot()
+                let rows = try await database.query("SELECT position FROM pinledger.snapshot ORDER BY position")
+                return try rows.map { try $0.int64(0) }
+            }
+            func grow(_ count: Int) async throws {
+                for _ in 0..<count { _ = try await node.writer.execute(try Sample.create(try Sample.app())) }
+            }
+            try await grow(3)
+            #expect(try await stored() == [])
+            try await grow(1)
+            #expect(try await stored() == [4])
+            try await grow(9)
+            #expect(try await stored() == [4])
+            try await database.execute("UPDATE pinledger.snapshot SET created_at = now() - interval '16 minutes'")
+            #expect(try await stored() == [4, 13])
+            try await grow(10)
+            #expect(try await stored() == [4, 13, 23])
+            let store = SnapshotStore(pool: node.pool, key: Self.key(1), logger: .silent)
+            #expect(try await store.load().view.head == node.ledger.view.head)
         }
     }
 
@@ -105,7 +238,7 @@ struct SnapshotTests {
             }
             let rows = try await database.query("SELECT position FROM pinledger.snapshot ORDER BY position")
             #expect(try rows.map { try $0.int64(0) } == [3, 4, 5])
-            #expect(try await store.load().head.position == 5)
+            #expect(try await store.load().view.head.position == 5)
         }
     }
 }

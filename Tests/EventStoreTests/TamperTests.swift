@@ -52,6 +52,41 @@ struct TamperTests {
             isExpected: { $0 == .leafHash(position: 4) }
         ),
         Damage(
+            testDescription: "two entries are swapped",
+            sql: """
+                UPDATE pinledger.event SET position = 1000 WHERE position = 3;
+                UPDATE pinledger.event SET position = 3 WHERE position = 4;
+                UPDATE pinledger.event SET position = 4 WHERE position = 1000
+                """,
+            isExpected: { $0 == .leafHash(position: 3) }
+        ),
+        Damage(
+            testDescription: "an entry is older than the one before it",
+            sql: """
+                UPDATE pinledger.event SET entry = convert_to(regexp_replace(
+                    convert_from(entry, 'UTF8'), '"time":"....-', '"time":"1999-'), 'UTF8') WHERE position = 4;
+                UPDATE pinledger.event SET leaf_hash = sha256('\\x00'::bytea || entry) WHERE position = 4
+                """,
+            isExpected: { $0 == .time(position: 4) }
+        ),
+        Damage(
+            testDescription: "an entry is not the next of its stream",
+            sql: """
+                UPDATE pinledger.event SET entry = convert_to(replace(
+                    convert_from(entry, 'UTF8'), '"stream_version":5', '"stream_version":6'), 'UTF8') WHERE position = 4;
+                UPDATE pinledger.event SET leaf_hash = sha256('\\x00'::bytea || entry) WHERE position = 4
+                """,
+            isExpected: { $0 == .streamVersion(position: 4) }
+        ),
+        Damage(
+            testDescription: "an entry is written in another form",
+            sql: """
+                UPDATE pinledger.event SET entry = entry || ' '::bytea WHERE position = 4;
+                UPDATE pinledger.event SET leaf_hash = sha256('\\x00'::bytea || entry) WHERE position = 4
+                """,
+            isExpected: { if case .unreadable(position: 4, _) = $0 { true } else { false } }
+        ),
+        Damage(
             testDescription: "an entry is gone from the middle",
             sql: "DELETE FROM pinledger.event WHERE position = 4",
             isExpected: { $0 == .position(expected: 4, found: 5) }
@@ -76,8 +111,10 @@ struct TamperTests {
         ),
     ]
 
-    @Test(arguments: damages) func `a ledger that does not fit stops the node, which serves on what it has verified`(
-        damage: Damage
+    /// Read in pages, and by COPY.
+    @Test(arguments: damages, [8000, 1])
+    func `a ledger that does not fit stops the node, which serves on what it has verified`(
+        damage: Damage, bulkSize: Int64
     ) async throws {
         let database = try TestDatabase.current
         let app = try Sample.app()
@@ -97,7 +134,8 @@ struct TamperTests {
             """
         )
         let log = LogRecorder()
-        try await TestNode.run(on: database, .with { ($0.view, $0.logger) = (seen, log.logger) }) { node in
+        let setup = TestNode.Setup.with { ($0.view, $0.logger, $0.bulkSize) = (seen, log.logger, bulkSize) }
+        try await TestNode.run(on: database, setup) { node in
             #expect(await eventually { node.ledger.fault != nil })
             let fault = try #require(node.ledger.fault)
             #expect(damage.isExpected(fault), "\(fault)")

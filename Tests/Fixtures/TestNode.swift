@@ -23,6 +23,8 @@ package struct TestNode: Sendable {
         package var limits = Writer.Limits()
         package var view = LedgerView()
         package var logger = Logger.silent
+        /// From how many entries on the follower reads by COPY.
+        package var bulkSize: Int64 = 8000
         /// How often the follower looks without being told.
         package var pollInterval = Duration.seconds(1)
         package var clock: @Sendable () -> Timestamp = { .wall }
@@ -103,7 +105,7 @@ package struct TestNode: Sendable {
                 configuration: try database.configuration(as: setup.user, applicationName: "\(setup.name)-listener"),
                 channels: [Follower.channel], pollInterval: setup.pollInterval
             ),
-            logger: setup.logger
+            logger: setup.logger, bulkSize: setup.bulkSize
         )
     }
 

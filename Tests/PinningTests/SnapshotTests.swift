@@ -20,21 +20,35 @@ import Testing
         }
     }
 
+    private func parts(of state: LedgerState) -> [[UInt8]] {
+        (0..<LedgerState.snapshotPartCount).map { state.snapshotPart($0) }
+    }
+
+    private func restored(_ parts: [[UInt8]]) throws -> LedgerState {
+        var state = LedgerState()
+        for (index, part) in parts.enumerated() { try state.restore(part: index, from: part[...]) }
+        return state
+    }
+
+    private func expectSame(_ one: LedgerState, _ other: LedgerState) {
+        #expect(
+            one.apps == other.apps && one.fleet == other.fleet && one.keys == other.keys && one.access == other.access)
+        #expect(one.json == other.json)
+    }
+
     @Test(arguments: 0..<25)
     func `is the state it was taken of, and folds on like it`(seed: UInt64) throws {
         var (state, random) = self.state(seed: seed, commands: 300)
-        let bytes = state.json.canonicalBytes
-        let limits = JSONLimits(depth: 32, nodes: .max)
-        var read = try LedgerState(JSONField(JSON(parsing: bytes, limits: limits)))
-        #expect(read.json.canonicalBytes == bytes)
-        #expect(
-            read.apps == state.apps && read.fleet == state.fleet && read.keys == state.keys
-                && read.access == state.access)
+        let taken = self.parts(of: state)
+        var read = try self.restored(taken)
+        #expect(self.parts(of: read) == taken)
+        self.expectSame(read, state)
         var same = random
         self.run(300, &random, &state)
         self.run(300, &same, &read)
-        #expect(read.json.canonicalBytes == state.json.canonicalBytes)
-        #expect(state.json.canonicalBytes != bytes)
+        self.expectSame(read, state)
+        #expect(self.parts(of: read) == self.parts(of: state))
+        #expect(self.parts(of: state) != taken)
     }
 
     @Test(arguments: 0..<10)
@@ -42,69 +56,62 @@ import Testing
         var random = RandomLedger(seed: seed)
         var state = LedgerState()
         for _ in 0..<1000 { _ = state.apply(random.event(), of: random.stream(), at: random.now) }
-        let read = try LedgerState(JSONField(state.json))
-        #expect(read.json == state.json)
-        #expect(read.apps == state.apps && read.fleet == state.fleet)
+        self.expectSame(try self.restored(self.parts(of: state)), state)
+    }
+
+    @Test func `of many apps is read back, whatever order they came in`() throws {
+        var (one, other) = (LedgerState(), LedgerState())
+        let ids = (0..<2000).map { appID("com.example.n\($0)") }
+        for id in ids { _ = one.apply(.app(.appCreated(displayName: id.text)), of: .app(id), at: noon) }
+        for id in ids.reversed() { _ = other.apply(.app(.appCreated(displayName: id.text)), of: .app(id), at: noon) }
+        #expect(self.parts(of: one) == self.parts(of: other))
+        let read = try self.restored(self.parts(of: one))
+        self.expectSame(read, one)
+        #expect(read.apps.count == 2000 && Set(read.apps.keys) == Set(ids))
     }
 
     @Test func `of nothing is read back`() throws {
-        let json = LedgerState().json
-        #expect(try LedgerState(JSONField(json)).json == json)
+        self.expectSame(try self.restored(self.parts(of: LedgerState())), LedgerState())
     }
 
-    @Test func `that is damaged is refused, whichever member is gone or foreign`() throws {
+    @Test func `that is cut short or too long is refused`() throws {
         let (state, _) = self.state(seed: 3, commands: 300)
-        let optional: Set = [
-            "rollout", "version_gate", "pins_valid_until", "kill_switch", "candidate", "note", "superseded_at",
-            "activated_at",
-            "retired_at", "revoked_at", "revoked_pins", "salt", "countries", "whitelist", "method", "seed", "sticky",
-            "minimum",
-            "maximum", "excluded", "minimum_build", "builtin_pin_hosts", "failure_threshold_bp", "auto_disable",
-        ]
-        var (gone, foreign) = (0, 0)
-        /// Every copy of `value` in which one object somewhere has lost a member or got one more.
-        func damaged(_ value: JSON, _ use: (JSON) -> Void, isLost: Bool) {
-            switch value {
-            case .object(let members):
-                var more = members
-                more["foreign"] = 1
-                if !isLost { use(.object(more)) }
-                for (name, member) in members {
-                    var fewer = members
-                    fewer[name] = nil
-                    if isLost, !optional.contains(name) { use(.object(fewer)) }
-                    damaged(
-                        member,
-                        { changed in
-                            var changedMembers = members
-                            changedMembers[name] = changed
-                            use(.object(changedMembers))
-                        },
-                        isLost: isLost
-                    )
+        for (index, part) in self.parts(of: state).enumerated() where part.count > 1 {
+            for count in 0..<part.count {
+                var other = LedgerState()
+                #expect(throws: SnapshotDefect.self) { try other.restore(part: index, from: part[..<count]) }
+            }
+            var other = LedgerState()
+            #expect(throws: SnapshotDefect.self) { try other.restore(part: index, from: (part + [0])[...]) }
+        }
+    }
+
+    @Test func `with a byte changed is refused or is another state`() throws {
+        let (state, _) = self.state(seed: 5, commands: 300)
+        var refused = 0
+        for (index, part) in self.parts(of: state).enumerated() where part.count > 1 {
+            for place in part.indices {
+                var damaged = part
+                damaged[place] ^= 0x81
+                var other = LedgerState()
+                do {
+                    try other.restore(part: index, from: damaged[...])
+                    #expect(other.snapshotPart(index) != part)
+                } catch {
+                    refused += 1
                 }
-            case .array(let elements):
-                guard let first = elements.first else { return }
-                damaged(first, { use(.array([$0] + elements.dropFirst())) }, isLost: isLost)
-            default: break
             }
         }
-        damaged(
-            state.json,
-            { json in
-                gone += 1
-                #expect(throws: JSONDefect.self) { try LedgerState(JSONField(json)) }
-            },
-            isLost: true
-        )
-        damaged(
-            state.json,
-            { json in
-                foreign += 1
-                #expect(throws: JSONDefect.self) { try LedgerState(JSONField(json)) }
-            },
-            isLost: false
-        )
-        #expect(gone > 30 && foreign > 10)
+        #expect(refused > 100)
+    }
+
+    @Test func `with an app in another shard's place is refused`() throws {
+        let (state, _) = self.state(seed: 3, commands: 300)
+        let parts = self.parts(of: state)
+        let full = try #require(parts.indices.dropFirst().first { parts[$0].count > 1 })
+        var other = LedgerState()
+        #expect(throws: SnapshotDefect.self) {
+            try other.restore(part: full == 1 ? 2 : full - 1, from: parts[full][...])
+        }
     }
 }

@@ -108,6 +108,20 @@ import TransparencyLog
         #expect(roots.count == 257)
     }
 
+    @Test func `a subtree is appended whole where it fits, and else not at all`() throws {
+        let leaves = auditLeaves(64)
+        for start in 0...32 {
+            for count in 0...16 {
+                let subtree = MerkleFrontier(leaves: leaves[start..<(start + count)])
+                var frontier = MerkleFrontier(leaves: leaves.prefix(start))
+                let before = frontier
+                let fits = count > 0 && count.nonzeroBitCount == 1 && start.isMultiple(of: count)
+                #expect(frontier.append(subtree: subtree) == fits)
+                #expect(frontier == (fits ? MerkleFrontier(leaves: leaves.prefix(start + count)) : before))
+            }
+        }
+    }
+
     @Test func `an earlier frontier comes back from what is stored`() throws {
         let leaves = auditLeaves(600)
         let tree = StoredTree(leaves: leaves)

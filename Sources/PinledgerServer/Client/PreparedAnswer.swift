@@ -1,40 +1,131 @@
 import HTTPTypes
 import Hummingbird
+import NIOCore
 import Publishing
+import Synchronization
 
-/// Answers GET and HEAD from a body that was prepared when it was published.
-struct PreparedAnswer: Sendable {
-    let contentType: String
-    let cacheControl: String
-    let body: PreparedBody
-
-    /// The representation the client wants most, or 304 where it has the current one.
-    func response(to request: Request) throws(Problem) -> Response {
-        var headers: HTTPFields = [.cacheControl: self.cacheControl, .vary: "Accept-Encoding"]
-        // Several fields of one name are one list (RFC 9110 section 5.3).
-        if let condition = Self.joined(request.headers, .ifNoneMatch),
-            let tag = ConditionalRequest.noneMatch(condition, names: self.body.representations.map(\.tag))
-        {
-            headers[.eTag] = tag
-            return Response(status: .notModified, headers: headers)
-        }
-        let accepted = Self.joined(request.headers, .acceptEncoding)
-        let choice = [ContentCoding.br, .gzip, .identity].compactMap { coding in
-            self.body.representation(in: coding).map {
-                ($0, ConditionalRequest.weight(of: coding.rawValue, in: accepted))
-            }
-        }.max { $0.1 < $1.1 }
-        guard let (representation, weight) = choice, weight > 0 else {
-            throw Problem(.notAcceptable, "The document is to be had in the codings br, gzip and identity.")
-        }
-        headers[.eTag] = representation.tag
-        headers[.contentType] = self.contentType
-        if representation.coding != .identity { headers[.contentEncoding] = representation.coding.rawValue }
-        return Response(status: .ok, headers: headers, body: ResponseBody(byteBuffer: representation.bytes))
+/// The answer to GET and HEAD of a resource whose body was prepared when it was published: which representation a client
+/// gets, and the fields that go with it.
+///
+/// The router and the handlers before it choose and answer by this alone, which is why their answers are the same. They
+/// have no `Request-Id`: the same bytes go to everybody.
+final class PreparedAnswer: Sendable {
+    /// What a client gets.
+    enum Choice: Hashable, Sendable {
+        case full(ContentCoding)
+        /// 304: it has the current representation in this coding.
+        case notModified(ContentCoding)
     }
 
-    private static func joined(_ headers: HTTPFields, _ name: HTTPField.Name) -> String? {
+    /// A choice, ready to be sent but for the date.
+    struct Variant: Sendable {
+        /// Status and fields, all but `Date`, which comes last.
+        let response: HTTPResponse
+        /// The same as HTTP/1.1 spells it, up to and with `Date: `.
+        let head: ByteBuffer
+        let body: ByteBuffer?
+    }
+
+    let body: PreparedBody
+    private let contentType: String
+    private let cacheControl: String
+    private let tags: [(coding: ContentCoding, text: String)]
+    private let variants = Mutex<[Choice: Variant]>([:])
+
+    init(contentType: String, cacheControl: String, body: PreparedBody) {
+        self.contentType = contentType
+        self.cacheControl = cacheControl
+        self.body = body
+        self.tags = ContentCoding.allCases.map { ($0, body.tag(in: $0)) }
+    }
+
+    // MARK: Without waiting
+
+    /// What can be sent at once; nil where a representation has still to be made, or none is acceptable.
+    func ready(ifNoneMatch condition: String?, _ preference: CodingPreference) -> Variant? {
+        if let coding = self.match(condition) { return self.variant(.notModified(coding), nil) }
+        for coding in preference.codings {
+            switch self.body.readiness(of: coding) {
+            case .made(let representation): return self.variant(.full(coding), representation.bytes)
+            case .needless: continue
+            case .notMade: return nil
+            }
+        }
+        return nil
+    }
+
+    // MARK: For the router
+
+    /// The representation the client wants most, or 304 where it has the current one.
+    ///
+    /// Not inlined: Swift 6.3.1 crashes on a typed error and a lock together inside an asynchronous handler.
+    @inline(never)
+    func response(to request: Request) throws(Problem) -> Response {
+        let condition = Self.joined(request.headers, .ifNoneMatch)
+        let preference = CodingPreference(Self.joined(request.headers, .acceptEncoding))
+        if let coding = self.match(condition) { return Self.response(self.variant(.notModified(coding), nil)) }
+        for coding in preference.codings {
+            guard let representation = self.body.representation(in: coding) else { continue }
+            return Self.response(self.variant(.full(coding), representation.bytes))
+        }
+        throw Problem(.notAcceptable, "The document is to be had in the codings br, gzip and identity.")
+    }
+
+    private static func response(_ variant: Variant) -> Response {
+        let body = variant.body.map { ResponseBody(byteBuffer: $0) } ?? ResponseBody()
+        var response = Response(status: variant.response.status, headers: variant.response.headerFields, body: body)
+        // A 304 has no length of its own.
+        if variant.body == nil { response.headers[.contentLength] = nil }
+        return response
+    }
+
+    /// Several fields of one name are one list (RFC 9110 section 5.3).
+    static func joined(_ headers: HTTPFields, _ name: HTTPField.Name) -> String? {
         let values = headers[values: name]
         return values.isEmpty ? nil : values.joined(separator: ", ")
+    }
+
+    // MARK: Making
+
+    /// The coding whose tag a condition names.
+    private func match(_ condition: String?) -> ContentCoding? {
+        guard let condition else { return nil }
+        // Nearly always it is the one tag that was sent before.
+        if let known = self.tags.first(where: { $0.text == condition }) { return known.coding }
+        let tag = ConditionalRequest.noneMatch(condition, names: self.tags.map(\.text))
+        return self.tags.first { $0.text == tag }?.coding
+    }
+
+    private func variant(_ choice: Choice, _ bytes: ByteBuffer?) -> Variant {
+        self.variants.withLock { variants in
+            if let variant = variants[choice] { return variant }
+            let variant = self.make(choice, bytes)
+            variants[choice] = variant
+            return variant
+        }
+    }
+
+    private func make(_ choice: Choice, _ bytes: ByteBuffer?) -> Variant {
+        var fields = HTTPFields()
+        let status: HTTPResponse.Status
+        switch choice {
+        case .full(let coding):
+            status = .ok
+            fields[.contentType] = self.contentType
+            if coding != .identity { fields[.contentEncoding] = coding.rawValue }
+            fields[.contentLength] = String(bytes?.readableBytes ?? 0)
+            fields[.eTag] = self.body.tag(in: coding)
+        case .notModified(let coding):
+            status = .notModified
+            fields[.eTag] = self.body.tag(in: coding)
+        }
+        fields[.cacheControl] = self.cacheControl
+        fields[.vary] = "Accept-Encoding"
+        fields[.contentTypeOptions] = "nosniff"
+        var head = ByteBuffer()
+        head.writeString("HTTP/1.1 \(status.code) \(status.reasonPhrase)\r\n")
+        for field in fields { head.writeString("\(field.name.rawName): \(field.value)\r\n") }
+        head.writeString("Date: ")
+        return Variant(response: HTTPResponse(status: status, headerFields: fields), head: head, body: bytes)
     }
 }

@@ -1,12 +1,15 @@
 import HTTPTypes
+import Hummingbird
 import NIOCore
 import NIOHTTPTypes
 
-/// Bounds what one request may make the server read, and tells clients that ask whether to send a body at all.
+/// Bounds what one request may make the server read, and for how long, and tells clients that ask whether to send a body
+/// at all.
 ///
 /// A body is read by the handler that wants it, within that operation's limit. Whatever the handler leaves is read on to
 /// reach the next request, and a client could keep a connection busy with it for ever, token or no token. So past
-/// ``limit`` nothing more is read and the connection is closed, after a moment in which the answer can get out.
+/// ``limit`` nothing more is read and the connection is closed, after a moment in which the answer can get out; and a
+/// body that has not come to its end in time closes the connection (over HTTP/2, the stream).
 /// `Expect: 100-continue` (RFC 9110 section 10.1.1) is answered at once where the body declared is within the limit.
 final class BodyGuard: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPRequestPart
@@ -17,22 +20,58 @@ final class BodyGuard: ChannelDuplexHandler, RemovableChannelHandler {
     /// Bytes of one body that are read at the most: more than the largest that any operation takes.
     static let limit = 2 * 1024 * 1024
 
+    private let timeLimit: TimeAmount
     /// Bytes of the present request's body so far.
     private var count = 0
     private var isTripped = false
+    /// The present request has not come to its end.
+    private var isReading = false
+    private var deadline: Scheduled<Void>?
+    /// Requests that are not answered to the end.
+    private var outstanding = 0
+
+    init(timeLimit: TimeAmount) {
+        self.timeLimit = timeLimit
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) { self.deadline?.cancel() }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        self.deadline?.cancel()
+        context.fireChannelInactive()
+    }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         switch self.unwrapInboundIn(data) {
         case .head(let request):
             self.count = 0
+            self.isReading = true
+            self.outstanding += 1
             self.answerExpectation(of: request, context)
         case .body(let bytes):
             self.count += bytes.readableBytes
             guard !self.isTripped else { return }
             if self.count > Self.limit { return self.trip(context) }
-        case .end: break
+        case .end:
+            self.isReading = false
+            self.deadline?.cancel()
+            self.deadline = nil
         }
         context.fireChannelRead(data)
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        // Most requests are whole by now and need no timer.
+        if self.isReading, self.deadline == nil {
+            let channel = context.channel
+            self.deadline = context.eventLoop.scheduleTask(in: self.timeLimit) { channel.close(promise: nil) }
+        }
+        context.fireChannelReadComplete()
+    }
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        if case .end = self.unwrapOutboundIn(data) { self.outstanding -= 1 }
+        context.write(data, promise: promise)
     }
 
     func read(context: ChannelHandlerContext) {
@@ -40,7 +79,8 @@ final class BodyGuard: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     private func answerExpectation(of request: HTTPRequest, _ context: ChannelHandlerContext) {
-        guard request.headerFields[.expect]?.lowercased() == "100-continue" else { return }
+        // Not into the middle of an earlier answer; a client that gets no 100 sends its body after a while.
+        guard self.outstanding == 1, request.headerFields[.expect]?.lowercased() == "100-continue" else { return }
         let declared = request.headerFields[.contentLength].flatMap(Int.init)
         guard declared.map({ $0 <= Self.limit }) ?? true else { return }
         context.writeAndFlush(self.wrapOutboundOut(.head(HTTPResponse(status: .continue))), promise: nil)

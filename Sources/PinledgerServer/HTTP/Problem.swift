@@ -43,10 +43,12 @@ struct Problem: Error, Sendable {
         return .object(members)
     }
 
-    /// The response that carries the problem.
-    func response(requestID: String) -> Response {
+    /// Head and body of the response that carries the problem.
+    func parts(requestID: String) -> (HTTPResponse, ByteBuffer) {
+        let body = ByteBuffer(bytes: self.json(requestID: requestID).canonicalBytes)
         var headers = self.headers
         headers[.contentType] = "application/problem+json"
+        headers[.contentLength] = String(body.readableBytes)
         if headers[.cacheControl] == nil { headers[.cacheControl] = "no-store" }
         let status = self.type.entry.status
         if status == .serviceUnavailable, headers[.retryAfter] == nil { headers[.retryAfter] = "1" }
@@ -55,9 +57,12 @@ struct Problem: Error, Sendable {
             let error = self.type == .tokenMissing ? "" : ", error=\"invalid_token\""
             headers[.wwwAuthenticate] = "Bearer realm=\"pinledger\"\(error)"
         }
-        return Response(
-            status: status, headers: headers,
-            body: ResponseBody(byteBuffer: ByteBuffer(bytes: self.json(requestID: requestID).canonicalBytes))
-        )
+        return (HTTPResponse(status: status, headerFields: headers), body)
+    }
+
+    /// The response that carries the problem.
+    func response(requestID: String) -> Response {
+        let (head, body) = self.parts(requestID: requestID)
+        return Response(status: head.status, headers: head.headerFields, body: ResponseBody(byteBuffer: body))
     }
 }

@@ -14,6 +14,7 @@ enum ProblemType: String, CaseIterable, Sendable {
     case notFound = "not_found"
     case methodNotAllowed = "method_not_allowed"
     case bodyTooLarge = "body_too_large"
+    case headersTooLarge = "headers_too_large"
     case unsupportedMediaType = "unsupported_media_type"
     case notAcceptable = "not_acceptable"
 
@@ -98,6 +99,11 @@ enum ProblemType: String, CaseIterable, Sendable {
         case .methodNotAllowed:
             (.methodNotAllowed, "This cannot be done here", "Use one of the methods in the `Allow` header.")
         case .bodyTooLarge: (.contentTooLarge, "The body is too large", "Send less; `detail` names the limit.")
+        case .headersTooLarge:
+            (
+                .requestHeaderFieldsTooLarge, "The head of the request is too large",
+                "Send fewer or shorter fields, or a shorter target; `detail` names the limits."
+            )
         case .unsupportedMediaType:
             (.unsupportedMediaType, "The body is of another type", "Send JSON with `Content-Type: application/json`.")
         case .notAcceptable:

@@ -16,7 +16,9 @@ struct Responder: HTTPResponder {
         let requestID = context.id
         var response: Response
         do {
-            response = try await self.answer(request, requestID)
+            let answer = try await self.answer(request, requestID)
+            response = answer.response
+            if answer.isPrepared { return request.method == .head ? response.createHeadResponse() : response }
         } catch {
             let problem = Problem(error)
             if problem.type == .internalError {
@@ -29,7 +31,13 @@ struct Responder: HTTPResponder {
         return request.method == .head ? response.createHeadResponse() : response
     }
 
-    private func answer(_ request: Request, _ requestID: String) async throws -> Response {
+    private struct Answer {
+        var response: Response
+        /// Whether the answer is the same for everybody, and complete.
+        var isPrepared = false
+    }
+
+    private func answer(_ request: Request, _ requestID: String) async throws -> Answer {
         // The target's raw text: nothing is decoded before it is split.
         let target = request.head.path ?? "/"
         let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
@@ -37,7 +45,9 @@ struct Responder: HTTPResponder {
         case .nothing: throw Problem(.notFound, "There is nothing at \(parts[0].printable).")
         case .methods(let methods):
             let allow = methods.map(\.rawValue).joined(separator: ", ")
-            if request.method == .options { return Response(status: .noContent, headers: [.allow: allow]) }
+            if request.method == .options {
+                return Answer(response: Response(status: .noContent, headers: [.allow: allow]))
+            }
             var problem = Problem(
                 .methodNotAllowed, "\(request.method.rawValue.printable) cannot be done here; \(allow) can.")
             problem.headers[.allow] = allow
@@ -53,7 +63,7 @@ struct Responder: HTTPResponder {
                 request: request, requestID: requestID, parameters: parameters, query: query, principal: principal,
                 bodyLimit: route.bodyLimit
             )
-            return try await route.handler(exchange)
+            return Answer(response: try await route.handler(exchange), isPrepared: route.isPrepared)
         }
     }
 

@@ -25,6 +25,8 @@ struct Route: Sendable {
     let path: String
     let surface: Surface
     let access: Access
+    /// Whether its good answers are ``PreparedAnswer``s: the same bytes for everybody, without a request id.
+    let isPrepared: Bool
     /// The query parameters it knows.
     let query: [String]
     /// Bytes its body may have.
@@ -33,7 +35,7 @@ struct Route: Sendable {
 
     init(
         _ operationID: String, _ method: HTTPRequest.Method, _ path: String, surface: Surface = .admin,
-        access: Access = .token, query: [String] = [], bodyLimit: Int = 64 * 1024,
+        access: Access = .token, isPrepared: Bool = false, query: [String] = [], bodyLimit: Int = 64 * 1024,
         _ handler: @escaping @Sendable (Exchange) async throws -> Response
     ) {
         self.operationID = operationID
@@ -41,6 +43,7 @@ struct Route: Sendable {
         self.path = path
         self.surface = surface
         self.access = access
+        self.isPrepared = isPrepared
         self.query = query
         self.bodyLimit = bodyLimit
         self.handler = handler

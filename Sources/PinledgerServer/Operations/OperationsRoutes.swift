@@ -9,7 +9,10 @@ import Publishing
 /// Health, the contract, and what the problems mean.
 struct OperationsRoutes: Sendable {
     let services: Services
-    private static let contract = PreparedBody(PackageResources.openapi_yaml)
+    private static let contract = PreparedAnswer(
+        contentType: "application/yaml", cacheControl: "public, max-age=300",
+        body: PreparedBody(PackageResources.openapi_yaml)
+    )
 
     init(services: Services) {
         self.services = services
@@ -21,11 +24,8 @@ struct OperationsRoutes: Sendable {
                 .json(["status": "alive", "version": .string(self.services.version)])
             },
             Route("getReadiness", .get, "/readyz", surface: .both, access: .everybody, self.readiness),
-            Route("getContract", .get, "/openapi.yaml", surface: .both, access: .everybody) { exchange in
-                let answer = PreparedAnswer(
-                    contentType: "application/yaml", cacheControl: "public, max-age=300", body: Self.contract
-                )
-                return try answer.response(to: exchange.request)
+            Route("getContract", .get, "/openapi.yaml", surface: .both, access: .everybody, isPrepared: true) {
+                try Self.contract.response(to: $0.request)
             },
             Route("listProblems", .get, "/problems", surface: .both, access: .everybody) { _ in
                 .json(["problems": .array(ProblemType.allCases.map(Self.explanation))])
@@ -53,8 +53,9 @@ struct OperationsRoutes: Sendable {
     private func readiness(_ exchange: Exchange) async throws -> Response {
         let view = self.services.ledger.view
         let fault = self.services.ledger.fault
+        let status = fault != nil ? "halted" : self.services.drain.hasBegun ? "draining" : "ready"
         let json: JSON = .members([
-            "status": fault == nil ? "ready" : "halted",
+            "status": .string(status),
             "position": .integer(view.head.position),
             "apps": .integer(Int64(view.state.apps.count)),
             "documents": .integer(Int64(self.services.publisher.table.count)),
@@ -62,6 +63,6 @@ struct OperationsRoutes: Sendable {
             "can_write": .bool(self.services.writer != nil),
             "fault": fault.map { .string($0.description) },
         ])
-        return .json(json, status: fault == nil ? .ok : .serviceUnavailable)
+        return .json(json, status: status == "ready" ? .ok : .serviceUnavailable)
     }
 }

@@ -35,6 +35,8 @@ struct DevCommand: AsyncParsableCommand {
             "trace, debug, info, notice, warning or error. [env: PINLEDGER_LOG_LEVEL]", valueName: "level"))
     var logLevel: String?
 
+    @OptionGroup(title: "Limits") var limits: LimitOptions
+
     func validate() throws {
         guard (self.example == nil) == (self.app == nil) else {
             throw ValidationError("--example and --app go together")
@@ -64,6 +66,7 @@ struct DevCommand: AsyncParsableCommand {
         var options = try NodeOptions.parse([])
         options.listen = self.listen
         options.logLevel = self.logLevel
+        options.limits = self.limits
         let configuration = try NodeConfiguration(
             options, database: database.connectionString(user: "pinledger_dev"), kekFile: kekFile
         )

@@ -36,8 +36,12 @@ struct Node {
         let parts = try await self.assemble()
         let (services, follower) = (parts.services, parts.follower)
         let (ledger, pool, writer, publisher) = (services.ledger, services.pool, services.writer, services.publisher)
-        let server = Server(services: services, publicSuffixes: parts.suffixes)
-        let housekeeping = Housekeeping(ledger: ledger, pool: pool, logger: self.logger)
+        let server = Server(
+            services: services, publicSuffixes: parts.suffixes, limits: self.configuration.limits,
+            certificate: self.configuration.certificate
+        )
+        let housekeeping = Housekeeping(
+            ledger: ledger, pool: pool, snapshotKey: self.snapshotKey, logger: self.logger)
         let expiry = KillSwitchExpiry(ledger: ledger, writer: writer, clock: Self.clock, logger: self.logger)
 
         // Started first, stopped last.
@@ -45,7 +49,11 @@ struct Node {
             .init(service: Loop { await follower.run() }),
             .init(service: Loop { await writer?.run() }),
             .init(service: Loop { await publisher.run() }),
+            .init(service: server.rounds),
         ]
+        if let certificate = self.configuration.certificate {
+            running.append(.init(service: CertificateRenewal(certificate: certificate, logger: self.logger)))
+        }
         if writer != nil {
             running.append(.init(service: Loop { await housekeeping.run() }))
             running.append(.init(service: Loop { await expiry.run() }))
@@ -77,10 +85,14 @@ struct Node {
                 }
             )
         )
+        // Started last, stopped first: the listeners go on until it is done.
+        running.append(.init(service: DrainDelay(drain: services.drain, seconds: self.configuration.drainDelay)))
         var group = ServiceGroupConfiguration(
             services: running, gracefulShutdownSignals: [.sigterm, .sigint], logger: self.logger
         )
-        group.maximumGracefulShutdownDuration = .seconds(20)
+        group.maximumGracefulShutdownDuration = .seconds(
+            self.configuration.drainDelay + self.configuration.limits.drainSeconds + 10
+        )
         do { try await ServiceGroup(configuration: group).run() } catch {
             await pool.close()
             throw error
@@ -113,6 +125,11 @@ struct Node {
         var suffixes: PublicSuffixList
     }
 
+    /// What snapshots are authenticated with, where this node has the key-encryption key.
+    private var snapshotKey: SnapshotKey? {
+        self.configuration.keyEncryptionKey.map { key in SnapshotKey { key.authenticate($0, for: "snapshot") } }
+    }
+
     /// Everything behind the sockets, caught up with the ledger.
     private func assemble() async throws -> Parts {
         var database = PostgresConfiguration(connectionString: self.configuration.database)
@@ -120,12 +137,15 @@ struct Node {
         database.statementTimeout = self.configuration.databaseTimeout * 2
         database.answerGrace = .seconds(1)
         let pool = try await self.openPool(database)
-        let view = try await SnapshotStore(pool: pool, logger: self.logger).load()
-        let ledger = Ledger(view: view)
+        let start = try await SnapshotStore(pool: pool, key: self.snapshotKey, logger: self.logger).load()
+        let ledger = Ledger(view: start.view)
+        let audit =
+            self.configuration.auditsSnapshot
+            ? SnapshotAudit(of: start, ledger: ledger, pool: pool, logger: self.logger) : nil
         let listener = PostgresListener(
             configuration: database, channels: [Follower.channel, Publisher.channel]
         )
-        let follower = Follower(ledger: ledger, pool: pool, listener: listener, logger: self.logger)
+        let follower = Follower(ledger: ledger, pool: pool, listener: listener, audit: audit, logger: self.logger)
         let suffixes = try PublicSuffixList.load()
         let writer =
             self.configuration.isReadOnly

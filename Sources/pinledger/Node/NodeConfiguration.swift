@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import Keys
 import Logging
+import PinledgerServer
 
 /// The settings of a node: flags first, then environment variables, then defaults.
 struct NodeOptions: ParsableArguments {
@@ -62,6 +63,24 @@ struct NodeOptions: ParsableArguments {
             "trace, debug, info, notice, warning or error. [env: PINLEDGER_LOG_LEVEL]", valueName: "level"))
     var logLevel: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "Certificate chain in PEM: HTTPS, with HTTP/2, on every address. [env: PINLEDGER_TLS_CERTIFICATE]",
+            valueName: "file"
+        )
+    )
+    var tlsCertificate: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "The certificate's private key in PEM. Both are read again when they change, and on SIGHUP. [env: PINLEDGER_TLS_KEY]",
+            valueName: "file"
+        )
+    )
+    var tlsKey: String?
+
+    @OptionGroup(title: "Limits") var limits: LimitOptions
+
     func validate() throws {
         guard (300...31_536_000).contains(self.documentLifetime) else {
             throw ValidationError("--document-lifetime must be from 300 to 31536000 seconds")
@@ -113,7 +132,15 @@ struct NodeConfiguration: Sendable {
     var databaseTimeout: Duration
     var documentLifetime: Int64
     var documentMaxAge: Int
+    /// Whether the snapshot that the node starts from is checked against the ledger in the background; not with
+    /// PINLEDGER_SNAPSHOT_AUDIT=0.
+    var auditsSnapshot: Bool
     var logLevel: Logger.Level
+    /// Nil for plain HTTP.
+    var certificate: ServerCertificate?
+    var limits: Server.Limits
+    /// Seconds from the order to stop to the closing of the listeners.
+    var drainDelay: Int
 
     static let defaultListen = "127.0.0.1:8440"
 
@@ -135,7 +162,24 @@ struct NodeConfiguration: Sendable {
             try Self.number(options.databaseTimeout, "PINLEDGER_DATABASE_TIMEOUT", default: 5, in: 0.5...86_400))
         self.documentLifetime = options.documentLifetime
         self.documentMaxAge = options.documentMaxAge
+        self.auditsSnapshot = Environment["PINLEDGER_SNAPSHOT_AUDIT"] != "0"
         self.logLevel = try Self.logLevel(options.logLevel ?? Environment["PINLEDGER_LOG_LEVEL"])
+        self.certificate = try Self.readCertificate(
+            options.tlsCertificate ?? Environment["PINLEDGER_TLS_CERTIFICATE"],
+            options.tlsKey ?? Environment["PINLEDGER_TLS_KEY"]
+        )
+        (self.limits, self.drainDelay) = try options.limits.read()
+    }
+
+    private static func readCertificate(_ certificate: String?, _ key: String?) throws -> ServerCertificate? {
+        switch (certificate, key) {
+        case (nil, nil): return nil
+        case (let certificate?, let key?):
+            do { return try ServerCertificate(certificateFile: certificate, keyFile: key) } catch {
+                throw CommandFailure(error.description, advice: error.advice)
+            }
+        default: throw CommandFailure("--tls-certificate and --tls-key go together", status: .usage)
+        }
     }
 
     /// A number from a flag, else from the environment, else the default.

@@ -1,0 +1,80 @@
+import PinWire
+import Pinning
+import Postgres
+import TransparencyLog
+
+/// A stretch of the ledger as it was read: every entry has the hash recorded for it, and is one that this program knows.
+///
+/// Made beside the fold, several at a time: all that does not depend on what came before is done here.
+struct LedgerPage: Sendable {
+    private(set) var steps: [FoldStep] = []
+    /// The leaf hashes of ``steps``.
+    private(set) var leaves: [LogHash] = []
+    /// The tree over ``leaves`` alone, where they are a power of two.
+    private(set) var subtree: MerkleFrontier?
+    /// What stopped the reading behind ``steps``.
+    private(set) var fault: LedgerFault?
+
+    /// The columns that a page is read from.
+    static let columns = "position, entry, leaf_hash"
+
+    /// Reads rows of ``columns``.
+    init(_ rows: PostgresRows) {
+        self.steps.reserveCapacity(rows.count)
+        self.leaves.reserveCapacity(rows.count)
+        rows.withCells { cells in
+            for row in 0..<cells.count {
+                do throws(LedgerFault) { try self.take(row, of: cells) } catch {
+                    self.fault = error
+                    return
+                }
+            }
+        }
+        let count = self.leaves.count
+        if count > 1, count & (count - 1) == 0 { self.subtree = MerkleFrontier(leaves: self.leaves) }
+    }
+
+    private mutating func take(_ row: Int, of cells: PostgresCells) throws(LedgerFault) {
+        guard let position = cells.int64(row, 0) else { throw .unreadable(position: -1, "it has no position") }
+        guard let entry = cells[row, 1], let recorded = cells[row, 2] else {
+            throw .unreadable(position: position, "it is not there")
+        }
+        let hash = MerkleTree.leafHash(entry)
+        guard hash == LogHash(bytes: recorded) else { throw .leafHash(position: position) }
+        let step: FoldStep
+        do { step = try FoldStep(bytes: entry) } catch {
+            throw .unreadable(position: position, error.description)
+        }
+        guard step.position == position else { throw .leafHash(position: position) }
+        self.steps.append(step)
+        self.leaves.append(hash)
+    }
+}
+
+extension LedgerView {
+    /// Takes in a page that goes on where the view ends.
+    ///
+    /// - Throws: ``LedgerFault`` where it does not fit. The view is then good for nothing: whoever needs the one before
+    ///   keeps it.
+    mutating func apply(_ page: LedgerPage) throws(LedgerFault) {
+        for step in page.steps {
+            guard step.position == self.head.position else {
+                throw .position(expected: self.head.position, found: step.position)
+            }
+            guard step.time >= self.head.lastTime else { throw .time(position: step.position) }
+            switch self.state.apply(step.event, of: step.stream, version: step.streamVersion, at: step.time) {
+            case .applied: break
+            case .outOfTurn: throw .streamVersion(position: step.position)
+            case .unfit: throw .unfit(position: step.position)
+            }
+            self.head.position += 1
+            self.head.lastTime = step.time
+        }
+        if let subtree = page.subtree, self.head.frontier.append(subtree: subtree) {
+            // All of them at once.
+        } else {
+            for leaf in page.leaves { self.head.frontier.append(leaf: leaf) }
+        }
+        if let fault = page.fault { throw fault }
+    }
+}

@@ -1,0 +1,85 @@
+import EventStore
+import Keys
+import NIOCore
+import PinWire
+import Pinning
+import Publishing
+import Synchronization
+
+/// The answers to what clients fetch, by app and by request target: documents and the key set, each prepared when it is
+/// first asked for and for as long as it is current.
+final class PreparedAnswers: Sendable {
+    private struct Entry {
+        var answer: PreparedAnswer
+        /// The document table's generation in which it was found current.
+        var generation: UInt64
+    }
+
+    private let ledger: Ledger
+    private let documents: DocumentTable
+    private let documentCacheControl: String
+    private let answers = Mutex<[String: Entry]>([:])
+    private let keySet = Mutex<(version: Int64, answer: PreparedAnswer)?>(nil)
+
+    init(services: Services) {
+        self.ledger = services.ledger
+        self.documents = services.publisher.table
+        self.documentCacheControl = "public, max-age=\(services.documentMaxAge), stale-if-error=86400"
+    }
+
+    private static let prefix = Array("/client/v1/apps/".utf8)
+    private static let suffix = Array("/document".utf8)
+    private static let keySetTarget = Array("/client/v1/jwks.json".utf8)
+
+    /// The answer to a request target as it stands on the wire; nil for everything that has none or is spelled in another
+    /// way, with a query or percent escapes.
+    func answer(to target: UnsafeRawBufferPointer) -> PreparedAnswer? {
+        if target.count > Self.prefix.count + Self.suffix.count, target.starts(with: Self.prefix),
+            target.suffix(Self.suffix.count).elementsEqual(Self.suffix)
+        {
+            let name = target[Self.prefix.count..<(target.count - Self.suffix.count)]
+            // Names of apps are ASCII: what is not UTF-8 cannot become one by repair.
+            return self.document(of: String(decoding: name, as: UTF8.self))
+        }
+        return target.elementsEqual(Self.keySetTarget) ? self.currentKeySet : nil
+    }
+
+    /// The answer with an app's document; nil where there is none.
+    @inline(never)  // see PreparedAnswer.response
+    func document(of app: String) -> PreparedAnswer? {
+        // Read first: a document that is published from here on makes the entry count as outdated.
+        let generation = self.documents.generation
+        let known = self.answers.withLock { $0[app] }
+        if let known, known.generation == generation { return known.answer }
+        guard let document = self.documents[named: app] else { return nil }
+        let answer =
+            if let known, known.answer.body.isSame(as: document.body) { known.answer } else {
+                PreparedAnswer(
+                    contentType: "application/jose", cacheControl: self.documentCacheControl, body: document.body
+                )
+            }
+        self.answers.withLock { $0[app] = Entry(answer: answer, generation: generation) }
+        return answer
+    }
+
+    /// The JWKS (RFC 7517 section 5), prepared once for each version of the key ring.
+    var currentKeySet: PreparedAnswer { self.prepareKeySet() }
+
+    @inline(never)  // see PreparedAnswer.response
+    private func prepareKeySet() -> PreparedAnswer {
+        let keys = self.ledger.view.state.keys
+        return self.keySet.withLock { prepared in
+            if let prepared, prepared.version == keys.version { return prepared.answer }
+            let trusted = keys.keys.values.filter(\.isInKeySet).sorted {
+                ($0.createdAt, $0.kid) < ($1.createdAt, $1.kid)
+            }
+            let json = JWK.set(trusted.compactMap { Ed25519PublicKey($0.publicKey).map { JWK($0) } })
+            let answer = PreparedAnswer(
+                contentType: "application/jwk-set+json", cacheControl: "public, max-age=300, stale-if-error=86400",
+                body: PreparedBody(json.canonicalBytes)
+            )
+            prepared = (keys.version, answer)
+            return answer
+        }
+    }
+}

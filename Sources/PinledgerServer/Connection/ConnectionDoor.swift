@@ -1,0 +1,276 @@
+import HTTPTypes
+import Hummingbird
+import HummingbirdCore
+import HummingbirdHTTP2
+import Logging
+import NIOCore
+import NIOHTTP1
+import NIOHTTPTypes
+import NIOTLS
+
+/// The first handler of a connection, next to the socket or to TLS: it answers plain requests for prepared answers from
+/// bytes, without decoding them into messages, and keeps the connection's time limits.
+///
+/// A connection begins with this handler alone. As long as everything that comes is a request that ``HeadReader``
+/// recognises and ``PreparedAnswers`` answers, it stays so: nothing is ever outstanding, so the order of pipelined
+/// requests is kept. The first byte that is anything else calls in the HTTP/1.1 decoder and all that stands behind it,
+/// for good; the byte itself and everything after it pass through untouched. Where ALPN chooses h2, HTTP/2 is called in
+/// instead.
+final class ConnectionDoor: ChannelDuplexHandler {
+    typealias InboundIn = ByteBuffer
+    typealias InboundOut = ByteBuffer
+    typealias OutboundIn = IOData
+    typealias OutboundOut = IOData
+
+    /// What the connection is doing, and since when.
+    private enum Phase {
+        /// Nothing has been received yet, or TLS is not set up yet.
+        case opening(since: UInt32)
+        case waiting(since: UInt32)
+        /// A head has begun and has not ended.
+        case reading(since: UInt32)
+        /// A request is being answered; or HTTP/2, which has its own timers.
+        case busy
+        case closing
+    }
+
+    private enum Content {
+        case prepared
+        /// The HTTP/1.1 decoder, or HTTP/2, stands behind.
+        case messages
+    }
+
+    private let setup: ConnectionSetup
+    private let share: LoopShare
+    private let upgrade: EventLoopPromise<ConnectionSetup.Exchange?>
+    private var isUpgraded = false
+    private var content = Content.prepared
+    private var phase: Phase
+    /// The client has sent its last byte.
+    private var isInputClosed = false
+    private var mustFlush = false
+    /// Nothing has been written since the last round found nothing to be left.
+    private var isQuiet = true
+    /// Bytes left to write when a round looked last, and since when nothing of them has gone.
+    private var unwritten = 0
+    private var stalledSince: UInt32 = 0
+    private var context: ChannelHandlerContext?
+    /// Belongs to ``LoopShare``.
+    var placeInShare: Int?
+
+    init(setup: ConnectionSetup, share: LoopShare, upgrade: EventLoopPromise<ConnectionSetup.Exchange?>) {
+        self.setup = setup
+        self.share = share
+        self.upgrade = upgrade
+        self.phase = .opening(since: share.now)
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        self.share.add(self)
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) { self.leave() }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        self.leave()
+        context.fireChannelInactive()
+    }
+
+    private func leave() {
+        self.share.remove(self)
+        self.context = nil
+        self.upgrade(to: nil)
+    }
+
+    private func upgrade(to exchange: ConnectionSetup.Exchange?) {
+        guard !self.isUpgraded else { return }
+        self.isUpgraded = true
+        self.upgrade.succeed(exchange)
+    }
+
+    // MARK: Reading
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        self.isQuiet = false
+        switch self.content {
+        case .prepared: self.read(self.unwrapInboundIn(data), context)
+        case .messages:
+            if case .waiting = self.phase { self.phase = .reading(since: self.share.now) }
+            context.fireChannelRead(data)
+        }
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        if self.mustFlush {
+            self.mustFlush = false
+            context.flush()
+        }
+        if case .messages = self.content { context.fireChannelReadComplete() }
+    }
+
+    private func read(_ buffer: ByteBuffer, _ context: ChannelHandlerContext) {
+        if case .closing = self.phase { return }
+        var buffer = buffer
+        // The scratch buffer is free again as soon as the socket has taken everything, which is nearly always before the
+        // next request; where it is not, this one is copied on write.
+        self.share.scratch.clear()
+        while buffer.readableBytes > 0 {
+            // A client that does not read is held up by the handlers behind, which stop reading from it.
+            guard context.channel.isWritable, let length = self.answer(buffer) else {
+                self.write(context)
+                self.callDecoder(with: buffer, context)
+                return
+            }
+            buffer.moveReaderIndex(forwardBy: length)
+            if self.share.scratch.readableBytes > Self.flushSize {
+                self.write(context)
+                context.flush()
+                self.share.scratch.clear()
+            }
+        }
+        self.write(context)
+        self.phase = .waiting(since: self.share.now)
+    }
+
+    private static let flushSize = 32 * 1024
+
+    /// Adds the answer to the request at the start of `buffer` to the scratch buffer and returns the request's length; nil
+    /// where it is not for here.
+    private func answer(_ buffer: ByteBuffer) -> Int? {
+        buffer.withUnsafeReadableBytes { bytes in
+            guard let request = HeadReader.read(bytes),
+                let answer = self.setup.answers?.answer(to: UnsafeRawBufferPointer(rebasing: bytes[request.target]))
+            else { return nil }
+            let condition = request.ifNoneMatch.map { String(decoding: bytes[$0], as: UTF8.self) }
+            let accepted = request.acceptEncoding.map { String(decoding: bytes[$0], as: UTF8.self) }
+            guard let variant = answer.ready(ifNoneMatch: condition, self.share.preference(accepted)) else {
+                return nil
+            }
+            self.share.scratch.writeImmutableBuffer(variant.head)
+            self.share.scratch.writeBytes(self.share.headEnd)
+            if let body = variant.body { self.share.scratch.writeImmutableBuffer(body) }
+            self.share.served.count(variant.response.status)
+            return request.length
+        }
+    }
+
+    private func write(_ context: ChannelHandlerContext) {
+        guard self.share.scratch.readableBytes > 0 else { return }
+        context.write(self.wrapOutboundOut(.byteBuffer(self.share.scratch)), promise: nil)
+        self.mustFlush = true
+    }
+
+    /// Calls in the HTTP/1.1 handlers and passes on what came.
+    private func callDecoder(with buffer: ByteBuffer, _ context: ChannelHandlerContext) {
+        self.content = .messages
+        self.phase = .reading(since: self.share.now)
+        do {
+            self.upgrade(to: .http1(try self.setup.addHTTP1(to: context.channel, behind: self, self.share)))
+        } catch {
+            // Handlers can only be added to a channel that is there.
+            context.close(promise: nil)
+            return
+        }
+        context.fireChannelRead(self.wrapInboundOut(buffer))
+    }
+
+    // MARK: What the HTTP/1.1 handlers tell
+
+    /// A head has ended, or an answer to it is still being written.
+    func isAnswering() { if case .closing = self.phase {} else { self.phase = .busy } }
+
+    /// Everything that was asked is answered.
+    func isWaiting() { if case .closing = self.phase {} else { self.phase = .waiting(since: self.share.now) } }
+
+    // MARK: Events
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        switch event {
+        case TLSUserEvent.handshakeCompleted(negotiatedProtocol: "h2"):
+            self.content = .messages
+            self.phase = .busy
+            self.setup.addHTTP2(to: context.channel).assumeIsolated().whenComplete { result in
+                switch result {
+                case .success(let exchange): self.upgrade(to: exchange)
+                case .failure: context.close(promise: nil)
+                }
+            }
+        case TLSUserEvent.handshakeCompleted: self.phase = .opening(since: self.share.now)
+        case is ChannelShouldQuiesceEvent:
+            let channel = context.channel
+            // Whatever is not done by then is cut off.
+            context.eventLoop.assumeIsolated().scheduleTask(in: .seconds(Int64(self.setup.limits.drainSeconds))) {
+                channel.close(promise: nil)
+            }
+            if case .prepared = self.content { self.closeWhenWritten(context) }
+        case ChannelEvent.inputClosed:
+            self.isInputClosed = true
+            // Nothing is outstanding here, so that what was asked is answered, if not yet sent.
+            if case .prepared = self.content { self.closeWhenWritten(context) }
+        default: break
+        }
+        if case .messages = self.content { context.fireUserInboundEventTriggered(event) }
+    }
+
+    private func closeWhenWritten(_ context: ChannelHandlerContext) {
+        self.phase = .closing
+        self.mustFlush = false
+        // Writes complete in their order: after this one nothing is left.
+        context.writeAndFlush(self.wrapOutboundOut(.byteBuffer(ByteBuffer()))).assumeIsolated().whenComplete { _ in
+            context.close(promise: nil)
+        }
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        switch self.content {
+        case .messages: context.fireErrorCaught(error)
+        // A connection reset, a TLS handshake that failed: there is nobody to tell.
+        case .prepared: context.close(promise: nil)
+        }
+    }
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        self.isQuiet = false
+        context.write(data, promise: promise)
+    }
+
+    // MARK: Time limits
+
+    /// Closes the connection where one of its limits has passed. Called by ``LoopShare`` in every round.
+    func checkDeadlines() {
+        guard let context = self.context else { return }
+        let limits = self.setup.limits
+        switch self.phase {
+        case .opening(let since), .reading(let since):
+            if self.share.now &- since > LoopShare.rounds(seconds: limits.headerSeconds) { return self.expire(context) }
+        case .waiting(let since):
+            if self.share.now &- since > LoopShare.rounds(seconds: limits.idleSeconds) { return self.expire(context) }
+        case .busy, .closing: break
+        }
+        self.checkProgress(context, limits)
+    }
+
+    /// Closes the connection of a client that has not read for too long.
+    private func checkProgress(_ context: ChannelHandlerContext, _ limits: Server.Limits) {
+        guard !self.isQuiet else { return }
+        guard let left = try? context.channel.syncOptions?.getOption(.bufferedWritableBytes) else { return }
+        if left == 0 {
+            self.unwritten = 0
+            if case .waiting = self.phase { self.isQuiet = true }
+        } else if self.unwritten == 0 || left < self.unwritten {
+            self.stalledSince = self.share.now
+            self.unwritten = left
+        } else {
+            self.unwritten = left
+            if self.share.now &- self.stalledSince > LoopShare.rounds(seconds: limits.writeSeconds) {
+                self.expire(context)
+            }
+        }
+    }
+
+    private func expire(_ context: ChannelHandlerContext) {
+        self.phase = .closing
+        context.close(promise: nil)
+    }
+}

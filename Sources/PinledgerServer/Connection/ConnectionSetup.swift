@@ -1,0 +1,123 @@
+import HTTPTypes
+import HummingbirdCore
+import HummingbirdHTTP2
+import Logging
+import NIOCore
+import NIOHTTP1
+import NIOHTTPTypes
+import NIOHTTPTypesHTTP1
+import NIOSSL
+
+/// What every connection of a listener is made of: TLS where there is a certificate, the door, and behind it HTTP/1.1 or
+/// HTTP/2 when they are needed.
+struct ConnectionSetup: HTTPChannelHandler {
+    /// What takes the requests that the door does not answer.
+    enum Exchange: Sendable {
+        case http1(HTTP1Channel.Value)
+        case http2(HTTP2Channel.Value)
+    }
+
+    /// A connection; ``exchange`` is there when the first request needs it, and nil if none ever does.
+    struct Connection: ServerChildChannelValue {
+        let channel: any Channel
+        let exchange: EventLoopFuture<Exchange?>
+    }
+
+    let responder: HTTPChannelHandler.Responder
+    /// Nil on a listener that is not for clients.
+    let answers: PreparedAnswers?
+    let shares: LoopShares
+    let limits: Server.Limits
+    let certificate: ServerCertificate?
+    private let http2: HTTP2Channel
+
+    init(
+        responder: @escaping HTTPChannelHandler.Responder, answers: PreparedAnswers?, shares: LoopShares,
+        limits: Server.Limits,
+        certificate: ServerCertificate?
+    ) {
+        self.responder = responder
+        self.answers = answers
+        self.shares = shares
+        self.limits = limits
+        self.certificate = certificate
+        let bodyLimit = TimeAmount.seconds(Int64(limits.bodySeconds))
+        self.http2 = HTTP2Channel(
+            responder: responder,
+            configuration: HTTP2ChannelConfiguration(
+                idleTimeout: .seconds(limits.idleSeconds), gracefulCloseTimeout: .seconds(limits.drainSeconds),
+                streamConfiguration: .init(
+                    additionalChannelHandlers: [
+                        PreparedHandler(answers: answers, shares: shares), BodyGuard(timeLimit: bodyLimit),
+                    ]
+                )
+            )
+        )
+    }
+
+    // MARK: ServerChildChannel
+
+    func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Connection> {
+        channel.eventLoop.makeCompletedFuture {
+            guard let share = self.shares.share(of: channel.eventLoop) else { throw ChannelError.operationUnsupported }
+            let pipeline = channel.pipeline.syncOperations
+            if let certificate = self.certificate {
+                try pipeline.addHandler(NIOSSLServerHandler(context: certificate.current))
+            }
+            let promise = channel.eventLoop.makePromise(of: Exchange?.self)
+            try pipeline.addHandler(ConnectionDoor(setup: self, share: share, upgrade: promise))
+            return Connection(channel: channel, exchange: promise.futureResult)
+        }
+    }
+
+    func handle(value connection: Connection, logger: Logger) async {
+        await withTaskCancellationHandler {
+            await self.exchange(connection, logger)
+        } onCancel: {
+            connection.channel.close(promise: nil)
+        }
+    }
+
+    private func exchange(_ connection: Connection, _ logger: Logger) async {
+        let exchange: Exchange?
+        // The promise is kept when the channel closes at the latest, and never fails.
+        do { exchange = try await connection.exchange.get() } catch { return }
+        switch exchange {
+        case .http1(let channel): await self.handleHTTP(asyncChannel: channel, logger: logger)
+        case .http2(let channel): await self.http2.handle(value: channel, logger: logger)
+        case nil: break
+        }
+    }
+
+    // MARK: Called in by the door
+
+    /// Adds HTTP/1.1 to a connection.
+    func addHTTP1(to channel: any Channel, behind door: ConnectionDoor, _ share: LoopShare) throws -> HTTP1Channel.Value
+    {
+        var decoding = NIOHTTPDecoderLimitConfiguration()
+        decoding.maxHeaderFieldSize = Self.headerFieldSize
+        decoding.maxHeaderListSize = Self.headerListSize
+        decoding.maxHeaderFieldCount = Self.headerFieldCount
+        let pipeline = channel.pipeline.syncOperations
+        try pipeline.addHandlers([
+            HTTPResponseEncoder(),
+            ByteToMessageHandler(HTTPRequestDecoder(leftOverBytesStrategy: .dropBytes, limitConfiguration: decoding)),
+            HTTP1Rules(door: door),
+            HTTP1ToHTTPServerCodec(secure: self.certificate != nil),
+            PreparedHandler(answers: self.answers, shares: self.shares),
+            BodyGuard(timeLimit: .seconds(Int64(self.limits.bodySeconds))),
+        ])
+        return try NIOAsyncChannel(
+            wrappingChannelSynchronously: channel, configuration: .init(isOutboundHalfClosureEnabled: true)
+        )
+    }
+
+    private static let headerFieldSize = 8 * 1024
+    private static let headerListSize = 16 * 1024
+    private static let headerFieldCount = 64
+
+    /// Adds HTTP/2 to a connection.
+    func addHTTP2(to channel: any Channel) -> EventLoopFuture<Exchange> {
+        self.http2.setup(channel: channel, logger: Logger(label: "pinledger")).map { .http2($0) }
+    }
+}

@@ -1,0 +1,133 @@
+import HTTPTypes
+import NIOCore
+import PinWire
+import Publishing
+import Synchronization
+
+/// What the connections of one event loop share: a coarse clock, the `Date` of the second, scratch space, and the round
+/// that looks after every connection. Used on that loop alone.
+///
+/// One timer for the loop takes the place of several timers for each connection: an idle connection costs no more than
+/// its place in the list.
+final class LoopShare {
+    /// Half-seconds since the loop's share was made. Deadlines are met to the half-second.
+    private(set) var now: UInt32 = 0
+    /// The present time as HTTP spells it.
+    private(set) var date: String
+    /// The same with the line end and the empty line that close a head.
+    private(set) var headEnd: [UInt8]
+    /// Where answers are put together.
+    var scratch = ByteBuffer()
+    let served: ServedCount
+
+    private let clock: @Sendable () -> Timestamp
+    private var second: Int64
+    private var connections: ContiguousArray<ConnectionDoor> = []
+    private var preferences: [String: CodingPreference] = [:]
+    private let plainPreference = CodingPreference(nil)
+
+    static let roundInterval = TimeAmount.milliseconds(500)
+
+    /// A time span in the loop's clock.
+    static func rounds(seconds: Int) -> UInt32 { UInt32(clamping: seconds * 2) }
+
+    init(clock: @escaping @Sendable () -> Timestamp, served: ServedCount) {
+        let time = clock()
+        self.clock = clock
+        self.served = served
+        self.second = time.seconds
+        self.date = HTTPDate.text(time)
+        self.headEnd = Array("\(self.date)\r\n\r\n".utf8)
+    }
+
+    /// Lets time pass: renews the date, and has every connection look at its deadlines.
+    func makeRound() {
+        self.now &+= 1
+        let time = self.clock()
+        if time.seconds != self.second {
+            self.second = time.seconds
+            self.date = HTTPDate.text(time)
+            self.headEnd = Array("\(self.date)\r\n\r\n".utf8)
+        }
+        // From the end: a connection that closes takes the last one's place in the list.
+        var index = self.connections.count
+        while index > 0 {
+            index -= 1
+            if index < self.connections.count { self.connections[index].checkDeadlines() }
+        }
+    }
+
+    func add(_ door: ConnectionDoor) {
+        door.placeInShare = self.connections.count
+        self.connections.append(door)
+    }
+
+    func remove(_ door: ConnectionDoor) {
+        guard let place = door.placeInShare, let last = self.connections.last else { return }
+        self.connections[place] = last
+        last.placeInShare = place
+        self.connections.removeLast()
+        door.placeInShare = nil
+    }
+
+    /// What an `Accept-Encoding` says; remembered, for there are only a few in the world.
+    func preference(_ field: String?) -> CodingPreference {
+        guard let field else { return self.plainPreference }
+        if let known = self.preferences[field] { return known }
+        let preference = CodingPreference(field)
+        if self.preferences.count >= 100 { self.preferences.removeAll() }
+        self.preferences[field] = preference
+        return preference
+    }
+}
+
+/// How many requests were answered from prepared bytes, by status.
+package final class ServedCount: Sendable {
+    private let full = Atomic(0)
+    private let notModified = Atomic(0)
+
+    func count(_ status: HTTPResponse.Status) {
+        if status == .notModified {
+            self.notModified.wrappingAdd(1, ordering: .relaxed)
+        } else {
+            self.full.wrappingAdd(1, ordering: .relaxed)
+        }
+    }
+
+    package var ok: Int { self.full.load(ordering: .relaxed) }
+    package var unmodified: Int { self.notModified.load(ordering: .relaxed) }
+}
+
+/// The ``LoopShare`` of each event loop.
+struct LoopShares: Sendable {
+    private let shares: [ObjectIdentifier: NIOLoopBoundBox<LoopShare>]
+    /// The same for all loops: relaxed additions of few loops.
+    let served: [ServedCount]
+
+    init(group: any EventLoopGroup, clock: @escaping @Sendable () -> Timestamp) {
+        var shares: [ObjectIdentifier: NIOLoopBoundBox<LoopShare>] = [:]
+        var served: [ServedCount] = []
+        for loop in group.makeIterator() {
+            let count = ServedCount()
+            served.append(count)
+            shares[ObjectIdentifier(loop)] = NIOLoopBoundBox.makeBoxSendingValue(
+                LoopShare(clock: clock, served: count), eventLoop: loop
+            )
+        }
+        self.shares = shares
+        self.served = served
+    }
+
+    /// The share of a loop of the group, on that loop.
+    func share(of loop: any EventLoop) -> LoopShare? { self.shares[ObjectIdentifier(loop)]?.value }
+
+    /// Begins the rounds; the result ends them.
+    func start(on group: any EventLoopGroup) -> [RepeatedTask] {
+        group.makeIterator().compactMap { loop in
+            guard let box = self.shares[ObjectIdentifier(loop)] else { return nil }
+            return loop.scheduleRepeatedTask(initialDelay: LoopShare.roundInterval, delay: LoopShare.roundInterval) {
+                _ in box.value.makeRound()
+            }
+        }
+    }
+}

@@ -1,0 +1,85 @@
+import HTTPTypes
+import NIOCore
+import NIOHTTPTypes
+
+/// Answers requests for prepared answers before the router sees them, on the event loop and without waiting: over HTTP/2,
+/// and on HTTP/1.1 connections on which other requests have been made too.
+///
+/// A request is answered here only if none before it is still with the router, so that answers keep the order of the
+/// requests; if the client takes what is sent to it; and if it has no body. Everything else goes on to the router, which
+/// gives the same answer.
+final class PreparedHandler: ChannelDuplexHandler, RemovableChannelHandler {
+    typealias InboundIn = HTTPRequestPart
+    typealias InboundOut = HTTPRequestPart
+    typealias OutboundIn = HTTPResponsePart
+    typealias OutboundOut = HTTPResponsePart
+
+    private let answers: PreparedAnswers?
+    private let shares: LoopShares
+    private var share: LoopShare?
+    /// Requests that were passed on and are not answered to the end.
+    private var outstanding = 0
+    /// The request whose parts are coming in was answered here.
+    private var isSwallowing = false
+    private var mustFlush = false
+
+    init(answers: PreparedAnswers?, shares: LoopShares) {
+        self.answers = answers
+        self.shares = shares
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) { self.share = self.shares.share(of: context.eventLoop) }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        switch self.unwrapInboundIn(data) {
+        case .head(let request):
+            if self.outstanding == 0, context.channel.isWritable, self.answer(request, context) {
+                self.isSwallowing = true
+                return
+            }
+            self.outstanding += 1
+            context.fireChannelRead(data)
+        case .body:
+            if !self.isSwallowing { context.fireChannelRead(data) }
+        case .end:
+            if !self.isSwallowing { context.fireChannelRead(data) }
+            self.isSwallowing = false
+        }
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        if self.mustFlush {
+            self.mustFlush = false
+            context.flush()
+        }
+        context.fireChannelReadComplete()
+    }
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        if case .end = self.unwrapOutboundIn(data) { self.outstanding -= 1 }
+        context.write(data, promise: promise)
+    }
+
+    private func answer(_ request: HTTPRequest, _ context: ChannelHandlerContext) -> Bool {
+        guard let share = self.share, request.method == .get || request.method == .head, var target = request.path
+        else { return false }
+        let fields = request.headerFields
+        guard fields[.contentLength] == nil, fields[.transferEncoding] == nil, fields[.expect] == nil,
+            let answer = target.withUTF8({ self.answers?.answer(to: UnsafeRawBufferPointer($0)) }),
+            let variant = answer.ready(
+                ifNoneMatch: PreparedAnswer.joined(fields, .ifNoneMatch),
+                share.preference(PreparedAnswer.joined(fields, .acceptEncoding))
+            )
+        else { return false }
+        var response = variant.response
+        response.headerFields[.date] = share.date
+        context.write(self.wrapOutboundOut(.head(response)), promise: nil)
+        if request.method == .get, let body = variant.body {
+            context.write(self.wrapOutboundOut(.body(body)), promise: nil)
+        }
+        context.write(self.wrapOutboundOut(.end(nil)), promise: nil)
+        self.mustFlush = true
+        share.served.count(variant.response.status)
+        return true
+    }
+}

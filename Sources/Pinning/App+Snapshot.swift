@@ -1,0 +1,147 @@
+import PinWire
+
+extension App {
+    func write(to out: inout SnapshotWriter) {
+        out.add(self.id.text)
+        out.add(self.displayName)
+        out.add(self.createdAt)
+        out.add(self.updatedAt)
+        out.add(self.version)
+        out.add(self.rollout) { $1.write(to: &$0) }
+        out.add(self.rolloutRevision)
+        out.add(self.versionGate) { $1.write(to: &$0) }
+        out.add(self.fallback.usesBuiltinPins)
+        out.add(each: self.fallback.hosts) { $0.add($1.text) }
+        out.add(self.monitoring.isEnabled)
+        out.add(self.monitoring.failureThreshold)
+        out.add(self.monitoring.autoDisables)
+        out.add(self.pinsValidUntil) { $0.add($1) }
+        out.add(self.killSwitch) { $1.write(to: &$0) }
+        out.add(self.hosts.count)
+        for (pattern, host) in self.hosts {
+            out.add(pattern.text)
+            host.write(to: &out)
+        }
+        out.add(each: self.revokedPins.sorted()) { $0.add($1) }
+    }
+
+    init(_ reader: inout SnapshotReader) throws(SnapshotDefect) {
+        self.init(
+            id: try reader.parsed(AppID.init), displayName: try reader.text(), createdAt: try reader.time()
+        )
+        self.updatedAt = try reader.time()
+        self.version = try reader.number()
+        self.rollout = try reader.optional { (r) throws(SnapshotDefect) in try Rollout(&r) }
+        self.rolloutRevision = try reader.number()
+        self.versionGate = try reader.optional { (r) throws(SnapshotDefect) in try VersionGate(&r) }
+        self.fallback = Fallback(
+            usesBuiltinPins: try reader.flag(),
+            hosts: try reader.each { (r) throws(SnapshotDefect) in try r.host() }
+        )
+        self.monitoring = Monitoring(
+            isEnabled: try reader.flag(), failureThreshold: Int(try reader.number()), autoDisables: try reader.flag()
+        )
+        self.pinsValidUntil = try reader.optional { (r) throws(SnapshotDefect) in try r.time() }
+        self.killSwitch = try reader.optional { (r) throws(SnapshotDefect) in try KillSwitch(&r) }
+        let count = try reader.count()
+        self.hosts.reserveCapacity(count)
+        for _ in 0..<count {
+            let pattern = try reader.host()
+            guard self.hosts.append(pattern, try Host(&reader)) else {
+                throw SnapshotDefect(description: "\(pattern) of \(self.id) does not stand in its place")
+            }
+        }
+        for pin in try reader.each({ (r) throws(SnapshotDefect) in try r.pin() }) { self.revokedPins.insert(pin) }
+    }
+}
+
+extension Host {
+    fileprivate func write(to out: inout SnapshotWriter) {
+        out.add(self.includesSubdomains)
+        for slot in PolicySlot.allCases { out.add(self[slot]) { $1.write(to: &$0) } }
+        out.add(self.rollout) { $1.write(to: &$0) }
+        out.add(self.rolloutRevision)
+        out.add(self.killSwitch) { $1.write(to: &$0) }
+    }
+
+    fileprivate init(_ reader: inout SnapshotReader) throws(SnapshotDefect) {
+        self.init(includesSubdomains: try reader.flag(), baseline: .builtin)
+        for slot in PolicySlot.allCases {
+            self[slot] = try reader.optional { (r) throws(SnapshotDefect) in try Policy(&r) }
+        }
+        self.rollout = try reader.optional { (r) throws(SnapshotDefect) in try Rollout(&r) }
+        self.rolloutRevision = try reader.number()
+        self.killSwitch = try reader.optional { (r) throws(SnapshotDefect) in try KillSwitch(&r) }
+    }
+}
+
+extension Policy {
+    fileprivate func write(to out: inout SnapshotWriter) {
+        out.add(place: self.mode)
+        out.add(self.pins.count)
+        for (pin, record) in self.pins {
+            out.add(pin)
+            out.add(place: record.role)
+            out.add(place: record.state)
+            out.add(record.note) { $0.add($1) }
+            out.add(record.since)
+        }
+    }
+
+    fileprivate init(_ reader: inout SnapshotReader) throws(SnapshotDefect) {
+        self.init(mode: try reader.value(PinMode.self))
+        let count = try reader.count()
+        self.pins.reserveCapacity(count)
+        for _ in 0..<count {
+            let pin = try reader.pin()
+            let record = PinRecord(
+                role: try reader.value(PinRole.self), state: try reader.value(PinState.self),
+                note: try reader.optional { (r) throws(SnapshotDefect) in try r.text() }, since: try reader.time()
+            )
+            guard self.pins.append(pin, record) else {
+                throw SnapshotDefect(description: "a pin does not stand in its place")
+            }
+        }
+    }
+}
+
+extension Rollout {
+    fileprivate func write(to out: inout SnapshotWriter) {
+        out.add(self.basisPoints)
+        out.add(place: self.method)
+        out.add(each: self.seed) { $0.add(place: $1) }
+        out.add(self.isSticky)
+        out.add(self.salt) { $0.add($1) }
+        for list in [self.countries, self.whitelist, self.exclusions] { out.add(each: list) { $0.add($1) } }
+    }
+
+    fileprivate init(_ reader: inout SnapshotReader) throws(SnapshotDefect) {
+        self.init(
+            basisPoints: Int(try reader.number()), method: try reader.value(Method.self),
+            seed: try reader.each { (r) throws(SnapshotDefect) in try r.value(Seed.self) },
+            isSticky: try reader.flag(),
+            salt: try reader.optional { (r) throws(SnapshotDefect) in try r.text() },
+            countries: try reader.each { (r) throws(SnapshotDefect) in try r.text() },
+            whitelist: try reader.each { (r) throws(SnapshotDefect) in try r.text() },
+            exclusions: try reader.each { (r) throws(SnapshotDefect) in try r.text() }
+        )
+    }
+}
+
+extension VersionGate {
+    fileprivate func write(to out: inout SnapshotWriter) {
+        out.add(self.minimum) { $0.add($1.text) }
+        out.add(self.maximum) { $0.add($1.text) }
+        out.add(each: self.excluded) { $0.add($1.text) }
+        out.add(self.minimumBuild) { $0.add($1) }
+    }
+
+    fileprivate init(_ reader: inout SnapshotReader) throws(SnapshotDefect) {
+        self.init(
+            minimum: try reader.optional { (r) throws(SnapshotDefect) in try r.parsed(AppVersion.init) },
+            maximum: try reader.optional { (r) throws(SnapshotDefect) in try r.parsed(AppVersion.init) },
+            excluded: try reader.each { (r) throws(SnapshotDefect) in try r.parsed(AppVersion.init) },
+            minimumBuild: try reader.optional { (r) throws(SnapshotDefect) in try r.number() }
+        )
+    }
+}

@@ -1,0 +1,179 @@
+import PinWire
+
+extension Event {
+    /// Reads an event's data where they lie; nil where ``init(type:schema:data:)`` has to judge.
+    init?(type: UnsafeBufferPointer<UInt8>, data scanner: inout CanonicalScanner) {
+        if let event = AppEvent(type: type, data: scanner.at, &scanner) {
+            self = .app(event)
+            return
+        }
+        // The rarer events are read as JSON values; only the data, not the whole entry.
+        guard let data = scanner.object(),
+            let json = try? JSON(parsing: data, limits: JSONLimits(depth: 15, nodes: 100_000)),
+            let event = try? Event(type: String(decoding: type, as: UTF8.self), schema: 1, data: json),
+            event.data.canonicalBytes.elementsEqual(data)
+        else { return nil }
+        self = event
+    }
+}
+
+extension AppEvent {
+    /// The frequent events. Nil, with the scanner back at `start`, for all others.
+    fileprivate init?(type: UnsafeBufferPointer<UInt8>, data start: Int, _ scanner: inout CanonicalScanner) {
+        let saved = scanner
+        guard let event = Self.scan(type, &scanner), scanner.skip("}") else {
+            scanner = saved
+            return nil
+        }
+        self = event
+    }
+
+    private static func scan(
+        _ type: UnsafeBufferPointer<UInt8>, _ scanner: inout CanonicalScanner
+    ) -> AppEvent? {
+        if type.matches("PinStaged") {
+            guard let host = scanner.host("{\"host\":") else { return nil }
+            var note: String?
+            if scanner.skip(",\"note\":") {
+                note = scanner.plainText()
+                guard note != nil else { return nil }
+            }
+            guard let (pin, slot) = scanner.pinAndPolicy(), let role = scanner.role() else { return nil }
+            return .pinStaged(host, slot, pin, role, note: note)
+        }
+        if type.matches("PinActivated") { return scanner.place().map { .pinActivated($0.host, $0.slot, $0.pin) } }
+        if type.matches("PinRetired") { return scanner.place().map { .pinRetired($0.host, $0.slot, $0.pin) } }
+        if type.matches("PinRevoked") { return scanner.place().map { .pinRevoked($0.host, $0.slot, $0.pin) } }
+        if type.matches("PinRoleSet") {
+            guard let place = scanner.place(), let role = scanner.role() else { return nil }
+            return .pinRoleSet(place.host, place.slot, place.pin, role)
+        }
+        if type.matches("HostAdded") {
+            guard let host = scanner.host("{\"host\":"), scanner.skip(",\"include_subdomains\":"),
+                let subdomains = scanner.bool()
+            else { return nil }
+            guard scanner.skip(",\"mode\":") else {
+                return .hostAdded(host, includesSubdomains: subdomains, mode: nil)
+            }
+            return scanner.mode().map { .hostAdded(host, includesSubdomains: subdomains, mode: $0) }
+        }
+        if type.matches("HostSubdomainsSet") {
+            guard let host = scanner.host("{\"host\":"), scanner.skip(",\"include_subdomains\":"),
+                let subdomains = scanner.bool()
+            else { return nil }
+            return .hostSubdomainsSet(host, includesSubdomains: subdomains)
+        }
+        if type.matches("ModeSet") {
+            guard let host = scanner.host("{\"host\":"), scanner.skip(",\"mode\":"), let mode = scanner.mode(),
+                scanner.skip(",\"policy\":"), let slot = scanner.slot()
+            else { return nil }
+            return .modeSet(host, slot, mode)
+        }
+        if type.matches("CandidateStarted") {
+            guard let host = scanner.host("{\"host\":"), scanner.skip(",\"mode\":"), let mode = scanner.mode() else {
+                return nil
+            }
+            return .candidateStarted(host, mode: mode)
+        }
+        if type.matches("CandidatePromoted") { return scanner.host("{\"host\":").map { .candidatePromoted($0) } }
+        if type.matches("CandidateDropped") { return scanner.host("{\"host\":").map { .candidateDropped($0) } }
+        if type.matches("HostRemoved") { return scanner.host("{\"host\":").map { .hostRemoved($0) } }
+        if type.matches("AppCreated") || type.matches("AppRenamed") {
+            guard scanner.skip("{\"display_name\":"), let name = scanner.plainText() else { return nil }
+            return type.matches("AppCreated") ? .appCreated(displayName: name) : .appRenamed(displayName: name)
+        }
+        if type.matches("KillSwitchEngaged") {
+            guard scanner.skip("{\"expires_at\":"), let expiry = scanner.timestamp() else { return nil }
+            guard scanner.skip(",") else { return .killSwitchEngaged(nil, expiresAt: expiry) }
+            return scanner.host("\"host\":").map { .killSwitchEngaged($0, expiresAt: expiry) }
+        }
+        if type.matches("KillSwitchReleased") {
+            if let host = scanner.host("{\"host\":") { return .killSwitchReleased(host) }
+            return scanner.skip("{") ? .killSwitchReleased(nil) : nil
+        }
+        if type.matches("MonitoringSet") {
+            guard scanner.skip("{\"monitoring\":{\"auto_disable\":"), let auto = scanner.bool(),
+                scanner.skip(",\"enabled\":"), let isEnabled = scanner.bool(),
+                scanner.skip(",\"failure_threshold_bp\":"), let threshold = scanner.natural(),
+                (1...9999).contains(threshold), scanner.skip("}")
+            else { return nil }
+            return .monitoringSet(
+                Monitoring(isEnabled: isEnabled, failureThreshold: Int(threshold), autoDisables: auto)
+            )
+        }
+        if type.matches("AppRolloutSet") {
+            return scanner.rollout("{\"rollout\":").map { .appRolloutSet($0) }
+        }
+        if type.matches("HostRolloutSet") {
+            guard let host = scanner.host("{\"host\":") else { return nil }
+            return scanner.rollout(",\"rollout\":").map { .hostRolloutSet(host, $0) }
+        }
+        return nil
+    }
+}
+
+extension CanonicalScanner {
+    /// `introduction` and a host pattern; nil, with nothing read, for anything else.
+    fileprivate mutating func host(_ introduction: StaticString) -> HostPattern? {
+        let start = self
+        guard self.skip(introduction), let name = self.plainBytes(),
+            let host = HostPattern(plain: name) ?? (try? HostPattern(String(decoding: name, as: UTF8.self)))
+        else {
+            self = start
+            return nil
+        }
+        return host
+    }
+
+    fileprivate mutating func place() -> (host: HostPattern, slot: PolicySlot, pin: Pin)? {
+        guard let host = self.host("{\"host\":"), let (pin, slot) = self.pinAndPolicy() else { return nil }
+        return (host, slot, pin)
+    }
+
+    fileprivate mutating func pinAndPolicy() -> (Pin, PolicySlot)? {
+        guard self.skip(",\"pin\":"), let pin = self.pin(), self.skip(",\"policy\":"), let slot = self.slot() else {
+            return nil
+        }
+        return (pin, slot)
+    }
+
+    fileprivate mutating func slot() -> PolicySlot? {
+        if self.skip("\"baseline\"") { return .baseline }
+        if self.skip("\"candidate\"") { return .candidate }
+        return nil
+    }
+
+    fileprivate mutating func role() -> PinRole? {
+        guard self.skip(",\"role\":") else { return nil }
+        if self.skip("\"primary\"") { return .primary }
+        if self.skip("\"backup\"") { return .backup }
+        if self.skip("\"emergency\"") { return .emergency }
+        return nil
+    }
+
+    fileprivate mutating func mode() -> PinMode? {
+        if self.skip("\"enforce\"") { return .enforce }
+        if self.skip("\"report_only\"") { return .reportOnly }
+        if self.skip("\"off\"") { return .off }
+        return nil
+    }
+
+    /// A rollout by percentage of devices, without lists: by far the most common.
+    fileprivate mutating func rollout(_ introduction: StaticString) -> Rollout? {
+        guard self.skip(introduction), self.skip("{\"basis_points\":"), let share = self.natural(), share <= 10_000,
+            self.skip(",\"method\":\"percentage\",")
+        else { return nil }
+        var rollout = Rollout(basisPoints: Int(share))
+        if self.skip("\"salt\":") {
+            guard let salt = self.plainText(), (1...128).contains(salt.utf8.count), salt.isPrintableASCII,
+                self.skip(",")
+            else { return nil }
+            rollout.salt = salt
+        }
+        guard self.skip("\"seed\":[\"device_id\"],\"sticky\":"), let isSticky = self.bool(), self.skip("}") else {
+            return nil
+        }
+        rollout.isSticky = isSticky
+        return rollout
+    }
+}

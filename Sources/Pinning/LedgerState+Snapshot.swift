@@ -1,0 +1,138 @@
+import PinWire
+
+// The compact form of the state that snapshots hold. It comes in parts, so that neither writing nor reading a large
+// state takes a thread for long: the first holds what is not apps, each further one a shard of the apps.
+//
+// Canonical: equal states give equal bytes, which is how two folds are compared.
+
+extension LedgerState {
+    /// Changes whenever the fold or its snapshot's form does: a snapshot of another fold version is not read.
+    package static let foldVersion: Int32 = 3
+
+    /// Parts of every snapshot.
+    package static let snapshotPartCount = 1 + AppTable.shardCount
+
+    /// One part of the snapshot.
+    package func snapshotPart(_ index: Int) -> [UInt8] {
+        var out = SnapshotWriter()
+        if index == 0 {
+            self.fleet.write(to: &out)
+            self.keys.write(to: &out)
+            self.access.write(to: &out)
+        } else {
+            out.add(each: self.apps.shard(index - 1)) { $1.write(to: &$0) }
+        }
+        return out.bytes
+    }
+
+    /// Takes in one part of a snapshot, after those before it.
+    ///
+    /// - Throws: ``SnapshotDefect`` where it is not what ``snapshotPart(_:)`` makes.
+    package mutating func restore(part index: Int, from bytes: ArraySlice<UInt8>) throws(SnapshotDefect) {
+        var reader = SnapshotReader(bytes)
+        if index == 0 {
+            self.fleet = try Fleet(&reader)
+            self.keys = try KeyRing(&reader)
+            self.access = try Access(&reader)
+        } else {
+            let apps = try reader.each { (r) throws(SnapshotDefect) in try App(&r) }
+            for (place, app) in apps.enumerated() {
+                guard AppTable.shard(of: app.id) == index - 1, place == 0 || apps[place - 1].id < app.id else {
+                    throw SnapshotDefect(description: "\(app.id) does not stand in its place")
+                }
+                self.apps.insert(app)
+            }
+        }
+        try reader.finish()
+    }
+}
+
+extension KillSwitch {
+    func write(to out: inout SnapshotWriter) {
+        out.add(self.engagedAt)
+        out.add(self.expiresAt)
+    }
+
+    init(_ reader: inout SnapshotReader) throws(SnapshotDefect) {
+        self.init(engagedAt: try reader.time(), expiresAt: try reader.time())
+    }
+}
+
+extension Fleet {
+    fileprivate func write(to out: inout SnapshotWriter) {
+        out.add(self.version)
+        out.add(self.issuer)
+        out.add(self.killSwitch) { $1.write(to: &$0) }
+    }
+
+    fileprivate init(_ reader: inout SnapshotReader) throws(SnapshotDefect) {
+        self.init()
+        self.version = try reader.number()
+        self.issuer = try reader.text()
+        self.killSwitch = try reader.optional { (r) throws(SnapshotDefect) in try KillSwitch(&r) }
+    }
+}
+
+extension KeyRing {
+    fileprivate func write(to out: inout SnapshotWriter) {
+        out.add(self.version)
+        out.add(self.activeKeyID) { $0.add($1) }
+        out.add(each: self.keys.values.sorted { $0.kid < $1.kid }) { out, key in
+            out.add(key.kid)
+            out.add(raw: key.publicKey)
+            out.add(place: key.state)
+            out.add(key.createdAt)
+            for time in [key.activatedAt, key.supersededAt, key.retiredAt] { out.add(time) { $0.add($1) } }
+        }
+    }
+
+    fileprivate init(_ reader: inout SnapshotReader) throws(SnapshotDefect) {
+        self.init()
+        self.version = try reader.number()
+        self.activeKeyID = try reader.optional { (r) throws(SnapshotDefect) in try r.text() }
+        let keys = try reader.each { (r) throws(SnapshotDefect) in
+            var key = SigningKey(
+                kid: try r.text(), publicKey: try r.raw(), state: try r.value(SigningKeyState.self),
+                createdAt: try r.time()
+            )
+            key.activatedAt = try r.optional { (r) throws(SnapshotDefect) in try r.time() }
+            key.supersededAt = try r.optional { (r) throws(SnapshotDefect) in try r.time() }
+            key.retiredAt = try r.optional { (r) throws(SnapshotDefect) in try r.time() }
+            return key
+        }
+        for key in keys { self.keys[key.kid] = key }
+    }
+}
+
+extension Access {
+    fileprivate func write(to out: inout SnapshotWriter) {
+        out.add(self.version)
+        out.add(each: self.tokens.values.sorted { $0.id < $1.id }) { out, token in
+            out.add(token.id)
+            out.add(token.name)
+            out.add(raw: token.digest)
+            out.add(token.createdAt)
+            out.add(token.expiresAt)
+            out.add(token.revokedAt) { $0.add($1) }
+        }
+        // Not the tokens' digests alone: of two tokens of one digest the later counts, and of two of one id both.
+        out.add(each: self.idByDigest.sorted { $0.key.lexicographicallyPrecedes($1.key) }) { out, pair in
+            out.add(raw: pair.key)
+            out.add(pair.value)
+        }
+    }
+
+    fileprivate init(_ reader: inout SnapshotReader) throws(SnapshotDefect) {
+        self.init()
+        self.version = try reader.number()
+        let tokens = try reader.each { (r) throws(SnapshotDefect) in
+            AccessToken(
+                id: try r.text(), name: try r.text(), digest: try r.raw(), createdAt: try r.time(),
+                expiresAt: try r.time(), revokedAt: try r.optional { (r) throws(SnapshotDefect) in try r.time() }
+            )
+        }
+        for token in tokens { self.tokens[token.id] = token }
+        let digests = try reader.each { (r) throws(SnapshotDefect) in (try r.raw(), try r.text()) }
+        for (digest, id) in digests { self.idByDigest[digest] = id }
+    }
+}

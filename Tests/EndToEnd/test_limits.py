@@ -1,0 +1,411 @@
+"""What bounds a connection: its time, its size, its number; and messages that are not what they seem to be."""
+
+import os
+import resource
+import socket
+import time
+
+import pytest
+from pinledger import Server
+from wire import Wire, get, processor_seconds
+
+APP = "com.example.limits"
+DOCUMENT = f"/client/v1/apps/{APP}/document"
+HEADER, IDLE, BODY = 2, 3, 2
+# Deadlines are met to the half-second.
+SLACK = 1.6
+
+
+def start(*options: str) -> Server:
+    server = Server()
+    server.arguments += options
+    try:
+        server.start().api.make_app(APP, "h.example.com")
+    except BaseException:
+        server.destroy()
+        raise
+    return server
+
+
+@pytest.fixture(scope="module")
+def server():
+    server = start(
+        "--header-timeout", str(HEADER), "--idle-timeout", str(IDLE), "--body-timeout", str(BODY),
+        "--write-timeout", "2", "--max-connections", "300",
+    )  # fmt: skip
+    yield server
+    server.destroy()
+
+
+@pytest.fixture(autouse=True)
+def well(request):
+    """Whatever a test does, the server serves on."""
+    yield
+    if "server" in request.fixturenames:
+        server = request.getfixturevalue("server")
+        assert server.api.get("/healthz").status == 200
+        assert "unforeseen error" not in server.tail()
+
+
+# MARK: Time
+
+
+def drip(wire: Wire, data: bytes, pause: float) -> float:
+    """Sends byte by byte until the connection is closed; how long that took."""
+    started = time.monotonic()
+    try:
+        for byte in data:
+            wire.socket.sendall(bytes([byte]))
+            wire.socket.settimeout(pause)
+            try:
+                if not wire.socket.recv(65536):
+                    break
+            except TimeoutError:
+                pass
+    except ConnectionError:
+        pass
+    return time.monotonic() - started
+
+
+def test_slow_and_idle_connections_are_closed_in_time(server):
+    """Together, for they mostly wait."""
+    token = f"Authorization: Bearer {server.api.token}"
+    post = ["Content-Type: application/json", "Content-Length: 1000", token]
+
+    def silent(wire):
+        return wire.seconds_to_end()
+
+    def half_a_head(wire):
+        return wire.send(get(DOCUMENT)[:-10]).seconds_to_end()
+
+    def dripping_head(wire):
+        return drip(wire, get(DOCUMENT, *(f"X-{number}: y" for number in range(60))), 0.2)
+
+    def dripping_second_head(wire):
+        assert wire.send(get("/healthz")).answer().status == 200
+        return drip(wire, get(DOCUMENT, *(f"X-{number}: y" for number in range(60))), 0.2)
+
+    def half_a_body(wire):
+        return wire.send(get("/v1/apps", *post, method="POST") + b"{").seconds_to_end()
+
+    def dripping_body(wire):
+        wire.send(get("/v1/apps", *post, method="POST"))
+        return drip(wire, b'{"app": "' + b"a" * 500, 0.2)
+
+    def dripping_body_of_a_get(wire):
+        wire.send(get(DOCUMENT, "Content-Length: 1000"))
+        return drip(wire, b"x" * 500, 0.2)
+
+    def idle_after_a_document(wire):
+        assert wire.send(get(DOCUMENT)).answer().status == 200
+        return wire.seconds_to_end()
+
+    def idle_after_health(wire):
+        assert wire.send(get("/healthz")).answer().status == 200
+        return wire.seconds_to_end()
+
+    cases = [
+        (silent, HEADER), (half_a_head, HEADER), (dripping_head, HEADER), (dripping_second_head, HEADER),
+        (half_a_body, BODY), (dripping_body, BODY), (dripping_body_of_a_get, BODY),
+        (idle_after_a_document, IDLE), (idle_after_health, IDLE),
+    ]  # fmt: skip
+    from pinledger import in_threads
+
+    def run(index: int) -> float:
+        with Wire(server.port) as wire:
+            return cases[index][0](wire)
+
+    for (case, limit), seconds in zip(cases, in_threads(len(cases), run)):
+        assert limit - 0.6 <= seconds <= limit + SLACK, f"{case.__name__}: {seconds:.1f} s"
+
+
+def test_a_busy_connection_outlives_the_idle_time(server):
+    with Wire(server.port) as prepared, Wire(server.port) as mixed:
+        started = time.monotonic()
+        mixed.send(get("/healthz")).answer()
+        while time.monotonic() - started < IDLE + 2:
+            assert prepared.send(get(DOCUMENT)).answer().status == 200
+            assert mixed.send(get(DOCUMENT)).answer().status == 200
+            time.sleep(0.5)
+
+
+# MARK: Size
+
+
+@pytest.mark.parametrize(
+    ("sent", "status", "type"),
+    [
+        (get("/healthz", "X: " + "y" * 9000), 431, "headers_too_large"),
+        (get("/healthz", *("X: " + "y" * 3000 for _ in range(6))), 431, "headers_too_large"),
+        (get("/healthz", *(f"X{number}: y" for number in range(70))), 431, "headers_too_large"),
+        (get("/healthz", *(f"X{number}: y" for number in range(10_000))), 431, "headers_too_large"),
+        (get("/healthz", "X: " + "y" * 65_536), 431, "headers_too_large"),
+        (get("/healthz?" + "x" * 9000), 431, "headers_too_large"),
+        (get("/healthz?" + "x" * 20_000), 431, "headers_too_large"),
+        (get("/" + "x" * 100_000), 431, "headers_too_large"),
+    ],
+)
+def test_a_head_that_is_too_large_is_refused_and_the_connection_closed(server, sent, status, type):
+    with Wire(server.port) as wire:
+        try:
+            wire.send(sent)
+        except ConnectionError:
+            pass
+        answer = wire.answer()
+        assert answer.status == status
+        assert answer["Connection"] == "close"
+        assert answer["Content-Type"] == "application/problem+json"
+        assert f"/problems/{type}" in answer.body.decode()
+        assert wire.answer() is None
+
+
+def test_a_head_just_within_the_limits_is_read(server):
+    for sent in (
+        get(DOCUMENT, "X: " + "y" * 8000),
+        get(DOCUMENT, *(f"X{number}: y" for number in range(62))),
+        get("/healthz?" + "x" * 8000),
+    ):
+        with Wire(server.port) as wire:
+            assert wire.send(sent).answer().status in (200, 400)
+            assert wire.send(get(DOCUMENT)).answer().status == 200
+
+
+# MARK: Messages that somebody else may read in another way
+
+BODY_GET = b"GET /smuggled HTTP/1.1\r\nHost: localhost\r\n\r\n"
+HOST = b"Host: localhost\r\n"
+
+
+def post(fields: bytes, body: bytes = BODY_GET, line: bytes = b"POST /v1/apps HTTP/1.1\r\n", host: bytes = HOST) -> bytes:
+    return line + host + fields + b"\r\n" + body
+
+
+def chunked(body: bytes) -> bytes:
+    return b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
+
+
+SIZE = b"%x" % len(BODY_GET)
+N = b"Content-Length: %d\r\n" % len(BODY_GET)
+TE = b"Transfer-Encoding: chunked\r\n"
+
+MALFORMED = {
+    # Two lengths
+    "length and chunks": post(N + TE),
+    "chunks and length": post(TE + N),
+    "length 0 and chunks": post(b"Content-Length: 0\r\n" + TE, chunked(BODY_GET)),
+    "two different lengths": post(b"Content-Length: 0\r\n" + N),
+    "two equal lengths": post(N + N),
+    "a list of lengths": post(b"Content-Length: 0, 44\r\n"),
+    "a list of equal lengths": post(b"Content-Length: 44, 44\r\n"),
+    # Lengths that are none
+    "a signed length": post(b"Content-Length: +0\r\n"),
+    "a negative length": post(b"Content-Length: -1\r\n"),
+    "a hexadecimal length": post(b"Content-Length: 0x0\r\n"),
+    "a length with a blank": post(b"Content-Length: 4 4\r\n"),
+    "a fractional length": post(b"Content-Length: 0.0\r\n"),
+    "a length in words": post(b"Content-Length: zero\r\n"),
+    "an empty length": post(b"Content-Length: \r\n"),
+    "a length beyond 64 bits": post(b"Content-Length: 18446744073709551616\r\n"),
+    "a length with an underscore": post(b"Content-Length: 4_4\r\n"),
+    "a quoted length": post(b'Content-Length: "44"\r\n'),
+    "a length in other digits": post("Content-Length: ٤\r\n".encode()),
+    # Codings that are none
+    "an unknown coding": post(b"Transfer-Encoding: zip\r\n"),
+    "identity": post(b"Transfer-Encoding: identity\r\n"),
+    "chunked twice": post(b"Transfer-Encoding: chunked, chunked\r\n", chunked(BODY_GET)),
+    "chunked in two fields": post(TE + TE, chunked(BODY_GET)),
+    "gzip and chunked": post(b"Transfer-Encoding: gzip, chunked\r\n", chunked(BODY_GET)),
+    "chunked not last": post(b"Transfer-Encoding: chunked, gzip\r\n", chunked(BODY_GET)),
+    "chunked and identity": post(TE + b"Transfer-Encoding: identity\r\n", chunked(BODY_GET)),
+    "xchunked": post(b"Transfer-Encoding: xchunked\r\n", chunked(BODY_GET)),
+    "quoted chunked": post(b'Transfer-Encoding: "chunked"\r\n', chunked(BODY_GET)),
+    "chunked with a parameter": post(b"Transfer-Encoding: chunked;a=b\r\n", chunked(BODY_GET)),
+    "chunked after a control character": post(b"Transfer-Encoding: \x0bchunked\r\n", chunked(BODY_GET)),
+    "an empty coding": post(b"Transfer-Encoding:\r\n" + N),
+    "chunked in HTTP/1.0": post(TE, chunked(BODY_GET), line=b"POST /v1/apps HTTP/1.0\r\n"),
+    # Field lines
+    "a blank before the colon": post(b"Transfer-Encoding : chunked\r\n", chunked(BODY_GET)),
+    "a tab before the colon": post(b"Content-Length\t: 44\r\n"),
+    "a folded value": post(b"Transfer-Encoding:\r\n chunked\r\n", chunked(BODY_GET)),
+    "a folded length": post(b"Content-Length: 4\r\n 4\r\n"),
+    "a field without a colon": post(b"Transfer-Encoding\r\n"),
+    "a field without a name": post(b": chunked\r\n"),
+    "a blank before the first field": b"POST /v1/apps HTTP/1.1\r\n Transfer-Encoding: chunked\r\n" + HOST + b"\r\n" + chunked(BODY_GET),
+    "a null in a name": post(b"Transfer-Encoding\x00: chunked\r\n", chunked(BODY_GET)),
+    "a null in a value": post(b"X: a\x00b\r\n" + N),
+    "a bare CR in a value": post(b"X: a\rTransfer-Encoding: chunked\r\n", chunked(BODY_GET)),
+    "a bare CR at a line's end": post(b"X: a\r" + TE, chunked(BODY_GET)),
+    "a bare LF at a line's end": post(b"X: a\n" + TE, chunked(BODY_GET)),
+    "bare LF everywhere": b"POST /v1/apps HTTP/1.1\nHost: localhost\nContent-Length: 44\n\n" + BODY_GET,
+    "a name in brackets": post(b"[Content-Length]: 44\r\n"),
+    "a name with a slash": post(b"Content/Length: 44\r\n"),
+    "a name beyond ASCII": post("Content-Lengthé: 44\r\n".encode()),
+    # Chunks
+    "a chunk size that is none": post(TE, b"xyz\r\n" + BODY_GET),
+    "a negative chunk size": post(TE, b"-1\r\n" + BODY_GET),
+    "a signed chunk size": post(TE, b"+0\r\n\r\n" + BODY_GET),
+    "a chunk size with 0x": post(TE, b"0x" + SIZE + b"\r\n" + BODY_GET + b"\r\n0\r\n\r\n"),
+    "a chunk size beyond 64 bits": post(TE, b"fffffffffffffffff\r\n" + BODY_GET),
+    "a chunk size with a blank before": post(TE, b" " + SIZE + b"\r\n" + BODY_GET + b"\r\n0\r\n\r\n"),
+    "a chunk longer than it says": post(TE, b"1\r\n" + BODY_GET + b"\r\n0\r\n\r\n"),
+    "a chunk line ended by LF": post(TE, SIZE + b"\n" + BODY_GET + b"\r\n0\r\n\r\n"),
+    "a last chunk ended by CR": post(TE, b"0\r\r\n" + BODY_GET),
+    "chunk data ended by LF": post(TE, b"1\r\na\n" + SIZE + b"\r\n" + BODY_GET + b"\r\n0\r\n\r\n"),
+    "an empty chunk size": post(TE, b"\r\n" + BODY_GET),
+    "a null in a chunk extension": post(TE, SIZE + b";\x00\r\n" + BODY_GET + b"\r\n0\r\n\r\n"),
+    # Request lines
+    "no version": b"GET /healthz\r\n" + HOST + b"\r\n" + BODY_GET,
+    "version 0.9": post(N, line=b"POST /v1/apps HTTP/0.9\r\n"),
+    "version 2.0": post(N, line=b"POST /v1/apps HTTP/2.0\r\n"),
+    "version 1.2": post(N, line=b"POST /v1/apps HTTP/1.2\r\n"),
+    "version 1.10": post(N, line=b"POST /v1/apps HTTP/1.10\r\n"),
+    "version in lower case": post(N, line=b"POST /v1/apps http/1.1\r\n"),
+    "a blank in the target": post(N, line=b"POST /v1/ apps HTTP/1.1\r\n"),
+    "a tab after the method": post(N, line=b"POST\t/v1/apps HTTP/1.1\r\n"),
+    "a method in lower case": post(N, line=b"post /v1/apps HTTP/1.1\r\n"),
+    "an unknown method": post(N, line=b"GETT /v1/apps HTTP/1.1\r\n"),
+    "a null in the target": post(N, line=b"POST /v1/a\x00pps HTTP/1.1\r\n"),
+    "bytes before the request": b"\x00" + post(N),
+    "TLS": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"a" * 100,
+    "the preface of HTTP/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\x00" * 9,
+    # Host
+    "no host": post(N, host=b""),
+    "two hosts": post(N, host=HOST + b"Host: other\r\n"),
+    "two equal hosts": post(N, host=HOST + HOST),
+    "a list of hosts": post(N, host=b"Host: a, b\r\n"),
+    "a host with a path": post(N, host=b"Host: a/b\r\n"),
+    "a host with a user": post(N, host=b"Host: a@b\r\n"),
+    "a host with a blank": post(N, host=b"Host: a b\r\n"),
+}
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+@pytest.mark.parametrize("before", [b"", get(DOCUMENT), get("/healthz")], ids=["first", "after a document", "after health"])
+def test_nothing_behind_a_malformed_message_is_a_request(server, name, before):
+    """At most one answer, a refusal; and nothing that was in its body is ever answered."""
+    with Wire(server.port, seconds=5) as wire:
+        try:
+            wire.send(before + MALFORMED[name] + BODY_GET)
+            wire.finish()
+        except ConnectionError:
+            pass
+        answers = wire.answers()
+        if before:
+            assert answers[0].status == 200
+            answers = answers[1:]
+        assert len(answers) <= 1, [answer.line for answer in answers]
+        for answer in answers:
+            assert answer.status in (400, 401, 411, 413, 501, 505), answer.line
+            assert b"smuggled" not in answer.body
+
+
+def test_there_are_enough_of_them():
+    assert len(MALFORMED) >= 60
+
+
+def test_what_is_well_formed_is_read_to_its_end(server):
+    """The table would pass on a server that closes every connection; this one must not."""
+    token = b"Authorization: Bearer " + server.api.token.encode() + b"\r\nContent-Type: application/json\r\n"
+    for framed in (
+        post(token + N),
+        post(token + TE, chunked(BODY_GET)),
+        post(token + TE, b"%x;a=b\r\n" % len(BODY_GET) + BODY_GET + b"\r\n0\r\nTrailer: x\r\n\r\n"),
+        post(token + b"transfer-encoding:chunked\r\n", b"00%X\r\n" % len(BODY_GET) + BODY_GET + b"\r\n000\r\n\r\n"),
+        b"\r\n" + post(token + N),
+    ):
+        with Wire(server.port) as wire:
+            wire.send(framed + get(DOCUMENT))
+            first, second = wire.answer(), wire.answer()
+            assert first.status == 400 and b"malformed_json" in first.body
+            assert second.status == 200 and second["Content-Type"] == "application/jose"
+
+
+# MARK: Number
+
+
+def test_connections_above_the_limit_wait_until_there_is_room(server):
+    wires = []
+    try:
+        for _ in range(300):
+            wire = Wire(server.port)
+            wire.send(get(DOCUMENT))
+            wires.append(wire)
+        assert all(wire.answer().status == 200 for wire in wires[:290])
+        before = processor_seconds(server.process.pid)
+        with Wire(server.port, seconds=1) as late:
+            late.send(get(DOCUMENT))
+            with pytest.raises(TimeoutError):
+                late.answer()
+            spent = processor_seconds(server.process.pid) - before
+            assert spent < 0.4, f"{spent} s of processor time while nothing could be accepted"
+            for wire in wires:
+                wire.socket.close()
+            late.socket.settimeout(5)
+            assert late.answer().status == 200
+    finally:
+        for wire in wires:
+            wire.socket.close()
+
+
+def test_the_server_survives_the_end_of_file_descriptors(server):
+    from test_nodes import start_node
+
+    # What the server inherits; these tests themselves need more.
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (128, hard))
+    try:
+        node, api = start_node(server, "few-descriptors", "--read-only")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    pid = node.process.pid
+    try:
+        wires = [Wire(node.port, seconds=1) for _ in range(200)]
+        for wire in wires:
+            wire.send(get(DOCUMENT))
+        time.sleep(0.5)
+        before, started = processor_seconds(pid), time.monotonic()
+        time.sleep(1.5)
+        share = (processor_seconds(pid) - before) / (time.monotonic() - started)
+        assert share < 0.2, f"{share:.0%} of a processor while nothing can be accepted"
+        assert wires[0].answer().status == 200
+        for wire in wires:
+            wire.socket.close()
+        time.sleep(1.5)
+        with Wire(node.port, seconds=5) as wire:
+            assert wire.send(get(DOCUMENT)).answer().status == 200
+    finally:
+        node.stop()
+
+
+# MARK: Draining
+
+
+def test_a_draining_node_says_so_before_it_stops(server):
+    from test_nodes import start_node
+
+    node, api = start_node(server, "draining", "--read-only", "--drain-delay", "2", "--drain-timeout", "3")
+    try:
+        with Wire(node.port) as wire, Wire(node.port) as stuck:
+            assert wire.send(get(DOCUMENT)).answer().status == 200
+            stuck.send(get("/v1/apps", "Content-Length: 5", method="POST"))
+            started = time.monotonic()
+            node.process.terminate()
+            time.sleep(0.5)
+            readiness = api.get("/readyz")
+            assert (readiness.status, readiness.json["status"]) == (503, "draining")
+            # Old and new connections are served until the delay is over.
+            assert wire.send(get(DOCUMENT)).answer().status == 200
+            with Wire(node.port) as fresh:
+                assert fresh.send(get(DOCUMENT)).answer().status == 200
+            assert wire.seconds_to_end() < 3
+            with pytest.raises(ConnectionRefusedError):
+                socket.create_connection(("127.0.0.1", node.port)).close()
+            # A request that never ends is cut off, and the node ends in order.
+            assert node.process.wait(timeout=15) == 0
+            assert time.monotonic() - started < 2 + 3 + 3
+        node.process = None
+    finally:
+        if node.process is not None:
+            os.kill(node.process.pid, 9)
+            node.process.wait()
+            node.process = None
