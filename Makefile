@@ -3,7 +3,7 @@
 # make check  what CI runs: format, tests, contract
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help run test check build format lint clean packages unit-tests end-to-end-tests
+.PHONY: help run torture bench test check build format lint clean packages unit-tests end-to-end-tests
 
 # One debug build serves everything; imports that a target does not declare are errors.
 SWIFT_FLAGS := --explicit-target-dependency-import-check error
@@ -35,6 +35,15 @@ build: packages
 
 packages:
 	@deploy/install-packages
+
+torture: build ## Runs the fault experiments, each with a broken variant that must be seen
+	Tests/Torture/run
+
+bench: packages ## Measures side by side with nginx and pgbench, in release configuration
+	swift build -c release --scratch-path .build-release --product pinledger
+	swift build -c release --scratch-path .build-release --product AppendBench
+	swift build -c release --scratch-path .build-release --product LedgerLoad
+	PINLEDGER_BIN=$(CURDIR)/.build-release/release/pinledger Tests/Benchmarks/run
 
 lint: ## Refuses what the formatter would change
 	swift format lint --strict --parallel --recursive Package.swift Sources Tests

@@ -1,0 +1,1 @@
+"""The benchmarks, one module each: `run(bench)` measures and returns a Result."""

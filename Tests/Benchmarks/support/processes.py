@@ -1,0 +1,120 @@
+"""CPU time, memory and place of processes, read from /proc."""
+
+import os
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+TICKS = os.sysconf("SC_CLK_TCK")
+SERVER_CORE, GENERATOR_CORE = 0, 1
+
+
+def cpu_seconds(pid: int) -> float:
+    """User and system time of one process, all its threads."""
+    fields = _stat(pid)
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+def tree_cpu_seconds(root: int) -> float:
+    """User and system time of a process and of all that descend from it, those included that have ended."""
+    parents: dict[int, list[int]] = {}
+    times: dict[int, float] = {}
+    for name in os.listdir("/proc"):
+        if not name.isdigit():
+            continue
+        try:
+            fields = _stat(int(name))
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        parents.setdefault(int(fields[1]), []).append(int(name))
+        # A child that was waited for is in its parent's cutime and cstime.
+        times[int(name)] = sum(int(value) for value in fields[11:15]) / TICKS
+    total, waiting = 0.0, [root]
+    while waiting:
+        pid = waiting.pop()
+        total += times.get(pid, 0.0)
+        waiting += parents.get(pid, [])
+    return total
+
+
+def resident_kilobytes(pid: int) -> int:
+    return _status(pid, "VmRSS")
+
+
+def peak_kilobytes(pid: int) -> int:
+    """The most that was ever resident (VmHWM)."""
+    return _status(pid, "VmHWM")
+
+
+def _stat(pid: int) -> list[str]:
+    """The fields of /proc/PID/stat after the name, which may itself hold blanks: state is the first."""
+    with open(f"/proc/{pid}/stat") as file:
+        return file.read().rpartition(")")[2].split()
+
+
+def _status(pid: int, name: str) -> int:
+    with open(f"/proc/{pid}/status") as file:
+        for line in file:
+            if line.startswith(name + ":"):
+                return int(line.split()[1])
+    raise ValueError(f"/proc/{pid}/status has no {name}")
+
+
+def _machine_times() -> dict[str, list[int]]:
+    """The lines of /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal."""
+    with open("/proc/stat") as file:
+        return {line.split()[0]: [int(value) for value in line.split()[1:9]] for line in file if line.startswith("cpu")}
+
+
+@dataclass
+class Meter:
+    """Measures what happens inside a `with`: the servers' CPU time, and what disturbed the measurement."""
+
+    #: The processes whose CPU time counts as the server's.
+    servers: Iterable[int]
+    #: Whole trees (nginx with its worker, PostgreSQL with its backends) rather than single processes.
+    trees: bool = False
+    figures: dict[str, float] = field(default_factory=dict)
+
+    def __enter__(self) -> "Meter":
+        self.servers = list(self.servers)
+        self._before = self._read()
+        return self
+
+    def __exit__(self, *error) -> None:
+        now, ours, server, machine = self._read()
+        began, ours_before, server_before, machine_before = self._before
+        seconds = now - began
+
+        def passed(cpu: str, columns: Iterable[int]) -> float:
+            return sum(machine[cpu][column] - machine_before[cpu][column] for column in columns) / TICKS / seconds
+
+        self.figures = {
+            "measured_seconds": round(seconds, 3),
+            "server_cpu_seconds": round(server - server_before, 3),
+            # Cores that processes other than ours used. Interrupts count as nobody's.
+            "other_cores": round(max(0.0, passed("cpu", (0, 1, 2)) - (ours - ours_before) / seconds), 3),
+            "steal_cores": round(passed("cpu", (7,)), 3),
+        }
+        for core in (SERVER_CORE, GENERATOR_CORE):
+            if f"cpu{core}" in machine:
+                self.figures[f"core{core}_busy"] = round(passed(f"cpu{core}", (0, 1, 2, 5, 6, 7)), 3)
+
+    def _read(self):
+        cpu = tree_cpu_seconds if self.trees else cpu_seconds
+        return time.monotonic(), tree_cpu_seconds(os.getpid()), sum(map(cpu, self.servers)), _machine_times()
+
+
+class pinned:
+    """Inside this `with`, processes are started on one core, with all the threads they will have."""
+
+    def __init__(self, core: int | None):
+        self.core = core
+
+    def __enter__(self) -> None:
+        self.before = os.sched_getaffinity(0)
+        if self.core is not None:
+            os.sched_setaffinity(0, {self.core})
+
+    def __exit__(self, *error) -> None:
+        os.sched_setaffinity(0, self.before)
