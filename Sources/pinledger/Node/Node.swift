@@ -24,9 +24,7 @@ struct Node {
     }
 
     static let clock: @Sendable () -> Timestamp = {
-        var time = timespec()
-        clock_gettime(CLOCK_REALTIME, &time)
-        return Timestamp(microseconds: Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000)
+        Timestamp(microseconds: Int64(Date().timeIntervalSince1970 * 1_000_000))
     }
 
     /// Starts, serves until told to stop, and stops in order.
