@@ -140,6 +140,9 @@ let package = Package(
                 "EventStore", "PinWire", "Pinning", "PinledgerServer", "Postgres", "PublicSuffixes", "Publishing",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOEmbedded", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "Yams", package: "Yams"),
             ]
         ),

@@ -9,11 +9,11 @@ struct BulkReader: Sendable {
     let configuration: PostgresConfiguration
 
     /// Entries in one page: a power of two, so that its tree is hashed beside the fold.
-    static let pageSize: Int64 = 1024
+    static let pageSize: Int64 = 256
     /// Pages that may wait to be taken apart.
-    private static let pagesAhead = 6
+    private static let pagesAhead = 16
     /// Pages that are being taken apart, or wait for one before them.
-    private static let width = 4
+    private static let width = 8
     /// How long the server may send nothing.
     private static let stall = Duration.seconds(30)
     /// Connections to try before giving up. A broken one costs what it had not read yet.

@@ -22,9 +22,10 @@ struct LedgerPage: Sendable {
     init(_ rows: PostgresRows) {
         self.steps.reserveCapacity(rows.count)
         self.leaves.reserveCapacity(rows.count)
+        var names = RecentNames()
         rows.withCells { cells in
             for row in 0..<cells.count {
-                do throws(LedgerFault) { try self.take(row, of: cells) } catch {
+                do throws(LedgerFault) { try self.take(row, of: cells, &names) } catch {
                     self.fault = error
                     return
                 }
@@ -34,7 +35,9 @@ struct LedgerPage: Sendable {
         if count > 1, count & (count - 1) == 0 { self.subtree = MerkleFrontier(leaves: self.leaves) }
     }
 
-    private mutating func take(_ row: Int, of cells: PostgresCells) throws(LedgerFault) {
+    private mutating func take(
+        _ row: Int, of cells: PostgresCells, _ names: inout RecentNames
+    ) throws(LedgerFault) {
         guard let position = cells.int64(row, 0) else { throw .unreadable(position: -1, "it has no position") }
         guard let entry = cells[row, 1], let recorded = cells[row, 2] else {
             throw .unreadable(position: position, "it is not there")
@@ -42,7 +45,7 @@ struct LedgerPage: Sendable {
         let hash = MerkleTree.leafHash(entry)
         guard hash == LogHash(bytes: recorded) else { throw .leafHash(position: position) }
         let step: FoldStep
-        do { step = try FoldStep(bytes: entry) } catch {
+        do { step = try FoldStep(bytes: entry, names: &names) } catch {
             throw .unreadable(position: position, error.description)
         }
         guard step.position == position else { throw .leafHash(position: position) }

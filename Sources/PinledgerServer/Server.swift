@@ -99,7 +99,7 @@ package struct Server: Sendable {
             self.limits.connections, logger: self.services.logger
         )
         let answers = surfaces.contains(.client) ? self.routes.answers : nil
-        let (shares, limits, certificate) = (self.shares, self.limits, self.certificate)
+        let (shares, limits, certificate, logger) = (self.shares, self.limits, self.certificate, self.services.logger)
         return Application(
             responder: responder,
             server: HTTPServerBuilder { respond in
@@ -108,7 +108,13 @@ package struct Server: Sendable {
                 )
             },
             configuration: configuration,
-            onServerRunning: { channel in await onRunning(channel.localAddress?.port ?? listener.port) },
+            onServerRunning: { channel in
+                // Nothing is accepted before this returns. A listener that closes meanwhile needs no handler.
+                try? await channel.eventLoop.submit {
+                    try channel.pipeline.syncOperations.addHandler(AcceptPause(logger: logger), position: .first)
+                }.get()
+                await onRunning(channel.localAddress?.port ?? listener.port)
+            },
             eventLoopGroupProvider: .shared(self.group),
             logger: self.services.logger
         )

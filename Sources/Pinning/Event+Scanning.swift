@@ -2,8 +2,10 @@ import PinWire
 
 extension Event {
     /// Reads an event's data where they lie; nil where ``init(type:schema:data:)`` has to judge.
-    init?(type: UnsafeBufferPointer<UInt8>, data scanner: inout CanonicalScanner) {
-        if let event = AppEvent(type: type, data: scanner.at, &scanner) {
+    init?(
+        type: UnsafeBufferPointer<UInt8>, data scanner: inout CanonicalScanner, _ names: inout RecentNames
+    ) {
+        if let event = AppEvent(type: type, data: &scanner, &names) {
             self = .app(event)
             return
         }
@@ -18,10 +20,12 @@ extension Event {
 }
 
 extension AppEvent {
-    /// The frequent events. Nil, with the scanner back at `start`, for all others.
-    fileprivate init?(type: UnsafeBufferPointer<UInt8>, data start: Int, _ scanner: inout CanonicalScanner) {
+    /// The frequent events. Nil, with the scanner back where it was, for all others.
+    fileprivate init?(
+        type: UnsafeBufferPointer<UInt8>, data scanner: inout CanonicalScanner, _ names: inout RecentNames
+    ) {
         let saved = scanner
-        guard let event = Self.scan(type, &scanner), scanner.skip("}") else {
+        guard let event = Self.scan(type, &scanner, &names), scanner.skip("}") else {
             scanner = saved
             return nil
         }
@@ -29,10 +33,10 @@ extension AppEvent {
     }
 
     private static func scan(
-        _ type: UnsafeBufferPointer<UInt8>, _ scanner: inout CanonicalScanner
+        _ type: UnsafeBufferPointer<UInt8>, _ scanner: inout CanonicalScanner, _ names: inout RecentNames
     ) -> AppEvent? {
         if type.matches("PinStaged") {
-            guard let host = scanner.host("{\"host\":") else { return nil }
+            guard let host = scanner.host("{\"host\":", &names) else { return nil }
             var note: String?
             if scanner.skip(",\"note\":") {
                 note = scanner.plainText()
@@ -41,15 +45,15 @@ extension AppEvent {
             guard let (pin, slot) = scanner.pinAndPolicy(), let role = scanner.role() else { return nil }
             return .pinStaged(host, slot, pin, role, note: note)
         }
-        if type.matches("PinActivated") { return scanner.place().map { .pinActivated($0.host, $0.slot, $0.pin) } }
-        if type.matches("PinRetired") { return scanner.place().map { .pinRetired($0.host, $0.slot, $0.pin) } }
-        if type.matches("PinRevoked") { return scanner.place().map { .pinRevoked($0.host, $0.slot, $0.pin) } }
+        if type.matches("PinActivated") { return scanner.place(&names).map { .pinActivated($0.host, $0.slot, $0.pin) } }
+        if type.matches("PinRetired") { return scanner.place(&names).map { .pinRetired($0.host, $0.slot, $0.pin) } }
+        if type.matches("PinRevoked") { return scanner.place(&names).map { .pinRevoked($0.host, $0.slot, $0.pin) } }
         if type.matches("PinRoleSet") {
-            guard let place = scanner.place(), let role = scanner.role() else { return nil }
+            guard let place = scanner.place(&names), let role = scanner.role() else { return nil }
             return .pinRoleSet(place.host, place.slot, place.pin, role)
         }
         if type.matches("HostAdded") {
-            guard let host = scanner.host("{\"host\":"), scanner.skip(",\"include_subdomains\":"),
+            guard let host = scanner.host("{\"host\":", &names), scanner.skip(",\"include_subdomains\":"),
                 let subdomains = scanner.bool()
             else { return nil }
             guard scanner.skip(",\"mode\":") else {
@@ -58,26 +62,29 @@ extension AppEvent {
             return scanner.mode().map { .hostAdded(host, includesSubdomains: subdomains, mode: $0) }
         }
         if type.matches("HostSubdomainsSet") {
-            guard let host = scanner.host("{\"host\":"), scanner.skip(",\"include_subdomains\":"),
+            guard let host = scanner.host("{\"host\":", &names), scanner.skip(",\"include_subdomains\":"),
                 let subdomains = scanner.bool()
             else { return nil }
             return .hostSubdomainsSet(host, includesSubdomains: subdomains)
         }
         if type.matches("ModeSet") {
-            guard let host = scanner.host("{\"host\":"), scanner.skip(",\"mode\":"), let mode = scanner.mode(),
+            guard let host = scanner.host("{\"host\":", &names), scanner.skip(",\"mode\":"), let mode = scanner.mode(),
                 scanner.skip(",\"policy\":"), let slot = scanner.slot()
             else { return nil }
             return .modeSet(host, slot, mode)
         }
         if type.matches("CandidateStarted") {
-            guard let host = scanner.host("{\"host\":"), scanner.skip(",\"mode\":"), let mode = scanner.mode() else {
+            guard let host = scanner.host("{\"host\":", &names), scanner.skip(",\"mode\":"), let mode = scanner.mode()
+            else {
                 return nil
             }
             return .candidateStarted(host, mode: mode)
         }
-        if type.matches("CandidatePromoted") { return scanner.host("{\"host\":").map { .candidatePromoted($0) } }
-        if type.matches("CandidateDropped") { return scanner.host("{\"host\":").map { .candidateDropped($0) } }
-        if type.matches("HostRemoved") { return scanner.host("{\"host\":").map { .hostRemoved($0) } }
+        if type.matches("CandidatePromoted") {
+            return scanner.host("{\"host\":", &names).map { .candidatePromoted($0) }
+        }
+        if type.matches("CandidateDropped") { return scanner.host("{\"host\":", &names).map { .candidateDropped($0) } }
+        if type.matches("HostRemoved") { return scanner.host("{\"host\":", &names).map { .hostRemoved($0) } }
         if type.matches("AppCreated") || type.matches("AppRenamed") {
             guard scanner.skip("{\"display_name\":"), let name = scanner.plainText() else { return nil }
             return type.matches("AppCreated") ? .appCreated(displayName: name) : .appRenamed(displayName: name)
@@ -85,10 +92,10 @@ extension AppEvent {
         if type.matches("KillSwitchEngaged") {
             guard scanner.skip("{\"expires_at\":"), let expiry = scanner.timestamp() else { return nil }
             guard scanner.skip(",") else { return .killSwitchEngaged(nil, expiresAt: expiry) }
-            return scanner.host("\"host\":").map { .killSwitchEngaged($0, expiresAt: expiry) }
+            return scanner.host("\"host\":", &names).map { .killSwitchEngaged($0, expiresAt: expiry) }
         }
         if type.matches("KillSwitchReleased") {
-            if let host = scanner.host("{\"host\":") { return .killSwitchReleased(host) }
+            if let host = scanner.host("{\"host\":", &names) { return .killSwitchReleased(host) }
             return scanner.skip("{") ? .killSwitchReleased(nil) : nil
         }
         if type.matches("MonitoringSet") {
@@ -105,7 +112,7 @@ extension AppEvent {
             return scanner.rollout("{\"rollout\":").map { .appRolloutSet($0) }
         }
         if type.matches("HostRolloutSet") {
-            guard let host = scanner.host("{\"host\":") else { return nil }
+            guard let host = scanner.host("{\"host\":", &names) else { return nil }
             return scanner.rollout(",\"rollout\":").map { .hostRolloutSet(host, $0) }
         }
         return nil
@@ -114,19 +121,17 @@ extension AppEvent {
 
 extension CanonicalScanner {
     /// `introduction` and a host pattern; nil, with nothing read, for anything else.
-    fileprivate mutating func host(_ introduction: StaticString) -> HostPattern? {
+    fileprivate mutating func host(_ introduction: StaticString, _ names: inout RecentNames) -> HostPattern? {
         let start = self
-        guard self.skip(introduction), let name = self.plainBytes(),
-            let host = HostPattern(plain: name) ?? (try? HostPattern(String(decoding: name, as: UTF8.self)))
-        else {
+        guard self.skip(introduction), let text = self.plainBytes(), let host = names.host(text) else {
             self = start
             return nil
         }
         return host
     }
 
-    fileprivate mutating func place() -> (host: HostPattern, slot: PolicySlot, pin: Pin)? {
-        guard let host = self.host("{\"host\":"), let (pin, slot) = self.pinAndPolicy() else { return nil }
+    fileprivate mutating func place(_ names: inout RecentNames) -> (host: HostPattern, slot: PolicySlot, pin: Pin)? {
+        guard let host = self.host("{\"host\":", &names), let (pin, slot) = self.pinAndPolicy() else { return nil }
         return (host, slot, pin)
     }
 

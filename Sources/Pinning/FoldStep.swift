@@ -20,8 +20,10 @@ package struct FoldStep: Hashable, Sendable {
     }
 
     /// Reads an entry's bytes.
-    package init(bytes: UnsafeBufferPointer<UInt8>) throws(JSONDefect) {
-        if let step = Self.scan(bytes) {
+    ///
+    /// - Parameter names: What was read last, kept from entry to entry.
+    package init(bytes: UnsafeBufferPointer<UInt8>, names: inout RecentNames) throws(JSONDefect) {
+        if let step = Self.scan(bytes, &names) {
             self = step
         } else {
             self.init(try Entry(canonical: Array(bytes)))
@@ -29,7 +31,7 @@ package struct FoldStep: Hashable, Sendable {
     }
 
     /// The short way; nil where the long one has to judge.
-    private static func scan(_ bytes: UnsafeBufferPointer<UInt8>) -> FoldStep? {
+    private static func scan(_ bytes: UnsafeBufferPointer<UInt8>, _ names: inout RecentNames) -> FoldStep? {
         guard let type = self.type(of: bytes) else { return nil }
         var scanner = CanonicalScanner(bytes)
         guard scanner.skip("{\"actor\":{\"id\":"), scanner.plainBytes() != nil, scanner.skip(",\"kind\":"),
@@ -42,7 +44,7 @@ package struct FoldStep: Hashable, Sendable {
         if scanner.skip("\"correlation_id\":") {
             guard scanner.plainBytes() != nil, scanner.skip(",") else { return nil }
         }
-        guard scanner.skip("\"data\":"), let event = Event(type: type, data: &scanner), scanner.skip(",") else {
+        guard scanner.skip("\"data\":"), let event = Event(type: type, data: &scanner, &names), scanner.skip(",") else {
             return nil
         }
         _ = scanner.skip("\"forced\":true,")
@@ -53,7 +55,8 @@ package struct FoldStep: Hashable, Sendable {
         if scanner.skip("\"reason\":") { guard scanner.plainBytes() != nil, scanner.skip(",") else { return nil } }
         if scanner.skip("\"request_id\":") { guard scanner.plainBytes() != nil, scanner.skip(",") else { return nil } }
         guard scanner.skip("\"schema\":1,\"stream\":"), let name = scanner.plainBytes(),
-            let stream = StreamID(plain: name), scanner.skip(",\"stream_version\":"), let version = scanner.natural(),
+            let stream = StreamID(plain: name, &names), scanner.skip(",\"stream_version\":"),
+            let version = scanner.natural(),
             scanner.skip(",\"time\":"), let time = scanner.timestamp(), scanner.skip(",\"type\":"),
             scanner.at == bytes.count - type.count - 3
         else { return nil }
@@ -91,11 +94,11 @@ extension Entry {
 
 extension StreamID {
     /// The stream of a name that lies in a buffer; nil for what names none.
-    fileprivate init?(plain name: UnsafeBufferPointer<UInt8>) {
+    fileprivate init?(plain name: UnsafeBufferPointer<UInt8>, _ names: inout RecentNames) {
         if name.count > 4, name[0] == UInt8(ascii: "a"), name[1] == UInt8(ascii: "p"), name[2] == UInt8(ascii: "p"),
             name[3] == UInt8(ascii: "/")
         {
-            guard let id = AppID(plain: UnsafeBufferPointer(rebasing: name[4...])) else { return nil }
+            guard let id = names.app(UnsafeBufferPointer(rebasing: name[4...])) else { return nil }
             self = .app(id)
         } else if name.matches("fleet") {
             self = .fleet

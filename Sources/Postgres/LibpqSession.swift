@@ -266,6 +266,8 @@ final class LibpqSession {
                 guard self.stop == nil else { throw self.lost(why: "stopped") }
                 self.cancelStatement()
             }
+            // libpq gives up the socket at the end of the stream, in the middle of a message of a COPY too.
+            guard unsafe self.handle.map({ unsafe PQsocket($0) }) ?? -1 >= 0 else { throw self.lost() }
             let ready = self.waitOnce(for: events)
             if ready != 0 { return ready }
             guard self.isInTime else { throw self.lost(why: "no answer from the server in time") }

@@ -144,7 +144,7 @@ struct TamperTests {
             await #expect(throws: WriteFailure.halted(fault)) {
                 try await node.writer.execute(try Sample.rename(app, "more"))
             }
-            #expect(log.text.contains { $0.hasPrefix("critical") })
+            #expect(await eventually { log.text.contains { $0.hasPrefix("critical") } })
         }
         // A node that only writes does not append to it either.
         try await TestNode.run(on: database, .with { ($0.view, $0.follows) = (seen, false) }) { node in

@@ -1,3 +1,4 @@
+import Dispatch
 import Postgres
 import Testing
 
@@ -111,6 +112,34 @@ struct CopyTests {
         task.cancel()
         #expect(await failure { try await task.value }?.code == .cancelled)
         #expect(connection.isUsable)
+    }
+
+    @Test func `a COPY cut within a row is a lost connection at once`() async throws {
+        let connection = try await TestDatabase.connect()
+        let backend = connection.backendPID
+        let start = ContinuousClock.now
+        let error = await failure {
+            try await connection.perform { connection in
+                var isCut = false
+                // More than the sockets hold, so that the server is in the middle of a row when it is ended.
+                try connection.copyOut(
+                    "COPY (SELECT repeat('x', 20000000) FROM generate_series(1, 20)) TO STDOUT (FORMAT binary)"
+                ) { _ in
+                    guard !isCut else { return }
+                    isCut = true
+                    let done = DispatchSemaphore(value: 0)
+                    Task {
+                        try? await TestDatabase.terminate(backend)
+                        done.signal()
+                    }
+                    done.wait()
+                }
+            }
+        }
+        #expect(error?.isConnectionLoss == true)
+        #expect(!connection.isUsable)
+        // It is not waited for until the statement has no time left, which is half a minute.
+        #expect(start.duration(to: .now) < .seconds(15))
     }
 
     @Test func `a COPY killed under way is a lost connection`() async throws {

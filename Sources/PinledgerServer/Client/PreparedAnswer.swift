@@ -57,9 +57,6 @@ final class PreparedAnswer: Sendable {
     // MARK: For the router
 
     /// The representation the client wants most, or 304 where it has the current one.
-    ///
-    /// Not inlined: Swift 6.3.1 crashes on a typed error and a lock together inside an asynchronous handler.
-    @inline(never)
     func response(to request: Request) throws(Problem) -> Response {
         let condition = Self.joined(request.headers, .ifNoneMatch)
         let preference = CodingPreference(Self.joined(request.headers, .acceptEncoding))

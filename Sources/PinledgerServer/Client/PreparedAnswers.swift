@@ -45,7 +45,6 @@ final class PreparedAnswers: Sendable {
     }
 
     /// The answer with an app's document; nil where there is none.
-    @inline(never)  // see PreparedAnswer.response
     func document(of app: String) -> PreparedAnswer? {
         // Read first: a document that is published from here on makes the entry count as outdated.
         let generation = self.documents.generation
@@ -63,10 +62,7 @@ final class PreparedAnswers: Sendable {
     }
 
     /// The JWKS (RFC 7517 section 5), prepared once for each version of the key ring.
-    var currentKeySet: PreparedAnswer { self.prepareKeySet() }
-
-    @inline(never)  // see PreparedAnswer.response
-    private func prepareKeySet() -> PreparedAnswer {
+    var currentKeySet: PreparedAnswer {
         let keys = self.ledger.view.state.keys
         return self.keySet.withLock { prepared in
             if let prepared, prepared.version == keys.version { return prepared.answer }

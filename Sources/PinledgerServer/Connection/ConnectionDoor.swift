@@ -29,8 +29,11 @@ final class ConnectionDoor: ChannelDuplexHandler {
         case waiting(since: UInt32)
         /// A head has begun and has not ended.
         case reading(since: UInt32)
-        /// A request is being answered; or HTTP/2, which has its own timers.
+        /// A request is being answered.
         case busy
+        /// HTTP/2, on which something was sent or received last at that time. It has a timer of its own for connections
+        /// without a stream, which asks the client to go; this one is for clients that do not answer.
+        case streaming(since: UInt32)
         case closing
     }
 
@@ -44,6 +47,7 @@ final class ConnectionDoor: ChannelDuplexHandler {
     private let share: LoopShare
     private let upgrade: EventLoopPromise<ConnectionSetup.Exchange?>
     private var isUpgraded = false
+    private var isHTTP2 = false
     private var content = Content.prepared
     private var phase: Phase
     /// The client has sent its last byte.
@@ -96,7 +100,12 @@ final class ConnectionDoor: ChannelDuplexHandler {
         switch self.content {
         case .prepared: self.read(self.unwrapInboundIn(data), context)
         case .messages:
-            if case .waiting = self.phase { self.phase = .reading(since: self.share.now) }
+            switch self.phase {
+            case .waiting: self.phase = .reading(since: self.share.now)
+            case .streaming: self.phase = .streaming(since: self.share.now)
+            case .opening where self.isHTTP2: self.phase = .streaming(since: self.share.now)
+            default: break
+            }
             context.fireChannelRead(data)
         }
     }
@@ -189,7 +198,8 @@ final class ConnectionDoor: ChannelDuplexHandler {
         switch event {
         case TLSUserEvent.handshakeCompleted(negotiatedProtocol: "h2"):
             self.content = .messages
-            self.phase = .busy
+            self.isHTTP2 = true
+            self.phase = .opening(since: self.share.now)
             self.setup.addHTTP2(to: context.channel).assumeIsolated().whenComplete { result in
                 switch result {
                 case .success(let exchange): self.upgrade(to: exchange)
@@ -232,6 +242,7 @@ final class ConnectionDoor: ChannelDuplexHandler {
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         self.isQuiet = false
+        if case .streaming = self.phase { self.phase = .streaming(since: self.share.now) }
         context.write(data, promise: promise)
     }
 
@@ -244,7 +255,7 @@ final class ConnectionDoor: ChannelDuplexHandler {
         switch self.phase {
         case .opening(let since), .reading(let since):
             if self.share.now &- since > LoopShare.rounds(seconds: limits.headerSeconds) { return self.expire(context) }
-        case .waiting(let since):
+        case .waiting(let since), .streaming(let since):
             if self.share.now &- since > LoopShare.rounds(seconds: limits.idleSeconds) { return self.expire(context) }
         case .busy, .closing: break
         }

@@ -88,6 +88,8 @@ package final class ServerCertificate: Sendable {
         )
         configuration.minimumTLSVersion = .tlsv12
         configuration.applicationProtocols = ["h2", "http/1.1"]
+        // How long a client may take to say goodbye.
+        configuration.shutdownTimeout = .seconds(1)
         do { return try NIOSSLContext(configuration: configuration) } catch {
             throw Unusable(
                 description: "the key in \(keyFile) does not belong to the certificate in \(certificateFile)",

@@ -18,7 +18,10 @@ struct Responder: HTTPResponder {
         do {
             let answer = try await self.answer(request, requestID)
             response = answer.response
-            if answer.isPrepared { return request.method == .head ? response.createHeadResponse() : response }
+            if answer.isPrepared {
+                guard request.method == .head, response.status != .notModified else { return response }
+                return response.createHeadResponse()
+            }
         } catch {
             let problem = Problem(error)
             if problem.type == .internalError {

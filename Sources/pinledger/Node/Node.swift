@@ -31,6 +31,7 @@ struct Node {
     ///
     /// - Parameter onServing: Called once every listener is bound, with the clients' port.
     func run(onServing: @escaping @Sendable (Int, Services) async -> Void) async throws {
+        EventLoops.fitToProcessors()
         let parts = try await self.assemble()
         let (services, follower) = (parts.services, parts.follower)
         let (ledger, pool, writer, publisher) = (services.ledger, services.pool, services.writer, services.publisher)

@@ -41,13 +41,14 @@ struct Loader {
         var entries: [Entry] = []
         var bytes: [[UInt8]] = []
         var roots: [TileRoot] = []
-        var streams: [AppID: (before: Int64, after: Int64)] = [:]
+        var streams: [AppID: (before: Int64, after: Int64, last: Int64)] = [:]
         for line in lines {
             let version = self.versions[line.app, default: 0] + 1
             self.versions[line.app] = version
-            streams[line.app, default: (version - 1, version)].after = version
+            let position = self.head.position + Int64(entries.count)
+            streams[line.app] = (streams[line.app]?.before ?? version - 1, version, position)
             let entry = Entry(
-                position: self.head.position + Int64(entries.count), stream: .app(line.app), streamVersion: version,
+                position: position, stream: .app(line.app), streamVersion: version,
                 time: self.time, event: .app(line.event), origin: line.origin
             )
             entries.append(entry)
@@ -67,7 +68,7 @@ struct Loader {
                 .int16Array(roots.map { Int16($0.level) }), .int64Array(roots.map { Int64($0.index) }),
                 .bytesArray(roots.map(\.hash.bytes)),
                 .textArray(grown.map { "app/\($0.key)" }), .int64Array(grown.map(\.value.before)),
-                .int64Array(grown.map(\.value.after)),
+                .int64Array(grown.map(\.value.after)), .int64Array(grown.map(\.value.last)),
                 .textArray([]), .textArray([]), .bytesArray([]), .int64Array([]), .int32Array([]),
             ]
         )
@@ -80,6 +81,6 @@ struct Loader {
 
     private static let statement = """
         SELECT outcome FROM pinledger.append(
-            $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)
+            $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)
         """
 }

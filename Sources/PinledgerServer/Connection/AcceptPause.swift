@@ -1,0 +1,37 @@
+import Glibc
+import Logging
+import NIOCore
+
+/// Lets a listener rest when the system has no file descriptors or memory for another connection.
+///
+/// The socket stays readable for as long as somebody waits to be accepted, so that trying on and on would keep a core
+/// busy with failing. Stands first in the listener's pipeline, so that no such error ends it.
+final class AcceptPause: ChannelInboundHandler {
+    typealias InboundIn = any Channel
+
+    private let logger: Logger
+    private var isPaused = false
+
+    private static let pause = TimeAmount.milliseconds(500)
+
+    init(logger: Logger) {
+        self.logger = logger
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        guard let error = error as? IOError, [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(error.errnoCode) else {
+            return context.fireErrorCaught(error)
+        }
+        guard !self.isPaused else { return }
+        self.isPaused = true
+        self.logger.warning("connections cannot be accepted for a moment", metadata: ["error": "\(error)"])
+        let channel = context.channel
+        // Takes the socket out of the poll; a read that is merely held back would leave it there.
+        channel.setOption(.autoRead, value: false).assumeIsolated().whenSuccess {
+            context.eventLoop.assumeIsolated().scheduleTask(in: Self.pause) {
+                self.isPaused = false
+                channel.setOption(.autoRead, value: true).whenFailure { _ in }
+            }
+        }
+    }
+}
