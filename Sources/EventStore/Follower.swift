@@ -110,6 +110,7 @@ package struct Follower: Sendable {
         if now.position == head.position, now.frontier != head.frontier {
             throw LedgerFault.fork(position: head.position)
         }
+        self.ledger.noteEnd()
     }
 }
 

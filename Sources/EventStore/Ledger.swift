@@ -34,6 +34,7 @@ package final class Ledger: Sendable {
         /// Streams that this node is writing to just now.
         var writing: Set<StreamID> = []
         var fault: LedgerFault?
+        var isComplete = false
         var watchers: [Int: AsyncStream<Int64>.Continuation] = [:]
         var nextWatcher = 0
         var isClosed = false
@@ -53,6 +54,15 @@ package final class Ledger: Sendable {
 
     /// Why the node stopped following, if it did.
     package var fault: LedgerFault? { self.content.withLock { $0.fault } }
+
+    /// Why the view must not be taken for the whole ledger: the node stopped before it had once read to the end. Nil
+    /// where it did read it, or still does.
+    package var partialFault: LedgerFault? { self.content.withLock { $0.isComplete ? nil : $0.fault } }
+
+    /// Says that the view has been at the ledger's end once.
+    func noteEnd() {
+        self.content.withLock { $0.isComplete = true }
+    }
 
     /// Stops following for good: the last verified view stays.
     package func halt(_ fault: LedgerFault) {

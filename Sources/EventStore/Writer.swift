@@ -24,6 +24,8 @@ package actor Writer {
         package var batch = 512
         /// How often one batch is decided anew because another node was first.
         package var attempts = 20
+        /// How long a sender waits at the most. A command that is on its way by then may still be recorded.
+        package var answer = Duration.seconds(5)
         /// How long a command may wait for its batch to be sent.
         package var patience = Duration.milliseconds(2500)
         /// How long to look for the outcome of a batch whose connection broke.
@@ -32,10 +34,22 @@ package actor Writer {
         package init() {}
     }
 
-    private struct Pending {
+    /// A command whose sender waits. Touched by this actor alone.
+    private final class Pending {
         let request: CommandRequest
         let since = ContinuousClock.now
-        let answer: CheckedContinuation<Result<Recorded, WriteFailure>, Never>
+        private var waiter: CheckedContinuation<Result<Recorded, WriteFailure>, Never>?
+
+        init(_ request: CommandRequest, _ waiter: CheckedContinuation<Result<Recorded, WriteFailure>, Never>) {
+            self.request = request
+            self.waiter = waiter
+        }
+
+        /// Only the first answer is one.
+        func answer(_ result: Result<Recorded, WriteFailure>) {
+            self.waiter?.resume(returning: result)
+            self.waiter = nil
+        }
     }
 
     private let ledger: Ledger
@@ -47,6 +61,8 @@ package actor Writer {
 
     private var connection: PostgresConnection?
     private var queue: [Pending] = []
+    /// The commands of the batch that is being written.
+    private var underway: [Pending] = []
     /// What the batch in flight leaves behind if it is recorded.
     private var flight: LedgerView?
     /// The first commands of the queue, decided on that.
@@ -76,7 +92,7 @@ package actor Writer {
         if let fault = self.ledger.fault { throw .halted(fault) }
         guard self.queue.count < self.limits.queue else { throw .overloaded }
         let result: Result<Recorded, WriteFailure> = await withCheckedContinuation { answer in
-            self.queue.append(Pending(request: request, answer: answer))
+            self.queue.append(Pending(request, answer))
             self.gather()
             self.sleeper?.resume()
             self.sleeper = nil
@@ -106,15 +122,18 @@ package actor Writer {
     private func watchQueue() async {
         while !Task.isCancelled {
             try? await Task.sleep(for: self.limits.patience / 10)
-            let latest = ContinuousClock.now - self.limits.patience
-            let late = self.queue.prefix { $0.since < latest }
+            let now = ContinuousClock.now
+            for pending in self.underway where pending.since < now - self.limits.answer {
+                pending.answer(.failure(.outcomeUnknown))
+            }
+            let late = self.queue.prefix { $0.since < now - self.limits.patience }
             guard !late.isEmpty else { continue }
             self.queue.removeFirst(late.count)
             // It was decided with the ones that leave.
             self.gathering = nil
             self.gather()
             for pending in late {
-                pending.answer.resume(returning: .failure(.unavailable("the database is too slow to take the change")))
+                pending.answer(.failure(.unavailable("the database is too slow to take the change")))
             }
         }
     }
@@ -144,7 +163,7 @@ package actor Writer {
     private func close() {
         self.isClosed = true
         for pending in self.queue {
-            pending.answer.resume(returning: .failure(.unavailable("the server is shutting down")))
+            pending.answer(.failure(.unavailable("the server is shutting down")))
         }
         self.queue = []
         self.gathering = nil
@@ -180,6 +199,8 @@ package actor Writer {
 
     private func write(_ pending: [Pending], _ ready: Batch?) async {
         let requests = pending.map(\.request)
+        self.underway = pending
+        defer { self.underway = [] }
         var ready = ready
         var answers: [Int: Result<Recorded, WriteFailure>] = [:]
         var attempt = 0
@@ -207,7 +228,7 @@ package actor Writer {
             }
         }
         for (place, pending) in pending.enumerated() {
-            pending.answer.resume(returning: answers[place] ?? .failure(.unavailable("the command was lost")))
+            pending.answer(answers[place] ?? .failure(.unavailable("the command was lost")))
         }
     }
 
@@ -233,11 +254,11 @@ package actor Writer {
             if self.lockedBatches > 0 {
                 self.lockedBatches -= 1
                 outcome = try await connection.transaction { @Sendable connection in
-                    let base = try Self.catchUpLocked(ledger, on: connection)
+                    let base = try ledger.catchUpLocked(on: connection)
                     let batch = Batch(requests, leavingOut: left, on: base, at: now, isPublicSuffix: isPublicSuffix)
                     decided.batch.withLock { $0 = batch }
                     ledger.beginWriting(batch.streams.keys)
-                    return try Self.append(batch, on: connection)
+                    return try AppendOutcome(appending: batch, on: connection)
                 }
             } else {
                 let batch =
@@ -247,10 +268,11 @@ package actor Writer {
                 ledger.beginWriting(batch.streams.keys)
                 self.flight = batch.after
                 self.gather()
-                outcome = try await connection.perform { @Sendable connection in try Self.append(batch, on: connection)
+                outcome = try await connection.perform { @Sendable connection in
+                    try AppendOutcome(appending: batch, on: connection)
                 }
             }
-        } catch is RecordedAlready {
+        } catch is AppendOutcome.RecordedAlready {
             outcome = .duplicate
         } catch let error as PostgresError where error.code == .outcomeUnknown {
             await self.drop()
@@ -278,60 +300,6 @@ package actor Writer {
     /// What was decided, also where the transaction it was decided in did not come to its end.
     private final class Decided: Sendable {
         let batch = Mutex<Batch?>(nil)
-    }
-
-    private enum AppendOutcome: Sendable {
-        case appended
-        case moved
-        /// Some of the commands are recorded already; nothing was written.
-        case duplicate
-    }
-
-    /// Thrown out of the transaction, which can only be rolled back.
-    private struct RecordedAlready: Error {
-    }
-
-    private static func append(_ batch: Batch, on connection: isolated PostgresConnection) throws -> AppendOutcome {
-        guard !batch.isEmpty else {
-            // Nothing to write. What was refused, or found as it was wanted, must be so at the ledger's present end.
-            let head = try Head(try connection.query(prepared: Statements.head).only)
-            let isCurrent = head.position == batch.base.head.position && head.frontier == batch.base.head.frontier
-            return isCurrent ? .appended : .moved
-        }
-        let rows: PostgresRows
-        do { rows = try connection.query(prepared: Statements.append, batch.parameters) } catch {
-            guard error.sqlState == "23505", error.constraint == "command_pkey" else { throw error }
-            throw RecordedAlready()
-        }
-        return try rows.only.text(0) == "appended" ? .appended : .moved
-    }
-
-    /// Brings the node to the ledger's end, with the head locked until the transaction ends, and returns the fold there.
-    private static func catchUpLocked(
-        _ ledger: Ledger, on connection: isolated PostgresConnection
-    ) throws -> LedgerView {
-        let start = ledger.view
-        let head = try Head(try connection.query(prepared: Statements.lockHead).only)
-        guard head.position >= start.head.position else {
-            throw LedgerFault.shrunk(from: start.head.position, to: head.position)
-        }
-        var view = start
-        var streams: Set<StreamID> = []
-        while view.head.position < head.position {
-            let rows = try connection.query(
-                prepared: Statements.entries, [.int64(view.head.position), .int64(head.position), .int64(2000)]
-            )
-            guard !rows.isEmpty else {
-                throw LedgerFault.position(expected: view.head.position, found: head.position)
-            }
-            for stored in try LedgerReader.stored(rows) {
-                _ = try view.apply(stored.entry, bytes: stored.bytes)
-                streams.insert(stored.entry.stream)
-            }
-        }
-        guard view.head.frontier == head.frontier else { throw LedgerFault.fork(position: head.position) }
-        ledger.advance(from: start.head.position, to: view, changing: streams, isLocal: false)
-        return view
     }
 
     // MARK: Answers
@@ -427,9 +395,6 @@ package actor Writer {
 
     /// Finds out whether a batch, whose connection broke before the answer, was recorded.
     ///
-    /// The head's lock is taken first: a transaction that is still running on the server ends before that. Then the event
-    /// at the batch's first position is either the batch's own, byte for byte, or the batch was not recorded.
-    ///
     /// - Throws: ``WriteFailure/outcomeUnknown`` where that cannot be found out for as long as ``Limits/settling``.
     private func settle(_ batch: Batch) async throws -> AppendOutcome {
         var delay = Duration.milliseconds(20)
@@ -437,14 +402,7 @@ package actor Writer {
         while true {
             do {
                 return try await self.connected().transaction { @Sendable connection in
-                    let head = try Head(try connection.query(prepared: Statements.lockHead).only)
-                    // Only no-ops with keys: repeated, they are no-ops again or found as recorded.
-                    guard let first = batch.bytes.first else { return .moved }
-                    guard head.position > batch.base.head.position else { return .moved }
-                    let rows = try connection.query(
-                        prepared: Statements.leafHash, [.int64(batch.base.head.position)]
-                    )
-                    return try rows.only.bytes(0) == MerkleTree.leafHash(first).bytes ? .appended : .moved
+                    try AppendOutcome(of: batch, seenFrom: connection)
                 }
             } catch {
                 self.logger.warning("cannot find out what became of a batch", metadata: ["error": "\(error)"])

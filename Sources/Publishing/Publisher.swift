@@ -66,15 +66,23 @@ package actor Publisher {
     }
 
     /// Loads every stored document. Called before the node serves.
-    package func load() async throws {
-        self.take(try await self.store.load(nil))
+    ///
+    /// - Returns: The highest position of the ledger that one of them was made at; 0 where there is none. It is always
+    ///   recorded before its documents are stored: a ledger that ends before it has lost events.
+    package func load() async throws -> Int64 {
+        let position = self.take(try await self.store.load(nil))
         self.attempted = self.ledger.position
+        return position
     }
 
     /// Serves what was read from the database, but for what no key of ours can have signed so.
-    private func take(_ stored: [DocumentStore.Signed]) {
+    ///
+    /// - Returns: The highest position of what is served.
+    @discardableResult
+    private func take(_ stored: [DocumentStore.Signed]) -> Int64 {
         let keys = self.ledger.view.state.keys
         var sound: [PublishedDocument] = []
+        var position: Int64 = 0
         for document in stored {
             if let defect = document.defect(under: keys) {
                 self.logger.critical(
@@ -83,9 +91,11 @@ package actor Publisher {
                 )
             } else {
                 sound.append(document.published)
+                position = max(position, document.position)
             }
         }
         self.table.put(sound)
+        return position
     }
 
     /// Publishes until cancelled.

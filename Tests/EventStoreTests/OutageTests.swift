@@ -74,6 +74,35 @@ struct OutageTests {
         }
     }
 
+    @Test(.database) func `nobody waits longer than the limit for a batch that hangs`() async throws {
+        let database = try TestDatabase.current
+        let setup = TestNode.Setup.with {
+            $0.limits.answer = .milliseconds(400)
+            $0.limits.patience = .milliseconds(200)
+        }
+        try await TestNode.run(on: database, setup) { node in
+            let app = try Sample.app()
+            _ = try await node.writer.execute(try Sample.create(app))
+            let blocker = try await database.connect()
+            try await blocker.execute(script: "BEGIN; SELECT * FROM pinledger.head FOR UPDATE")
+            let sent = try Sample.rename(app, "sent", key: "sent")
+            let queued = try Sample.rename(app, "queued", key: "queued")
+            async let first = node.attempt(sent)
+            let waits = """
+                SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()
+                """
+            try #expect(await eventually { try await blocker.query(waits).only.bool(0) })
+            async let second = node.attempt(queued)
+            // The first may be recorded yet, the second is not and never will be.
+            #expect(await second.failure == .unavailable("the database is too slow to take the change"))
+            #expect(await first.failure == .outcomeUnknown)
+            try await blocker.execute(script: "COMMIT")
+            let (again, anew) = (try await node.insist(sent), try await node.insist(queued))
+            #expect(again.isReplay && !anew.isReplay)
+            try await Ledgers.check(database)
+        }
+    }
+
     @Test(.database) func `a writer that ends answers everybody who waits`() async throws {
         let database = try TestDatabase.current
         let app = try Sample.app()
@@ -101,4 +130,8 @@ struct OutageTests {
         try await blocker.execute(script: "COMMIT")
         #expect(try await Ledgers.check(database).head.position == 0)
     }
+}
+
+extension Result {
+    fileprivate var failure: Failure? { if case .failure(let failure) = self { failure } else { nil } }
 }

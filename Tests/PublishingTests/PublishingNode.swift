@@ -40,7 +40,7 @@ struct PublishingNode: Sendable {
                 ),
                 schedule: setup.schedule, table: DocumentTable(), logger: node.logger, clock: setup.node.clock
             )
-            try await publisher.load()
+            _ = try await publisher.load()
             let task = Task { await publisher.run() }
             let result: Result<R, any Error>
             do {

@@ -28,6 +28,8 @@ struct Authenticator: Sendable {
         guard [.administrator, .pipeline].contains(token.kind) else {
             throw Problem(.tokenInvalid, "Tokens of the kind \(token.kind.rawValue) do not open the operators' API.")
         }
+        // Behind what was read, tokens may have been made or revoked.
+        if let fault = self.ledger.partialFault { throw Problem(fault) }
         let access = self.ledger.view.state.access
         guard let id = access.idByDigest[token.digest], let known = access.tokens[id],
             token.matches(digest: known.digest), known.isValid(at: self.clock())

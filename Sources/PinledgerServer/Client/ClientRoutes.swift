@@ -18,7 +18,7 @@ struct ClientRoutes: Sendable {
             Route(
                 "getKeySet", .get, "/client/v1/jwks.json", surface: .client, access: .everybody, isPrepared: true
             ) { exchange in
-                try self.answers.currentKeySet.response(to: exchange.request)
+                try self.answers.currentKeySet().response(to: exchange.request)
             },
         ]
     }
@@ -26,6 +26,7 @@ struct ClientRoutes: Sendable {
     private func document(_ exchange: Exchange) async throws -> Response {
         let id = try exchange.app
         guard let answer = self.answers.document(of: id.text) else {
+            if let fault = self.services.ledger.partialFault { throw fault }
             var problem =
                 self.services.ledger.view.state.apps[id] == nil
                 ? Problem(Refusal.appUnknown(id)) : Problem(.notPublished, "No document of \(id) has been signed yet.")

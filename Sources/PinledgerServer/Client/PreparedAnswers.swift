@@ -41,7 +41,7 @@ final class PreparedAnswers: Sendable {
             // Names of apps are ASCII: what is not UTF-8 cannot become one by repair.
             return self.document(of: String(decoding: name, as: UTF8.self))
         }
-        return target.elementsEqual(Self.keySetTarget) ? self.currentKeySet : nil
+        return target.elementsEqual(Self.keySetTarget) ? try? self.currentKeySet() : nil
     }
 
     /// The answer with an app's document; nil where there is none.
@@ -62,7 +62,11 @@ final class PreparedAnswers: Sendable {
     }
 
     /// The JWKS (RFC 7517 section 5), prepared once for each version of the key ring.
-    var currentKeySet: PreparedAnswer {
+    ///
+    /// - Throws: ``LedgerFault`` where the ledger was not read to its end: behind what was read, keys may have been made
+    ///   or revoked.
+    func currentKeySet() throws(LedgerFault) -> PreparedAnswer {
+        if let fault = self.ledger.partialFault { throw fault }
         let keys = self.ledger.view.state.keys
         return self.keySet.withLock { prepared in
             if let prepared, prepared.version == keys.version { return prepared.answer }

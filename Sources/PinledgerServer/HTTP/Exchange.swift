@@ -116,8 +116,13 @@ struct Exchange: Sendable {
     /// Refuses a body that is not declared as JSON.
     func requireJSON() throws(Problem) {
         let type = self.request.headers[.contentType] ?? ""
-        let essence = type.split(separator: ";", maxSplits: 1).first.map { $0.trimmingCharacters() } ?? ""
-        guard essence.lowercased() == "application/json" else {
+        let parts = type.lowercased().split(separator: ";").map { $0.trimmingCharacters() }
+        // JSON has no parameters (RFC 8259 section 11); many clients send this one all the same. In any other encoding
+        // the bytes would mean something else.
+        let isUTF8 = parts.dropFirst().allSatisfy {
+            !$0.hasPrefix("charset") || $0 == "charset=utf-8" || $0 == "charset=\"utf-8\""
+        }
+        guard parts.first == "application/json", isUTF8 else {
             throw Problem(
                 .unsupportedMediaType, type.isEmpty ? "The body has no Content-Type." : "The body is \(type.printable)."
             )

@@ -53,7 +53,7 @@ extension Problem {
         case .overloaded: self.init(.overloaded, "Too many changes wait to be recorded.")
         case .unavailable(let why): self.init(.databaseUnavailable, "The change was not recorded: \(why).")
         case .outcomeUnknown:
-            self.init(.outcomeUnknown, "The connection to the database was lost while the change was being recorded.")
+            self.init(.outcomeUnknown, "The database did not say in time whether it has recorded the change.")
         case .halted(let fault): self.init(.halted, "\(fault).")
         }
     }

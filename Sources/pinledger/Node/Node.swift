@@ -162,15 +162,16 @@ struct Node {
             schedule: .init(lifetimeSeconds: self.configuration.documentLifetime), table: DocumentTable(),
             logger: self.logger, clock: Self.clock
         )
-        do { try await follower.catchUp() } catch let fault as LedgerFault {
-            // What was published before goes on being served; nothing is published or changed from here on.
-            ledger.halt(fault)
-            self.logger.critical(
-                "the ledger in the database is damaged: this node only serves the documents that are published",
-                metadata: ["fault": "\(fault)", "advice": "pinledger fsck names all the damage"]
-            )
+        try await self.haltOnDamage(ledger) { try await follower.catchUp() }
+        let published = try await publisher.load()
+        if ledger.fault == nil, published > ledger.position {
+            try await self.haltOnDamage(ledger) {
+                // Other nodes may have recorded and published meanwhile.
+                try await follower.catchUp()
+                let position = ledger.position
+                guard published <= position else { throw LedgerFault.shrunk(from: published, to: position) }
+            }
         }
-        try await publisher.load()
         try await Self.checkSigning(keys, ledger)
 
         let services = Services(
@@ -178,6 +179,17 @@ struct Node {
             logger: self.logger, documentMaxAge: self.configuration.documentMaxAge, version: Version.text
         )
         return Parts(services: services, follower: follower, suffixes: suffixes)
+    }
+
+    /// What was published before goes on being served when the ledger is damaged; nothing is published or changed.
+    private func haltOnDamage(_ ledger: Ledger, _ reading: () async throws -> Void) async throws {
+        do { try await reading() } catch let fault as LedgerFault {
+            ledger.halt(fault)
+            self.logger.critical(
+                "the ledger in the database is damaged: this node only serves the documents that are published",
+                metadata: ["fault": "\(fault)", "advice": "pinledger fsck names all the damage"]
+            )
+        }
     }
 
     /// The writer's share of a command's time: what is left goes to finding out what became of a batch.
@@ -194,6 +206,7 @@ struct Node {
     private static func limits(_ configuration: NodeConfiguration) -> Writer.Limits {
         var limits = Writer.Limits()
         limits.queue = configuration.writeQueue
+        limits.answer = configuration.databaseTimeout
         limits.patience = configuration.databaseTimeout * 0.5
         limits.settling = configuration.databaseTimeout * 0.3
         return limits
