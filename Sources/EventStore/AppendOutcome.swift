@@ -49,6 +49,9 @@ enum AppendOutcome: Sendable {
 }
 
 extension Ledger {
+    /// Entries that are read in one statement.
+    static let pageSize = 2000
+
     /// Brings the node to the ledger's end, with the head locked until the transaction ends, and returns the fold there.
     func catchUpLocked(on connection: isolated PostgresConnection) throws -> LedgerView {
         let start = self.view
@@ -56,22 +59,36 @@ extension Ledger {
         guard head.position >= start.head.position else {
             throw LedgerFault.shrunk(from: start.head.position, to: head.position)
         }
-        var view = start
-        var streams: Set<StreamID> = []
-        while view.head.position < head.position {
-            let rows = try connection.query(
-                prepared: Statements.entries, [.int64(view.head.position), .int64(head.position), .int64(2000)]
-            )
-            guard !rows.isEmpty else {
-                throw LedgerFault.position(expected: view.head.position, found: head.position)
-            }
-            for stored in try LedgerReader.stored(rows) {
-                _ = try view.apply(stored.entry, bytes: stored.bytes)
-                streams.insert(stored.entry.stream)
-            }
+        let view = try self.readOn(from: start, to: head.position, on: connection)
+        guard view.head.position == head.position else {
+            throw LedgerFault.position(expected: view.head.position, found: head.position)
         }
         guard view.head.frontier == head.frontier else { throw LedgerFault.fork(position: head.position) }
-        self.advance(from: start.head.position, to: view, changing: streams, isLocal: false)
+        return view
+    }
+
+    /// Takes in what was appended behind `start` and before `end`, and returns the fold there.
+    ///
+    /// - Parameter rows: The first of it, where that has been read.
+    @discardableResult
+    func readOn(
+        from start: LedgerView, to end: Int64 = .max, beginning rows: PostgresRows? = nil,
+        on connection: isolated PostgresConnection
+    ) throws -> LedgerView {
+        var (view, rows) = (start, rows)
+        while view.head.position < end {
+            let base = view.head.position
+            let next =
+                try rows
+                ?? connection.query(
+                    prepared: Statements.entries, [.int64(base), .int64(end), .int64(Int64(Self.pageSize))]
+                )
+            rows = nil
+            let page = LedgerPage(next)
+            try view.apply(page)
+            self.advance(from: base, to: view, changing: Set(page.steps.map(\.stream)), isLocal: false)
+            if next.count < Self.pageSize { break }
+        }
         return view
     }
 }

@@ -52,6 +52,9 @@ package struct Follower: Sendable {
                 self.logger.warning("the listening connection is lost", metadata: ["error": "\(error)"])
                 continue
             case .notification(let channel, _) where channel != Self.channel: continue
+            case .notification(_, let payload):
+                // This node's own appends are not read back. Were it wrong, the next second's look would find it.
+                if let position = Int64(payload), self.ledger.knows(through: position) { continue }
             default: break
             }
             guard self.ledger.fault == nil else { return }

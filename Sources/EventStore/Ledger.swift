@@ -33,8 +33,11 @@ package final class Ledger: Sendable {
         var remote = Changes.everything
         /// Streams that this node is writing to just now.
         var writing: Set<StreamID> = []
+        /// Where the ledger will end by that.
+        var writingEnd: Int64 = 0
         var fault: LedgerFault?
         var isComplete = false
+        var suspension: String?
         var watchers: [Int: AsyncStream<Int64>.Continuation] = [:]
         var nextWatcher = 0
         var isClosed = false
@@ -58,6 +61,13 @@ package final class Ledger: Sendable {
     /// Why the view must not be taken for the whole ledger: the node stopped before it had once read to the end. Nil
     /// where it did read it, or still does.
     package var partialFault: LedgerFault? { self.content.withLock { $0.isComplete ? nil : $0.fault } }
+
+    /// Why nothing may be signed or recorded through this node for now; it reads and serves on.
+    package var suspension: String? { self.content.withLock { $0.suspension } }
+
+    func suspend(_ why: String?) {
+        self.content.withLock { $0.suspension = why }
+    }
 
     /// Says that the view has been at the ledger's end once.
     func noteEnd() {
@@ -95,14 +105,26 @@ package final class Ledger: Sendable {
         for watcher in watchers { watcher.yield(position) }
     }
 
-    /// Says that this node is about to append to `streams`.
-    func beginWriting(_ streams: some Sequence<StreamID>) {
-        self.content.withLock { $0.writing = Set(streams) }
+    /// Says that this node is about to append a batch.
+    func beginWriting(_ batch: Batch) {
+        let (streams, end) = (Set(batch.streams.keys), batch.after.head.position)
+        self.content.withLock { content in
+            content.writing = streams
+            content.writingEnd = end
+        }
     }
 
     /// Says that what was begun has come to its end.
     func endWriting() {
-        self.content.withLock { $0.writing = [] }
+        self.content.withLock { content in
+            content.writing = []
+            content.writingEnd = 0
+        }
+    }
+
+    /// Whether the events before `position` are known here, or will be as soon as this node's own batch is answered for.
+    func knows(through position: Int64) -> Bool {
+        self.content.withLock { $0.view.head.position >= position || $0.writingEnd >= position }
     }
 
     /// What was changed through this node since the last call. One consumer: the publisher.

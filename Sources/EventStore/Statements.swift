@@ -11,6 +11,11 @@ enum Statements {
         """
     static let lockHead: PreparedStatement = "SELECT next_position, frontier, last_time FROM pinledger.lock_head()"
     static let head: PreparedStatement = "SELECT next_position, frontier, last_time FROM pinledger.head"
+    /// The lock of ``Turn``, waited for half a second. The setting ends with the transaction, which the pipeline is.
+    static let beginTurn: PreparedStatement = """
+        SELECT set_config('lock_timeout', '500', true), pg_advisory_lock(7809142018)
+        """
+    static let endTurn: PreparedStatement = "SELECT pg_advisory_unlock(7809142018)"
     /// At most `$3` entries at positions [$1, $2).
     static let entries: PreparedStatement = """
         SELECT position, entry, leaf_hash FROM pinledger.event

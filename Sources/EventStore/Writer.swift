@@ -69,8 +69,10 @@ package actor Writer {
     private var gathering: Batch?
     private var sleeper: CheckedContinuation<Void, Never>?
     private var isClosed = false
-    /// Batches to go for which the head is locked before deciding: another node was writing a moment ago.
-    private var lockedBatches = 0
+    /// More than none: another node was writing a moment ago, and batches wait for a turn.
+    private var contention = 0
+    /// This node's turn, while it has one.
+    private var turn: Turn?
 
     package init(
         ledger: Ledger, configuration: PostgresConfiguration, limits: Limits = Limits(), logger: Logger,
@@ -90,6 +92,7 @@ package actor Writer {
     package func execute(_ request: CommandRequest) async throws(WriteFailure) -> Recorded {
         guard !self.isClosed else { throw .unavailable("the server is shutting down") }
         if let fault = self.ledger.fault { throw .halted(fault) }
+        if let why = self.ledger.suspension { throw .unavailable(why) }
         guard self.queue.count < self.limits.queue else { throw .overloaded }
         let result: Result<Recorded, WriteFailure> = await withCheckedContinuation { answer in
             self.queue.append(Pending(request, answer))
@@ -141,6 +144,8 @@ package actor Writer {
     private func writeBatches() async {
         await withTaskCancellationHandler {
             while !Task.isCancelled {
+                await self.waitForTheAnswered()
+                if let turn, self.queue.isEmpty || turn.isOver { await self.endTurn() }
                 if self.queue.isEmpty {
                     await withCheckedContinuation { sleeper in
                         // Cancelled between the check above and here: nobody would wake it again.
@@ -184,12 +189,24 @@ package actor Writer {
         self.gathering = batch
     }
 
+    /// Lets tasks that were just answered go first, for as long as more commands come of it: each batch costs the
+    /// database as much as some twenty events, and their next commands would only be in the one after it.
+    private func waitForTheAnswered() async {
+        for _ in 0..<Self.turns {
+            let count = self.queue.count
+            guard count < self.limits.batch else { return }
+            await Task.yield()
+            guard self.queue.count > count else { return }
+        }
+    }
+
+    private static let turns = 8
+
     /// The next commands, and the batch made of them where that holds on the ledger as it is now.
     private func takeBatch() -> ([Pending], Batch?) {
         var batch = self.gathering
         self.gathering = nil
-        // While the head is to be locked first, what is decided without the lock is of no use.
-        if self.lockedBatches > 0 || batch?.base.head != self.ledger.view.head { batch = nil }
+        if batch?.base.head != self.ledger.view.head { batch = nil }
         let count = min(self.queue.count, self.limits.batch)
         let pending = Array(self.queue.prefix(count))
         self.queue.removeFirst(count)
@@ -212,7 +229,7 @@ package actor Writer {
             }
             do {
                 let connection = try await self.connected()
-                try await self.attempt(requests, ready, on: connection, &answers)
+                try await self.attempt(requests, ready, attempt, on: connection, &answers)
                 ready = nil
             } catch let fault as LedgerFault {
                 self.ledger.halt(fault)
@@ -238,9 +255,15 @@ package actor Writer {
 
     /// Decides and appends once; answers what is settled by it.
     private func attempt(
-        _ requests: [CommandRequest], _ ready: Batch?, on connection: PostgresConnection,
+        _ requests: [CommandRequest], _ ready: Batch?, _ number: Int, on connection: PostgresConnection,
         _ answers: inout [Int: Result<Recorded, WriteFailure>]
     ) async throws {
+        var isLocked = false
+        if self.contention > 0, self.turn == nil {
+            // Who loses even so takes the head's lock before deciding, and then cannot lose.
+            isLocked = number > 3 || self.configuration.sessionSettings != .startup
+            if !isLocked { isLocked = try await !self.beginTurn(on: connection) }
+        }
         let left = Set(answers.keys)
         let now = self.clock()
         let (ledger, isPublicSuffix) = (self.ledger, self.isPublicSuffix)
@@ -251,21 +274,22 @@ package actor Writer {
             self.flight = nil
         }
         do {
-            if self.lockedBatches > 0 {
-                self.lockedBatches -= 1
+            if isLocked {
+                self.contention -= 1
                 outcome = try await connection.transaction { @Sendable connection in
                     let base = try ledger.catchUpLocked(on: connection)
                     let batch = Batch(requests, leavingOut: left, on: base, at: now, isPublicSuffix: isPublicSuffix)
                     decided.batch.withLock { $0 = batch }
-                    ledger.beginWriting(batch.streams.keys)
+                    ledger.beginWriting(batch)
                     return try AppendOutcome(appending: batch, on: connection)
                 }
             } else {
+                let view = ledger.view
                 let batch =
-                    ready
-                    ?? Batch(requests, leavingOut: left, on: ledger.view, at: now, isPublicSuffix: isPublicSuffix)
+                    ready.flatMap { $0.base.head == view.head ? $0 : nil }
+                    ?? Batch(requests, leavingOut: left, on: view, at: now, isPublicSuffix: isPublicSuffix)
                 decided.batch.withLock { $0 = batch }
-                ledger.beginWriting(batch.streams.keys)
+                ledger.beginWriting(batch)
                 self.flight = batch.after
                 self.gather()
                 outcome = try await connection.perform { @Sendable connection in
@@ -289,13 +313,38 @@ package actor Writer {
             )
             try await self.answer(requests, by: batch, &answers)
         case .moved:
-            // For a while, lose no more races: take the lock first.
-            self.lockedBatches = 8
+            self.contention = Self.memory
+            await self.endTurn()
         case .duplicate:
             let keyed = requests.indices.filter { answers[$0] == nil && requests[$0].key != nil }
             try await self.answerRepeated(keyed, requests, on: connection, &answers)
         }
     }
+
+    /// Waits for a turn and takes in what others have appended; false where none is to be had.
+    private func beginTurn(on connection: PostgresConnection) async throws -> Bool {
+        let ledger = self.ledger
+        let grown: Bool? = try await connection.perform { @Sendable connection in
+            let start = ledger.view
+            guard let rows = try Turn.begin(from: start.head.position, on: connection) else { return nil }
+            return try ledger.readOn(from: start, beginning: rows, on: connection).head.position > start.head.position
+        }
+        guard let grown else { return false }
+        self.contention = grown ? Self.memory : self.contention - 1
+        self.turn = Turn()
+        return true
+    }
+
+    private func endTurn() async {
+        guard self.turn != nil, let connection = self.connection else { return }
+        self.turn = nil
+        do { try await connection.perform { @Sendable connection in try Turn.end(on: connection) } } catch {
+            await self.drop()
+        }
+    }
+
+    /// Turns, or batches, without another node's events after which nobody else is taken to be writing.
+    private static let memory = 8
 
     /// What was decided, also where the transaction it was decided in did not come to its end.
     private final class Decided: Sendable {
@@ -389,7 +438,7 @@ package actor Writer {
 
     private func drop() async {
         let connection = self.connection
-        self.connection = nil
+        (self.connection, self.turn) = (nil, nil)
         await connection?.close()
     }
 

@@ -27,12 +27,13 @@ final class ListenerLoop {
     func run() {
         while !self.stop.isSignalled {
             let session = LibpqSession(configuration: self.configuration, stop: self.stop)
+            var connected: ContinuousClock.Instant?
             do throws(PostgresError) {
                 try session.open()
                 for channel in self.channels {
                     _ = try session.query("LISTEN \(Self.quoted(channel))", [])
                 }
-                self.backoff.reset()
+                connected = .now
                 self.yield(.connected)
                 try self.listen(session)
             } catch {
@@ -40,7 +41,7 @@ final class ListenerLoop {
                 self.yield(.disconnected(error))
             }
             session.close()
-            self.sleep(self.backoff.next())
+            self.sleep(self.backoff.next(lived: connected?.duration(to: .now) ?? .zero))
         }
     }
 
@@ -73,20 +74,21 @@ final class ListenerLoop {
     }
 }
 
-/// Pauses between attempts: 50 ms, doubling up to 5 s, each shortened at random by up to a half so that the nodes of a
-/// cluster do not come back all at once.
+/// Pauses between attempts: 10 ms after a loss, then 50 ms, doubling up to 5 s, each shortened at random by up to a half
+/// so that the nodes of a cluster do not come back all at once.
 struct Backoff {
-    private var current = Self.shortest
+    private var current = Self.first
 
+    private static let first = Duration.milliseconds(10)
     private static let shortest = Duration.milliseconds(50)
     private static let longest = Duration.seconds(5)
+    /// Connections that live shorter count as failed attempts.
+    private static let lifetime = Duration.milliseconds(100)
 
-    mutating func next() -> Duration {
-        defer { self.current = min(self.current * 2, Self.longest) }
+    /// - Parameter lived: How long the connection that was lost had been in place.
+    mutating func next(lived: Duration = .zero) -> Duration {
+        if lived >= Self.lifetime { self.current = Self.first }
+        defer { self.current = min(max(self.current * 2, Self.shortest), Self.longest) }
         return self.current * Double.random(in: 0.5...1)
-    }
-
-    mutating func reset() {
-        self.current = Self.shortest
     }
 }

@@ -206,6 +206,10 @@ package actor Publisher {
     private func publish(_ changes: Ledger.Changes, of view: LedgerView) async -> Bool {
         guard self.ledger.fault == nil else { return true }
         guard self.keys.canSign, !changes.isEmpty, let active = view.state.keys.active else { return true }
+        guard self.ledger.suspension == nil else {
+            self.ledger.giveBack(changes)
+            return true
+        }
         do {
             let key = try await self.keys.privateKey(of: active)
             let apps = changes.isEverything ? Array(view.state.apps.keys) : Array(changes.apps)
@@ -237,6 +241,9 @@ package actor Publisher {
         var issuedAt = now
         if let held = self.table[app] {
             guard held.version <= version else { return nil }
+            // Nodes agree on the time to some milliseconds, and a client may compare documents of two of them. What was
+            // issued far ahead, by a clock that has been put right since, is not taken up.
+            if held.issuedAt <= now.adding(seconds: 60) { issuedAt = max(now, held.issuedAt) }
             if held.version == version {
                 let renewal = held.issuedAt.adding(seconds: self.schedule.renewalSeconds)
                 guard held.keyID != kid || renewal <= now else { return nil }

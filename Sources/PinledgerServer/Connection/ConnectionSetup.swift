@@ -55,6 +55,9 @@ struct ConnectionSetup: HTTPChannelHandler {
         )
     }
 
+    /// Bytes that the system holds for a client, which Linux doubles: enough for what is waited for on a slow path.
+    private static let sendBuffer: SocketOptionValue = 128 * 1024
+
     // MARK: ServerChildChannel
 
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Connection> {
@@ -64,6 +67,8 @@ struct ConnectionSetup: HTTPChannelHandler {
             if let certificate = self.certificate {
                 try pipeline.addHandler(NIOSSLServerHandler(context: certificate.current))
             }
+            // A client that does not read must not fill the system's memory.
+            try? channel.syncOptions?.setOption(.socketOption(.so_sndbuf), value: Self.sendBuffer)
             let promise = channel.eventLoop.makePromise(of: Exchange?.self)
             try pipeline.addHandler(ConnectionDoor(setup: self, share: share, upgrade: promise))
             return Connection(channel: channel, exchange: promise.futureResult)

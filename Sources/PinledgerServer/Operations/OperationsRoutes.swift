@@ -62,6 +62,7 @@ struct OperationsRoutes: Sendable {
             "can_sign": .bool(self.services.keys.canSign),
             "can_write": .bool(self.services.writer != nil),
             "fault": fault.map { .string($0.description) },
+            "suspension": self.services.ledger.suspension.map { .string($0) },
         ])
         return .json(json, status: status == "ready" ? .ok : .serviceUnavailable)
     }

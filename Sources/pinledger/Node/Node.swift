@@ -41,10 +41,11 @@ struct Node {
         )
         let housekeeping = Housekeeping(
             ledger: ledger, pool: pool, snapshotKey: self.snapshotKey, logger: self.logger)
-        let expiry = KillSwitchExpiry(ledger: ledger, writer: writer, clock: Self.clock, logger: self.logger)
+        let expiry = KillSwitchExpiry(ledger: ledger, writer: writer, clock: services.clock, logger: self.logger)
 
         // Started first, stopped last.
         var running: [ServiceGroupConfiguration.ServiceConfiguration] = [
+            .init(service: Loop { await parts.clock.run(pool, watching: ledger) }),
             .init(service: Loop { await follower.run() }),
             .init(service: Loop { await writer?.run() }),
             .init(service: Loop { await publisher.run() }),
@@ -121,6 +122,7 @@ struct Node {
     private struct Parts {
         var services: Services
         var follower: Follower
+        var clock: DatabaseClock
         var suffixes: PublicSuffixList
     }
 
@@ -136,8 +138,12 @@ struct Node {
         database.statementTimeout = self.configuration.databaseTimeout * 2
         database.answerGrace = .seconds(1)
         let pool = try await self.openPool(database)
+        let clock = DatabaseClock(systemClock: Self.clock, logger: self.logger)
+        try await clock.measure(pool)
+        let now: @Sendable () -> Timestamp = { clock.now }
         let start = try await SnapshotStore(pool: pool, key: self.snapshotKey, logger: self.logger).load()
         let ledger = Ledger(view: start.view)
+        clock.judge(ledger)
         let audit =
             self.configuration.auditsSnapshot
             ? SnapshotAudit(of: start, ledger: ledger, pool: pool, logger: self.logger) : nil
@@ -151,7 +157,7 @@ struct Node {
             ? nil
             : Writer(
                 ledger: ledger, configuration: Self.writing(database, within: self.configuration.databaseTimeout),
-                limits: Self.limits(self.configuration), logger: self.logger, clock: Self.clock,
+                limits: Self.limits(self.configuration), logger: self.logger, clock: now,
                 isPublicSuffix: { suffixes.isPublicSuffix($0) }
             )
         let keys = SigningKeys(
@@ -160,7 +166,7 @@ struct Node {
         let publisher = Publisher(
             ledger: ledger, keys: keys, pool: pool, listener: listener,
             schedule: .init(lifetimeSeconds: self.configuration.documentLifetime), table: DocumentTable(),
-            logger: self.logger, clock: Self.clock
+            logger: self.logger, clock: now
         )
         try await self.haltOnDamage(ledger) { try await follower.catchUp() }
         let published = try await publisher.load()
@@ -175,10 +181,10 @@ struct Node {
         try await Self.checkSigning(keys, ledger)
 
         let services = Services(
-            ledger: ledger, writer: writer, pool: pool, publisher: publisher, keys: keys, clock: Self.clock,
+            ledger: ledger, writer: writer, pool: pool, publisher: publisher, keys: keys, clock: now,
             logger: self.logger, documentMaxAge: self.configuration.documentMaxAge, version: Version.text
         )
-        return Parts(services: services, follower: follower, suffixes: suffixes)
+        return Parts(services: services, follower: follower, clock: clock, suffixes: suffixes)
     }
 
     /// What was published before goes on being served when the ledger is damaged; nothing is published or changed.

@@ -1,0 +1,103 @@
+package import Logging
+package import PinWire
+package import Postgres
+import Synchronization
+
+/// The time as the database has it: asked for now and then, and counted on by the monotonic clock in between.
+///
+/// All nodes of a fleet share it, so that the times of entries, documents and tokens agree whatever the nodes' own clocks
+/// say, and however those jump. One of the two clocks is wrong where they are far apart, and nobody here can tell which:
+/// then the node's ``Ledger`` is suspended, so that nothing is signed with a time that clients do not share.
+///
+/// If the process dies, the next one asks again before it serves.
+package final class DatabaseClock: Sendable {
+    private struct Anchor {
+        var time: Timestamp
+        var instant: ContinuousClock.Instant
+    }
+
+    private let anchor: Mutex<Anchor?> = Mutex(nil)
+    private let hasComplained = Mutex(false)
+    private let systemClock: @Sendable () -> Timestamp
+    private let logger: Logger
+
+    /// Difference from which on it is complained about.
+    static let tolerance = Duration.seconds(5)
+    /// Difference from which on nothing is signed or recorded.
+    static let limit = Duration.seconds(60)
+    private static let interval = Duration.seconds(30)
+    private static let glance = Duration.seconds(1)
+
+    package init(systemClock: @escaping @Sendable () -> Timestamp, logger: Logger) {
+        self.systemClock = systemClock
+        self.logger = logger
+    }
+
+    /// The present time: the database's, or the system's as long as the database has not been asked.
+    package var now: Timestamp {
+        guard let anchor = self.anchor.withLock({ $0 }) else { return self.systemClock() }
+        return Timestamp(microseconds: anchor.time.microseconds + anchor.instant.duration(to: .now).wholeMicroseconds)
+    }
+
+    /// How far the system's clock is ahead of the database's.
+    package var deviation: Duration { .microseconds(self.systemClock().microseconds - self.now.microseconds) }
+
+    /// Asks the database.
+    package func measure(_ pool: PostgresPool) async throws {
+        // The first answer pays for a connection, perhaps; of several the quickest is the most exact.
+        var best: (anchor: Anchor, trip: Duration)?
+        for _ in 0..<3 {
+            let start = ContinuousClock.now
+            let time = try await pool.read("SELECT clock_timestamp()", []).only.timestamp(0)
+            let trip = start.duration(to: .now)
+            if best == nil || trip < best?.trip ?? .zero {
+                best = (Anchor(time: Timestamp(microseconds: time), instant: start + trip / 2), trip)
+            }
+        }
+        if let best { self.anchor.withLock { $0 = best.anchor } }
+    }
+
+    /// Asks again every half minute, and looks every second whether the clocks agree, until cancelled.
+    package func run(_ pool: PostgresPool, watching ledger: Ledger) async {
+        var next = ContinuousClock.now + Self.interval
+        while !Task.isCancelled {
+            self.judge(ledger)
+            try? await Task.sleep(for: Self.glance)
+            guard ContinuousClock.now >= next else { continue }
+            next = .now + Self.interval
+            // While the database is away, the monotonic clock is as good.
+            try? await self.measure(pool)
+        }
+    }
+
+    /// Suspends the ledger, or lets it go on.
+    package func judge(_ ledger: Ledger) {
+        let deviation = self.deviation
+        let size = max(deviation, .zero - deviation)
+        let text = "this node's clock is \(Int64((deviation / .seconds(1)).rounded())) s ahead of the database's"
+        let isOff = size > Self.limit
+        let hasComplained = self.hasComplained.withLock { had in
+            defer { had = size > Self.tolerance }
+            return had
+        }
+        if isOff, ledger.suspension == nil {
+            self.logger.critical(
+                "the clocks disagree: this node signs and records nothing until they are right",
+                metadata: ["difference": "\(text)", "advice": "set the clocks of both by NTP"]
+            )
+        } else if size > Self.tolerance, !hasComplained, !isOff {
+            self.logger.warning(
+                "the clocks disagree", metadata: ["difference": "\(text)", "advice": "set the clocks of both by NTP"])
+        } else if !isOff, ledger.suspension != nil {
+            self.logger.notice("the clocks agree again: this node goes on")
+        }
+        ledger.suspend(isOff ? text : nil)
+    }
+}
+
+extension Duration {
+    fileprivate var wholeMicroseconds: Int64 {
+        let (seconds, attoseconds) = self.components
+        return seconds * 1_000_000 + attoseconds / 1_000_000_000_000
+    }
+}
