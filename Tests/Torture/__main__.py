@@ -14,6 +14,7 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "End
 
 import clients  # noqa: E402
 import corruption  # noqa: E402
+import disk  # noqa: E402
 import kill  # noqa: E402
 import malformed  # noqa: E402
 import network  # noqa: E402
@@ -24,7 +25,7 @@ from report import Experiment, Impossible, MissingFeature, Row, table, write_jso
 from stage import Ground, Stage  # noqa: E402
 
 SEED = 20261121
-MODULES = (kill, network, clients, malformed, smuggling, order, corruption)
+MODULES = (kill, disk, network, clients, malformed, smuggling, order, corruption)
 
 
 def main() -> int:
