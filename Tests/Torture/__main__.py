@@ -13,6 +13,7 @@ from pathlib import Path
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "EndToEnd")]
 
 import clients  # noqa: E402
+import clocks  # noqa: E402
 import corruption  # noqa: E402
 import disk  # noqa: E402
 import kill  # noqa: E402
@@ -25,7 +26,7 @@ from report import Experiment, Impossible, MissingFeature, Row, table, write_jso
 from stage import Ground, Stage  # noqa: E402
 
 SEED = 20261121
-MODULES = (kill, disk, network, clients, malformed, smuggling, order, corruption)
+MODULES = (kill, disk, network, clocks, clients, malformed, smuggling, order, corruption)
 
 
 def main() -> int:
