@@ -21,12 +21,13 @@ import malformed  # noqa: E402
 import network  # noqa: E402
 import order  # noqa: E402
 import smuggling  # noqa: E402
+import starting  # noqa: E402
 from pinledger import BINARY  # noqa: E402
 from report import Experiment, Impossible, MissingFeature, Row, table, write_json  # noqa: E402
 from stage import Ground, Stage  # noqa: E402
 
 SEED = 20261121
-MODULES = (kill, disk, network, clocks, clients, malformed, smuggling, order, corruption)
+MODULES = (kill, disk, network, clocks, clients, malformed, smuggling, order, starting, corruption)
 
 
 def main() -> int:
