@@ -9,9 +9,6 @@ from pathlib import Path
 from ledger import Ledger
 from pinledger import API, BINARY, Process, free_port
 
-FAKETIME = next(
-    (str(path) for path in sorted(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"))), None
-)  # fmt: skip
 _TICKS = os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
