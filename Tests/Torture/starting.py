@@ -240,7 +240,8 @@ def snapshots(stage: Stage, is_broken: bool) -> Measurement:
     if stage.is_release:
         measurement.expect("in time", outcome["seconds"] <= 1, f"ready after {outcome['seconds']:.2f} s, allowed 1 s")
     if not stage.is_short:
-        gains = outcome["seconds"] < from_beginning / 2
+        # What a start takes besides, such as reading the documents, is the same with and without.
+        gains = outcome["seconds"] < from_beginning * 0.8
         measurement.expect("is used", gains, f"{outcome['seconds']:.2f} s instead of {from_beginning:.2f} s")
     stage.invariants(measurement, ledger, node, (), previous)
     # What it keeps is what it started from.
