@@ -3,7 +3,7 @@
 # make check  what CI runs: format, tests, contract
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help run torture bench test check build format lint clean packages unit-tests end-to-end-tests
+.PHONY: help run torture bench test check build format lint clean packages unit-tests end-to-end-tests fault-experiments
 
 # One debug build serves everything; imports that a target does not declare are errors.
 SWIFT_FLAGS := --explicit-target-dependency-import-check error
@@ -19,7 +19,7 @@ run: build ## Builds and starts a private database and a server, with an example
 
 test: packages ## Builds and runs every test
 	swift build --build-tests $(SWIFT_FLAGS)
-	$(MAKE) unit-tests end-to-end-tests
+	$(MAKE) unit-tests end-to-end-tests fault-experiments
 
 unit-tests:
 	Tests/Support/with-postgres swift test --skip-build --disable-xctest
@@ -27,6 +27,9 @@ unit-tests:
 end-to-end-tests:
 	Tests/EndToEnd/run
 	Tests/EndToEnd/schemathesis short
+
+fault-experiments:
+	Tests/Torture/run --ci
 
 check: packages lint test ## What CI runs
 

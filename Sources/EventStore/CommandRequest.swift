@@ -51,6 +51,8 @@ package enum WriteFailure: Error, Hashable, Sendable {
     case overloaded
     /// The database cannot be reached, or not in time. The command is not recorded.
     case unavailable(String)
+    /// The node takes no changes for now: its clock is wrong, or the database's.
+    case suspended(String)
     /// The connection was lost while the command was being recorded, and what became of it could not be found out yet.
     /// A repeated request with the same idempotency key tells.
     case outcomeUnknown

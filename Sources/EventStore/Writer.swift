@@ -92,7 +92,7 @@ package actor Writer {
     package func execute(_ request: CommandRequest) async throws(WriteFailure) -> Recorded {
         guard !self.isClosed else { throw .unavailable("the server is shutting down") }
         if let fault = self.ledger.fault { throw .halted(fault) }
-        if let why = self.ledger.suspension { throw .unavailable(why) }
+        if let why = self.ledger.suspension { throw .suspended(why) }
         guard self.queue.count < self.limits.queue else { throw .overloaded }
         let result: Result<Recorded, WriteFailure> = await withCheckedContinuation { answer in
             self.queue.append(Pending(request, answer))

@@ -85,7 +85,7 @@ def damages(app: str) -> list[Damage]:
             set(range(1000)),
         ),
         Damage(
-            "tail cut off, head and streams made to fit", cut_tail, set(range(1000)), stops_start=False,
+            "tail cut off, head and streams made to fit", cut_tail, set(range(1000)),
             stops_running=True, needs_previous=True,
         ),
         Damage(

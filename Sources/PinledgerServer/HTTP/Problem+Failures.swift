@@ -52,6 +52,7 @@ extension Problem {
             self.init(.eventTooLarge, "One event would have \(bytes) bytes, and the log takes at most 65535.")
         case .overloaded: self.init(.overloaded, "Too many changes wait to be recorded.")
         case .unavailable(let why): self.init(.databaseUnavailable, "The change was not recorded: \(why).")
+        case .suspended(let why): self.init(.clockWrong, "Nothing was recorded: \(why).")
         case .outcomeUnknown:
             self.init(.outcomeUnknown, "The database did not say in time whether it has recorded the change.")
         case .halted(let fault): self.init(.halted, "\(fault).")

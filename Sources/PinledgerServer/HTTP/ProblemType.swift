@@ -62,6 +62,7 @@ enum ProblemType: String, CaseIterable, Sendable {
     case notPublished = "not_published"
     case noKeyEncryptionKey = "no_key_encryption_key"
     case readOnly = "read_only"
+    case clockWrong = "clock_wrong"
     case overloaded = "overloaded"
     case databaseUnavailable = "database_unavailable"
     case outcomeUnknown = "outcome_unknown"
@@ -224,6 +225,11 @@ enum ProblemType: String, CaseIterable, Sendable {
             (
                 .serviceUnavailable, "This node is read-only",
                 "Send changes to a node that was started without --read-only."
+            )
+        case .clockWrong:
+            (
+                .serviceUnavailable, "This node's clock and the database's disagree",
+                "Send the change to another node, and set both clocks by NTP. Documents are served meanwhile."
             )
         case .overloaded:
             (

@@ -13,8 +13,11 @@ struct KillSwitchExpiry: Sendable {
 
     /// Looks every second until cancelled.
     func run() async {
+        var seen: Survey?
         while !Task.isCancelled {
-            for command in self.due() {
+            let view = self.ledger.view
+            if seen?.position != view.head.position { seen = Survey(of: view.state, at: view.head.position) }
+            for command in seen?.due(at: self.clock()) ?? [] {
                 let request = CommandRequest(
                     command: command,
                     origin: Origin(actor: .system, reason: try? Reason("the kill switch has expired")),
@@ -31,18 +34,27 @@ struct KillSwitchExpiry: Sendable {
         }
     }
 
-    private func due() -> [Command] {
-        let state = self.ledger.view.state
-        let now = self.clock()
-        func isOver(_ killSwitch: KillSwitch?) -> Bool { killSwitch.map { !$0.isInForce(at: now) } ?? false }
-        var commands: [Command] = []
-        if isOver(state.fleet.killSwitch) { commands.append(.fleet(.releaseKillSwitch)) }
-        for (id, app) in state.apps {
-            if isOver(app.killSwitch) { commands.append(.app(id, [.releaseKillSwitch(nil)])) }
-            for (pattern, host) in app.hosts where isOver(host.killSwitch) {
-                commands.append(.app(id, [.releaseKillSwitch(pattern)]))
+    /// The kill switches that are engaged. Apps are gone through only after the ledger has grown.
+    private struct Survey {
+        let position: Int64
+        private var engaged: [(killSwitch: KillSwitch, release: Command)] = []
+
+        init(of state: LedgerState, at position: Int64) {
+            self.position = position
+            if let killSwitch = state.fleet.killSwitch { self.engaged.append((killSwitch, .fleet(.releaseKillSwitch))) }
+            for (id, app) in state.apps {
+                if let killSwitch = app.killSwitch {
+                    self.engaged.append((killSwitch, .app(id, [.releaseKillSwitch(nil)])))
+                }
+                for (pattern, host) in app.hosts {
+                    guard let killSwitch = host.killSwitch else { continue }
+                    self.engaged.append((killSwitch, .app(id, [.releaseKillSwitch(pattern)])))
+                }
             }
         }
-        return commands
+
+        func due(at now: Timestamp) -> [Command] {
+            self.engaged.filter { !$0.killSwitch.isInForce(at: now) }.map(\.release)
+        }
     }
 }
