@@ -27,13 +27,6 @@ final class PreparedStreams: ChannelDuplexHandler {
         case ignored
     }
 
-    private struct OpenBlock {
-        var stream: UInt32
-        var isEnd: Bool
-        var bytes: ByteBuffer
-        var frames = 1
-    }
-
     private let answers: PreparedAnswers?
     private let share: LoopShare
     private let limits: Server.Limits
@@ -189,21 +182,11 @@ final class PreparedStreams: ChannelDuplexHandler {
     // MARK: Blocks of fields
 
     private func readHeaders(_ head: FrameHead, _ context: ChannelHandlerContext) {
-        var start = FrameHead.size
-        var padding = 0
-        if head.flags & FrameHead.Flag.padded != 0 {
-            padding = Int(self.received.getInteger(at: self.received.readerIndex + start, as: UInt8.self) ?? 0)
-            start += 1
-        }
-        if head.flags & FrameHead.Flag.priority != 0 { start += 5 }
-        let length = FrameHead.size + head.length - start - padding
-        guard length >= 0, let bytes = self.received.getSlice(at: self.received.readerIndex + start, length: length)
-        else {
+        guard let block = OpenBlock(head, self.received) else {
             self.input = .passed
             return
         }
         self.received.moveReaderIndex(forwardBy: FrameHead.size + head.length)
-        let block = OpenBlock(stream: head.stream, isEnd: head.flags & FrameHead.Flag.endStream != 0, bytes: bytes)
         if head.flags & FrameHead.Flag.endHeaders != 0 { self.read(block, context) } else { self.input = .block(block) }
     }
 
@@ -212,11 +195,8 @@ final class PreparedStreams: ChannelDuplexHandler {
             return self.end(.protocolError, context)
         }
         var block = begun
-        block.frames += 1
         self.received.moveReaderIndex(forwardBy: FrameHead.size)
-        if let bytes = self.received.readSlice(length: head.length) { block.bytes.writeImmutableBuffer(bytes) }
-        // As much as NIOHTTP2 lets pass.
-        guard block.frames <= 6, block.bytes.readableBytes <= HPACKDecoder.defaultMaxHeaderListSize else {
+        guard let bytes = self.received.readSlice(length: head.length), block.append(bytes) else {
             return self.end(.enhanceYourCalm, context)
         }
         self.input = head.flags & FrameHead.Flag.endHeaders != 0 ? .frames : .block(block)

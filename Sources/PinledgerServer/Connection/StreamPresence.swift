@@ -1,8 +1,9 @@
 import NIOCore
+import NIOHTTPTypes
 
 /// Tells a connection's ``PreparedStreams`` how long one of the router's streams is there.
 final class StreamPresence: ChannelInboundHandler, RemovableChannelHandler {
-    typealias InboundIn = NIOAny
+    typealias InboundIn = HTTPRequestPart
 
     private var streams: PreparedStreams?
 
