@@ -327,7 +327,7 @@ final class PreparedStreams: ChannelDuplexHandler {
         }
         self.window.spend(self.follower.follow(&bytes, answered: self.answered))
         context.write(self.wrapOutboundOut(.byteBuffer(bytes)), promise: promise)
-        guard self.window.isUneven, !self.isEvening else { return }
+        guard !self.isEvening, self.window.isUneven || self.follower.isLost && self.window.own > 0 else { return }
         self.isEvening = true
         // Not from here: NIOHTTP2 is in the middle of sending.
         context.eventLoop.assumeIsolated().execute {
