@@ -23,6 +23,8 @@ final class PreparedAnswer: Sendable {
         let response: HTTPResponse
         /// The same as HTTP/1.1 spells it, up to and with `Date: `.
         let head: ByteBuffer
+        /// The same as HTTP/2 spells it, up to the date.
+        let block: ByteBuffer
         let body: ByteBuffer?
     }
 
@@ -123,6 +125,7 @@ final class PreparedAnswer: Sendable {
         head.writeString("HTTP/1.1 \(status.code) \(status.reasonPhrase)\r\n")
         for field in fields { head.writeString("\(field.name.rawName): \(field.value)\r\n") }
         head.writeString("Date: ")
-        return Variant(response: HTTPResponse(status: status, headerFields: fields), head: head, body: bytes)
+        let response = HTTPResponse(status: status, headerFields: fields)
+        return Variant(response: response, head: head, block: FieldBlock.response(response), body: bytes)
     }
 }

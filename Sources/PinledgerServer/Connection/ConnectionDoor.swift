@@ -31,8 +31,8 @@ final class ConnectionDoor: ChannelDuplexHandler {
         case reading(since: UInt32)
         /// A request is being answered.
         case busy
-        /// HTTP/2, on which something was sent or received last at that time. It has a timer of its own for connections
-        /// without a stream, which asks the client to go; this one is for clients that do not answer.
+        /// HTTP/2, on which something was sent or received last at that time. ``PreparedStreams`` asks the client to go
+        /// where there is no stream; this is for clients that do not answer.
         case streaming(since: UInt32)
         case closing
     }
@@ -47,7 +47,8 @@ final class ConnectionDoor: ChannelDuplexHandler {
     private let share: LoopShare
     private let upgrade: EventLoopPromise<ConnectionSetup.Exchange?>
     private var isUpgraded = false
-    private var isHTTP2 = false
+    /// There with HTTP/2.
+    private var streams: PreparedStreams?
     private var content = Content.prepared
     private var phase: Phase
     /// The client has sent its last byte.
@@ -103,7 +104,7 @@ final class ConnectionDoor: ChannelDuplexHandler {
             switch self.phase {
             case .waiting: self.phase = .reading(since: self.share.now)
             case .streaming: self.phase = .streaming(since: self.share.now)
-            case .opening where self.isHTTP2: self.phase = .streaming(since: self.share.now)
+            case .opening where self.streams != nil: self.phase = .streaming(since: self.share.now)
             default: break
             }
             context.fireChannelRead(data)
@@ -198,9 +199,10 @@ final class ConnectionDoor: ChannelDuplexHandler {
         switch event {
         case TLSUserEvent.handshakeCompleted(negotiatedProtocol: "h2"):
             self.content = .messages
-            self.isHTTP2 = true
             self.phase = .opening(since: self.share.now)
-            self.setup.addHTTP2(to: context.channel).assumeIsolated().whenComplete { result in
+            let streams = PreparedStreams(answers: self.setup.answers, share: self.share, limits: self.setup.limits)
+            self.streams = streams
+            self.setup.addHTTP2(to: context.channel, streams).assumeIsolated().whenComplete { result in
                 switch result {
                 case .success(let exchange): self.upgrade(to: exchange)
                 case .failure: context.close(promise: nil)
@@ -208,10 +210,9 @@ final class ConnectionDoor: ChannelDuplexHandler {
             }
         case TLSUserEvent.handshakeCompleted: self.phase = .opening(since: self.share.now)
         case is ChannelShouldQuiesceEvent:
-            let channel = context.channel
             // Whatever is not done by then is cut off.
             context.eventLoop.assumeIsolated().scheduleTask(in: .seconds(Int64(self.setup.limits.drainSeconds))) {
-                channel.close(promise: nil)
+                self.context?.close(promise: nil)
             }
             if case .prepared = self.content { self.closeWhenWritten(context) }
         case ChannelEvent.inputClosed:
@@ -252,6 +253,8 @@ final class ConnectionDoor: ChannelDuplexHandler {
     func checkDeadlines() {
         guard let context = self.context else { return }
         let limits = self.setup.limits
+        // First: what it says counts as sent.
+        self.streams?.checkDeadlines()
         switch self.phase {
         case .opening(let since), .reading(let since):
             if self.share.now &- since > LoopShare.rounds(seconds: limits.headerSeconds) { return self.expire(context) }

@@ -45,10 +45,11 @@ struct ConnectionSetup: HTTPChannelHandler {
         self.http2 = HTTP2Channel(
             responder: responder,
             configuration: HTTP2ChannelConfiguration(
-                idleTimeout: .seconds(limits.idleSeconds), gracefulCloseTimeout: .seconds(limits.drainSeconds),
+                gracefulCloseTimeout: .seconds(limits.drainSeconds),
                 streamConfiguration: .init(
                     additionalChannelHandlers: [
-                        PreparedHandler(answers: answers, shares: shares), BodyGuard(timeLimit: bodyLimit),
+                        StreamPresence(), PreparedHandler(answers: answers, shares: shares),
+                        BodyGuard(timeLimit: bodyLimit),
                     ]
                 )
             )
@@ -122,7 +123,10 @@ struct ConnectionSetup: HTTPChannelHandler {
     private static let headerFieldCount = 64
 
     /// Adds HTTP/2 to a connection.
-    func addHTTP2(to channel: any Channel) -> EventLoopFuture<Exchange> {
-        self.http2.setup(channel: channel, logger: Logger(label: "pinledger")).map { .http2($0) }
+    func addHTTP2(to channel: any Channel, _ streams: PreparedStreams) -> EventLoopFuture<Exchange> {
+        do { try channel.pipeline.syncOperations.addHandler(streams) } catch {
+            return channel.eventLoop.makeFailedFuture(error)
+        }
+        return self.http2.setup(channel: channel, logger: Logger(label: "pinledger")).map { .http2($0) }
     }
 }

@@ -16,6 +16,8 @@ final class LoopShare {
     private(set) var date: String
     /// The same with the line end and the empty line that close a head.
     private(set) var headEnd: [UInt8]
+    /// The date as a field of HTTP/2.
+    private(set) var dateField: [UInt8]
     /// Where answers are put together.
     var scratch = ByteBuffer()
     let served: ServedCount
@@ -38,6 +40,7 @@ final class LoopShare {
         self.second = time.seconds
         self.date = HTTPDate.text(time)
         self.headEnd = Array("\(self.date)\r\n\r\n".utf8)
+        self.dateField = FieldBlock.date(self.date)
     }
 
     /// Lets time pass: renews the date, and has every connection look at its deadlines.
@@ -48,6 +51,7 @@ final class LoopShare {
             self.second = time.seconds
             self.date = HTTPDate.text(time)
             self.headEnd = Array("\(self.date)\r\n\r\n".utf8)
+            self.dateField = FieldBlock.date(self.date)
         }
         // From the end: a connection that closes takes the last one's place in the list.
         var index = self.connections.count

@@ -2,8 +2,8 @@ import HTTPTypes
 import NIOCore
 import NIOHTTPTypes
 
-/// Answers requests for prepared answers before the router sees them, on the event loop and without waiting: over HTTP/2,
-/// and on HTTP/1.1 connections on which other requests have been made too.
+/// Answers requests for prepared answers before the router sees them, on the event loop and without waiting: on HTTP/1.1
+/// connections on which other requests have been made too, and over HTTP/2 where flow control is to be waited for.
 ///
 /// A request is answered here only if none before it is still with the router, so that answers keep the order of the
 /// requests; if the client takes what is sent to it; and if it has no body. Everything else goes on to the router, which

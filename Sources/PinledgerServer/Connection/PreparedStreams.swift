@@ -1,0 +1,388 @@
+import HTTPTypes
+import NIOCore
+import NIOHPACK
+
+/// Answers plain requests over HTTP/2 for prepared answers from frames, before NIOHTTP2 makes channels of streams. Stands
+/// between the door and NIOHTTP2, which sees a connection on which those requests were never made.
+///
+/// A stream is answered here only if its whole answer may be sent at once: nothing is kept of it, and everything that
+/// flow control, a long body or an odd request asks for is NIOHTTP2's and the router's. They give the same answer.
+///
+/// All blocks of fields that come in are decoded here, for each may refer to those before it, and passed on as literals.
+/// What goes out from here leaves NIOHTTP2's table of fields alone.
+final class PreparedStreams: ChannelDuplexHandler {
+    typealias InboundIn = ByteBuffer
+    typealias InboundOut = ByteBuffer
+    typealias OutboundIn = IOData
+    typealias OutboundOut = IOData
+
+    private enum Input {
+        /// So many bytes of the client's preface are still to come.
+        case preface(Int)
+        case frames
+        /// A block of fields has begun, in which no other frame may come.
+        case block(OpenBlock)
+        /// NIOHTTP2 ends the connection over what comes next.
+        case passed
+        case ignored
+    }
+
+    private let answers: PreparedAnswers?
+    private let share: LoopShare
+    private let limits: Server.Limits
+    private var context: ChannelHandlerContext?
+
+    private var input = Input.preface(24)
+    /// What has come and is not dealt with: less than a frame.
+    private var received = ByteBuffer()
+    private var decoder = HPACKDecoder(allocator: ByteBufferAllocator())
+    private var mustFlush = false
+    private var hasPassed = false
+
+    /// The last streams answered or refused here, and passed on.
+    private var answered: UInt32 = 0
+    private var routed: UInt32 = 0
+    private var window = DividedWindow()
+    /// What a stream's window is when it begins.
+    private var streamWindow = 65_535
+    private var follower = FrameFollower()
+    /// Nothing is answered here any more.
+    private var isRetired = false
+    private var isEvening = false
+    private var isClosing = false
+
+    /// The router's streams that are there, and when one was last there or answered.
+    private var open = 0
+    private var lastUse: UInt32
+    private var isAskedToGo = false
+
+    /// Streams reset after their answer, since when.
+    private var resets = (count: 0, since: UInt32(0))
+
+    init(answers: PreparedAnswers?, share: LoopShare, limits: Server.Limits) {
+        self.answers = answers
+        self.share = share
+        self.limits = limits
+        self.lastUse = share.now
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+
+    func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
+
+    // MARK: Reading
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        var data = self.unwrapInboundIn(data)
+        if self.received.readableBytes == 0 {
+            self.received = data
+        } else {
+            self.received.discardReadBytes()
+            self.received.writeBuffer(&data)
+        }
+        self.share.scratch.clear()
+        while self.received.readableBytes > 0, self.readNext(context) {}
+        self.write(context)
+        if self.received.readableBytes == 0 { self.received = ByteBuffer() }
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        if self.mustFlush {
+            self.mustFlush = false
+            context.flush()
+        }
+        if self.hasPassed {
+            self.hasPassed = false
+            context.fireChannelReadComplete()
+        }
+    }
+
+    /// Deals with what stands first in ``received``; false where more has to come.
+    private func readNext(_ context: ChannelHandlerContext) -> Bool {
+        switch self.input {
+        case .preface(let left):
+            let count = min(left, self.received.readableBytes)
+            self.input = count == left ? .frames : .preface(left - count)
+            self.pass(count, context)
+        case .frames, .block:
+            guard let head = FrameHead(self.received, at: self.received.readerIndex) else { return false }
+            guard head.length <= FrameHead.maximumLength else {
+                self.input = .passed
+                return true
+            }
+            guard self.received.readableBytes >= FrameHead.size + head.length else { return false }
+            if case .block(let block) = self.input {
+                self.readContinuation(head, block, context)
+            } else {
+                self.read(head, context)
+            }
+        case .passed: self.pass(self.received.readableBytes, context)
+        case .ignored: self.received.clear()
+        }
+        return true
+    }
+
+    /// Deals with a frame that is there to its end.
+    private func read(_ head: FrameHead, _ context: ChannelHandlerContext) {
+        switch head.kind {
+        case FrameHead.Kind.headers: return self.readHeaders(head, context)
+        case FrameHead.Kind.settings: self.readSettings(head)
+        case FrameHead.Kind.windowUpdate where head.stream == 0 && head.length == 4:
+            return self.readWindowUpdate(head, context)
+        case FrameHead.Kind.windowUpdate where self.isAnswered(head.stream):
+            return self.received.moveReaderIndex(forwardBy: FrameHead.size + head.length)
+        case FrameHead.Kind.resetStream where self.isAnswered(head.stream):
+            self.received.moveReaderIndex(forwardBy: FrameHead.size + head.length)
+            return self.countReset(context)
+        case FrameHead.Kind.data where self.isAnswered(head.stream):
+            // It may be the body of a request that was refused.
+            guard self.follower.hasAskedToGo else { return self.end(.streamClosed, context) }
+            return self.received.moveReaderIndex(forwardBy: FrameHead.size + head.length)
+        default: break
+        }
+        self.pass(FrameHead.size + head.length, context)
+    }
+
+    /// Whether a stream was answered here and NIOHTTP2 takes it for one that is still to come.
+    private func isAnswered(_ stream: UInt32) -> Bool { stream > self.routed && stream <= self.answered }
+
+    private func readSettings(_ head: FrameHead) {
+        guard head.flags & FrameHead.Flag.acknowledgement == 0, head.length.isMultiple(of: 6) else { return }
+        let start = self.received.readerIndex + FrameHead.size
+        for at in stride(from: start, to: start + head.length, by: 6) {
+            guard let name = self.received.getInteger(at: at, as: UInt16.self),
+                let value = self.received.getInteger(at: at + 2, as: UInt32.self)
+            else { return }
+            switch name {
+            // The next block has to begin with the table's new size, and NIOHTTP2 alone can say it.
+            case 1 where value < HPACKDecoder.maxDynamicTableSize: self.isRetired = true
+            case 4: self.streamWindow = Int(value)
+            default: break
+            }
+        }
+    }
+
+    private func readWindowUpdate(_ head: FrameHead, _ context: ChannelHandlerContext) {
+        let at = self.received.readerIndex + FrameHead.size
+        let increment = Int(self.received.getInteger(at: at, as: UInt32.self) ?? 0) & 0x7FFF_FFFF
+        // Nothing more is not allowed, as NIOHTTP2 will say.
+        guard increment > 0 else { return self.pass(FrameHead.size + head.length, context) }
+        self.received.moveReaderIndex(forwardBy: FrameHead.size + head.length)
+        guard self.window.grant(increment) else { return self.end(.flowControl, context) }
+        self.evenWindow(context)
+    }
+
+    private func countReset(_ context: ChannelHandlerContext) {
+        if self.share.now &- self.resets.since > LoopShare.rounds(seconds: 30) { self.resets = (0, self.share.now) }
+        self.resets.count += 1
+        // As many as NIOHTTP2 lets pass.
+        if self.resets.count > 200 { self.end(.enhanceYourCalm, context) }
+    }
+
+    // MARK: Blocks of fields
+
+    private func readHeaders(_ head: FrameHead, _ context: ChannelHandlerContext) {
+        guard let block = OpenBlock(head, self.received) else {
+            self.input = .passed
+            return
+        }
+        self.received.moveReaderIndex(forwardBy: FrameHead.size + head.length)
+        if head.flags & FrameHead.Flag.endHeaders != 0 { self.read(block, context) } else { self.input = .block(block) }
+    }
+
+    private func readContinuation(_ head: FrameHead, _ begun: OpenBlock, _ context: ChannelHandlerContext) {
+        guard head.kind == FrameHead.Kind.continuation, head.stream == begun.stream else {
+            return self.end(.protocolError, context)
+        }
+        var block = begun
+        self.received.moveReaderIndex(forwardBy: FrameHead.size)
+        guard let bytes = self.received.readSlice(length: head.length), block.append(bytes) else {
+            return self.end(.enhanceYourCalm, context)
+        }
+        self.input = head.flags & FrameHead.Flag.endHeaders != 0 ? .frames : .block(block)
+        if case .frames = self.input { self.read(block, context) }
+    }
+
+    private func read(_ block: OpenBlock, _ context: ChannelHandlerContext) {
+        var bytes = block.bytes
+        let fields: HPACKHeaders
+        do { fields = try self.decoder.decodeHeaders(from: &bytes) } catch {
+            // An index of zero is a mistake too, and what NIOHTTP2 answers it with is right for any other.
+            self.input = .passed
+            return self.passBlock(ByteBuffer(bytes: [0x80]), block, context)
+        }
+        if block.stream > max(self.answered, self.routed), !block.stream.isMultiple(of: 2) {
+            if block.isEnd, self.isAnswering(context), let request = PlainStream(fields),
+                self.answer(request, block.stream, context)
+            {
+                return
+            }
+            if self.follower.hasAskedToGo, context.channel.isWritable { return self.refuse(block.stream) }
+        }
+        guard !self.isAnswered(block.stream) else { return self.end(.protocolError, context) }
+        self.routed = max(self.routed, block.stream)
+        self.passBlock(FieldBlock.literal(fields), block, context)
+    }
+
+    private func passBlock(_ fields: ByteBuffer, _ block: OpenBlock, _ context: ChannelHandlerContext) {
+        let flags = FrameHead.Flag.endHeaders | (block.isEnd ? FrameHead.Flag.endStream : 0)
+        self.pass(FrameHead.Kind.headers, flags, block.stream, fields, context)
+    }
+
+    // MARK: Answering
+
+    private func isAnswering(_ context: ChannelHandlerContext) -> Bool {
+        !self.isRetired && !self.isClosing && self.follower.isBetweenFrames && !self.follower.hasSaidLast
+            && context.channel.isWritable
+    }
+
+    /// Adds the answer to the scratch buffer; false where it is not for here.
+    private func answer(_ request: PlainStream, _ stream: UInt32, _ context: ChannelHandlerContext) -> Bool {
+        var path = request.path
+        guard let answer = path.withUTF8({ self.answers?.answer(to: UnsafeRawBufferPointer($0)) }),
+            let variant = answer.ready(ifNoneMatch: request.ifNoneMatch, self.share.preference(request.acceptEncoding))
+        else { return false }
+        let body = request.isHead ? nil : variant.body
+        var left = body?.readableBytes ?? 0
+        guard left <= self.streamWindow, self.window.take(left) else { return false }
+        FrameHead(
+            length: variant.block.readableBytes + self.share.dateField.count, kind: FrameHead.Kind.headers,
+            flags: FrameHead.Flag.endHeaders | (left == 0 ? FrameHead.Flag.endStream : 0), stream: stream
+        ).write(to: &self.share.scratch)
+        self.share.scratch.writeImmutableBuffer(variant.block)
+        self.share.scratch.writeBytes(self.share.dateField)
+        if var body {
+            while left > 0 {
+                let length = min(left, FrameHead.maximumLength)
+                left -= length
+                FrameHead(
+                    length: length, kind: FrameHead.Kind.data, flags: left == 0 ? FrameHead.Flag.endStream : 0,
+                    stream: stream
+                ).write(to: &self.share.scratch)
+                if let bytes = body.readSlice(length: length) { self.share.scratch.writeImmutableBuffer(bytes) }
+            }
+        }
+        self.answered = stream
+        self.lastUse = self.share.now
+        self.share.served.count(variant.response.status)
+        if self.share.scratch.readableBytes > Self.flushSize {
+            self.write(context)
+            context.flush()
+            self.share.scratch.clear()
+        }
+        return true
+    }
+
+    /// Has the client ask again elsewhere. NIOHTTP2 would do so too, and end the connection over it.
+    private func refuse(_ stream: UInt32) {
+        FrameHead(length: 4, kind: FrameHead.Kind.resetStream, stream: stream).write(to: &self.share.scratch)
+        self.share.scratch.writeInteger(Reason.refusedStream.rawValue)
+        self.answered = stream
+    }
+
+    private static let flushSize = 32 * 1024
+
+    private func write(_ context: ChannelHandlerContext) {
+        guard self.share.scratch.readableBytes > 0 else { return }
+        context.write(self.wrapOutboundOut(.byteBuffer(self.share.scratch)), promise: nil)
+        self.mustFlush = true
+    }
+
+    // MARK: Passing on
+
+    private func pass(_ count: Int, _ context: ChannelHandlerContext) {
+        guard let bytes = self.received.readSlice(length: count) else { return }
+        self.pass(bytes, context)
+    }
+
+    private func pass(
+        _ kind: UInt8, _ flags: UInt8, _ stream: UInt32, _ payload: ByteBuffer, _ context: ChannelHandlerContext
+    ) {
+        var frame = ByteBuffer()
+        FrameHead(length: payload.readableBytes, kind: kind, flags: flags, stream: stream).write(to: &frame)
+        frame.writeImmutableBuffer(payload)
+        self.pass(frame, context)
+    }
+
+    private func pass(_ bytes: ByteBuffer, _ context: ChannelHandlerContext) {
+        // NIOHTTP2 may write at once.
+        self.write(context)
+        self.share.scratch.clear()
+        self.hasPassed = true
+        context.fireChannelRead(self.wrapInboundOut(bytes))
+    }
+
+    /// Tells NIOHTTP2 that more may be sent, if it should know.
+    private func evenWindow(_ context: ChannelHandlerContext) {
+        let moved = self.window.even(forGood: self.isRetired || self.follower.isLost)
+        guard moved > 0 else { return }
+        self.pass(FrameHead.Kind.windowUpdate, 0, 0, ByteBuffer(integer: UInt32(moved)), context)
+    }
+
+    // MARK: What NIOHTTP2 sends
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        guard case .byteBuffer(var bytes) = self.unwrapOutboundIn(data) else {
+            return context.write(data, promise: promise)
+        }
+        self.window.spend(self.follower.follow(&bytes, answered: self.answered))
+        context.write(self.wrapOutboundOut(.byteBuffer(bytes)), promise: promise)
+        guard !self.isEvening, self.window.isUneven || self.follower.isLost && self.window.own > 0 else { return }
+        self.isEvening = true
+        // Not from here: NIOHTTP2 is in the middle of sending.
+        context.eventLoop.assumeIsolated().execute {
+            self.isEvening = false
+            guard let context = self.context else { return }
+            self.share.scratch.clear()
+            self.evenWindow(context)
+            self.channelReadComplete(context: context)
+        }
+    }
+
+    /// Closes when everything is written, but at once when asked again.
+    func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+        guard mode == .all, !self.isClosing else { return context.close(mode: mode, promise: promise) }
+        self.isClosing = true
+        self.input = .ignored
+        self.mustFlush = false
+        let written = context.writeAndFlush(self.wrapOutboundOut(.byteBuffer(ByteBuffer()))).assumeIsolated()
+        written.whenComplete { _ in context.close(mode: mode, promise: promise) }
+    }
+
+    // MARK: Ends
+
+    private enum Reason: UInt32 {
+        case protocolError = 1
+        case flowControl = 3
+        case streamClosed = 5
+        case refusedStream = 7
+        case enhanceYourCalm = 11
+    }
+
+    /// Tells the client what it did wrong, and closes.
+    private func end(_ reason: Reason, _ context: ChannelHandlerContext) {
+        FrameHead(length: 8, kind: FrameHead.Kind.goAway).write(to: &self.share.scratch)
+        self.share.scratch.writeInteger(max(self.answered, self.routed))
+        self.share.scratch.writeInteger(reason.rawValue)
+        self.write(context)
+        self.share.scratch.clear()
+        self.received.clear()
+        self.close(context: context, mode: .all, promise: nil)
+    }
+
+    func streamOpened() { self.open += 1 }
+
+    func streamClosed() {
+        self.open -= 1
+        self.lastUse = self.share.now
+    }
+
+    /// Asks the client to go where no stream has been there for too long. Called by ``LoopShare`` in every round.
+    func checkDeadlines() {
+        guard self.open == 0, !self.isAskedToGo, let context = self.context,
+            self.share.now &- self.lastUse >= LoopShare.rounds(seconds: self.limits.idleSeconds)
+        else { return }
+        self.isAskedToGo = true
+        context.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
+    }
+}
