@@ -39,7 +39,7 @@ enum AppendOutcome: Sendable {
     init(of batch: Batch, seenFrom connection: isolated PostgresConnection) throws {
         let head = try Head(try connection.query(prepared: Statements.lockHead).only)
         // Only no-ops with keys: repeated, they are no-ops again or found as recorded.
-        guard let first = batch.bytes.first, head.position > batch.base.head.position else {
+        guard let first = batch.rows.entries.first ?? nil, head.position > batch.base.head.position else {
             self = .moved
             return
         }

@@ -22,7 +22,7 @@ struct Batch: Sendable {
     private(set) var after: LedgerView
     private(set) var outcomes: [Outcome] = []
     private(set) var entries: [Entry] = []
-    private(set) var bytes: [[UInt8]] = []
+    private(set) var rows = AppendRows()
     private(set) var tileRoots: [TileRoot] = []
     /// Streams that grow: their versions before and after, and the position of their last event.
     private(set) var streams: [StreamID: (before: Int64, after: Int64, last: Int64)] = [:]
@@ -112,12 +112,13 @@ struct Batch: Sendable {
         }
         let start = self.entries.count
         guard !made.isEmpty else { return start..<start }
+        let name = stream.text
         for (entry, bytes) in made {
             // `decide` makes only what fits; were it otherwise, the streams' versions would not add up and the database
             // would refuse the batch (PL001).
             do { self.tileRoots += try self.after.apply(entry, bytes: bytes) } catch { throw .halted(error) }
             self.entries.append(entry)
-            self.bytes.append(bytes)
+            self.rows.append(entry, of: name, bytes: bytes)
         }
         let before = self.streams[stream]?.before ?? version
         self.streams[stream] = (before, version + Int64(made.count), self.after.head.position - 1)

@@ -59,34 +59,3 @@ extension Head {
         )
     }
 }
-
-extension Batch {
-    /// The parameters of ``Statements/append``.
-    var parameters: [PostgresValue] {
-        let streams = self.streams.sorted { $0.key.text < $1.key.text }
-        return [
-            .int64(self.base.head.position),
-            .bytes(self.base.head.frontier.encoded),
-            .bytes(self.after.head.frontier.encoded),
-            .timestamp(self.after.head.lastTime.microseconds),
-            .textArray(self.entries.map(\.stream.text)),
-            .int64Array(self.entries.map(\.streamVersion)),
-            .textArray(self.entries.map(\.event.type)),
-            .textArray(self.entries.map(\.origin.actor.kind.rawValue)),
-            .textArray(self.entries.map(\.origin.actor.id)),
-            .bytesArray(self.bytes),
-            .int16Array(self.tileRoots.map { Int16($0.level) }),
-            .int64Array(self.tileRoots.map { Int64($0.index) }),
-            .bytesArray(self.tileRoots.map(\.hash.bytes)),
-            .textArray(streams.map(\.key.text)),
-            .int64Array(streams.map(\.value.before)),
-            .int64Array(streams.map(\.value.after)),
-            .int64Array(streams.map(\.value.last)),
-            .textArray(self.keyed.map(\.key.actor)),
-            .textArray(self.keyed.map(\.key.key)),
-            .bytesArray(self.keyed.map { self.digests[$0.place] }),
-            .int64Array(self.keyed.map(\.first)),
-            .int32Array(self.keyed.map { Int32($0.count) }),
-        ]
-    }
-}

@@ -191,16 +191,19 @@ package actor Writer {
 
     /// Lets tasks that were just answered go first, for as long as more commands come of it: each batch costs the
     /// database as much as some twenty events, and their next commands would only be in the one after it.
+    ///
+    /// A batch that is large already goes at once: then it is better to decide the next one while the database works.
     private func waitForTheAnswered() async {
         for _ in 0..<Self.turns {
             let count = self.queue.count
-            guard count < self.limits.batch else { return }
+            guard count < Self.largeBatch else { return }
             await Task.yield()
             guard self.queue.count > count else { return }
         }
     }
 
     private static let turns = 8
+    private static let largeBatch = 64
 
     /// The next commands, and the batch made of them where that holds on the ledger as it is now.
     private func takeBatch() -> ([Pending], Batch?) {

@@ -38,7 +38,7 @@ package struct LedgerState: Sendable {
     /// The number of events in a stream.
     package func version(of stream: StreamID) -> Int64 {
         switch stream {
-        case .app(let id): self.apps[id]?.version ?? 0
+        case .app(let id): self.apps.version(of: id)
         case .fleet: self.fleet.version
         case .keys: self.keys.version
         case .access: self.access.version

@@ -39,12 +39,11 @@ struct DocumentStore: Sendable {
                     parsing: String(decoding: self.body, as: UTF8.self), type: Publisher.documentType)
                 guard jws.keyID == self.keyID else { return "it is signed by another key than stands beside it" }
                 guard let key = keys.keys[jws.keyID].flatMap({ Ed25519PublicKey($0.publicKey) }) else { return nil }
-                let claims = try JSON(
-                    parsing: try jws.verify(with: key), limits: JSONLimits(depth: 16, nodes: 1_000_000))
-                guard claims["aud"]?.stringValue == self.app.text else { return "it is another app's" }
-                guard claims["version"]?.integerValue == self.version,
-                    claims["iat"]?.integerValue == self.issuedAt.seconds
-                else { return "it is of another version or time than stands beside it" }
+                let claims = CanonicalMembers(try jws.verify(with: key))
+                guard claims.has("aud", self.app.text) else { return "it is another app's" }
+                guard claims.has("version", self.version), claims.has("iat", self.issuedAt.seconds) else {
+                    return "it is of another version or time than stands beside it"
+                }
                 return nil
             } catch {
                 return "\(error)"
