@@ -113,8 +113,8 @@ struct DocumentStore: Sendable {
 
         /// Whether the table has something older.
         func isNews(to table: DocumentTable) -> Bool {
-            guard let held = table[self.app] else { return true }
-            return (self.version, self.issuedAt) > (held.version, held.issuedAt)
+            guard let held = table.newest(self.app) else { return true }
+            return (self.version, self.issuedAt) > held
         }
     }
 
@@ -123,9 +123,9 @@ struct DocumentStore: Sendable {
         let rows = try await self.pool.read("SELECT app, version, issued_at FROM pinledger.document")
         return try rows.compactMap { row in
             let app = try AppID(try row.text(0))
-            guard let held = table[app] else { return app }
+            guard let held = table.newest(app) else { return app }
             let stored = (try row.int64(1), Timestamp(microseconds: try row.timestamp(2)))
-            return stored > (held.version, held.issuedAt) ? app : nil
+            return stored > held ? app : nil
         }
     }
 }

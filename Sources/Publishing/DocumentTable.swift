@@ -2,9 +2,20 @@ package import PinWire
 import Synchronization
 
 /// The documents a node serves, by app: what the request path looks up.
+///
+/// Those that were read from the database at the start are verified when they are first looked up, or a moment later by
+/// ``checkAll()``: a node with ten thousand documents need not verify all of them before it serves one.
 package final class DocumentTable: Sendable {
-    /// By the app's name, so that the text of a request target finds its document.
-    private let documents = Mutex<[String: PublishedDocument]>([:])
+    private struct Content {
+        /// By the app's name, so that the text of a request target finds its document.
+        var documents: [String: PublishedDocument] = [:]
+        /// Read, and not verified yet.
+        var unchecked: [String: DocumentStore.Signed] = [:]
+        /// Whether a stored document may be served.
+        var judge: @Sendable (DocumentStore.Signed) -> Bool = { _ in false }
+    }
+
+    private let content = Mutex(Content())
     private let changes = Atomic<UInt64>(0)
 
     package init() {}
@@ -12,8 +23,28 @@ package final class DocumentTable: Sendable {
     /// The current document of an app.
     package subscript(_ app: AppID) -> PublishedDocument? { self[named: app.text] }
 
-    /// The current document of the app of this name.
-    package subscript(named name: String) -> PublishedDocument? { self.documents.withLock { $0[name] } }
+    /// The current document of the app of this name. The first look-up after a start verifies it: some hundred
+    /// microseconds.
+    package subscript(named name: String) -> PublishedDocument? {
+        let (document, unchecked, judge) = self.content.withLock { ($0.documents[name], $0.unchecked[name], $0.judge) }
+        guard let unchecked else { return document }
+        // Outside the lock. Two that come at once judge the same, and none finds it missing meanwhile.
+        if judge(unchecked) { self.put([unchecked.published]) }
+        return self.content.withLock { content in
+            content.unchecked[name] = nil
+            return content.documents[name]
+        }
+    }
+
+    /// Version and issue time of what there is for an app, verified or not.
+    func newest(_ app: AppID) -> (version: Int64, issuedAt: Timestamp)? {
+        self.content.withLock { content in
+            let held = content.documents[app.text].map { ($0.version, $0.issuedAt) }
+            let unchecked = content.unchecked[app.text].map { ($0.version, $0.issuedAt) }
+            guard let held, let unchecked else { return held ?? unchecked }
+            return held < unchecked ? unchecked : held
+        }
+    }
 
     /// A number that grows with every change. A document looked up after the number was read is current for as long as
     /// the number stays.
@@ -21,10 +52,10 @@ package final class DocumentTable: Sendable {
 
     /// Puts documents in place, each unless a newer one stands there.
     func put(_ new: [PublishedDocument]) {
-        self.documents.withLock { documents in
+        self.content.withLock { content in
             for document in new {
-                if let old = documents[document.app.text], !document.supersedes(old) { continue }
-                documents[document.app.text] = document
+                if let old = content.documents[document.app.text], !document.supersedes(old) { continue }
+                content.documents[document.app.text] = document
             }
             // Before the lock is given back: whoever sees the old number saw the old documents.
             self.changes.wrappingAdd(1, ordering: .releasing)
@@ -33,15 +64,34 @@ package final class DocumentTable: Sendable {
 
     /// Puts a document in place whatever stands there.
     func replace(_ document: PublishedDocument) {
-        self.documents.withLock { documents in
-            documents[document.app.text] = document
+        self.content.withLock { content in
+            content.documents[document.app.text] = document
             self.changes.wrappingAdd(1, ordering: .releasing)
         }
     }
 
-    /// All documents.
-    package var all: [PublishedDocument] { self.documents.withLock { Array($0.values) } }
+    /// Takes in stored documents that are still to be verified.
+    func adopt(_ stored: [DocumentStore.Signed], judge: @escaping @Sendable (DocumentStore.Signed) -> Bool) {
+        self.content.withLock { content in
+            content.judge = judge
+            for document in stored { content.unchecked[document.app.text] = document }
+            self.changes.wrappingAdd(1, ordering: .releasing)
+        }
+    }
+
+    /// Verifies what nobody has looked up yet, giving way to others.
+    func checkAll() async {
+        for (count, name) in self.content.withLock({ Array($0.unchecked.keys) }).enumerated() {
+            if count % 20 == 19 { await Task.yield() }
+            guard !Task.isCancelled else { return }
+            _ = self[named: name]
+        }
+    }
 
     /// How many apps have a document.
-    package var count: Int { self.documents.withLock { $0.count } }
+    package var count: Int {
+        self.content.withLock { content in
+            content.documents.count + content.unchecked.keys.count { content.documents[$0] == nil }
+        }
+    }
 }

@@ -70,57 +70,28 @@ package actor Publisher {
     /// - Returns: The highest position of the ledger that one of them was made at; 0 where there is none. It is always
     ///   recorded before its documents are stored: a ledger that ends before it has lost events.
     package func load() async throws -> Int64 {
-        let position = await self.take(try await self.store.load(nil))
+        let stored = try await self.store.load(nil)
+        self.table.adopt(stored, judge: Self.judge(under: self.ledger.view.state.keys, self.logger))
         self.attempted = self.ledger.position
-        return position
+        return stored.map(\.position).max() ?? 0
     }
 
     /// Serves what was read from the database, but for what no key of ours can have signed so.
-    ///
-    /// - Returns: The highest position of what is served.
-    @discardableResult
-    private func take(_ stored: [DocumentStore.Signed]) async -> Int64 {
-        let keys = self.ledger.view.state.keys
-        // Verifying is most of a start with thousands of documents: it takes all cores.
-        return await withTaskGroup(of: Judged.self) { group in
-            for start in stride(from: 0, to: stored.count, by: Self.chunk) {
-                let chunk = stored[start..<min(start + Self.chunk, stored.count)]
-                group.addTask { Judged(chunk, under: keys) }
-            }
-            var position: Int64 = 0
-            for await judged in group {
-                for (document, defect) in judged.damaged {
-                    self.logger.critical(
-                        "a stored document is damaged, and is not served",
-                        metadata: [
-                            "app": "\(document.app)", "version": "\(document.version)", "defect": "\(defect)",
-                        ]
-                    )
-                }
-                self.table.put(judged.sound)
-                position = max(position, judged.position)
-            }
-            return position
-        }
+    private func take(_ stored: [DocumentStore.Signed]) {
+        let isSound = Self.judge(under: self.ledger.view.state.keys, self.logger)
+        self.table.put(stored.filter(isSound).map(\.published))
     }
 
-    /// Documents in one piece of work: some ten milliseconds.
-    private static let chunk = 100
-
-    private struct Judged: Sendable {
-        var sound: [PublishedDocument] = []
-        var damaged: [(document: DocumentStore.Signed, defect: String)] = []
-        var position: Int64 = 0
-
-        init(_ stored: ArraySlice<DocumentStore.Signed>, under keys: KeyRing) {
-            for document in stored {
-                if let defect = document.defect(under: keys) {
-                    self.damaged.append((document, defect))
-                } else {
-                    self.sound.append(document.published)
-                    self.position = max(self.position, document.position)
-                }
-            }
+    private static func judge(
+        under keys: KeyRing, _ logger: Logger
+    ) -> @Sendable (DocumentStore.Signed) -> Bool {
+        { document in
+            guard let defect = document.defect(under: keys) else { return true }
+            logger.critical(
+                "a stored document is damaged, and is not served",
+                metadata: ["app": "\(document.app)", "version": "\(document.version)", "defect": "\(defect)"]
+            )
+            return false
         }
     }
 
@@ -131,6 +102,7 @@ package actor Publisher {
             group.addTask { await self.followStore() }
             group.addTask { await self.sweep() }
             group.addTask { await self.storeSigned() }
+            group.addTask { await self.table.checkAll() }
             await group.waitForAll()
         }
         self.isClosed = true
@@ -173,7 +145,7 @@ package actor Publisher {
                 case .notification(channel: DocumentStore.channel, payload: let payload):
                     if let news = DocumentStore.News.list(payload) {
                         let apps = news.filter { $0.isNews(to: self.table) }.map(\.app)
-                        if !apps.isEmpty { await self.take(try await self.store.load(apps)) }
+                        if !apps.isEmpty { self.take(try await self.store.load(apps)) }
                     } else {
                         try await self.loadOutdated()
                     }
@@ -195,7 +167,7 @@ package actor Publisher {
     private func loadOutdated() async throws {
         let apps = try await self.store.outdated(in: self.table)
         for start in stride(from: 0, to: apps.count, by: 500) {
-            await self.take(try await self.store.load(Array(apps[start..<min(start + 500, apps.count)])))
+            self.take(try await self.store.load(Array(apps[start..<min(start + 500, apps.count)])))
         }
     }
 
@@ -330,7 +302,7 @@ package actor Publisher {
         do {
             let taken = try await self.store.publish(signed)
             let passedOver = signed.map(\.app).filter { !taken.contains($0) }
-            if !passedOver.isEmpty { await self.take(try await self.store.load(passedOver)) }
+            if !passedOver.isEmpty { self.take(try await self.store.load(passedOver)) }
         } catch let error as PostgresError where error.sqlState == "PL003" {
             // One app's clash must not keep the others' documents back. It needs a person, and is met again by the sweep.
             guard signed.count == 1 else {

@@ -154,7 +154,7 @@ struct PreparedStreamsTests {
     @Test(arguments: [
         [("content-length", "0")], [("te", "trailers")], [("expect", "100-continue")], [("host", "localhost")],
         [("connection", "close")], [("transfer-encoding", "chunked")], [("X-Upper", "a")], [("a", "\u{1}")],
-        [("accept-encoding", " gzip")], [(":path", "/again")], [(":protocol", "websocket")],
+        [("accept-encoding", " gzip")], [(":path", "/again")], [(":path", "")], [(":protocol", "websocket")],
     ])
     func `what is odd goes on unchanged`(more: [(String, String)]) throws {
         let connection = try Connection()

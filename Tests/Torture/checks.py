@@ -72,9 +72,13 @@ def audit(ledger: Ledger, acknowledged: list[Acknowledged] = (), *, verify_hashe
                 named = tuple(content[name] for name in ("position", "stream_version", "stream", "type"))
                 if columns != (*named, content["actor"]["kind"], content["actor"]["id"]):
                     account.fault(f"position {position}: the columns and the entry disagree")
-                if content["time"] < last_time:
-                    account.fault(f"position {position}: its time {content['time']} falls")
-                last_time = content["time"]
+                # A whole second is written without a fraction, and "Z" stands behind "." in the alphabet.
+                moment = content["time"].rstrip("Z")
+                if "." not in moment:
+                    moment += ".000000"
+                if moment < last_time:
+                    account.fault(f"position {position}: its time {moment} lies before {last_time}")
+                last_time = moment
                 leaf = tree.leaf_hash(entry)
                 if leaf != stored:
                     account.fault(f"position {position}: the leaf's hash is not that of the entry")

@@ -13,7 +13,7 @@ struct PlainStream {
 
     /// Reads the fields of a request without a body; nil where there is anything special about them.
     init?(_ fields: HPACKHeaders) {
-        var (hasMethod, hasScheme, hasAuthority, isBehindPseudo) = (false, false, false, false)
+        var (hasMethod, hasScheme, hasAuthority, hasPath, isBehindPseudo) = (false, false, false, false, false)
         for (name, value, _) in fields {
             guard name.utf8.first == UInt8(ascii: ":") else {
                 isBehindPseudo = true
@@ -38,7 +38,8 @@ struct PlainStream {
                 guard !hasAuthority else { return nil }
                 hasAuthority = true
             case ":path":
-                guard self.path.isEmpty else { return nil }
+                guard !hasPath else { return nil }
+                hasPath = true
                 self.path = value
             default: return nil
             }

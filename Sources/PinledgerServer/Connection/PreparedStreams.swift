@@ -45,6 +45,8 @@ final class PreparedStreams: ChannelDuplexHandler {
     private var window = DividedWindow()
     /// What a stream's window is when it begins.
     private var streamWindow = 65_535
+    /// What the client's table of fields may hold.
+    private var tableSize: UInt32 = 4096
     private var follower = FrameFollower()
     /// Nothing is answered here any more.
     private var isRetired = false
@@ -137,7 +139,8 @@ final class PreparedStreams: ChannelDuplexHandler {
         case FrameHead.Kind.data where self.isAnswered(head.stream):
             // It may be the body of a request that was refused.
             guard self.follower.hasAskedToGo else { return self.end(.streamClosed, context) }
-            return self.received.moveReaderIndex(forwardBy: FrameHead.size + head.length)
+            self.received.moveReaderIndex(forwardBy: FrameHead.size + head.length)
+            return self.giveBack(head.length)
         default: break
         }
         self.pass(FrameHead.size + head.length, context)
@@ -155,7 +158,9 @@ final class PreparedStreams: ChannelDuplexHandler {
             else { return }
             switch name {
             // The next block has to begin with the table's new size, and NIOHTTP2 alone can say it.
-            case 1 where value < HPACKDecoder.maxDynamicTableSize: self.isRetired = true
+            case 1:
+                if value < self.tableSize { self.isRetired = true }
+                self.tableSize = value
             case 4: self.streamWindow = Int(value)
             default: break
             }
@@ -182,10 +187,7 @@ final class PreparedStreams: ChannelDuplexHandler {
     // MARK: Blocks of fields
 
     private func readHeaders(_ head: FrameHead, _ context: ChannelHandlerContext) {
-        guard let block = OpenBlock(head, self.received) else {
-            self.input = .passed
-            return
-        }
+        guard let block = OpenBlock(head, self.received) else { return self.end(.protocolError, context) }
         self.received.moveReaderIndex(forwardBy: FrameHead.size + head.length)
         if head.flags & FrameHead.Flag.endHeaders != 0 { self.read(block, context) } else { self.input = .block(block) }
     }
@@ -219,7 +221,10 @@ final class PreparedStreams: ChannelDuplexHandler {
             }
             if self.follower.hasAskedToGo, context.channel.isWritable { return self.refuse(block.stream) }
         }
-        guard !self.isAnswered(block.stream) else { return self.end(.protocolError, context) }
+        if self.isAnswered(block.stream) {
+            // They may be the trailers of a request that was refused.
+            return self.follower.hasAskedToGo ? () : self.end(.protocolError, context)
+        }
         self.routed = max(self.routed, block.stream)
         self.passBlock(FieldBlock.literal(fields), block, context)
     }
@@ -280,6 +285,13 @@ final class PreparedStreams: ChannelDuplexHandler {
         self.answered = stream
     }
 
+    /// Lets the client send as much as was passed over here, which NIOHTTP2 has not seen.
+    private func giveBack(_ bytes: Int) {
+        guard bytes > 0 else { return }
+        FrameHead(length: 4, kind: FrameHead.Kind.windowUpdate, stream: 0).write(to: &self.share.scratch)
+        self.share.scratch.writeInteger(UInt32(bytes))
+    }
+
     private static let flushSize = 32 * 1024
 
     private func write(_ context: ChannelHandlerContext) {
@@ -313,7 +325,11 @@ final class PreparedStreams: ChannelDuplexHandler {
     }
 
     /// Tells NIOHTTP2 that more may be sent, if it should know.
+    ///
+    /// Once it has asked the client to go and has no stream left, NIOHTTP2 takes that for a mistake of the client's. A
+    /// stream that waits for more has used up all of the account before.
     private func evenWindow(_ context: ChannelHandlerContext) {
+        guard !self.isClosing, !self.follower.hasAskedToGo || self.window.routed == 0 && self.open > 0 else { return }
         let moved = self.window.even(forGood: self.isRetired || self.follower.isLost)
         guard moved > 0 else { return }
         self.pass(FrameHead.Kind.windowUpdate, 0, 0, ByteBuffer(integer: UInt32(moved)), context)
@@ -377,11 +393,17 @@ final class PreparedStreams: ChannelDuplexHandler {
         self.lastUse = self.share.now
     }
 
-    /// Asks the client to go where no stream has been there for too long. Called by ``LoopShare`` in every round.
+    /// Asks the client to go where no stream has been there for too long, and closes where it does not go. Called by
+    /// ``LoopShare`` in every round.
     func checkDeadlines() {
-        guard self.open == 0, !self.isAskedToGo, let context = self.context,
-            self.share.now &- self.lastUse >= LoopShare.rounds(seconds: self.limits.idleSeconds)
-        else { return }
+        guard self.open == 0, let context = self.context else { return }
+        let idle = self.share.now &- self.lastUse
+        guard !self.isAskedToGo else {
+            let limit = LoopShare.rounds(seconds: self.limits.idleSeconds + self.limits.drainSeconds)
+            if idle > limit, !self.isClosing { self.close(context: context, mode: .all, promise: nil) }
+            return
+        }
+        guard idle >= LoopShare.rounds(seconds: self.limits.idleSeconds) else { return }
         self.isAskedToGo = true
         context.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
     }
