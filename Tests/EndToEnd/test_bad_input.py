@@ -1,5 +1,6 @@
 """Whatever is sent, the answer is a problem that says what to do, nothing is recorded, and the server lives on."""
 
+import errno
 import json
 import re
 import socket
@@ -58,8 +59,9 @@ def raw(server, sent: bytes, *, close: bool = True, seconds: float = 10) -> Answ
             connection.sendall(sent)
             if close:
                 connection.shutdown(socket.SHUT_WR)
-        except (BrokenPipeError, ConnectionResetError):
-            pass
+        except OSError as error:
+            # The server may have refused it, and be gone, before all of it was sent.
+            assert error.errno in (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN), error
         received = b""
         try:
             while chunk := connection.recv(65536):
