@@ -8,8 +8,9 @@ import Synchronization
 /// arrives late would hit the next statement: a session therefore waits for its requests between two statements.
 @safe
 final class Canceller: Sendable {
-    // libpq copies the address and the key into this object and never changes it; PQcancel may be called on it from any
-    // thread. It is freed once nobody, no cancelling thread either, refers to this class.
+    // @safe class and nonisolated(unsafe), invariant: libpq copies the address and the key into this object and never
+    // changes it; PQcancel may be called on it from any thread. It is freed once nobody, no cancelling thread either,
+    // refers to this class.
     private nonisolated(unsafe) let handle: OpaquePointer
     private let wasRequested = Mutex(false)
     private let requests = DispatchGroup()
