@@ -16,8 +16,16 @@ enum AppendOutcome: Sendable {
     }
 
     /// Appends, in one round trip.
-    init(appending batch: Batch, on connection: isolated PostgresConnection) throws {
+    ///
+    /// - Parameters:
+    ///   - isAnnounced: Whether the other nodes are to be told.
+    ///   - meanwhile: What to do while the database works. Not called where nothing can be sent.
+    init(
+        appending batch: Batch, isAnnounced: Bool, on connection: isolated PostgresConnection,
+        meanwhile: () -> Void = {}
+    ) throws {
         guard !batch.isEmpty else {
+            meanwhile()
             // Nothing to write. What was refused, or found as it was wanted, must be so at the ledger's present end.
             let head = try Head(try connection.query(prepared: Statements.head).only)
             let isCurrent = head.position == batch.base.head.position && head.frontier == batch.base.head.frontier
@@ -25,7 +33,10 @@ enum AppendOutcome: Sendable {
             return
         }
         let rows: PostgresRows
-        do { rows = try connection.query(prepared: Statements.append, batch.parameters) } catch {
+        do {
+            rows = try connection.query(
+                prepared: Statements.append, batch.parameters(isAnnounced: isAnnounced), meanwhile: meanwhile)
+        } catch {
             guard error.sqlState == "23505", error.constraint == "command_pkey" else { throw error }
             throw RecordedAlready()
         }
@@ -39,7 +50,7 @@ enum AppendOutcome: Sendable {
     init(of batch: Batch, seenFrom connection: isolated PostgresConnection) throws {
         let head = try Head(try connection.query(prepared: Statements.lockHead).only)
         // Only no-ops with keys: repeated, they are no-ops again or found as recorded.
-        guard let first = batch.rows.entries.first ?? nil, head.position > batch.base.head.position else {
+        guard let first = batch.firstBytes, head.position > batch.base.head.position else {
             self = .moved
             return
         }
@@ -68,26 +79,20 @@ extension Ledger {
     }
 
     /// Takes in what was appended behind `start` and before `end`, and returns the fold there.
-    ///
-    /// - Parameter rows: The first of it, where that has been read.
     @discardableResult
     func readOn(
-        from start: LedgerView, to end: Int64 = .max, beginning rows: PostgresRows? = nil,
-        on connection: isolated PostgresConnection
+        from start: LedgerView, to end: Int64 = .max, on connection: isolated PostgresConnection
     ) throws -> LedgerView {
-        var (view, rows) = (start, rows)
+        var view = start
         while view.head.position < end {
             let base = view.head.position
-            let next =
-                try rows
-                ?? connection.query(
-                    prepared: Statements.entries, [.int64(base), .int64(end), .int64(Int64(Self.pageSize))]
-                )
-            rows = nil
-            let page = LedgerPage(next)
+            let rows = try connection.query(
+                prepared: Statements.entries, [.int64(base), .int64(end), .int64(Int64(Self.pageSize))]
+            )
+            let page = LedgerPage(rows)
             try view.apply(page)
             self.advance(from: base, to: view, changing: Set(page.steps.map(\.stream)), isLocal: false)
-            if next.count < Self.pageSize { break }
+            if rows.count < Self.pageSize { break }
         }
         return view
     }

@@ -3,15 +3,22 @@ import Pinning
 import Postgres
 import TransparencyLog
 
-/// The entries of a batch, column by column as the append wants them: they are put there while the batch gathers, so that
-/// nothing is left to do when the database is ready for it.
+/// The rows of a batch, column by column as the append wants them: they are put there while the batch gathers, so that
+/// next to nothing is left to do when the database is ready for it.
 struct AppendRows: Sendable {
-    private(set) var streams: [String?] = []
-    private(set) var streamVersions: [Int64?] = []
-    private(set) var types: [String?] = []
-    private(set) var actorKinds: [String?] = []
-    private(set) var actorIDs: [String?] = []
-    private(set) var entries: [[UInt8]?] = []
+    private var streams = PostgresArray<String>()
+    private var streamVersions = PostgresArray<Int64>()
+    private var types = PostgresArray<String>()
+    private var actorKinds = PostgresArray<String>()
+    private var actorIDs = PostgresArray<String>()
+    private var entries = PostgresArray<[UInt8]>()
+    private var keyActors = PostgresArray<String>()
+    private var keys = PostgresArray<String>()
+    private var keyDigests = PostgresArray<[UInt8]>()
+    private var keyFirsts = PostgresArray<Int64>()
+    private var keyCounts = PostgresArray<Int32>()
+
+    var isEmpty: Bool { self.entries.isEmpty && self.keys.isEmpty }
 
     mutating func append(_ entry: Entry, of stream: String, bytes: [UInt8]) {
         self.streams.append(stream)
@@ -21,35 +28,50 @@ struct AppendRows: Sendable {
         self.actorIDs.append(entry.origin.actor.id)
         self.entries.append(bytes)
     }
+
+    /// A command with an idempotency key, and where what it records begins and how many events that is.
+    mutating func append(_ key: CommandKey, digest: [UInt8], first: Int64, count: Int) {
+        self.keyActors.append(key.actor)
+        self.keys.append(key.key)
+        self.keyDigests.append(digest)
+        self.keyFirsts.append(first)
+        self.keyCounts.append(Int32(clamping: count))
+    }
+
+    fileprivate var events: [PostgresValue] {
+        [
+            self.streams.value, self.streamVersions.value, self.types.value, self.actorKinds.value, self.actorIDs.value,
+            self.entries.value,
+        ]
+    }
+
+    fileprivate var commands: [PostgresValue] {
+        [
+            self.keyActors.value, self.keys.value, self.keyDigests.value, self.keyFirsts.value, self.keyCounts.value,
+        ]
+    }
 }
 
 extension Batch {
     /// The parameters of ``Statements/append``.
-    var parameters: [PostgresValue] {
-        let streams = self.streams.sorted { $0.key.text < $1.key.text }
-        return [
+    func parameters(isAnnounced: Bool) -> [PostgresValue] {
+        let head: [PostgresValue] = [
             .int64(self.base.head.position),
             .bytes(self.base.head.frontier.encoded),
             .bytes(self.after.head.frontier.encoded),
             .timestamp(self.after.head.lastTime.microseconds),
-            .textArray(self.rows.streams),
-            .int64Array(self.rows.streamVersions),
-            .textArray(self.rows.types),
-            .textArray(self.rows.actorKinds),
-            .textArray(self.rows.actorIDs),
-            .bytesArray(self.rows.entries),
+        ]
+        let tiles: [PostgresValue] = [
             .int16Array(self.tileRoots.map { Int16($0.level) }),
             .int64Array(self.tileRoots.map { Int64($0.index) }),
             .bytesArray(self.tileRoots.map(\.hash.bytes)),
-            .textArray(streams.map(\.key.text)),
-            .int64Array(streams.map(\.value.before)),
-            .int64Array(streams.map(\.value.after)),
-            .int64Array(streams.map(\.value.last)),
-            .textArray(self.keyed.map(\.key.actor)),
-            .textArray(self.keyed.map(\.key.key)),
-            .bytesArray(self.keyed.map { self.digests[$0.place] }),
-            .int64Array(self.keyed.map(\.first)),
-            .int32Array(self.keyed.map { Int32($0.count) }),
         ]
+        let streams: [PostgresValue] = [
+            .textArray(self.streams.keys.map(\.text)),
+            .int64Array(self.streams.values.map(\.before)),
+            .int64Array(self.streams.values.map(\.after)),
+            .int64Array(self.streams.values.map(\.last)),
+        ]
+        return head + self.rows.events + tiles + streams + self.rows.commands + [.bool(isAnnounced)]
     }
 }

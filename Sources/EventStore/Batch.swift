@@ -18,16 +18,18 @@ struct Batch: Sendable {
     private let time: Timestamp
     private let isPublicSuffix: @Sendable (String) -> Bool
     /// The requests' digests, by place.
-    private(set) var digests: [[UInt8]] = []
+    private var digests: [[UInt8]] = []
     private(set) var after: LedgerView
     private(set) var outcomes: [Outcome] = []
+    /// The places of commands that are refused and have an idempotency key.
+    private(set) var refusedWithKey: [Int] = []
     private(set) var entries: [Entry] = []
+    /// The first entry, as it is hashed and stored.
+    private(set) var firstBytes: [UInt8]?
     private(set) var rows = AppendRows()
     private(set) var tileRoots: [TileRoot] = []
     /// Streams that grow: their versions before and after, and the position of their last event.
     private(set) var streams: [StreamID: (before: Int64, after: Int64, last: Int64)] = [:]
-    /// Commands with a key, with their places in the batch.
-    private(set) var keyed: [(place: Int, key: CommandKey, first: Int64, count: Int)] = []
     private var placesByKey: [CommandKey: Int] = [:]
 
     /// The largest entry that fits an entry bundle (C2SP tlog-tiles).
@@ -41,14 +43,13 @@ struct Batch: Sendable {
         self.isPublicSuffix = isPublicSuffix
     }
 
-    /// A batch of `requests`, but for those at the places to be left out.
+    /// A batch of what is open of a job.
     init(
-        _ requests: [CommandRequest], leavingOut left: Set<Int>, on base: LedgerView, at now: Timestamp,
-        isPublicSuffix: @escaping @Sendable (String) -> Bool
+        _ job: Job, on base: LedgerView, at now: Timestamp, isPublicSuffix: @escaping @Sendable (String) -> Bool
     ) {
         self.init(on: base, at: now, isPublicSuffix: isPublicSuffix)
-        for (place, request) in requests.enumerated() {
-            if left.contains(place) { self.leaveOut(request) } else { self.add(request) }
+        for (place, request) in job.requests.enumerated() {
+            if job.answers[place] == nil { self.add(request) } else { self.leaveOut(request) }
         }
     }
 
@@ -67,9 +68,9 @@ struct Batch: Sendable {
         self.digests.append(request.digest)
         if let key = request.key {
             if let first = self.placesByKey[key] {
-                self.outcomes.append(
-                    self.digests[first] == request.digest ? .repeats(first) : .failed(.keyReused)
-                )
+                let isRepetition = self.digests[first] == request.digest
+                self.outcomes.append(isRepetition ? .repeats(first) : .failed(.keyReused))
+                if !isRepetition { self.refusedWithKey.append(place) }
                 return
             }
             self.placesByKey[key] = place
@@ -79,10 +80,12 @@ struct Batch: Sendable {
             let version = self.after.state.version(of: request.command.stream)
             self.outcomes.append(.recorded(range, streamVersion: version))
             if let key = request.key {
-                self.keyed.append((place, key, self.base.head.position + Int64(range.lowerBound), range.count))
+                let first = self.base.head.position + Int64(range.lowerBound)
+                self.rows.append(key, digest: request.digest, first: first, count: range.count)
             }
         } catch {
             self.outcomes.append(.failed(error))
+            if request.key != nil { self.refusedWithKey.append(place) }
         }
     }
 
@@ -119,6 +122,7 @@ struct Batch: Sendable {
             do { self.tileRoots += try self.after.apply(entry, bytes: bytes) } catch { throw .halted(error) }
             self.entries.append(entry)
             self.rows.append(entry, of: name, bytes: bytes)
+            if self.firstBytes == nil { self.firstBytes = bytes }
         }
         let before = self.streams[stream]?.before ?? version
         self.streams[stream] = (before, version + Int64(made.count), self.after.head.position - 1)
@@ -126,7 +130,7 @@ struct Batch: Sendable {
     }
 
     /// Whether there is anything to write.
-    var isEmpty: Bool { self.entries.isEmpty && self.keyed.isEmpty }
+    var isEmpty: Bool { self.rows.isEmpty }
 
     /// What the command at `place` recorded; nil where its outcome is another.
     func recorded(at place: Int) -> Recorded? {

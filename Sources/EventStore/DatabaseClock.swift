@@ -74,7 +74,8 @@ package final class DatabaseClock: Sendable {
     package func judge(_ ledger: Ledger) {
         let deviation = self.deviation
         let size = max(deviation, .zero - deviation)
-        let text = "this node's clock is \(Int64((deviation / .seconds(1)).rounded())) s ahead of the database's"
+        let seconds = Int64((size / .seconds(1)).rounded())
+        let text = "this node's clock is \(seconds) s \(deviation < .zero ? "behind" : "ahead of") the database's"
         let isOff = size > Self.limit
         let hasComplained = self.hasComplained.withLock { had in
             defer { had = size > Self.tolerance }

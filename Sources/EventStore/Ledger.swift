@@ -65,6 +65,13 @@ package final class Ledger: Sendable {
     /// Why nothing may be signed or recorded through this node for now; it reads and serves on.
     package var suspension: String? { self.content.withLock { $0.suspension } }
 
+    /// Why nothing may be recorded through this node; nil where it may.
+    var refusal: WriteFailure? {
+        self.content.withLock { content in
+            content.fault.map { .halted($0) } ?? content.suspension.map { .suspended($0) }
+        }
+    }
+
     func suspend(_ why: String?) {
         self.content.withLock { $0.suspension = why }
     }

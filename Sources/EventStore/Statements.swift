@@ -7,11 +7,12 @@ import TransparencyLog
 enum Statements {
     static let append: PreparedStatement = """
         SELECT outcome FROM pinledger.append(
-            $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)
+            $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23)
         """
+    static let announce: PreparedStatement = "SELECT pg_notify('pinledger_position', $1)"
     static let lockHead: PreparedStatement = "SELECT next_position, frontier, last_time FROM pinledger.lock_head()"
     static let head: PreparedStatement = "SELECT next_position, frontier, last_time FROM pinledger.head"
-    /// The lock of ``Turn``, waited for half a second. The setting ends with the transaction, which the pipeline is.
+    /// The lock of ``Turn``, waited for half a second. The setting ends with the transaction, which the statement is.
     static let beginTurn: PreparedStatement = """
         SELECT set_config('lock_timeout', '500', true), pg_advisory_lock(7809142018)
         """

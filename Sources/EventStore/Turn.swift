@@ -7,7 +7,7 @@ import Postgres
 /// ledger in order is the head's row alone, and a node that writes out of turn harms nothing but the speed.
 ///
 /// If the process or the connection dies, the database gives the lock to the next one.
-struct Turn {
+struct Turn: Sendable {
     private let end = ContinuousClock.now + Self.length
 
     /// Others wait no longer than this, and for the batch that is under way then.
@@ -15,19 +15,13 @@ struct Turn {
 
     var isOver: Bool { ContinuousClock.now >= self.end }
 
-    /// Waits for a turn, and reads what was appended from `position` on: the rows of ``Statements/entries``, at most
-    /// ``Ledger/pageSize``.
+    /// Waits for a turn.
     ///
     /// - Returns: Nil where another node does not let go.
-    static func begin(from position: Int64, on connection: isolated PostgresConnection) throws -> PostgresRows? {
-        let results = try connection.pipeline([
-            PostgresStatement(Statements.beginTurn.sql),
-            PostgresStatement(
-                Statements.entries.sql, [.int64(position), .int64(.max), .int64(Int64(Ledger.pageSize))]),
-        ])
+    static func begin(on connection: isolated PostgresConnection) throws -> Turn? {
         do throws(PostgresError) {
-            _ = try results[0].get()
-            return try results[1].get()
+            try connection.query(prepared: Statements.beginTurn)
+            return Turn()
         } catch {
             guard error.sqlState == "55P03" else { throw error }
             return nil

@@ -22,7 +22,9 @@ extension LibpqSession {
         _ = try self.receiveRows()
     }
 
-    func queryPrepared(_ name: String, _ parameters: [PostgresValue]) throws(PostgresError) -> PostgresRows {
+    func queryPrepared(
+        _ name: String, _ parameters: [PostgresValue], meanwhile: () -> Void = {}
+    ) throws(PostgresError) -> PostgresRows {
         let encoded = try EncodedParameters(parameters)
         try self.begin()
         unsafe try self.send { connection in
@@ -30,6 +32,8 @@ extension LibpqSession {
                 unsafe PQsendQueryPrepared(connection, name, encoded.count, values, lengths, formats, 1)
             }
         }
+        // libpq has tried to send it already.
+        meanwhile()
         return try self.receiveRows()
     }
 

@@ -41,18 +41,23 @@ struct PreparedStatements {
 
 extension PostgresConnection {
     /// Like `query(_:_:)`, and the server keeps the statement for the next time, if the configuration lets it.
+    ///
+    /// - Parameter meanwhile: What to do between sending the statement and waiting for its answer. Not called where it
+    ///   could not be sent; called before that where the server keeps no statements.
     @discardableResult
     package func query(
         prepared statement: PreparedStatement,
-        _ parameters: [PostgresValue] = []
+        _ parameters: [PostgresValue] = [],
+        meanwhile: () -> Void = {}
     ) throws(PostgresError) -> PostgresRows {
         let key = PreparedStatements.Key(sql: statement.sql, types: parameters.map(\.typeOID))
         guard self.configuration.preparesStatements, self.prepared[key] != nil || !self.prepared.isFull else {
+            meanwhile()
             return try self.query(statement.sql, parameters)
         }
         defer { self.publish() }
         do throws(PostgresError) {
-            return try self.session.queryPrepared(self.name(of: key), parameters)
+            return try self.session.queryPrepared(self.name(of: key), parameters, meanwhile: meanwhile)
         } catch {
             // The statement vanished (DISCARD ALL) or its result type changed (a migration): both before it did
             // anything.

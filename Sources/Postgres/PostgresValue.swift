@@ -21,6 +21,8 @@ package enum PostgresValue: Sendable, Hashable {
     case int64Array([Int64?])
     /// `timestamptz[]`, in microseconds since the Unix epoch.
     case timestampArray([Int64?])
+    /// An array that is in its binary form already.
+    case array(PostgresArrayBody)
 }
 
 extension PostgresValue {
@@ -81,6 +83,7 @@ extension PostgresValue {
         case .int32Array: TypeOID.int4Array
         case .int64Array: TypeOID.int8Array
         case .timestampArray: TypeOID.timestamptzArray
+        case .array(let body): body.arrayOID
         }
     }
 
@@ -107,17 +110,16 @@ extension PostgresValue {
         case .int64Array(let values): buffer.append(array: values, of: TypeOID.int8) { $0.append(bigEndian: $1) }
         case .timestampArray(let values):
             buffer.append(array: values, of: TypeOID.timestamptz) { $0.append(bigEndian: $1 &- Self.epochOffset) }
+        case .array(let body):
+            buffer.append(arrayOf: body.count, hasNulls: false, body.elementOID)
+            buffer.append(contentsOf: body.elements)
         }
     }
 }
 
 extension [UInt8] {
     mutating func append(bigEndian value: some FixedWidthInteger) {
-        var shift = value.bitWidth
-        while shift > 0 {
-            shift -= 8
-            self.append(UInt8(truncatingIfNeeded: value >> shift))
-        }
+        unsafe Swift.withUnsafeBytes(of: value.bigEndian) { unsafe self.append(contentsOf: $0) }
     }
 
     /// A one-dimensional array: dimensions, has-nulls flag, element OID, (length, lower bound), then each element.
@@ -126,12 +128,7 @@ extension [UInt8] {
         of elementOID: UInt32,
         _ encode: (inout [UInt8], Value) -> Void
     ) {
-        self.append(bigEndian: values.isEmpty ? Int32(0) : 1)
-        self.append(bigEndian: values.contains { $0 == nil } ? Int32(1) : 0)
-        self.append(bigEndian: elementOID)
-        guard !values.isEmpty else { return }
-        self.append(bigEndian: Int32(values.count))
-        self.append(bigEndian: Int32(1))
+        self.append(arrayOf: values.count, hasNulls: values.contains { $0 == nil }, elementOID)
         for value in values {
             guard let value else {
                 self.append(bigEndian: Int32(-1))
@@ -139,6 +136,16 @@ extension [UInt8] {
             }
             self.appendCounted { encode(&$0, value) }
         }
+    }
+
+    /// What stands before the elements of an array.
+    mutating func append(arrayOf count: Int, hasNulls: Bool, _ elementOID: UInt32) {
+        self.append(bigEndian: count == 0 ? Int32(0) : 1)
+        self.append(bigEndian: hasNulls ? Int32(1) : 0)
+        self.append(bigEndian: elementOID)
+        guard count > 0 else { return }
+        self.append(bigEndian: Int32(truncatingIfNeeded: count))
+        self.append(bigEndian: Int32(1))
     }
 
     /// Appends what the closure appends, behind its length as an `Int32`.

@@ -2,8 +2,14 @@ import EventStore
 import Fixtures
 import Pinning
 import Postgres
+import Synchronization
 import Testing
 import TransparencyLog
+
+/// What was announced, in order.
+private final class Heard: Sendable {
+    let positions = Mutex<[Int64]>([])
+}
 
 /// How a node hears of what others write, and what it does when the ledger does not fit.
 @Suite(.database, .timeLimit(.minutes(1)))
@@ -60,6 +66,49 @@ struct FollowerTests {
             }
             #expect(nodes[1].ledger.fault == nil)
             #expect(nodes[1].ledger.view.head == nodes[0].ledger.view.head)
+        }
+    }
+
+    @Test func `batches in quick succession wake the other nodes now and then, and once at the end`() async throws {
+        let database = try TestDatabase.current
+        let listener = PostgresListener(
+            configuration: try database.configuration(), channels: [Follower.channel], pollInterval: .seconds(60)
+        )
+        let heard = Heard()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            let (isListening, ready) = AsyncStream.makeStream(of: Void.self)
+            group.addTask {
+                for await event in listener.events() {
+                    if case .notification(_, let payload) = event {
+                        heard.positions.withLock { $0.append(Int64(payload) ?? -1) }
+                    }
+                    ready.yield()
+                }
+            }
+            for await _ in isListening { break }
+            try await TestNode.run(on: database) { node in
+                let began = ContinuousClock.now
+                try await withThrowingTaskGroup(of: Void.self) { writers in
+                    for _ in 0..<4 {
+                        writers.addTask {
+                            let app = try Sample.app()
+                            _ = try await node.writer.execute(try Sample.create(app))
+                            for number in 0..<100 {
+                                _ = try await node.writer.execute(try Sample.rename(app, "name \(number)"))
+                            }
+                        }
+                    }
+                    try await writers.waitForAll()
+                }
+                #expect(node.ledger.position == 404)
+                #expect(await eventually { heard.positions.withLock { $0.last } == 404 })
+                let positions = heard.positions.withLock { $0 }
+                #expect(positions == positions.sorted())
+                // Once every ten milliseconds, and once at the end.
+                let most = Int(began.duration(to: .now) / .milliseconds(10)) + 2
+                #expect(positions.count <= most)
+            }
+            group.cancelAll()
         }
     }
 

@@ -13,6 +13,16 @@ struct ValueTests {
         var testDescription: String { "\(self.type) \(self.text ?? "NULL")".prefix(60).description }
     }
 
+    static func array<Element: PostgresArrayElement>(_ elements: Element...) -> PostgresValue {
+        self.array(elements)
+    }
+
+    static func array<Element: PostgresArrayElement>(_ elements: [Element?]) -> PostgresValue {
+        var array = PostgresArray<Element>()
+        for case let element? in elements { array.append(element) }
+        return array.value
+    }
+
     static let cases: [Case] = [
         Case(type: "text", value: .text(""), text: "") { .text(try $0.text(0)) },
         Case(type: "text", value: .text("grüße 🦔 \u{1} \"'\\"), text: "grüße 🦔 \u{1} \"'\\") { .text(try $0.text(0)) },
@@ -48,6 +58,17 @@ struct ValueTests {
         Case(type: "bytea[]", value: .bytesArray([]), text: "{}") { .bytesArray(try $0.bytesArray(0)) },
         Case(type: "bytea[]", value: .bytesArray([[0], nil, []]), text: #"{"\\x00",NULL,"\\x"}"#) {
             .bytesArray(try $0.bytesArray(0))
+        },
+        Case(type: "text[]", value: PostgresArray<String>().value, text: "{}") { _ in PostgresArray<String>().value },
+        Case(type: "text[]", value: array("a", "", "ü,"), text: "{a,\"\",\"ü,\"}") {
+            array(try $0.textArray(0))
+        },
+        Case(type: "bytea[]", value: array([0], []), text: #"{"\\x00","\\x"}"#) { array(try $0.bytesArray(0)) },
+        Case(type: "int4[]", value: array(Int32.min, .max), text: "{-2147483648,2147483647}") {
+            array(try $0.int32Array(0))
+        },
+        Case(type: "int8[]", value: array(Int64.min, .max), text: "{-9223372036854775808,9223372036854775807}") {
+            array(try $0.int64Array(0))
         },
         Case(type: "bool[]", value: .boolArray([true, nil, false]), text: "{t,NULL,f}") {
             .boolArray(try $0.boolArray(0))

@@ -1,0 +1,248 @@
+import PinWire
+import Synchronization
+
+/// The commands that wait for their batch, in the order they came, and what is decided of them already.
+///
+/// While a batch commits, the commands behind it are decided one by one on what it will leave behind. Whoever sends the
+/// next batch, the writer or the thread of its connection, takes what is decided by then.
+///
+/// Two locks, taken in this order: the desk's is held for one decision at a time, the line's for a few instructions.
+/// Senders take only the line's.
+final class CommandQueue: Sendable {
+    /// Those who wait, and who is to be told of them.
+    private struct Line {
+        var waiting: [Pending] = []
+        var isClosed = false
+        /// A batch is under way: new commands are decided on what it leaves behind.
+        var isFlying = false
+        /// Something may have to be decided.
+        var hasNews = false
+        var writer: CheckedContinuation<Void, Never>?
+        var decider: CheckedContinuation<Void, Never>?
+
+        mutating func takeDecider() -> CheckedContinuation<Void, Never>? {
+            self.hasNews = true
+            defer { self.decider = nil }
+            return self.decider
+        }
+    }
+
+    /// What is decided.
+    private struct Desk {
+        /// What the batch under way leaves behind if it is recorded.
+        var base: LedgerView?
+        /// The first of those who wait, decided on it.
+        var batch: Batch?
+        /// The commands of the batch that is under way.
+        var underway: [Pending] = []
+    }
+
+    private let limits: Writer.Limits
+    private let clock: @Sendable () -> Timestamp
+    private let isPublicSuffix: @Sendable (String) -> Bool
+    private let line = Mutex(Line())
+    private let desk = Mutex(Desk())
+
+    init(
+        limits: Writer.Limits, clock: @escaping @Sendable () -> Timestamp,
+        isPublicSuffix: @escaping @Sendable (String) -> Bool
+    ) {
+        self.limits = limits
+        self.clock = clock
+        self.isPublicSuffix = isPublicSuffix
+    }
+
+    // MARK: Senders
+
+    /// Waits in line, and for the answer.
+    func enter(_ request: CommandRequest) async throws(WriteFailure) -> Recorded {
+        let result: Result<Recorded, WriteFailure> = await withCheckedContinuation { waiter in
+            let pending = Pending(request, waiter)
+            let (refusal, sleeper) = self.line.withLock { line -> (WriteFailure?, CheckedContinuation<Void, Never>?) in
+                guard !line.isClosed else { return (Self.closed, nil) }
+                guard line.waiting.count < self.limits.queue else { return (.overloaded, nil) }
+                line.waiting.append(pending)
+                guard !line.isFlying else { return (nil, line.takeDecider()) }
+                defer { line.writer = nil }
+                return (nil, line.writer)
+            }
+            if let refusal { pending.answer(.failure(refusal)) }
+            sleeper?.resume()
+        }
+        return try result.get()
+    }
+
+    private static let closed = WriteFailure.unavailable("the server is shutting down")
+
+    // MARK: Those who sleep
+
+    /// The number of commands that wait.
+    var count: Int { self.line.withLock { $0.waiting.count } }
+
+    /// Sleeps until somebody waits or the queue is closed. For the writer, while nothing is under way.
+    func waitForCommand() async {
+        await withCheckedContinuation { sleeper in
+            let isAwake = self.line.withLock { line in
+                if line.isClosed || !line.waiting.isEmpty { return true }
+                line.writer = sleeper
+                return false
+            }
+            if isAwake { sleeper.resume() }
+        }
+    }
+
+    /// Sleeps until somebody waits, the queue is closed or the time is over.
+    func waitForCommand(atMost limit: Duration) async {
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask {
+                guard (try? await Task.sleep(for: limit)) != nil else { return }
+                self.wakeWriter()
+            }
+            await self.waitForCommand()
+            group.cancelAll()
+        }
+    }
+
+    private func wakeWriter() {
+        let writer = self.line.withLock { line in
+            defer { line.writer = nil }
+            return line.writer
+        }
+        writer?.resume()
+    }
+
+    /// Decides what comes while batches are under way, until the queue is closed.
+    func decideWhatComes() async {
+        while true {
+            await withCheckedContinuation { sleeper in
+                let isAwake = self.line.withLock { line in
+                    if line.isClosed || line.hasNews { return true }
+                    line.decider = sleeper
+                    return false
+                }
+                if isAwake { sleeper.resume() }
+            }
+            guard
+                !self.line.withLock({
+                    $0.hasNews = false; return $0.isClosed
+                })
+            else { return }
+            while self.decideNext(atMost: self.limits.batch) {}
+        }
+    }
+
+    /// Ends every wait: those in line are told so, and those who come are not let in.
+    func close() {
+        let (waiting, sleepers) = self.desk.withLock { desk in
+            desk.batch = nil
+            return self.line.withLock { line in
+                defer { (line.waiting, line.writer, line.decider) = ([], nil, nil) }
+                line.isClosed = true
+                return (line.waiting, [line.writer, line.decider])
+            }
+        }
+        for pending in waiting { pending.answer(.failure(Self.closed)) }
+        for sleeper in sleepers { sleeper?.resume() }
+    }
+
+    /// Answers commands that have waited too long: a batch before them hangs, or the database is too slow for the load.
+    func answerTheLate() {
+        let now = ContinuousClock.now
+        let (hanging, late, decider) = self.desk.withLock { desk in
+            let hanging = desk.underway.filter { $0.since < now - self.limits.answer }
+            let (late, decider) = self.line.withLock { line in
+                let late = Array(line.waiting.prefix { $0.since < now - self.limits.patience })
+                line.waiting.removeFirst(late.count)
+                return (late, late.isEmpty ? nil : line.takeDecider())
+            }
+            // It was decided with the ones that leave.
+            if !late.isEmpty { desk.batch = nil }
+            return (hanging, late, decider)
+        }
+        decider?.resume()
+        for pending in hanging { pending.answer(.failure(.outcomeUnknown)) }
+        for pending in late {
+            pending.answer(.failure(.unavailable("the database is too slow to take the change")))
+        }
+    }
+
+    // MARK: Batches
+
+    /// Says on what the next commands are to be decided; what is decided on something else is forgotten.
+    func begin(on base: LedgerView) {
+        self.desk.withLock { desk in
+            if desk.batch?.base.head != base.head { desk.batch = nil }
+            desk.base = base
+        }
+        let decider = self.line.withLock { line in
+            line.isFlying = true
+            return line.waiting.isEmpty ? nil : line.takeDecider()
+        }
+        decider?.resume()
+    }
+
+    /// Says that the batch under way leaves something else behind: nothing is decided until the next ``begin(on:)``.
+    func pause() {
+        self.desk.withLock { desk in (desk.base, desk.batch) = (nil, nil) }
+        self.line.withLock { $0.isFlying = false }
+    }
+
+    /// Says that nothing is under way any more.
+    func end() {
+        self.desk.withLock { desk in
+            desk.base = nil
+            desk.underway = []
+        }
+        self.line.withLock { $0.isFlying = false }
+    }
+
+    /// The next batch, after ``begin(on:)`` or another one; nil where nobody waits. Those behind it are decided on it.
+    func next() -> (Job, Batch)? {
+        // A batch costs the database as much as some twenty events: better to decide a few more now than to send two.
+        while self.decideNext(atMost: min(Self.largeBatch, self.limits.batch)) {}
+        return self.desk.withLock { desk in
+            guard let batch = desk.batch.take() else { return nil }
+            let (pending, decider) = self.line.withLock { line in
+                let pending = Array(line.waiting.prefix(batch.count))
+                line.waiting.removeFirst(pending.count)
+                return (pending, line.waiting.isEmpty ? nil : line.takeDecider())
+            }
+            decider?.resume()
+            desk.underway = pending
+            desk.base = batch.after
+            return (Job(pending), batch)
+        }
+    }
+
+    /// A batch that large is sent as it is: it is better to decide the next one while the database works.
+    static let largeBatch = 64
+
+    /// The next commands, undecided.
+    func nextUndecided() -> Job {
+        self.desk.withLock { desk in
+            desk.batch = nil
+            desk.underway = self.line.withLock { line in
+                defer { line.waiting.removeFirst(min(line.waiting.count, self.limits.batch)) }
+                return Array(line.waiting.prefix(self.limits.batch))
+            }
+            return Job(desk.underway)
+        }
+    }
+
+    /// Decides the first of those who wait undecided; false where there is none, or enough is decided.
+    private func decideNext(atMost limit: Int) -> Bool {
+        self.desk.withLock { desk in
+            guard let base = desk.base else { return false }
+            let decided = desk.batch?.count ?? 0
+            guard decided < limit else { return false }
+            let next = self.line.withLock { $0.waiting.count > decided ? $0.waiting[decided] : nil }
+            guard let next else { return false }
+            // The value is taken out while it grows, so that nothing in it is copied.
+            var batch =
+                desk.batch.take() ?? Batch(on: base, at: self.clock(), isPublicSuffix: self.isPublicSuffix)
+            batch.add(next.request)
+            desk.batch = batch
+            return true
+        }
+    }
+}

@@ -1,0 +1,69 @@
+import Postgres
+
+/// Batches sent one behind the other from the thread of the connection, so that the database hardly waits between them.
+///
+/// What comes back from the database needs no other thread to be followed by the next batch, and those whose commands
+/// are recorded are told so while that one is on its way. All that is not the plain case ends the relay and is the
+/// writer's.
+struct Relay: Sendable {
+    /// A batch, and what became of it.
+    struct Leg: Sendable {
+        var job: Job
+        var batch: Batch
+        var isAnnounced: Bool
+        var outcome: Result<AppendOutcome, any Error>
+    }
+
+    let ledger: Ledger
+    let queue: CommandQueue
+    let turn: Turn?
+    let announcements: Announcements
+
+    /// Sends a batch and those that gather behind it.
+    ///
+    /// - Returns: The one that it ended with, not answered; nil where that is answered too.
+    func run(_ job: Job, _ batch: Batch, on connection: isolated PostgresConnection) -> Leg? {
+        var (job, batch) = (job, batch)
+        var recorded: (job: Job, batch: Batch)?
+        while true {
+            self.ledger.beginWriting(batch)
+            let isAnnounced = self.announcements.isDue
+            let outcome = Result {
+                try AppendOutcome(appending: batch, isAnnounced: isAnnounced, on: connection) {
+                    Self.answer(&recorded)
+                }
+            }
+            Self.answer(&recorded)
+            guard case .success(.appended) = outcome, batch.refusedWithKey.isEmpty else {
+                return Leg(job: job, batch: batch, isAnnounced: isAnnounced, outcome: outcome)
+            }
+            self.ledger.take(batch)
+            self.announcements.note(batch, isAnnounced: isAnnounced)
+            recorded = (job, batch)
+            guard self.mayGoOn(behind: batch), let next = self.queue.next() else {
+                Self.answer(&recorded)
+                return nil
+            }
+            (job, batch) = next
+        }
+    }
+
+    private static func answer(_ recorded: inout (job: Job, batch: Batch)?) {
+        guard let (settled, batch) = recorded.take() else { return }
+        var job = settled
+        job.takeRecorded(by: batch)
+        job.takeRefused(by: batch)
+        job.answer()
+    }
+
+    private func mayGoOn(behind batch: Batch) -> Bool {
+        self.ledger.fault == nil && self.ledger.view.head == batch.after.head && self.turn?.isOver != true
+    }
+}
+
+extension Ledger {
+    /// Takes in what this node has appended.
+    func take(_ batch: Batch) {
+        self.advance(from: batch.base.head.position, to: batch.after, changing: batch.streams.keys, isLocal: true)
+    }
+}
