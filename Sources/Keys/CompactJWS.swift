@@ -24,8 +24,8 @@ package struct CompactJWS: Hashable, Sendable {
         case wrongSignature
     }
 
-    /// The most bytes a text may have before it is parsed: 64 KiB.
-    package static let maximumSize = 65_536
+    /// The most bytes a text may have before it is parsed: 2 MiB, which is more than any document that is signed.
+    package static let maximumSize = 2 << 20
 
     /// The thumbprint of the key that is said to have signed.
     package let keyID: String

@@ -14,8 +14,13 @@ public struct Timestamp: Hashable, Comparable, Sendable, CustomStringConvertible
 
     public static func < (left: Timestamp, right: Timestamp) -> Bool { left.microseconds < right.microseconds }
 
-    /// The instant `seconds` later.
-    public func adding(seconds: Int64) -> Timestamp { Timestamp(microseconds: self.microseconds + seconds * 1_000_000) }
+    /// The instant `seconds` later; the last or the first there is where that is beyond it.
+    public func adding(seconds: Int64) -> Timestamp {
+        let (added, isTooLong) = seconds.multipliedReportingOverflow(by: 1_000_000)
+        let (sum, isBeyond) = self.microseconds.addingReportingOverflow(added)
+        guard !isTooLong, !isBeyond else { return Timestamp(microseconds: seconds < 0 ? .min : .max) }
+        return Timestamp(microseconds: sum)
+    }
 
     /// RFC 3339 in UTC with six digits of fraction where there is one: `2026-01-31T12:00:00.250000Z`.
     public var rfc3339: String {

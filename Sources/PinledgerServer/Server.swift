@@ -22,16 +22,20 @@ package struct Server: Sendable {
         package var host: String
         /// 0 for any free port.
         package var port: Int
+        /// Connections at once.
+        package var connections: Int
 
-        package init(_ content: Content, host: String, port: Int) {
+        package init(_ content: Content, host: String, port: Int, connections: Int) {
             self.content = content
             self.host = host
             self.port = port
+            self.connections = connections
         }
     }
 
-    /// What bounds a listener and its connections; times in seconds.
+    /// What bounds the listeners' connections; times in seconds.
     package struct Limits: Sendable {
+        /// At once, on all listeners together.
         package var connections = 10_000
         /// From the first byte of a request, or the connection's beginning, to the end of the request's head; and for the
         /// TLS handshake.
@@ -96,7 +100,7 @@ package struct Server: Sendable {
             address: .hostname(listener.host, port: listener.port), serverName: nil, backlog: 4096
         )
         configuration.availableConnectionsDelegate = MaximumAvailableConnections(
-            self.limits.connections, logger: self.services.logger
+            listener.connections, logger: self.services.logger
         )
         let answers = surfaces.contains(.client) ? self.routes.answers : nil
         let (shares, limits, certificate, logger) = (self.shares, self.limits, self.certificate, self.services.logger)

@@ -11,6 +11,7 @@ package enum Refusal: Error, Hashable, Sendable {
     case hostUnknown(HostPattern)
     case publicSuffix(HostPattern)
     case tooManyHosts(limit: Int)
+    case documentTooLarge(bytes: Int, limit: Int)
 
     case pinExists(Pin, PinState)
     case pinUnknown(Pin)

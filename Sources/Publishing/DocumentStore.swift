@@ -32,13 +32,18 @@ struct DocumentStore: Sendable {
 
         /// Why these bytes cannot be the document that the columns beside them describe; nil where they can.
         ///
-        /// A key that the ledger's picture does not have (yet) is no defect: clients verify for themselves.
-        func defect(under keys: KeyRing) -> String? {
+        /// A key that the ledger does not have is no defect where the document was made at a position that this node has
+        /// not reached yet.
+        ///
+        /// - Parameter position: The number of events that `keys` comes from.
+        func defect(under keys: KeyRing, at position: Int64) -> String? {
             do {
                 let jws = try CompactJWS(
                     parsing: String(decoding: self.body, as: UTF8.self), type: Publisher.documentType)
                 guard jws.keyID == self.keyID else { return "it is signed by another key than stands beside it" }
-                guard let key = keys.keys[jws.keyID].flatMap({ Ed25519PublicKey($0.publicKey) }) else { return nil }
+                guard let key = keys.keys[jws.keyID].flatMap({ Ed25519PublicKey($0.publicKey) }) else {
+                    return self.position > position ? nil : "it is signed by a key that the ledger does not have"
+                }
                 let claims = CanonicalMembers(try jws.verify(with: key))
                 guard claims.has("aud", self.app.text) else { return "it is another app's" }
                 guard claims.has("version", self.version), claims.has("iat", self.issuedAt.seconds) else {

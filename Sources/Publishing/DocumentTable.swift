@@ -11,6 +11,8 @@ package final class DocumentTable: Sendable {
         var documents: [String: PublishedDocument] = [:]
         /// Read, and not verified yet.
         var unchecked: [String: DocumentStore.Signed] = [:]
+        /// Version and issue time of what was read and is not fit to be served: it need not be read again.
+        var rejected: [String: (version: Int64, issuedAt: Timestamp)] = [:]
         /// Whether a stored document may be served.
         var judge: @Sendable (DocumentStore.Signed) -> Bool = { _ in false }
     }
@@ -29,21 +31,28 @@ package final class DocumentTable: Sendable {
         let (document, unchecked, judge) = self.content.withLock { ($0.documents[name], $0.unchecked[name], $0.judge) }
         guard let unchecked else { return document }
         // Outside the lock. Two that come at once judge the same, and none finds it missing meanwhile.
-        if judge(unchecked) { self.put([unchecked.published]) }
+        if judge(unchecked) { self.put([unchecked.published]) } else { self.reject(unchecked) }
         return self.content.withLock { content in
             content.unchecked[name] = nil
             return content.documents[name]
         }
     }
 
-    /// Version and issue time of what there is for an app, verified or not.
+    /// Version and issue time of what was seen for an app, verified or not.
     func newest(_ app: AppID) -> (version: Int64, issuedAt: Timestamp)? {
         self.content.withLock { content in
-            let held = content.documents[app.text].map { ($0.version, $0.issuedAt) }
-            let unchecked = content.unchecked[app.text].map { ($0.version, $0.issuedAt) }
-            guard let held, let unchecked else { return held ?? unchecked }
-            return held < unchecked ? unchecked : held
+            let seen = [
+                content.documents[app.text].map { ($0.version, $0.issuedAt) },
+                content.unchecked[app.text].map { ($0.version, $0.issuedAt) },
+                content.rejected[app.text].map { ($0.version, $0.issuedAt) },
+            ]
+            return seen.compactMap(\.self).max { $0 < $1 }
         }
+    }
+
+    /// Notes that a stored document is not fit to be served.
+    func reject(_ document: DocumentStore.Signed) {
+        self.content.withLock { $0.rejected[document.app.text] = (document.version, document.issuedAt) }
     }
 
     /// A number that grows with every change. A document looked up after the number was read is current for as long as
@@ -62,9 +71,10 @@ package final class DocumentTable: Sendable {
         }
     }
 
-    /// Puts a document in place whatever stands there.
+    /// Puts a document in the place of another one of its version, or where there is none.
     func replace(_ document: PublishedDocument) {
         self.content.withLock { content in
+            guard content.documents[document.app.text].map({ $0.version == document.version }) ?? true else { return }
             content.documents[document.app.text] = document
             self.changes.wrappingAdd(1, ordering: .releasing)
         }

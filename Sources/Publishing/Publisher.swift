@@ -71,22 +71,29 @@ package actor Publisher {
     ///   recorded before its documents are stored: a ledger that ends before it has lost events.
     package func load() async throws -> Int64 {
         let stored = try await self.store.load(nil)
-        self.table.adopt(stored, judge: Self.judge(under: self.ledger.view.state.keys, self.logger))
+        self.table.adopt(stored, judge: self.judge)
         self.attempted = self.ledger.position
         return stored.map(\.position).max() ?? 0
     }
 
     /// Serves what was read from the database, but for what no key of ours can have signed so.
     private func take(_ stored: [DocumentStore.Signed]) {
-        let isSound = Self.judge(under: self.ledger.view.state.keys, self.logger)
-        self.table.put(stored.filter(isSound).map(\.published))
+        let isSound = self.judge
+        for document in stored {
+            if isSound(document) {
+                self.table.put([document.published])
+            } else {
+                self.table.reject(document)
+            }
+        }
     }
 
-    private static func judge(
-        under keys: KeyRing, _ logger: Logger
-    ) -> @Sendable (DocumentStore.Signed) -> Bool {
-        { document in
-            guard let defect = document.defect(under: keys) else { return true }
+    /// Whether a stored document may be served, by the ledger as it is when that is asked.
+    private nonisolated var judge: @Sendable (DocumentStore.Signed) -> Bool {
+        let (ledger, logger) = (self.ledger, self.logger)
+        return { document in
+            let view = ledger.view
+            guard let defect = document.defect(under: view.state.keys, at: view.head.position) else { return true }
             logger.critical(
                 "a stored document is damaged, and is not served",
                 metadata: ["app": "\(document.app)", "version": "\(document.version)", "defect": "\(defect)"]
@@ -94,6 +101,9 @@ package actor Publisher {
             return false
         }
     }
+
+    /// Whether this node may sign and store what is signed.
+    private var mayPublish: Bool { self.ledger.fault == nil && self.ledger.suspension == nil }
 
     /// Publishes until cancelled.
     package func run() async {
@@ -212,14 +222,20 @@ package actor Publisher {
             let key = try await self.keys.privateKey(of: active)
             let apps = changes.isEverything ? Array(view.state.apps.keys) : Array(changes.apps)
             let now = Timestamp(seconds: self.clock().seconds)
+            defer { if !self.unstored.isEmpty { self.storing.continuation.yield() } }
             for (count, app) in apps.enumerated() {
                 // A change of everything is long work: others get their turn on this thread.
-                if count % 50 == 49 { await Task.yield() }
+                if count % 50 == 49 {
+                    await Task.yield()
+                    guard self.mayPublish else {
+                        self.ledger.giveBack(changes)
+                        return true
+                    }
+                }
                 guard let document = try self.sign(app, of: view, with: key, active.kid, at: now) else { continue }
                 self.table.put([document.published])
                 self.unstored[app] = document
             }
-            if !self.unstored.isEmpty { self.storing.continuation.yield() }
             return true
         } catch is CancellationError {
             return true
@@ -266,7 +282,7 @@ package actor Publisher {
     private func storeSigned() async {
         var pause = Duration.milliseconds(50)
         for await _ in self.storing.stream {
-            while !self.unstored.isEmpty, !Task.isCancelled {
+            while !self.unstored.isEmpty, self.mayPublish, !Task.isCancelled {
                 let signed = Array(self.unstored.values.prefix(500))
                 for document in signed { self.unstored[document.app] = nil }
                 do {
@@ -291,7 +307,7 @@ package actor Publisher {
     private func storeRest() async {
         let signed = Array(self.unstored.values)
         self.unstored = [:]
-        guard !signed.isEmpty else { return }
+        guard !signed.isEmpty, self.mayPublish else { return }
         do { try await self.store(signed) } catch {
             self.logger.warning(
                 "documents are not stored and will be signed again", metadata: ["error": "\(error)"])
@@ -313,7 +329,10 @@ package actor Publisher {
                 "a document clashes with the stored one of its version, which is served instead",
                 metadata: ["app": "\(signed[0].app)", "version": "\(signed[0].version)", "error": "\(error)"]
             )
-            for document in try await self.store.load([signed[0].app]) { self.table.replace(document.published) }
+            let isSound = self.judge
+            for document in try await self.store.load([signed[0].app]) where isSound(document) {
+                self.table.replace(document.published)
+            }
         }
     }
 }

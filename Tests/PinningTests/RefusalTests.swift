@@ -12,6 +12,7 @@ import Testing
         case .hostUnknown: .hostUnknown
         case .publicSuffix: .publicSuffix
         case .tooManyHosts: .tooManyHosts
+        case .documentTooLarge: .documentTooLarge
         case .pinExists: .pinExists
         case .pinUnknown: .pinUnknown
         case .pinNotStaged: .pinNotStaged
@@ -43,7 +44,7 @@ import Testing
     }
 
     private enum Name: CaseIterable {
-        case appExists, appUnknown, hostExists, hostUnknown, publicSuffix, tooManyHosts
+        case appExists, appUnknown, hostExists, hostUnknown, publicSuffix, tooManyHosts, documentTooLarge
         case pinExists, pinUnknown, pinNotStaged, pinNotInUse, pinRevoked, pinPlaceholder, tooManyPins, tooFewPins
         case noBackupPin, lastBackupPin, baselineIsBuiltin, candidateExists, candidateMissing
         case reasonRequired, expiryNotAhead, expiryTooFar, killSwitchNotEngaged
@@ -87,8 +88,14 @@ import Testing
         let issue = Command.access(
             .issueToken(id: "t", name: "t", digest: sha256([1]), expiresAt: noon.adding(seconds: 9)))
         let revoke = Command.access(.revokeToken(id: "t"))
+        // As many active pins as make more than a mebibyte, in few commands.
+        let many = (0..<App.pinLimit).map { new($0) }
+        let large = (0..<240).map { number in
+            AppCommand.addHost(host("h\(number).example.com"), includesSubdomains: false, mode: .off, pins: many)
+        }
         let scenarios: [(commands: [Command], command: Command)] = [
             ([], .app(shop, [.create(displayName: "A")] + hosts)),
+            ([], .app(shop, [.create(displayName: "A")] + large)),
             (
                 [],
                 .app(

@@ -69,6 +69,10 @@ struct ClockTests {
             #expect(await eventually { node[other] != nil })
             #expect(abs(try node.check(other).issuedAt.seconds - Timestamp.wall.seconds) < 60)
             try await node.execute(try Sample.rename(app, "z"))
+
+            error.advance(seconds: -3_600)
+            clock.judge(node.node.ledger)
+            #expect(node.node.ledger.suspension == "this node's clock is 3600 s behind the database's")
         }
     }
 }

@@ -122,9 +122,7 @@ final class ConnectionDoor: ChannelDuplexHandler {
     private func read(_ buffer: ByteBuffer, _ context: ChannelHandlerContext) {
         if case .closing = self.phase { return }
         var buffer = buffer
-        // The scratch buffer is free again as soon as the socket has taken everything, which is nearly always before the
-        // next request; where it is not, this one is copied on write.
-        self.share.scratch.clear()
+        self.share.clearScratch()
         while buffer.readableBytes > 0 {
             // A client that does not read is held up by the handlers behind, which stop reading from it.
             guard context.channel.isWritable, let length = self.answer(buffer) else {
@@ -136,7 +134,7 @@ final class ConnectionDoor: ChannelDuplexHandler {
             if self.share.scratch.readableBytes > Self.flushSize {
                 self.write(context)
                 context.flush()
-                self.share.scratch.clear()
+                self.share.clearScratch()
             }
         }
         self.write(context)
@@ -193,6 +191,15 @@ final class ConnectionDoor: ChannelDuplexHandler {
     /// Everything that was asked is answered.
     func isWaiting() { if case .closing = self.phase {} else { self.phase = .waiting(since: self.share.now) } }
 
+    /// Calls back once all that was written is sent, or can't be any more.
+    func afterWrites(_ then: @escaping () -> Void) {
+        guard let context = self.context else { return then() }
+        // Writes complete in their order.
+        context.writeAndFlush(self.wrapOutboundOut(.byteBuffer(ByteBuffer()))).assumeIsolated().whenComplete { _ in
+            then()
+        }
+    }
+
     // MARK: Events
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
@@ -227,10 +234,7 @@ final class ConnectionDoor: ChannelDuplexHandler {
     private func closeWhenWritten(_ context: ChannelHandlerContext) {
         self.phase = .closing
         self.mustFlush = false
-        // Writes complete in their order: after this one nothing is left.
-        context.writeAndFlush(self.wrapOutboundOut(.byteBuffer(ByteBuffer()))).assumeIsolated().whenComplete { _ in
-            context.close(promise: nil)
-        }
+        self.afterWrites { context.close(promise: nil) }
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {

@@ -42,14 +42,16 @@ struct ConnectionSetup: HTTPChannelHandler {
         self.limits = limits
         self.certificate = certificate
         let bodyLimit = TimeAmount.seconds(Int64(limits.bodySeconds))
+        let writeLimit = TimeAmount.seconds(Int64(limits.writeSeconds))
         self.http2 = HTTP2Channel(
             responder: responder,
             configuration: HTTP2ChannelConfiguration(
                 gracefulCloseTimeout: .seconds(limits.drainSeconds),
                 streamConfiguration: .init(
                     additionalChannelHandlers: [
-                        StreamPresence(), PreparedHandler(answers: answers, shares: shares),
-                        BodyGuard(timeLimit: bodyLimit),
+                        // What PreparedHandler answers may have a body too.
+                        StreamPresence(), StreamProgress(limit: writeLimit), BodyGuard(timeLimit: bodyLimit),
+                        PreparedHandler(answers: answers, shares: shares),
                     ]
                 )
             )
@@ -110,8 +112,8 @@ struct ConnectionSetup: HTTPChannelHandler {
             ByteToMessageHandler(HTTPRequestDecoder(leftOverBytesStrategy: .dropBytes, limitConfiguration: decoding)),
             HTTP1Rules(door: door),
             HTTP1ToHTTPServerCodec(secure: self.certificate != nil),
-            PreparedHandler(answers: self.answers, shares: self.shares),
             BodyGuard(timeLimit: .seconds(Int64(self.limits.bodySeconds))),
+            PreparedHandler(answers: self.answers, shares: self.shares),
         ])
         return try NIOAsyncChannel(
             wrappingChannelSynchronously: channel, configuration: .init(isOutboundHalfClosureEnabled: true)

@@ -190,10 +190,17 @@ final class HTTP1Rules: ChannelDuplexHandler {
     private func finish(_ context: ChannelHandlerContext) {
         self.isFinished = true
         self.input = .ignored
-        context.flush()
-        context.close(mode: .output, promise: nil)
         let channel = context.channel
-        context.eventLoop.assumeIsolated().scheduleTask(in: .seconds(1)) { channel.close(promise: nil) }
+        self.door.afterWrites {
+            channel.close(mode: .output, promise: nil)
+            channel.eventLoop.assumeIsolated().scheduleTask(in: .seconds(1)) { channel.close(promise: nil) }
+        }
+    }
+
+    /// Where the client has sent its last byte, to close one half closes both, with all that is not sent yet.
+    func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+        guard mode == .output, !self.isFinished else { return context.close(mode: mode, promise: promise) }
+        self.door.afterWrites { context.close(mode: mode, promise: promise) }
     }
 
     // MARK: Events

@@ -82,7 +82,7 @@ final class PreparedStreams: ChannelDuplexHandler {
             self.received.discardReadBytes()
             self.received.writeBuffer(&data)
         }
-        self.share.scratch.clear()
+        self.share.clearScratch()
         while self.received.readableBytes > 0, self.readNext(context) {}
         self.write(context)
         if self.received.readableBytes == 0 { self.received = ByteBuffer() }
@@ -273,7 +273,7 @@ final class PreparedStreams: ChannelDuplexHandler {
         if self.share.scratch.readableBytes > Self.flushSize {
             self.write(context)
             context.flush()
-            self.share.scratch.clear()
+            self.share.clearScratch()
         }
         return true
     }
@@ -319,7 +319,7 @@ final class PreparedStreams: ChannelDuplexHandler {
     private func pass(_ bytes: ByteBuffer, _ context: ChannelHandlerContext) {
         // NIOHTTP2 may write at once.
         self.write(context)
-        self.share.scratch.clear()
+        self.share.clearScratch()
         self.hasPassed = true
         context.fireChannelRead(self.wrapInboundOut(bytes))
     }
@@ -349,7 +349,7 @@ final class PreparedStreams: ChannelDuplexHandler {
         context.eventLoop.assumeIsolated().execute {
             self.isEvening = false
             guard let context = self.context else { return }
-            self.share.scratch.clear()
+            self.share.clearScratch()
             self.evenWindow(context)
             self.channelReadComplete(context: context)
         }
@@ -381,7 +381,7 @@ final class PreparedStreams: ChannelDuplexHandler {
         self.share.scratch.writeInteger(max(self.answered, self.routed))
         self.share.scratch.writeInteger(reason.rawValue)
         self.write(context)
-        self.share.scratch.clear()
+        self.share.clearScratch()
         self.received.clear()
         self.close(context: context, mode: .all, promise: nil)
     }

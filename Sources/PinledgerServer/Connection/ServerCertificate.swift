@@ -45,8 +45,12 @@ package final class ServerCertificate: Sendable {
         // Kept even where the pair is unusable, so that one mistake is reported once.
         self.loaded.withLock { $0.stamp = stamp }
         let context = try Self.load(self.certificateFile, self.keyFile)
-        self.loaded.withLock { $0.context = context }
-        return true
+        // Somebody who looked later has read later files.
+        return self.loaded.withLock { loaded in
+            guard loaded.stamp == stamp else { return false }
+            loaded.context = context
+            return true
+        }
     }
 
     private static func stamp(_ certificateFile: String, _ keyFile: String) -> Stamp {

@@ -69,6 +69,9 @@ extension Problem {
             self.init(
                 .publicSuffix, "\(host.name) is a public suffix (publicsuffix.org): others register names below it.")
         case .tooManyHosts(let limit): self.init(.limitReached, "An app may have at most \(limit) hosts.")
+        case .documentTooLarge(let bytes, let limit):
+            self.init(
+                .limitReached, "The app's document would have \(bytes) bytes; clients are given \(limit) at the most.")
         case .pinExists(let pin, let state): self.init(.pinExists, "\(pin) is there already, and \(state.rawValue).")
         case .pinUnknown(let pin): self.init(.pinUnknown, "The policy has no pin \(pin).")
         case .pinNotStaged(let pin, let state): self.init(.pinState, "\(pin) is \(state.rawValue), not staged.")

@@ -15,46 +15,72 @@ struct KillSwitchExpiry: Sendable {
     func run() async {
         var seen: Survey?
         while !Task.isCancelled {
-            let view = self.ledger.view
-            if seen?.position != view.head.position { seen = Survey(of: view.state, at: view.head.position) }
-            for command in seen?.due(at: self.clock()) ?? [] {
-                let request = CommandRequest(
-                    command: command,
-                    origin: Origin(actor: .system, reason: try? Reason("the kill switch has expired")),
-                    digest: [UInt8](repeating: 0, count: 32)
-                )
-                do throws(WriteFailure) {
-                    _ = try await self.writer?.execute(request)
-                } catch {
-                    if case .refused(.killSwitchNotEngaged) = error { continue }
-                    self.logger.warning("an expired kill switch is not released yet", metadata: ["error": "\(error)"])
-                }
+            // A node that may not write has said so, and does not repeat it every second.
+            if self.ledger.fault == nil, self.ledger.suspension == nil {
+                let view = self.ledger.view
+                if seen?.position != view.head.position { seen = Survey(of: view.state, at: view.head.position) }
+                for release in seen?.due(at: self.clock()) ?? [] { await self.record(release) }
             }
             try? await Task.sleep(for: .seconds(1))
         }
     }
 
+    private func record(_ release: Survey.Release) async {
+        let request = CommandRequest(
+            command: release.command,
+            origin: Origin(actor: .system, reason: try? Reason("the kill switch has expired")),
+            // A switch that was engaged anew meanwhile has a new time: it is looked at again.
+            expectedVersion: release.version,
+            digest: [UInt8](repeating: 0, count: 32)
+        )
+        do throws(WriteFailure) {
+            _ = try await self.writer?.execute(request)
+        } catch {
+            switch error {
+            case .stale, .refused(.killSwitchNotEngaged): break
+            default:
+                self.logger.warning("an expired kill switch is not released yet", metadata: ["error": "\(error)"])
+            }
+        }
+    }
+
     /// The kill switches that are engaged. Apps are gone through only after the ledger has grown.
     private struct Survey {
+        /// What releases all that is due in one stream, at the version that was looked at.
+        struct Release {
+            var command: Command
+            var version: Int64
+        }
+
         let position: Int64
-        private var engaged: [(killSwitch: KillSwitch, release: Command)] = []
+        private var fleet: (killSwitch: KillSwitch, version: Int64)?
+        private var apps: [(id: AppID, version: Int64, engaged: [(killSwitch: KillSwitch, host: HostPattern?)])] = []
 
         init(of state: LedgerState, at position: Int64) {
             self.position = position
-            if let killSwitch = state.fleet.killSwitch { self.engaged.append((killSwitch, .fleet(.releaseKillSwitch))) }
+            self.fleet = state.fleet.killSwitch.map { ($0, state.fleet.version) }
             for (id, app) in state.apps {
-                if let killSwitch = app.killSwitch {
-                    self.engaged.append((killSwitch, .app(id, [.releaseKillSwitch(nil)])))
-                }
+                var engaged: [(KillSwitch, HostPattern?)] = []
+                if let killSwitch = app.killSwitch { engaged.append((killSwitch, nil)) }
                 for (pattern, host) in app.hosts {
-                    guard let killSwitch = host.killSwitch else { continue }
-                    self.engaged.append((killSwitch, .app(id, [.releaseKillSwitch(pattern)])))
+                    if let killSwitch = host.killSwitch { engaged.append((killSwitch, pattern)) }
                 }
+                if !engaged.isEmpty { self.apps.append((id, app.version, engaged)) }
             }
         }
 
-        func due(at now: Timestamp) -> [Command] {
-            self.engaged.filter { !$0.killSwitch.isInForce(at: now) }.map(\.release)
+        func due(at now: Timestamp) -> [Release] {
+            var due: [Release] = []
+            if let fleet, !fleet.killSwitch.isInForce(at: now) {
+                due.append(Release(command: .fleet(.releaseKillSwitch), version: fleet.version))
+            }
+            for app in self.apps {
+                let over = app.engaged.filter { !$0.killSwitch.isInForce(at: now) }
+                guard !over.isEmpty else { continue }
+                due.append(
+                    Release(command: .app(app.id, over.map { .releaseKillSwitch($0.host) }), version: app.version))
+            }
+            return due
         }
     }
 }

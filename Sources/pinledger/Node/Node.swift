@@ -58,19 +58,23 @@ struct Node {
             running.append(.init(service: Loop { await housekeeping.run() }))
             running.append(.init(service: Loop { await expiry.run() }))
         }
+        let listen = self.configuration.listen
         var listeners = [
-            Server.Listener(.client, host: self.configuration.listen.host, port: self.configuration.listen.port)
+            Server.Listener(
+                .everything, host: listen.host, port: listen.port, connections: self.configuration.limits.connections)
         ]
         if let admin = self.configuration.adminListen {
-            listeners.append(.init(.admin, host: admin.host, port: admin.port))
-        } else {
-            listeners[0].content = .everything
+            // Operators are few; and clients, however many, leave them their share.
+            let share = max(1, listeners[0].connections / 16)
+            listeners[0].content = .client
+            listeners[0].connections -= share
+            listeners.append(.init(.admin, host: admin.host, port: admin.port, connections: share))
         }
         let (bound, binding) = AsyncStream.makeStream(of: (listener: Int, port: Int).self)
-        for (index, listener) in listeners.enumerated() {
-            let application = server.application(for: listener) { binding.yield((index, $0)) }
-            running.append(.init(service: application))
+        let applications: [any Service] = listeners.enumerated().map { index, listener in
+            server.application(for: listener) { binding.yield((index, $0)) }
         }
+        running.append(.init(service: Together(services: applications)))
         // Said from a service of its own: a listener accepts nobody before it has told that it is bound.
         let expected = listeners.count
         running.append(
@@ -262,5 +266,17 @@ private struct Loop: Service {
         await cancelWhenGracefulShutdown { await self.work() }
         // What ends by itself waits for the rest: the loops report their own troubles, and serving goes on.
         try await gracefulShutdown()
+    }
+}
+
+/// Services that start and stop at the same time: two listeners do not wait for each other's last connection.
+private struct Together: Service {
+    let services: [any Service]
+
+    func run() async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for service in self.services { group.addTask { try await service.run() } }
+            try await group.waitForAll()
+        }
     }
 }

@@ -88,6 +88,10 @@ struct NodeOptions: ParsableArguments {
         guard (0...86_400).contains(self.documentMaxAge) else {
             throw ValidationError("--document-max-age must be from 0 to 86400 seconds")
         }
+        // A document is renewed at a quarter of its lifetime: what a cache holds longer than the rest has expired.
+        guard self.documentMaxAge <= self.documentLifetime / 2 else {
+            throw ValidationError("--document-max-age must be at most half of --document-lifetime")
+        }
     }
 }
 

@@ -1,5 +1,4 @@
 package import PinWire
-package import Pinning
 
 extension LedgerState {
     /// The version of an app's document: the number of events of the app's stream and of the fleet's, each of which can
