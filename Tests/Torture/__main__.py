@@ -60,7 +60,8 @@ def main() -> int:
         if unknown := set(wanted) - {each.name for each in experiments}:
             parser.error(f"there is no {', '.join(sorted(unknown))}; --list shows what there is")
         experiments = [each for each in experiments if each.name in wanted]
-    if missing := missing_packages(experiments):
+    # The short forms do without them.
+    if not options.short and (missing := missing_packages(experiments)):
         print(f"these are missing: apt-get install {' '.join(missing)}", file=sys.stderr)
         return 69
     is_release = options.release or "/release/" in BINARY
@@ -70,13 +71,14 @@ def main() -> int:
         signal.signal(number, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
     faulthandler.enable()
 
-    ground = Ground()
     form = "short" if options.short else "full"
-    print(f"{ground.features.version}, {form} form, seed {options.seed}, {os.cpu_count()} cores", flush=True)
     started = time.monotonic()
     rows: list[Row] = []
     was_interrupted = False
+    ground: Ground | None = None
     try:
+        ground = Ground()
+        print(f"{ground.features.version}, {form} form, seed {options.seed}, {os.cpu_count()} cores", flush=True)
         for each in experiments:
             rows.append(conduct(each, ground, options, is_release))
             if sys.stderr.isatty() or os.environ.get("CI"):
@@ -88,12 +90,10 @@ def main() -> int:
         # A second Ctrl-C must not leave anything behind.
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
-        if options.keep:
-            print(f"logs: {ground.directory}")
-            if ground._cluster is not None:
-                ground._cluster.destroy()
-        else:
-            ground.destroy()
+        if ground is not None:
+            if options.keep:
+                print(f"logs: {ground.directory}")
+            ground.destroy(keeps_logs=options.keep)
     seconds = time.monotonic() - started
     print(table(rows))
     passed = sum(row.is_passed for row in rows)
@@ -101,9 +101,10 @@ def main() -> int:
     skipped = sum(row.skipped is not None for row in rows)
     print(
         f"{passed} of {len(rows)} pass, {seen} broken variants seen"
-        + (f", {skipped} skipped" if skipped else "") + f"; {seconds:.0f} s, seed {options.seed}"
+        f"; {seconds:.0f} s, seed {options.seed}"
+        + (f"; warning: {skipped} skipped, which shows nothing of them" if skipped else "")
     )  # fmt: skip
-    if options.json:
+    if options.json and ground is not None:
         write_json(
             options.json, rows, program=ground.features.version, form=form, seed=options.seed,
             cores=os.cpu_count(), is_release=is_release, seconds=round(seconds, 1),

@@ -86,7 +86,7 @@ def damages(app: str) -> list[Damage]:
         ),
         Damage(
             "tail cut off, head and streams made to fit", cut_tail, set(range(1000)),
-            stops_running=True, needs_previous=True,
+            stops_running=True, needs_previous=True, shows_without_hashes=False,
         ),
         Damage(
             "byte of the head's frontier", lambda _: [flip("frontier", "head WHERE singleton", at=5)], set(range(1000)),
@@ -179,6 +179,9 @@ def corruption(stage: Stage, is_broken: bool) -> Measurement:
             account = audit(copy, verify_hashes=False)
             outcome["found"] = bool(account.faults)
             measurement.expect("found", outcome["found"], f"{damage.name} is not seen")
+            # Whoever sees nothing at all is no checker without hashes.
+            saw = "seen" if outcome["found"] else "not seen"
+            measurement.expect("sees what is plain", outcome["found"] == damage.shows_without_hashes, f"{damage.name} is {saw}")
             copy.drop()
             continue
         running = stage.node(copy)
@@ -325,6 +328,6 @@ def older_backup(stage: Stage, measurement: Measurement, base: Ledger, app: str,
 EXPERIMENTS = [
     Experiment(
         "F32", "the database is damaged by its superuser, in many ways", "a checker that looks at no hash", {"found"},
-        corruption, needs=("fsck",),
+        corruption, needs=("fsck",), met_by={"sees what is plain"},
     ),
 ]  # fmt: skip

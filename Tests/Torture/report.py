@@ -57,7 +57,9 @@ class Experiment:
     measure: Callable[["Stage", bool], Measurement]  # noqa: F821
     #: Options or commands without which the program cannot be measured.
     needs: tuple[str, ...] = ()
-    #: Debian packages.
+    #: Criteria that the variant must meet nevertheless: it is to be broken in one way, and not in all.
+    met_by: frozenset[str] | set[str] = frozenset()
+    #: Debian packages of the full form.
     packages: tuple[str, ...] = ()
 
 
@@ -79,9 +81,10 @@ class Row:
 
     @property
     def is_seen(self) -> bool:
-        return self.broken is not None and any(
-            check.name in self.experiment.seen_by for check in self.broken.failures
-        )  # fmt: skip
+        if self.broken is None:
+            return False
+        failed = {check.name for check in self.broken.failures}
+        return bool(failed & self.experiment.seen_by) and not failed & self.experiment.met_by
 
     @property
     def verdict(self) -> str:
@@ -137,6 +140,9 @@ def table(rows: list[Row]) -> str:
         if row.is_seen and row.broken and not found:
             found = row.broken.failures[0].text
         add("", f"broken: {row.experiment.variant}", found, "seen" if row.is_seen else "NOT SEEN")
+        for failure in row.broken.failures if row.broken else []:
+            if failure.name in row.experiment.met_by:
+                add("", "", f"! {failure.name}: {failure.text}", "")
     return "\n".join(lines)
 
 

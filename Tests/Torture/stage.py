@@ -34,17 +34,21 @@ class Ground:
     """What all experiments of one run share: a cluster, and in it a template to make ledgers from."""
 
     def __init__(self):
+        # First what can fail, and leaves nothing behind.
+        self.features = Features()
         self.directory = Path(tempfile.mkdtemp(prefix="pinledger-torture-"))
         self.directory.chmod(0o755)
         self._lock = threading.Lock()
         self._cluster: Cluster | None = None
         self._template: Template | None = None
-        self.features = Features()
 
     @property
     def template(self) -> Template:
         with self._lock:
             if self._template is None:
+                # The one whose template could not be made.
+                if self._cluster is not None:
+                    self._cluster.destroy()
                 self._cluster = Cluster(settings={"wal_buffers": "'16MB'", "max_wal_size": "'1GB'"})
                 self._cluster.start()
                 self._template = Template.make(self._cluster, self.directory)
@@ -58,10 +62,11 @@ class Ground:
             self._cluster.process = None
             self._cluster.start()
 
-    def destroy(self) -> None:
+    def destroy(self, *, keeps_logs: bool = False) -> None:
         if self._cluster is not None:
             self._cluster.destroy()
-        shutil.rmtree(self.directory, ignore_errors=True)
+        if not keeps_logs:
+            shutil.rmtree(self.directory, ignore_errors=True)
 
 
 class Stage:
