@@ -174,10 +174,6 @@ class Findings:
     report: dict
     text: str
 
-    @property
-    def codes(self) -> list[str]:
-        return [finding["code"] for finding in self.report.get("findings", [])]
-
 
 def write_acknowledged(path: Path, acknowledged: list[Acknowledged]) -> Path:
     with path.open("w") as file:
@@ -235,7 +231,3 @@ def expect_invariants(
             agrees = findings.report.get("root") == account.root and findings.report.get("position") == account.events
             measurement.expect("fsck agrees", agrees, f"{findings.report.get('position')} {findings.report.get('root')}")
     return account
-
-
-def digest(data: bytes) -> str:
-    return base64.b64encode(hashlib.sha256(data).digest()).decode()

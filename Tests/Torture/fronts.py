@@ -6,6 +6,7 @@ import queue
 import socket
 import socketserver
 import threading
+import time
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler
 
@@ -35,6 +36,22 @@ class Front:
         self._server.server_close()
 
 
+class HastyFront(Front):
+    """One that has answered what it has yet to pass on."""
+
+    def __init__(self, handler: type, waiting: queue.Queue):
+        self._waiting = waiting
+        super().__init__(handler)
+
+    def drain(self, seconds: float = 30) -> None:
+        """Until all is passed on: what is missing afterwards is lost, and not only late."""
+        deadline = time.monotonic() + seconds
+        while self._waiting.unfinished_tasks:
+            if time.monotonic() > deadline:
+                raise AssertionError(f"after {seconds} s {self._waiting.unfinished_tasks} commands are not passed on")
+            time.sleep(0.02)
+
+
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
@@ -54,7 +71,7 @@ class _Handler(BaseHTTPRequestHandler):
         return self.rfile.read(int(self.headers.get("Content-Length") or 0))
 
 
-def answers_before_commit(port: Callable[[], int], token: str) -> Front:
+def answers_before_commit(port: Callable[[], int], token: str) -> HastyFront:
     """Acknowledges every command at once and passes it on afterwards: what dies in between was acknowledged."""
     waiting: queue.Queue = queue.Queue()
 
@@ -64,6 +81,7 @@ def answers_before_commit(port: Callable[[], int], token: str) -> Front:
             method, target, body, key = waiting.get()
             with contextlib.suppress(Exception):
                 client.request(method, target, body, {"Idempotency-Key": key})
+            waiting.task_done()
 
     threading.Thread(target=pass_on, daemon=True).start()
 
@@ -75,7 +93,7 @@ def answers_before_commit(port: Callable[[], int], token: str) -> Front:
 
         do_PATCH = do_POST
 
-    return Front(Handler)
+    return HastyFront(Handler, waiting)
 
 
 def reads_everything_first() -> Front:
@@ -100,7 +118,7 @@ def takes_any_json() -> Front:
             try:
                 json.loads(self.read_body().decode("utf-8", errors="replace"))
             except (ValueError, RecursionError):
-                self.answer(500, b"")
+                self.answer(400, b"")
             else:
                 self.answer(200, b"{}")
 

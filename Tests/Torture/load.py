@@ -1,6 +1,5 @@
 """Clients: that write and repeat until they are answered, and that fetch documents all the while."""
 
-import base64
 import collections
 import http.client
 import json
@@ -315,11 +314,6 @@ def actor_of(token: str, port: int) -> str:
     assert answer.status == 200, str(answer)
     actor = answer.json["actor"]
     return f"{actor['kind']}:{actor['id']}"
-
-
-def payload_of(document: bytes) -> dict:
-    part = document.split(b".")[1]
-    return json.loads(base64.urlsafe_b64decode(part + b"=" * (-len(part) % 4)))
 
 
 # MARK: Server-sent events

@@ -35,7 +35,6 @@ class _Connection:
         self.writers = (client, server)
         #: Bytes that still pass before the connection is cut, by direction.
         self.left: dict[str, int] = {}
-        self.passed = {UP: 0, DOWN: 0}
 
     def abort(self) -> None:
         """A reset on both sides: what is in flight is lost."""
@@ -57,10 +56,8 @@ class FaultProxy:
         self._connections: set[_Connection] = set()
         self._changed: asyncio.Event | None = None
         self._cut: tuple[str, int] | None = None
-        self._refuses = False
         #: How many connections were cut, by what did it.
         self.cuts = {"reset": 0, "truncation": 0}
-        self.accepted = 0
         self.port = 0
         self._loop = asyncio.new_event_loop()
         started = threading.Event()
@@ -90,7 +87,6 @@ class FaultProxy:
         def change() -> None:
             self.faults = {UP: Faults(), DOWN: Faults()}
             self._cut = None
-            self._refuses = False
             for connection in self._connections:
                 connection.left = {}
             self._wake()
@@ -108,10 +104,6 @@ class FaultProxy:
             return len(victims)
 
         return self._call(change)
-
-    def refuse(self, refuses: bool = True) -> None:
-        """Whether new connections are cut at once."""
-        self._call(lambda: setattr(self, "_refuses", refuses))
 
     def cut_after(self, direction: str, count: int) -> None:
         """Truncation: the next connection over which `count` more bytes flow that way is cut there, and only that one."""
@@ -179,10 +171,9 @@ class FaultProxy:
         self._changed = asyncio.Event()
 
     async def _serve(self, client_reader: asyncio.StreamReader, client: asyncio.StreamWriter) -> None:
-        self.accepted += 1
         target = self._target()
         try:
-            if target is None or self._refuses:
+            if target is None:
                 raise ConnectionRefusedError
             server_reader, server = await asyncio.open_connection("127.0.0.1", target)
         except OSError:
@@ -233,7 +224,6 @@ class FaultProxy:
                     return
                 if left is not None:
                     connection.left[direction] = left - len(chunk)
-                connection.passed[direction] += len(chunk)
                 writer.write(chunk)
                 await writer.drain()
             if writer.can_write_eof():

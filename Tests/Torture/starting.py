@@ -86,15 +86,16 @@ def replay(stage: Stage, is_broken: bool) -> Measurement:
     ended = time.monotonic()
     samples = fetcher.stop()
     memory = peak(node.pid)
-    await_rows(ledger, "SELECT count(*) FROM pinledger.snapshot")
-    replayed = bytes(ledger.value("SELECT body FROM pinledger.snapshot"))
+    wrong = [app for app in sample if serving.api.document(app).body != node.api.document(app).body]
+    # Who is left alone keeps the next one: otherwise it might be the other node's, which is compared with itself.
+    serving.stop()
+    replayed = take_snapshot(ledger)
     if is_broken:
         # Who goes on from here has one event more than the fold that is compared with it.
         node.api.must("PATCH", f"/v1/apps/{sample[0]}", {"display_name": "One event more"})
         followed = take_snapshot(ledger)
 
     same = hashlib.sha256(followed[:-SEAL]).digest() == hashlib.sha256(replayed[:-SEAL]).digest()
-    wrong = [app for app in sample if serving.api.document(app).body != node.api.document(app).body]
     quiet, busy = samples.between(begun + 0.3, started), samples.between(started, ended)
     base, p99 = quiet.p(0.99), busy.p(0.99)
     measurement.figures |= {
@@ -225,7 +226,10 @@ def snapshots(stage: Stage, is_broken: bool) -> Measurement:
         measurement.headline = f"the node serves {outcome['name']!r} where the ledger says {TRUE_NAME!r}"
         return measurement
 
+    bad: list[str] = []
+
     def expect_passed_over(name: str, *rows: Kept) -> None:
+        bad.append(name)
         node, outcome = start(name, *rows)
         whole = outcome["name"] == TRUE_NAME and outcome["position"] == ledger.position()
         measurement.expect("noticed", outcome["noticed"], f"{name}: the log does not say so")
@@ -275,11 +279,11 @@ def snapshots(stage: Stage, is_broken: bool) -> Measurement:
         node.destroy()
     seconds = outcomes["right"]["seconds"]
     measurement.figures |= {"events": events, "from_beginning_seconds": from_beginning, "cases": outcomes}
-    passed_over = sum(each["noticed"] for each in outcomes.values())
+    passed_over = sum(outcomes[name]["noticed"] for name in bad)
     found = [each["found_after"] for each in outcomes.values() if "found_after" in each]
     measurement.headline = (
         f"{events} events: ready after {milliseconds(seconds)} (from the beginning {milliseconds(from_beginning)}); "
-        f"{passed_over} of 6 bad snapshots passed over, {len(found)} forged ones found within {max(found):.1f} s"
+        f"{passed_over} of {len(bad)} bad snapshots passed over, {len(found)} forged ones found within {max(found):.1f} s"
     )
     return measurement
 
@@ -291,6 +295,6 @@ EXPERIMENTS = [
     ),
     Experiment(
         "F31", "start from snapshots: right, damaged, foreign, forged", "a node that trusts them",
-        {"true to the ledger", "noticed"}, snapshots,
+        {"true to the ledger"}, snapshots,
     ),
 ]  # fmt: skip
