@@ -56,3 +56,4 @@ format: ## Formats all Swift code
 
 clean: ## Removes what was built
 	swift package clean
+	rm -rf .build-release

@@ -25,7 +25,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--only", metavar="NAME,…", help=f"some of {', '.join(CASES)}")
     parser.add_argument("--quick", action="store_true", help="small and short: shows that all of it runs, no more")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write everything into one file too")
-    parser.add_argument("--results", type=Path, metavar="DIR", help="where the raw results go")
+    parser.add_argument(
+        "--results", type=Path, metavar="DIR", help="where the raw results go (with --quick they go nowhere else)"
+    )
     chosen = parser.parse_args()
     chosen.cases = chosen.only.split(",") if chosen.only else CASES
     if unknown := set(chosen.cases) - set(CASES):
@@ -39,7 +41,10 @@ def main() -> int:
         print("two cores are needed: one for the server, one for the load", file=sys.stderr)
         return 69
     # An end from outside too must leave no servers and no databases behind: as an exception it ends every `with`.
-    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    for each in (signal.SIGTERM, signal.SIGHUP):
+        # Under nohup it is ignored, and stays so.
+        if signal.getsignal(each) != signal.SIG_IGN:
+            signal.signal(each, lambda number, _: sys.exit(128 + number))
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
@@ -48,7 +53,8 @@ def main() -> int:
     with Bench(quick=chosen.quick) as bench:
         described = machine.describe(bench.directory)
         print(json.dumps(described, indent=1, ensure_ascii=False), flush=True)
-        directory = chosen.results or HERE / "results" / ("quick" if chosen.quick else "")
+        # Quick figures are not worth keeping.
+        directory = chosen.results or (None if chosen.quick else HERE / "results")
         for name in chosen.cases:
             began = time.monotonic()
             print(f"\n{name} …", file=sys.stderr, flush=True)
@@ -60,7 +66,8 @@ def main() -> int:
                 failed.append(name)
                 continue
             result.raw["seconds"] = round(time.monotonic() - began, 1)
-            result.keep(directory, described, chosen.quick)
+            if directory:
+                result.keep(directory, described, chosen.quick)
             results.append(result)
             print(f"\n{result}", flush=True)
 

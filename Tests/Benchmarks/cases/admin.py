@@ -71,11 +71,15 @@ def run(bench: Bench) -> Result:
         )
     cpu = median(measured["commands"], "cpu_us_per_request")
     result.figures.append(f"commands: {cpu:.0f} µs CPU of the server per command")
-    ratio = p99 / median(measured["a bare commit beside the commands"], "p99_ms")
-    result.goal("p99 of a command at most 2 times that of a bare commit under the same load", f"{ratio:.2f}", ratio <= 2)
+    # "The same load" can be read in two ways; both are judged.
+    for side, words in [
+        ("a bare commit beside the commands", "beside the commands"), ("bare commits, 32 clients", "(32 clients each)"),
+    ]:  # fmt: skip
+        ratio = p99 / median(measured[side], "p99_ms")
+        result.goal(f"p99 of a command at most 2 times that of a bare commit {words}", f"{ratio:.2f}", ratio <= 2)
     result.notes.append(
         "Commands go through HTTP, authorization, decision, append, signing and publication; the answer comes when the "
-        "new document is served."
+        "new document is served. All times run from sending, those of paced commits too."
     )
     result.notes.append(disturbance(*measured.values()) + ".")
     return result

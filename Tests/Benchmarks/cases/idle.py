@@ -4,7 +4,7 @@ import socket
 import time
 
 from support.bench import Bench
-from support.processes import resident_kilobytes
+from support.processes import megabytes, resident_kilobytes
 from support.report import Result
 from support.rounds import median
 from support.servers import Nginx, Node, make_document
@@ -32,9 +32,10 @@ def run(bench: Bench) -> Result:
     ours, theirs = (median(measured[name], "bytes_per_connection") for name in ("pinledger", "nginx"))
     result.ratio("times nginx's memory per idle connection", ours / theirs)
     for name, measurements in measured.items():
+        before, after = (megabytes(median(measurements, key)) for key in ("before_kib", "after_kib"))
         result.figures.append(
             f"{name}: {median(measurements, 'bytes_per_connection'):,.0f} bytes each, resident "
-            f"{median(measurements, 'before_kib') / 1024:.1f} → {median(measurements, 'after_kib') / 1024:.1f} MiB"
+            f"{before:.1f} → {after:.1f} MB"
         )
     result.notes.append(
         f"{count:,} connections, each after one request for a document of 1.5 KB. The kernel's share is not in it."

@@ -7,11 +7,11 @@ import time
 from pinledger import host_body, in_threads, pin_of
 
 from support.bench import Bench
-from support.processes import peak_kilobytes, resident_kilobytes
+from support.processes import megabytes, peak_kilobytes, resident_kilobytes
 from support.report import Result
 from support.servers import Node
 
-HOSTS, GOAL_MIB, AIM_MIB = 5, 400, 200
+HOSTS, GOAL_MB, AIM_MB = 5, 400, 200
 CLIENTS = 16
 
 
@@ -39,19 +39,19 @@ def run(bench: Bench) -> Result:
         assert node.api.document(f"com.example.a{apps - 1}").status == 200
         time.sleep(bench.pick(60, 2))
         result.raw |= {"resident_later_kib": resident_kilobytes(node.pid), "peak_kib": peak_kilobytes(node.pid)}
-    later = max(result.raw["resident_later_kib"], result.raw["resident_at_start_kib"]) / 1024
+    later = max(result.raw["resident_later_kib"], result.raw["resident_at_start_kib"])
     for key, what in [
         ("resident_at_start_kib", "resident when ready"), ("resident_later_kib", "resident a minute later"),
         ("peak_kib", "at the most (VmHWM)"), ("resident_after_making_kib", "in the server that recorded it all"),
     ]:  # fmt: skip
-        result.figures.append(f"{what}: {result.raw[key] / 1024:.0f} MiB")
+        result.figures.append(f"{what}: {megabytes(result.raw[key]):.0f} MB")
     result.figures.append(
         f"{apps:,} apps of {HOSTS} hosts with 3 pins: {position:,} events, by {CLIENTS} clients in {making:.0f} s "
         f"(ready {result.raw['start_seconds']:.2f} s after the start)"
     )
     result.goal(
-        f"{apps:,} apps of 5 hosts with 3 pins at most {GOAL_MIB} MB resident (aim {AIM_MIB})", f"{later:.0f} MiB",
-        later * 1.048576 <= GOAL_MIB,
+        f"{apps:,} apps of 5 hosts with 3 pins at most {GOAL_MB} MB resident (aim {AIM_MB})",
+        f"{megabytes(later):.0f} MB", megabytes(later) <= GOAL_MB,
     )  # fmt: skip
     return result
 

@@ -57,12 +57,18 @@ def through_the_store(bench: Bench, result: Result) -> None:
 
 def check_ledger(bench: Bench, name: str, before: int, acknowledged: int) -> None:
     """Nothing lost, nothing twice: as many events as were acknowledged, at dense positions."""
+    recorded = dense_length(bench, name) - before
+    assert recorded == acknowledged, f"{acknowledged} events acknowledged, {recorded} recorded"
+
+
+def dense_length(bench: Bench, name: str) -> int:
+    """How many events there are, at dense positions."""
     head, count, last = bench.cluster.sql(
         name,
         "SELECT (SELECT next_position FROM pinledger.head), count(*), max(position) + 1 FROM pinledger.event",
     ).split("|")
     assert head == count == last, f"the head says {head}, there are {count} events, the last position is {last} - 1"
-    assert int(head) - before == acknowledged, f"{acknowledged} events acknowledged, {int(head) - before} recorded"
+    return int(head)
 
 
 def through_http(bench: Bench, result: Result) -> None:
@@ -90,7 +96,8 @@ def through_http(bench: Bench, result: Result) -> None:
                         thread.join()
                 assert len(done) == len(used), "a load generator failed"
                 errors, answered = (sum(one[key] for one in done) for key in ("errors", "answered"))
-                recorded = int(bench.cluster.sql(name, "SELECT next_position FROM pinledger.head")) - before
+                recorded = dense_length(bench, name) - before
+                # What was under way when the generators stopped may be recorded too: a few lost ones would not show.
                 assert answered <= recorded <= answered + errors + clients, f"{answered} answered, {recorded} recorded"
                 return meter.figures | {
                     "per_second": sum(one["per_second"] for one in done) * answered / (answered + errors),
@@ -115,4 +122,4 @@ def through_http(bench: Bench, result: Result) -> None:
         f"{what}: three processes share the cores that one has alone, and each of them signs and follows. "
         f"{disturbance(*measured.values())}."
     )
-    result.goal(f"three nodes at least {GOAL} of one node's rate ({what}), nothing lost", f"{ratio:.2f}", ratio >= GOAL)
+    result.goal(f"three nodes at least {GOAL} of one node's rate ({what})", f"{ratio:.2f}", ratio >= GOAL)

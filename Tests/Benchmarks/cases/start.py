@@ -50,7 +50,8 @@ def start(large: LargeLedger, kind: str) -> dict:
         database_seconds = time.monotonic() - began
     dev = large.dev
     dev.log.write_text("")
-    with Meter([]) as meter:
+    # The database that `dev` starts ends with it, but is not its child.
+    with Meter([], detached=dev.data / "postgresql/data/postmaster.pid") as meter:
         began = time.monotonic()
         dev.spawn()
         dev.wait_until(lambda: dev.api.get("/readyz").status == 200, 300)

@@ -89,7 +89,13 @@ class Node(Process):
         return f"{'https' if self.certificate else 'http'}://127.0.0.1:{self.port}"
 
     def __enter__(self) -> "Node":
-        return self.start()
+        try:
+            return self.start()
+        except BaseException:
+            if self.is_running:
+                self.kill()
+            shutil.rmtree(self.directory, ignore_errors=True)
+            raise
 
     def __exit__(self, *error) -> None:
         try:
@@ -146,6 +152,7 @@ class Nginx:
                         alias {self.directory}/document;
                         add_header Cache-Control "{document["Cache-Control"]}";
                         add_header Vary Accept-Encoding;
+                        add_header X-Content-Type-Options nosniff;
                     }}
                 }}
             }}
@@ -153,6 +160,13 @@ class Nginx:
         self._process: subprocess.Popen | None = None
 
     def __enter__(self) -> "Nginx":
+        try:
+            return self._start()
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def _start(self) -> "Nginx":
         log = (self.directory / "log").open("wb")
         with pinned(self.core):
             self._process = subprocess.Popen(
