@@ -31,7 +31,7 @@ def start(*options: str) -> Server:
 def server():
     server = start(
         "--header-timeout", str(HEADER), "--idle-timeout", str(IDLE), "--body-timeout", str(BODY),
-        "--write-timeout", "2", "--max-connections", "300",
+        "--write-timeout", "2",
     )  # fmt: skip
     yield server
     server.destroy()
@@ -116,7 +116,7 @@ def test_slow_and_idle_connections_are_closed_in_time(server):
             return cases[index][0](wire)
 
     for (case, limit), seconds in zip(cases, in_threads(len(cases), run)):
-        assert limit - 0.6 <= seconds <= limit + SLACK, f"{case.__name__}: {seconds:.1f} s"
+        assert limit - 1 <= seconds <= limit + SLACK, f"{case.__name__}: {seconds:.1f} s"
 
 
 def test_a_busy_connection_outlives_the_idle_time(server):
@@ -324,19 +324,30 @@ def test_what_is_well_formed_is_read_to_its_end(server):
 
 
 def test_connections_above_the_limit_wait_until_there_is_room(server):
+    from test_nodes import start_node
+
+    # One of its own, on which none of them becomes idle before the last is there.
+    node, _ = start_node(server, "full", "--read-only", "--max-connections", "300", "--idle-timeout", "60")
+    try:
+        fill(node)
+    finally:
+        node.stop()
+
+
+def fill(node) -> None:
     wires = []
     try:
         for _ in range(300):
-            wire = Wire(server.port)
+            wire = Wire(node.port)
             wire.send(get(DOCUMENT))
             wires.append(wire)
         assert all(wire.answer().status == 200 for wire in wires[:290])
-        before = processor_seconds(server.process.pid)
-        with Wire(server.port, seconds=1) as late:
+        before = processor_seconds(node.process.pid)
+        with Wire(node.port, seconds=1) as late:
             late.send(get(DOCUMENT))
             with pytest.raises(TimeoutError):
                 late.answer()
-            spent = processor_seconds(server.process.pid) - before
+            spent = processor_seconds(node.process.pid) - before
             assert spent < 0.4, f"{spent} s of processor time while nothing could be accepted"
             for wire in wires:
                 wire.socket.close()
@@ -401,7 +412,7 @@ def test_the_server_survives_the_end_of_file_descriptors(server):
 def test_a_draining_node_says_so_before_it_stops(server):
     from test_nodes import start_node
 
-    node, api = start_node(server, "draining", "--read-only", "--drain-delay", "2", "--drain-timeout", "3")
+    node, api = start_node(server, "draining", "--read-only", "--drain-delay", "5", "--drain-timeout", "3")
     try:
         with Wire(node.port) as wire, Wire(node.port) as stuck:
             assert wire.send(get(DOCUMENT)).answer().status == 200
@@ -415,12 +426,12 @@ def test_a_draining_node_says_so_before_it_stops(server):
             assert wire.send(get(DOCUMENT)).answer().status == 200
             with Wire(node.port) as fresh:
                 assert fresh.send(get(DOCUMENT)).answer().status == 200
-            assert wire.seconds_to_end() < 3
+            assert wire.seconds_to_end() < 5 + 2
             with pytest.raises(ConnectionRefusedError):
                 socket.create_connection(("127.0.0.1", node.port)).close()
             # A request that never ends is cut off, and the node ends in order.
             assert node.process.wait(timeout=15) == 0
-            assert time.monotonic() - started < 2 + 3 + 3
+            assert time.monotonic() - started < 5 + 3 + 3
         node.process = None
     finally:
         if node.process is not None:
