@@ -1,8 +1,6 @@
 """The invariants, checked after every experiment: once by `pinledger fsck`, once here without the program."""
 
-import base64
 import collections
-import hashlib
 import json
 import time
 from dataclasses import dataclass, field
