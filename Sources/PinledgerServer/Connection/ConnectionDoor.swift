@@ -49,10 +49,11 @@ final class ConnectionDoor: ChannelDuplexHandler {
     private var isUpgraded = false
     /// There with HTTP/2.
     private var streams: PreparedStreams?
+    /// There with HTTP/1.1 messages, and what the decoder is to get once some of the requests before it are answered.
+    var rules: HTTP1Rules?
+    private var withheld = WithheldInput()
     private var content = Content.prepared
     private var phase: Phase
-    /// The client has sent its last byte.
-    private var isInputClosed = false
     private var mustFlush = false
     /// Nothing has been written since the last round found nothing to be left.
     private var isQuiet = true
@@ -107,7 +108,9 @@ final class ConnectionDoor: ChannelDuplexHandler {
             case .opening where self.streams != nil: self.phase = .streaming(since: self.share.now)
             default: break
             }
-            context.fireChannelRead(data)
+            guard self.rules != nil else { return context.fireChannelRead(data) }
+            self.withheld.append(self.unwrapInboundIn(data))
+            self.passOn(context)
         }
     }
 
@@ -125,12 +128,17 @@ final class ConnectionDoor: ChannelDuplexHandler {
         self.share.clearScratch()
         while buffer.readableBytes > 0 {
             // A client that does not read is held up by the handlers behind, which stop reading from it.
-            guard context.channel.isWritable, let length = self.answer(buffer) else {
+            guard context.channel.isWritable, let (length, body) = self.answer(buffer) else {
                 self.write(context)
                 self.callDecoder(with: buffer, context)
                 return
             }
             buffer.moveReaderIndex(forwardBy: length)
+            if let body {
+                self.write(context)
+                self.share.clearScratch()
+                context.write(self.wrapOutboundOut(.byteBuffer(body)), promise: nil)
+            }
             if self.share.scratch.readableBytes > Self.flushSize {
                 self.write(context)
                 context.flush()
@@ -142,10 +150,13 @@ final class ConnectionDoor: ChannelDuplexHandler {
     }
 
     private static let flushSize = 32 * 1024
+    /// A longer body is sent as it lies there, whoever waits for it: a copy would cost as much memory for each client that
+    /// does not read.
+    private static let copySize = 8 * 1024
 
-    /// Adds the answer to the request at the start of `buffer` to the scratch buffer and returns the request's length; nil
-    /// where it is not for here.
-    private func answer(_ buffer: ByteBuffer) -> Int? {
+    /// Adds the answer to the request at the start of `buffer` to the scratch buffer, and returns the request's length and
+    /// the body where it is to be sent by itself; nil where the request is not for here.
+    private func answer(_ buffer: ByteBuffer) -> (Int, body: ByteBuffer?)? {
         buffer.withUnsafeReadableBytes { bytes in
             guard let request = HeadReader.read(bytes),
                 let answer = self.setup.answers?.answer(to: UnsafeRawBufferPointer(rebasing: bytes[request.target]))
@@ -157,9 +168,11 @@ final class ConnectionDoor: ChannelDuplexHandler {
             }
             self.share.scratch.writeImmutableBuffer(variant.head)
             self.share.scratch.writeBytes(self.share.headEnd)
-            if let body = variant.body { self.share.scratch.writeImmutableBuffer(body) }
             self.share.served.count(variant.response.status)
-            return request.length
+            guard let body = variant.body else { return (request.length, nil) }
+            guard body.readableBytes <= Self.copySize else { return (request.length, body) }
+            self.share.scratch.writeImmutableBuffer(body)
+            return (request.length, nil)
         }
     }
 
@@ -180,7 +193,41 @@ final class ConnectionDoor: ChannelDuplexHandler {
             context.close(promise: nil)
             return
         }
-        context.fireChannelRead(self.wrapInboundOut(buffer))
+        self.withheld.append(buffer)
+        self.passOn(context)
+    }
+
+    // MARK: Pipelined requests
+
+    /// Gives the decoder what came, piece by piece, for as long as few requests are being answered: it makes messages of
+    /// all that it gets, many times as large as the bytes.
+    private func passOn(_ context: ChannelHandlerContext) {
+        guard let rules, !self.withheld.isPassing else { return }
+        self.withheld.isPassing = true
+        while rules.outstanding < WithheldInput.requestLimit, let piece = self.withheld.next() {
+            context.fireChannelRead(self.wrapInboundOut(piece))
+        }
+        self.withheld.isPassing = false
+        guard self.withheld.isEmpty else { return }
+        if self.withheld.takeEnd() { context.fireUserInboundEventTriggered(ChannelEvent.inputClosed) }
+        if self.withheld.takeRead() { context.read() }
+    }
+
+    func read(context: ChannelHandlerContext) {
+        if self.withheld.isEmpty { context.read() } else { self.withheld.wantsRead = true }
+    }
+
+    /// A request was answered to the end.
+    func hasAnswered() {
+        guard !self.withheld.isEmpty, !self.withheld.isScheduled, let context = self.context else { return }
+        self.withheld.isScheduled = true
+        // Not from here: the answer is in the middle of being written.
+        context.eventLoop.assumeIsolated().execute {
+            self.withheld.isScheduled = false
+            guard let context = self.context else { return }
+            self.passOn(context)
+            context.fireChannelReadComplete()
+        }
     }
 
     // MARK: What the HTTP/1.1 handlers tell
@@ -223,9 +270,12 @@ final class ConnectionDoor: ChannelDuplexHandler {
             }
             if case .prepared = self.content { self.closeWhenWritten(context) }
         case ChannelEvent.inputClosed:
-            self.isInputClosed = true
             // Nothing is outstanding here, so that what was asked is answered, if not yet sent.
             if case .prepared = self.content { self.closeWhenWritten(context) }
+            if !self.withheld.isEmpty {
+                self.withheld.hasEnd = true
+                return
+            }
         default: break
         }
         if case .messages = self.content { context.fireUserInboundEventTriggered(event) }

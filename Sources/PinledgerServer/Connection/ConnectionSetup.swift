@@ -106,11 +106,13 @@ struct ConnectionSetup: HTTPChannelHandler {
         decoding.maxHeaderFieldSize = Self.headerFieldSize
         decoding.maxHeaderListSize = Self.headerListSize
         decoding.maxHeaderFieldCount = Self.headerFieldCount
+        let rules = HTTP1Rules(door: door)
+        door.rules = rules
         let pipeline = channel.pipeline.syncOperations
         try pipeline.addHandlers([
             HTTPResponseEncoder(),
             ByteToMessageHandler(HTTPRequestDecoder(leftOverBytesStrategy: .dropBytes, limitConfiguration: decoding)),
-            HTTP1Rules(door: door),
+            rules,
             HTTP1ToHTTPServerCodec(secure: self.certificate != nil),
             BodyGuard(timeLimit: .seconds(Int64(self.limits.bodySeconds))),
             PreparedHandler(answers: self.answers, shares: self.shares),

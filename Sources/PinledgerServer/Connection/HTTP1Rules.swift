@@ -25,7 +25,7 @@ final class HTTP1Rules: ChannelDuplexHandler {
     private let door: ConnectionDoor
     private var input = Input.open
     /// Requests that were passed on and are not answered to the end.
-    private var outstanding = 0
+    private(set) var outstanding = 0
     /// A request that was passed on has not come in to its end.
     private var isReading = false
     /// The last request that was passed on came by HTTP/1.0.
@@ -180,6 +180,7 @@ final class HTTP1Rules: ChannelDuplexHandler {
         case .end:
             self.outstanding -= 1
             context.write(data, promise: promise)
+            self.door.hasAnswered()
             guard self.outstanding == 0 else { return }
             if self.mustClose { self.writeRefusal(context) } else if !self.isReading { self.door.isWaiting() }
         }

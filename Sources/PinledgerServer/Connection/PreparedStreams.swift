@@ -257,6 +257,8 @@ final class PreparedStreams: ChannelDuplexHandler {
         self.share.scratch.writeImmutableBuffer(variant.block)
         self.share.scratch.writeBytes(self.share.dateField)
         if var body {
+            // As on HTTP/1.1: no copies for clients that do not read.
+            let isLong = left > Self.copySize
             while left > 0 {
                 let length = min(left, FrameHead.maximumLength)
                 left -= length
@@ -264,7 +266,14 @@ final class PreparedStreams: ChannelDuplexHandler {
                     length: length, kind: FrameHead.Kind.data, flags: left == 0 ? FrameHead.Flag.endStream : 0,
                     stream: stream
                 ).write(to: &self.share.scratch)
-                if let bytes = body.readSlice(length: length) { self.share.scratch.writeImmutableBuffer(bytes) }
+                guard let bytes = body.readSlice(length: length) else { break }
+                guard isLong else {
+                    self.share.scratch.writeImmutableBuffer(bytes)
+                    continue
+                }
+                self.write(context)
+                self.share.clearScratch()
+                context.write(self.wrapOutboundOut(.byteBuffer(bytes)), promise: nil)
             }
         }
         self.answered = stream
@@ -293,6 +302,7 @@ final class PreparedStreams: ChannelDuplexHandler {
     }
 
     private static let flushSize = 32 * 1024
+    private static let copySize = 8 * 1024
 
     private func write(_ context: ChannelHandlerContext) {
         guard self.share.scratch.readableBytes > 0 else { return }
