@@ -25,6 +25,7 @@ package struct Migration: Sendable, Hashable {
         Migration(5, "document_news", PackageResources._005_document_news_sql),
         Migration(6, "append_in_fewer_steps", PackageResources._006_append_in_fewer_steps_sql),
         Migration(7, "quiet_appends", PackageResources._007_quiet_appends_sql),
+        Migration(8, "narrower_indexes", PackageResources._008_narrower_indexes_sql),
     ]
 }
 

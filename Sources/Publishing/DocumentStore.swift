@@ -117,10 +117,7 @@ struct DocumentStore: Sendable {
         }
 
         /// Whether the table has something older.
-        func isNews(to table: DocumentTable) -> Bool {
-            guard let held = table.newest(self.app) else { return true }
-            return (self.version, self.issuedAt) > held
-        }
+        func isNews(to table: DocumentTable) -> Bool { table.wants(self.app, self.version, self.issuedAt) }
     }
 
     /// Which apps have a newer document stored than `table` holds.
@@ -128,9 +125,8 @@ struct DocumentStore: Sendable {
         let rows = try await self.pool.read("SELECT app, version, issued_at FROM pinledger.document")
         return try rows.compactMap { row in
             let app = try AppID(try row.text(0))
-            guard let held = table.newest(app) else { return app }
-            let stored = (try row.int64(1), Timestamp(microseconds: try row.timestamp(2)))
-            return stored > held ? app : nil
+            let issuedAt = Timestamp(microseconds: try row.timestamp(2))
+            return table.wants(app, try row.int64(1), issuedAt) ? app : nil
         }
     }
 }

@@ -38,15 +38,16 @@ package final class DocumentTable: Sendable {
         }
     }
 
-    /// Version and issue time of what was seen for an app, verified or not.
-    func newest(_ app: AppID) -> (version: Int64, issuedAt: Timestamp)? {
+    /// Whether a stored document is newer than what there is for its app, verified or not, and was not found unfit.
+    func wants(_ app: AppID, _ version: Int64, _ issuedAt: Timestamp) -> Bool {
         self.content.withLock { content in
-            let seen = [
-                content.documents[app.text].map { ($0.version, $0.issuedAt) },
-                content.unchecked[app.text].map { ($0.version, $0.issuedAt) },
-                content.rejected[app.text].map { ($0.version, $0.issuedAt) },
-            ]
-            return seen.compactMap(\.self).max { $0 < $1 }
+            let stored = (version, issuedAt)
+            if let rejected = content.rejected[app.text], rejected == stored { return false }
+            if let held = content.documents[app.text], stored <= (held.version, held.issuedAt) { return false }
+            if let unchecked = content.unchecked[app.text], stored <= (unchecked.version, unchecked.issuedAt) {
+                return false
+            }
+            return true
         }
     }
 

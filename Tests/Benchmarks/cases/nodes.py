@@ -25,27 +25,33 @@ def through_the_store(bench: Bench, result: Result) -> None:
     """The event store alone: three writers with their own connections in one process."""
     append_bench = tool("APPEND_BENCH")
 
-    def nodes(count: int):
+    def nodes(count: int, writers: int = WRITERS):
         def measure() -> dict:
             name, ledger = bench.cluster.ledger()
             before = int(bench.cluster.sql(name, "SELECT next_position FROM pinledger.head"))
             bench.cluster.checkpoint()
             with Meter([]) as meter:
                 figures = run_json([
-                    append_bench, "--database", ledger.connection, "--writers", str(WRITERS),
+                    append_bench, "--database", ledger.connection, "--writers", str(writers),
                     "--seconds", str(round(bench.seconds)), "--nodes", str(count), "--entry-bytes", "500",
                 ])  # fmt: skip
             # Each writer made its app first.
-            check_ledger(bench, name, before + WRITERS, figures["acknowledged"])
+            check_ledger(bench, name, before + writers, figures["acknowledged"])
             return figures | meter.figures
 
         return measure
 
-    measured = alternate({"one node": nodes(1), "three nodes": nodes(3)}, bench.rounds)
+    alone = f"one node with {WRITERS // 3} writers"
+    measured = alternate(
+        {"one node": nodes(1), alone: nodes(1, WRITERS // 3), "three nodes": nodes(3)}, bench.rounds
+    )  # fmt: skip
     what = f"event store, {WRITERS} writers in all"
     result.raw[what] = measured
     ratio = median(measured["three nodes"], "events_per_second") / median(measured["one node"], "events_per_second")
     result.ratio(f"of one node's rate: three nodes, {what}", ratio)
+    # More writers make larger batches: each of the three has a third of them.
+    same = median(measured["three nodes"], "events_per_second") / median(measured[alone], "events_per_second")
+    result.ratio(f"of the rate of {alone}: three nodes with as many each", same)
     for name, measurements in measured.items():
         result.figures.append(
             f"{what}, {name}: {median(measurements, 'events_per_second'):,.0f} events/s  "
@@ -53,6 +59,7 @@ def through_the_store(bench: Bench, result: Result) -> None:
         )
     result.notes.append(f"{what}: {disturbance(*measured.values())}.")
     result.goal(f"three nodes at least {GOAL} of one node's rate ({what}), nothing lost", f"{ratio:.2f}", ratio >= GOAL)
+    result.goal(f"the same, {WRITERS // 3} writers on each node and on the one", f"{same:.2f}", same >= GOAL)
 
 
 def check_ledger(bench: Bench, name: str, before: int, acknowledged: int) -> None:

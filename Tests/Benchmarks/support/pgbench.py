@@ -21,7 +21,8 @@ _TABLE = """
 #: The secondary indexes of pinledger.event.
 _INDEXES = """
     CREATE INDEX ON {name} USING brin (recorded_at);
-    CREATE INDEX ON {name} (type, position);
+    CREATE INDEX ON {name} USING brin (type text_bloom_ops (n_distinct_per_range = 64))
+        WITH (pages_per_range = 64, autosummarize = on);
     CREATE INDEX ON {name} (actor_id, position);
     CREATE UNIQUE INDEX ON {name} (stream, stream_version);
 """
