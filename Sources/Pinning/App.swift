@@ -22,7 +22,7 @@ package struct App: Hashable, Sendable {
     /// Hosts one app may have.
     package static let hostLimit = 1000
     /// Bytes that an app's document may have before it is signed, by what is added to it: 1 MiB. What makes a document
-    /// smaller, or turns pinning off, is never refused for its size alone unless the document grows by it.
+    /// smaller is never refused for its size, and neither is a kill switch: a thousand of them fit above the limit.
     package static let documentLimit = 1 << 20
     /// Pins one policy may remember, retired ones included.
     package static let pinLimit = 100

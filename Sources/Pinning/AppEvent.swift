@@ -29,6 +29,20 @@ package enum AppEvent: Hashable, Sendable {
     /// Of the whole app, or of one host.
     case killSwitchEngaged(HostPattern?, expiresAt: Timestamp)
     case killSwitchReleased(HostPattern?)
+
+    /// Whether the app's document may become much larger by it. What is some bytes at the most, such as a mode, a pin's end
+    /// or a kill switch, must never wait for room.
+    var addsToDocument: Bool {
+        switch self {
+        case .versionGateSet, .appRolloutSet, .fallbackSet, .monitoringSet, .hostAdded, .candidateStarted,
+            .hostRolloutSet, .pinActivated:
+            true
+        case .appCreated, .appRenamed, .pinsValidUntilSet, .hostSubdomainsSet, .hostRemoved, .modeSet,
+            .candidatePromoted, .candidateDropped, .pinStaged, .pinRoleSet, .pinRetired, .pinRevoked,
+            .killSwitchEngaged, .killSwitchReleased:
+            false
+        }
+    }
 }
 
 extension App {

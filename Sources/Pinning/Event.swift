@@ -92,9 +92,8 @@ package struct LedgerState: Sendable {
     package func decide(_ command: Command, in context: DecisionContext) throws(Refusal) -> [Event] {
         switch command {
         case .app(let id, let commands):
-            try self.documentFits(
-                id, after: try App.decide(commands, self.apps[id], id: id, in: context).map { .app($0) },
-                at: context.now)
+            try self.fitting(try App.decide(commands, self.apps[id], id: id, in: context), id, at: context.now)
+                .map { .app($0) }
         case .fleet(let command): try self.fleet.decide(command, in: context).map { .fleet($0) }
         case .keys(let command): try self.keys.decide(command, in: context).map { .keys($0) }
         case .access(let command): try self.access.decide(command, in: context).map { .access($0) }
@@ -102,13 +101,12 @@ package struct LedgerState: Sendable {
     }
 
     /// The events, if the app's document is not too large after them.
-    private func documentFits(
-        _ id: AppID, after events: [Event], at time: Timestamp
-    ) throws(Refusal) -> [Event] {
+    private func fitting(_ events: [AppEvent], _ id: AppID, at time: Timestamp) throws(Refusal) -> [AppEvent] {
         // No event is larger than 64 KiB, so that few hosts cannot make too much. To render many takes its time.
-        guard !events.isEmpty, (self.apps[id]?.hosts.count ?? 0) + events.count > 12 else { return events }
+        guard events.contains(where: \.addsToDocument), (self.apps[id]?.hosts.count ?? 0) + events.count > 12
+        else { return events }
         var state = self
-        for event in events { _ = state.apply(event, of: .app(id), at: time) }
+        for event in events { _ = state.apply(.app(event), of: .app(id), at: time) }
         guard let document = state.document(of: id) else { return events }
         let byteCount = document.payload(issuedAt: time, expiresAt: time).count
         let grows = byteCount > self.document(of: id)?.payload(issuedAt: time, expiresAt: time).count ?? 0

@@ -7,7 +7,7 @@ import time
 
 import pytest
 from pinledger import Server
-from wire import Wire, get, processor_seconds
+from wire import Wire, get, processor_seconds, resident_bytes
 
 APP = "com.example.limits"
 DOCUMENT = f"/client/v1/apps/{APP}/document"
@@ -404,6 +404,26 @@ def test_the_server_survives_the_end_of_file_descriptors(server):
         resource.prlimit(node.process.pid, resource.RLIMIT_NOFILE, (128, 128))
         stretch(node)
         assert "cannot be accepted" in node.tail()
+    finally:
+        node.stop()
+
+
+def test_a_connection_that_is_closed_leaves_nothing_behind(server):
+    from test_nodes import start_node
+
+    node, _ = start_node(server, "comings-and-goings", "--read-only")
+
+    def come_and_go(count: int) -> int:
+        for _ in range(count):
+            with Wire(node.port) as wire:
+                assert wire.send(get("/healthz")).answer().status == 200
+        time.sleep(1)
+        return resident_bytes(node.process.pid)
+
+    try:
+        before = come_and_go(1000)
+        grown = come_and_go(2000) - before
+        assert grown < 4 << 20, f"{grown / 2000:.0f} bytes for each connection"
     finally:
         node.stop()
 

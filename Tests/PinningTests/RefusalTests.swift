@@ -111,4 +111,38 @@ import Testing
         }
         #expect(Set(Name.allCases).subtracting(seen).isEmpty)
     }
+
+    @Test func `for a document's size never keep pinning from being turned off`() throws {
+        let many = (0..<App.pinLimit).map { new($0) }
+        func add(_ number: Int) -> AppCommand {
+            .addHost(host("h\(number).example.com"), includesSubdomains: false, mode: .off, pins: many)
+        }
+        var state = LedgerState()
+        func apply(_ commands: [AppCommand]) throws {
+            for event in try state.decide(.app(shop, commands), in: context()) {
+                _ = state.apply(event, of: .app(shop), at: noon)
+            }
+        }
+        try apply([.create(displayName: "A")] + (0..<117).map(add))
+        // One host after the other until nothing more fits.
+        var number = 117
+        var refusal: Refusal?
+        while refusal == nil {
+            do { try apply([add(number)]) } catch { refusal = error as? Refusal }
+            number += 1
+        }
+        guard case .documentTooLarge = refusal else {
+            Issue.record("\(String(describing: refusal))")
+            return
+        }
+        let first = host("h0.example.com")
+        let commands: [AppCommand] = [
+            .engageKillSwitch(nil, expiresAt: noon.adding(seconds: 3600)),
+            .engageKillSwitch(first, expiresAt: noon.adding(seconds: 3600)), .setMode(first, .baseline, .reportOnly),
+            .retirePin(first, .baseline, pin(1)), .revokePin(first, .baseline, pin(2)), .removeHost(first),
+        ]
+        for command in commands {
+            #expect(throws: Never.self) { try state.decide(.app(shop, [command]), in: context("w", isForced: true)) }
+        }
+    }
 }

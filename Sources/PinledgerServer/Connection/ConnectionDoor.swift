@@ -86,6 +86,9 @@ final class ConnectionDoor: ChannelDuplexHandler {
     private func leave() {
         self.share.remove(self)
         self.context = nil
+        // The rules hold this handler, and would be held for ever.
+        self.rules = nil
+        self.withheld = WithheldInput()
         self.upgrade(to: nil)
     }
 
