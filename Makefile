@@ -3,7 +3,7 @@
 # make check  what CI runs: format, tests, contract
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help run torture bench test check build format lint clean packages unit-tests end-to-end-tests fault-experiments
+.PHONY: help run torture bench fuzz test check build format lint clean packages unit-tests end-to-end-tests fault-experiments
 
 # One debug build serves everything; imports that a target does not declare are errors.
 SWIFT_FLAGS := --explicit-target-dependency-import-check error
@@ -48,6 +48,16 @@ bench: packages ## Measures side by side with nginx and pgbench, in release conf
 	swift build -c release --scratch-path .build-release --product LedgerLoad
 	PINLEDGER_BIN=$(CURDIR)/.build-release/release/pinledger Tests/Benchmarks/run
 
+# Another seed makes other inputs; the input that was being read when it failed is in .build-fuzz/input, and is made again
+# with `--only INDEX`. The quarantine is small so that memory that grows is seen.
+FUZZ_COUNT ?= 120000
+FUZZ_SEED ?= 1
+
+fuzz: packages ## Reads damaged certificates and keys under AddressSanitizer
+	swift build -c release --sanitize address --scratch-path .build-fuzz --product CertificatesFuzz
+	ASAN_OPTIONS=detect_leaks=1:quarantine_size_mb=16 .build-fuzz/release/CertificatesFuzz \
+		Tests/CertificatesTests/Vectors --count $(FUZZ_COUNT) --seed $(FUZZ_SEED) --save .build-fuzz/input
+
 lint: ## Refuses what the formatter would change
 	swift format lint --strict --parallel --recursive Package.swift Sources Tests
 
@@ -56,4 +66,4 @@ format: ## Formats all Swift code
 
 clean: ## Removes what was built
 	swift package clean
-	rm -rf .build-release
+	rm -rf .build-release .build-fuzz

@@ -28,6 +28,7 @@ let package = Package(
         // C libraries, as Debian packages them.
         .systemLibrary(name: "CPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
         .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
+        .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CBrotli", pkgConfig: "libbrotlienc", providers: [.apt(["libbrotli-dev"])]),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "CPublicSuffix", pkgConfig: "libpsl", providers: [.apt(["libpsl-dev"])]),
@@ -38,6 +39,16 @@ let package = Package(
         .target(name: "Pinning", dependencies: ["PinWire"]),
 
         // One C library each, behind Swift values.
+        .target(name: "Certificates", dependencies: ["COpenSSL", "PinWire"], swiftSettings: [.strictMemorySafety()]),
+        .target(
+            name: "Probing",
+            dependencies: [
+                "COpenSSL", "PinWire",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ],
+            swiftSettings: [.strictMemorySafety()]
+        ),
         .target(name: "Keys", dependencies: ["CSodium", "PinWire"], swiftSettings: [.strictMemorySafety()]),
         .target(name: "Postgres", dependencies: ["CPostgres"], swiftSettings: [.strictMemorySafety()]),
         .target(name: "PublicSuffixes", dependencies: ["CPublicSuffix"], swiftSettings: [.strictMemorySafety()]),
@@ -105,6 +116,9 @@ let package = Package(
             ],
             path: "Tests/Benchmarks/Append"
         ),
+        .executableTarget(
+            name: "CertificatesFuzz", dependencies: ["Certificates", "PinWire"], path: "Tests/Fuzz/Certificates"
+        ),
         .target(
             name: "Fixtures",
             dependencies: [
@@ -131,6 +145,15 @@ let package = Package(
             dependencies: [
                 "EventStore", "Fixtures", "PinWire", "Pinning", "Postgres", "TransparencyLog",
                 .product(name: "Logging", package: "swift-log"),
+            ]
+        ),
+        .testTarget(name: "CertificatesTests", dependencies: ["Certificates", "PinWire"], exclude: ["Vectors"]),
+        .testTarget(
+            name: "ProbingTests",
+            dependencies: [
+                "Probing", "PinWire",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
             ]
         ),
         .testTarget(name: "KeysTests", dependencies: ["Keys", "PinWire"]),

@@ -1,0 +1,2 @@
+#include "x509.h"
+#include "tls.h"

@@ -1,0 +1,34 @@
+internal import COpenSSL
+internal import PinWire
+
+/// A certificate request (PKCS#10, RFC 2986) as OpenSSL holds it.
+struct CertificateRequest {
+    private let object: Owned
+
+    /// The request at the beginning of `bytes`, and how many of them it takes; nil where there is none.
+    static func decode(_ bytes: ArraySlice<UInt8>) -> (CertificateRequest, count: Int)? {
+        let decoded = unsafe OpenSSL.decode(bytes) { unsafe d2i_X509_REQ(nil, $0, $1) }
+        guard let (pointer, count) = unsafe decoded,
+            let object = unsafe Owned(pointer, free: { unsafe X509_REQ_free($0) })
+        else { return nil }
+        return (CertificateRequest(object: object), count)
+    }
+
+    /// Everything that is kept of it, if its signature shows that the sender has the key.
+    func facts(_ place: UploadPlace) throws(UploadError) -> RequestFacts {
+        try unsafe self.object.with { (request) throws(UploadError) in
+            let key = try unsafe PublicKey.facts(of: X509_REQ_get_X509_PUBKEY(request), place)
+            guard unsafe X509_REQ_verify(request, X509_REQ_get0_pubkey(request)) == 1 else {
+                throw .unprovenRequest(place)
+            }
+            let subject = unsafe X509_REQ_get_subject_name(request)
+            let extensions = unsafe X509_REQ_get_extensions(request)
+            defer { unsafe pinledger_free_extensions(extensions) }
+            let names = unsafe AlternativeNames(
+                X509V3_get_d2i(extensions, NID_subject_alt_name, nil, nil).map { OpaquePointer($0) })
+            return unsafe RequestFacts(
+                key: key, subject: NameText.text(of: subject), commonName: NameText.commonName(of: subject),
+                dnsNames: names.dnsNames, ipAddresses: names.ipAddresses)
+        }
+    }
+}

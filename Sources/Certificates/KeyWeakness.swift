@@ -1,0 +1,90 @@
+internal import PinWire
+
+/// Why nobody should use a key (guard rail G21).
+///
+/// Not found are keys that Debian's OpenSSL of 2006 to 2008 made: they are known only by lists of hundreds of thousands
+/// of fingerprints. Factors that keys share with others' are not looked for either.
+enum KeyWeakness {
+    /// Every reason, as the end of a sentence that begins with the key.
+    static func all(of key: KeyFacts, modulus: [UInt8]?, exponent: [UInt8]?) -> [String] {
+        var found: [String] = []
+        switch key.algorithm {
+        case "rsa", "rsa-pss":
+            if key.bits < 2048 { found.append("is an RSA key of \(key.bits) bits, and 2048 are the least") }
+            let exponent = exponent?.drop { $0 == 0 } ?? []
+            if let last = exponent.last {
+                if last.isMultiple(of: 2) { found.append("has an even RSA exponent, so it cannot work") }
+                if exponent.elementsEqual([1]) { found.append("has the RSA exponent 1, so it protects nothing") }
+            } else {
+                found.append("has the RSA exponent 0, so it cannot work")
+            }
+            if let last = modulus?.last, last.isMultiple(of: 2) {
+                found.append("has an even RSA modulus, so anybody can factor it")
+            }
+            if let modulus, ROCA.made(modulus) {
+                found.append("was made by a chip with the ROCA defect (CVE-2017-15361), so it can be factored")
+            }
+        case "ec":
+            if key.bits < 224 {
+                let curve = key.curve.map { " (\($0))" } ?? ""
+                found.append("is an EC key of \(key.bits) bits\(curve), and 224 are the least")
+            }
+            if key.curve == nil { found.append("brings a curve of its own, which clients refuse") }
+        case "dsa": found.append("is a DSA key, which TLS clients no longer take")
+        default: break
+        }
+        return found
+    }
+}
+
+/// The ROCA defect (CVE-2017-15361): RSA primes of the form k·M + (65537^a mod M), M a product of the first primes.
+///
+/// A modulus made of two such primes is a power of 65537 modulo M, which of others one in some 10^46 is. Every key
+/// length's M has the first 39 primes, so a discrete logarithm modulo each of those is looked for, and whether all of
+/// them can be the same number.
+enum ROCA {
+    /// The odd ones of the first 39 primes, each with the number that the logarithms modulo it repeat after.
+    private static let primes: [(prime: Int, order: Int)] = stride(from: 3, through: 167, by: 2).filter { number in
+        !stride(from: 3, to: number, by: 2).contains { number.isMultiple(of: $0) }
+    }.map { prime in
+        var order = 1
+        var power = 65537 % prime
+        while power != 1 {
+            power = power * 65537 % prime
+            order += 1
+        }
+        return (prime, order)
+    }
+
+    /// Whether `modulus`, the highest byte first, was made like that.
+    static func made(_ modulus: [UInt8]) -> Bool {
+        var logarithms: [(value: Int, order: Int)] = []
+        for (prime, order) in self.primes {
+            let remainder = modulus.reduce(0) { ($0 << 8 | Int($1)) % prime }
+            guard let value = self.logarithm(of: remainder, prime) else { return false }
+            // Numbers with these remainders exist if and only if each two of them agree (Chinese remainder theorem).
+            for other in logarithms {
+                let shared = self.greatestCommonDivisor(order, other.order)
+                guard value % shared == other.value % shared else { return false }
+            }
+            logarithms.append((value, order))
+        }
+        return true
+    }
+
+    /// The least `x` with 65537^x = `remainder` modulo `prime`; nil where there is none.
+    private static func logarithm(of remainder: Int, _ prime: Int) -> Int? {
+        var power = 1
+        var exponent = 0
+        repeat {
+            if power == remainder { return exponent }
+            power = power * 65537 % prime
+            exponent += 1
+        } while power != 1
+        return nil
+    }
+
+    private static func greatestCommonDivisor(_ left: Int, _ right: Int) -> Int {
+        right == 0 ? left : self.greatestCommonDivisor(right, left % right)
+    }
+}

@@ -1,0 +1,141 @@
+internal import PinWire
+
+/// Pins as people paste them: one or several, in any of the forms of ``PinSpelling``, out of a file, a command line or a
+/// header.
+enum PinText {
+    /// How OpenSSH public keys begin, with the name of their type or without.
+    private static let sshBeginnings = [
+        "ssh-", "ecdsa-sha2-", "sk-ssh-", "sk-ecdsa-", "AAAAB3Nza", "AAAAC3Nza", "AAAAE2VjZHNh", "---- BEGIN SSH2",
+    ]
+
+    static func isSSHKey(_ text: ArraySlice<UInt8>) -> Bool {
+        self.sshBeginnings.contains { text.starts(with: $0.utf8) }
+    }
+
+    /// The DER that `text` is the base64 of, as a whole and without PEM's boundaries; nil where it is something else.
+    static func base64DER(_ text: ArraySlice<UInt8>) -> [UInt8]? {
+        // In base64, a SEQUENCE of more than a few bytes begins with M. A pin has 44 characters, and no key as few.
+        guard text.first == UInt8(ascii: "M"), text.count > 44 else { return nil }
+        var decoder = LenientBase64(capacity: text.count)
+        guard decoder.take(text) else {
+            decoder.wipe()
+            return nil
+        }
+        var bytes = decoder.finish()
+        // A list of pins that begin with M is refused by the decoder for the padding in it, unless there is only one.
+        guard bytes.count > 32, DERShape(bytes[...]) != .unknown else {
+            OpenSSL.wipe(&bytes)
+            return nil
+        }
+        return bytes
+    }
+
+    /// Gives `add` every pin and fingerprint of `text`.
+    ///
+    /// Entries stand apart by white space, `;` or `,`, with or without quotation marks. Of a `Public-Key-Pins` header the
+    /// other directives are skipped.
+    static func read(
+        _ text: ArraySlice<UInt8>, _ add: (Upload.Item) throws(UploadError) -> Void
+    ) throws(UploadError) {
+        let entries = text.split { ASCII.isSpace($0) || $0 == UInt8(ascii: ";") || $0 == UInt8(ascii: ",") }
+        let isHeader = entries.contains { Self.lower($0.prefix(12)).hasPrefix("pin-sha256=") }
+        var number = 0
+        var isEmpty = true
+        // `sha256 Fingerprint=` is what openssl x509 -fingerprint writes, the hash's name apart.
+        var hash: String?
+        for entry in entries {
+            let stripped = self.unquoted(entry)
+            guard !stripped.isEmpty else { continue }
+            number += 1
+            let place: UploadPlace = entries.count == 1 ? .whole : .entry(number)
+            // Longer than any pin; and only what is no longer is made a string of.
+            guard stripped.count <= 200 else { throw .unknownText(place) }
+            let text = String(decoding: stripped, as: UTF8.self)
+            let lower = text.lowercased()
+            if ["sha1", "sha256"].contains(lower), hash == nil {
+                hash = lower
+                number -= 1
+                continue
+            }
+            if isHeader, Self.isDirective(lower) { continue }
+            if lower.hasPrefix("fingerprint="), let name = hash {
+                try add(.fingerprint(self.fingerprint(lower.dropFirst(12), name, place)))
+            } else {
+                try add(self.item(text, place))
+            }
+            hash = nil
+            isEmpty = false
+        }
+        if isEmpty || hash != nil { throw .unknownText(.whole) }
+    }
+
+    /// One entry, which is a pin or a fingerprint in one of the forms that say which.
+    private static func item(_ text: String, _ place: UploadPlace) throws(UploadError) -> Upload.Item {
+        let lower = text.lowercased()
+        if lower.hasPrefix("pin-sha256=") {
+            let value = self.unquoted(Array(text.utf8)[11...])
+            return .pin(try self.pin(String(decoding: value, as: UTF8.self), place), spelling: .header)
+        }
+        if lower.hasPrefix("sha256//") {
+            return .pin(try self.pin(String(text.dropFirst(8)), place), spelling: .curl)
+        }
+        if lower.hasPrefix("sha256/") {
+            return .pin(try self.pin(String(text.dropFirst(7)), place), spelling: .sha256)
+        }
+        for hash in ["sha1", "sha384", "sha512"] where lower.hasPrefix(hash + "/") || lower.hasPrefix("pin-\(hash)=") {
+            throw .otherHash(place, name: hash == "sha1" ? "SHA-1" : "SHA-" + hash.dropFirst(3))
+        }
+        if let (bytes, spelling) = self.hex(lower) {
+            if bytes.count == 20 { return .fingerprint(bytes) }
+            guard let pin = Pin(bytes: bytes) else { throw .malformedHex(place, byteCount: bytes.count) }
+            return .pin(pin, spelling: spelling)
+        }
+        // Near 44 characters it is meant as a pin, and what is wrong with it can be said.
+        guard Base64.decode(text)?.count == 32 || (40...48).contains(text.utf8.count) else { throw .unknownText(place) }
+        return .pin(try self.pin(text, place), spelling: .base64)
+    }
+
+    private static func pin(_ text: String, _ place: UploadPlace) throws(UploadError) -> Pin {
+        do throws(Pin.Malformed) {
+            // Two prefixes are one too many.
+            guard !text.contains("sha256/") else { throw .notBase64 }
+            return try Pin(text: text)
+        } catch {
+            throw .malformedPin(place, error)
+        }
+    }
+
+    /// The bytes of hexadecimal digits with or without colons, from 16 bytes on; nil for anything else.
+    private static func hex(_ lower: String) -> (bytes: [UInt8], spelling: PinSpelling)? {
+        if let bytes = Hex.decode(lower) { return bytes.count >= 16 ? (bytes, .hex) : nil }
+        let pairs = lower.split(separator: ":", omittingEmptySubsequences: false)
+        guard pairs.count >= 16, pairs.allSatisfy({ $0.utf8.count == 2 }) else { return nil }
+        return Hex.decode(pairs.joined()).map { ($0, .colonHex) }
+    }
+
+    private static func fingerprint(
+        _ text: Substring, _ hash: String, _ place: UploadPlace
+    ) throws(UploadError) -> [UInt8] {
+        guard let (bytes, _) = self.hex(String(text)) else { throw .unknownText(place) }
+        guard bytes.count == (hash == "sha1" ? 20 : 32) else { throw .malformedHex(place, byteCount: bytes.count) }
+        return bytes
+    }
+
+    /// Whether an entry is what else stands in a header of RFC 7469.
+    private static func isDirective(_ lower: String) -> Bool {
+        ["public-key-pins:", "public-key-pins-report-only:", "includesubdomains", "strict"].contains(lower)
+            || ["max-age=", "report-uri="].contains { lower.hasPrefix($0) }
+    }
+
+    /// `text` without quotation marks around it, be they one or two of each kind.
+    private static func unquoted(_ text: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        let isQuote = { (byte: UInt8) in byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "'") }
+        var text = text.drop(while: isQuote)
+        while let last = text.last, isQuote(last) { text.removeLast() }
+        return text
+    }
+
+    private static func lower(_ text: ArraySlice<UInt8>) -> String {
+        String(decoding: text, as: UTF8.self).lowercased()
+    }
+}

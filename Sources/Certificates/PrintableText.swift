@@ -1,0 +1,34 @@
+/// Text out of a certificate, which anybody may have written, made fit for a terminal, a log and JSON.
+enum PrintableText {
+    /// The most bytes of UTF-8 that a text is kept with.
+    static let limit = 1000
+
+    /// `bytes` as text. What is not UTF-8 becomes U+FFFD; control and formatting characters (of which some turn the
+    /// direction of writing) become `\` and two hexadecimal digits for each byte, as RFC 4514 escapes; what is longer
+    /// than ``limit`` ends in `…`.
+    static func text(_ bytes: some Collection<UInt8>) -> String {
+        var out: [UInt8] = []
+        // Where the text can be cut to leave room for the mark.
+        var cut = 0
+        // A character takes at least one byte, so nothing after these can be within the limit.
+        for scalar in String(decoding: bytes.prefix(self.limit + 4), as: UTF8.self).unicodeScalars {
+            let encoded = Array(String(scalar).utf8)
+            out.append(contentsOf: self.isSafe(scalar) ? encoded : encoded.flatMap(self.escaped))
+            if out.count <= self.limit - 3 { cut = out.count }
+            if out.count > self.limit { return String(decoding: out[..<cut], as: UTF8.self) + "…" }
+        }
+        return String(decoding: out, as: UTF8.self)
+    }
+
+    private static func isSafe(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.properties.generalCategory {
+        case .control, .format, .lineSeparator, .paragraphSeparator, .privateUse: false
+        default: !scalar.properties.isNoncharacterCodePoint
+        }
+    }
+
+    private static func escaped(_ byte: UInt8) -> [UInt8] {
+        let digits = Array("0123456789ABCDEF".utf8)
+        return [UInt8(ascii: "\\"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+    }
+}

@@ -1,0 +1,75 @@
+/// What is known of a public key besides its pin.
+public struct KeyFacts: Hashable, Sendable {
+    /// SHA-256 of the SubjectPublicKeyInfo in DER.
+    public var pin: Pin
+    /// `rsa`, `ec`, `ed25519`, `ed448`, or in lower case what else OpenSSL calls it.
+    public var algorithm: String
+    /// The key's size in bits, as OpenSSL counts it: of the modulus, of the curve's order.
+    public var bits: Int
+    /// Of an EC key: `P-256`, `P-384`, `P-521`, or what else OpenSSL calls the curve.
+    public var curve: String?
+    /// SHA-512 of the SubjectPublicKeyInfo, 64 bytes.
+    public var spkiSHA512: [UInt8]
+    /// SHA-256 of the raw key, 32 bytes: the contents of the SubjectPublicKeyInfo's BIT STRING, which is PKCS#1 for RSA
+    /// and the X9.63 point for EC. Clients that hash `SecKeyCopyExternalRepresentation` want it.
+    public var rawKeySHA256: [UInt8]
+    /// Why nobody should use the key, as sentences' ends: `is an RSA key of 1024 bits`. Empty for a sound key.
+    public var weaknesses: [String]
+
+    public init(
+        pin: Pin, algorithm: String, bits: Int, curve: String? = nil, spkiSHA512: [UInt8], rawKeySHA256: [UInt8],
+        weaknesses: [String] = []
+    ) {
+        self.pin = pin
+        self.algorithm = algorithm
+        self.bits = bits
+        self.curve = curve
+        self.spkiSHA512 = spkiSHA512
+        self.rawKeySHA256 = rawKeySHA256
+        self.weaknesses = weaknesses
+    }
+}
+
+/// What is known of an X.509 certificate (RFC 5280).
+public struct CertificateFacts: Hashable, Sendable {
+    public var key: KeyFacts
+    /// SHA-256 and SHA-1 of the whole certificate in DER, 32 and 20 bytes.
+    public var sha256: [UInt8]
+    public var sha1: [UInt8]
+    /// Distinguished names as RFC 4514 writes them, printable and in UTF-8.
+    public var subject: String
+    public var issuer: String
+    /// The subject's last common name.
+    public var commonName: String?
+    /// Subject alternative names: DNS names in lower case, and IP addresses in their textual form.
+    public var dnsNames: [String]
+    public var ipAddresses: [String]
+    /// The serial number in lower-case hexadecimal, without leading zeros; a negative one begins with `-`.
+    public var serial: String
+    public var notBefore: Timestamp
+    public var notAfter: Timestamp
+    /// Basic constraints say that it is an authority's.
+    public var isCA: Bool
+    /// Subject and issuer are the same name, and it is signed with its own key.
+    public var isSelfSigned: Bool
+
+    public init(
+        key: KeyFacts, sha256: [UInt8], sha1: [UInt8], subject: String, issuer: String, commonName: String? = nil,
+        dnsNames: [String] = [], ipAddresses: [String] = [], serial: String, notBefore: Timestamp, notAfter: Timestamp,
+        isCA: Bool = false, isSelfSigned: Bool = false
+    ) {
+        self.key = key
+        self.sha256 = sha256
+        self.sha1 = sha1
+        self.subject = subject
+        self.issuer = issuer
+        self.commonName = commonName
+        self.dnsNames = dnsNames
+        self.ipAddresses = ipAddresses
+        self.serial = serial
+        self.notBefore = notBefore
+        self.notAfter = notAfter
+        self.isCA = isCA
+        self.isSelfSigned = isSelfSigned
+    }
+}
