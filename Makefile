@@ -46,6 +46,7 @@ bench: packages ## Measures side by side with nginx and pgbench, in release conf
 	swift build -c release --scratch-path .build-release --product pinledger
 	swift build -c release --scratch-path .build-release --product AppendBench
 	swift build -c release --scratch-path .build-release --product LedgerLoad
+	swift build -c release --scratch-path .build-release --product ProbeBench
 	PINLEDGER_BIN=$(CURDIR)/.build-release/release/pinledger Tests/Benchmarks/run
 
 # Another seed makes other inputs; the input that was being read when it failed is in .build-fuzz/input, and is made again

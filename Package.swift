@@ -140,6 +140,7 @@ let package = Package(
             ],
             path: "Tests/Benchmarks/Fold"
         ),
+        .executableTarget(name: "ProbeBench", dependencies: ["PinWire", "Probing"], path: "Tests/Benchmarks/Probe"),
         .testTarget(
             name: "EventStoreTests",
             dependencies: [

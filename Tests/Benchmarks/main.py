@@ -17,7 +17,7 @@ from support.report import Result
 
 HERE = Path(__file__).parent
 #: In the order in which they run.
-CASES = ["fetch", "tls", "append", "admin", "nodes", "fold", "start", "memory", "idle", "propagation"]
+CASES = ["fetch", "tls", "append", "admin", "nodes", "fold", "start", "memory", "idle", "propagation", "probe"]
 
 
 def arguments() -> argparse.Namespace:

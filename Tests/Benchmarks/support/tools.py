@@ -1,4 +1,4 @@
-"""The tools that are built beside the program: AppendBench and LedgerLoad."""
+"""The tools that are built beside the program: AppendBench, LedgerLoad and ProbeBench."""
 
 import json
 import os

@@ -1,0 +1,77 @@
+package import NIOCore
+package import NIOPosix
+
+/// Addresses of names, from the system's resolver or another one.
+///
+/// A system resolver blocks, and nothing stops it: each look-up has a thread of its own while it lasts, of which there
+/// are few, and whoever asked has gone when his time is out. Those who wait for a thread form a bounded line; the time
+/// in it is not the name's.
+package final class NameResolver: Sendable {
+    /// Finds every address of a name; may block. Empty if there is none.
+    package typealias LookUp = @Sendable (String) throws(ProbeFailure) -> [IPAddress]
+
+    /// Of more addresses nothing is kept.
+    package static let maximumAddresses = 64
+
+    private let threads: NIOThreadPool
+    private let permits: Permits
+    private let loop: any EventLoop
+    private let lookUp: LookUp
+
+    /// - Parameters:
+    ///   - threads: Started; its number of threads SHOULD be `concurrency`, or look-ups wait in it without a bound.
+    ///   - loop: Keeps the time.
+    package init(
+        threads: NIOThreadPool, concurrency: Int, maximumWaiting: Int, loop: any EventLoop,
+        lookUp: @escaping LookUp = SystemLookUp.addresses
+    ) {
+        self.threads = threads
+        self.permits = Permits(concurrency, maximumWaiting: maximumWaiting, loop: loop)
+        self.loop = loop
+        self.lookUp = lookUp
+    }
+
+    /// Every address of a name, each once, in the resolver's order.
+    ///
+    /// - Parameters:
+    ///   - timeout: For the look-up.
+    ///   - patience: For the wait before it.
+    package func addresses(
+        of name: String, timeout: Duration, patience: Duration
+    ) async throws(ProbeFailure) -> [IPAddress] {
+        switch await self.permits.acquire(1, patience: patience) {
+        case .granted: break
+        case .overloaded: throw ProbeFailure(.resolution, .overloaded, "too many names wait to be resolved")
+        case .cancelled: throw ProbeFailure(.resolution, .cancelled, "the probe was cancelled")
+        }
+        let first = FirstAnswer<Result<[IPAddress], ProbeFailure>>()
+        let timer = self.loop.scheduleTask(in: TimeAmount(timeout)) {
+            first.give(
+                .failure(ProbeFailure(.resolution, .timedOut, "the resolver did not answer within \(timeout.text)")))
+        }
+        defer { timer.cancel() }
+        self.threads.submit { [permits, lookUp] state in
+            // Only now: the thread is busy until then, whoever waits for it.
+            defer { permits.release(1) }
+            guard case .active = state else {
+                return first.give(.failure(ProbeFailure(.resolution, .cancelled, "the resolver has been closed")))
+            }
+            do throws(ProbeFailure) {
+                first.give(.success(try lookUp(name)))
+            } catch {
+                first.give(.failure(error))
+            }
+        }
+        let answer = await withTaskCancellationHandler {
+            await first.take()
+        } onCancel: {
+            first.give(.failure(ProbeFailure(.resolution, .cancelled, "the probe was cancelled")))
+        }
+        var known: Set<IPAddress> = []
+        let addresses = try answer.get().filter { known.insert($0).inserted }.prefix(Self.maximumAddresses)
+        guard !addresses.isEmpty else {
+            throw ProbeFailure(.resolution, .nameNotResolved, "\(name) has no address")
+        }
+        return Array(addresses)
+    }
+}

@@ -1,0 +1,44 @@
+import Glibc
+import NIOCore
+
+/// The system's resolver: `/etc/hosts`, DNS, and what else the machine is set up to ask.
+package enum SystemLookUp {
+    /// The A and AAAA addresses of a name; blocks.
+    ///
+    /// A number in any spelling is no name. Which targets are names is decided before
+    /// (``ProbeTarget/init(_:startTLS:serverName:)``); this is for whoever comes another way.
+    package static func addresses(of name: String) throws(ProbeFailure) -> [IPAddress] {
+        guard !name.utf8.contains(0), unsafe inet_aton(name, nil) == 0, !name.utf8.contains(UInt8(ascii: ":")) else {
+            throw ProbeFailure(.resolution, .nameNotResolved, "\(name) is an address, not a name")
+        }
+        var hints = unsafe addrinfo()
+        unsafe hints.ai_family = AF_UNSPEC
+        unsafe hints.ai_socktype = CInt(SOCK_STREAM.rawValue)
+        var list: UnsafeMutablePointer<addrinfo>?
+        let status = unsafe getaddrinfo(name, nil, &hints, &list)
+        guard status == 0 else {
+            let words = unsafe String(cString: gai_strerror(status))
+            throw ProbeFailure(.resolution, .nameNotResolved, "\(name) cannot be resolved: \(words)")
+        }
+        defer { unsafe freeaddrinfo(list) }
+        var addresses: [IPAddress] = []
+        var next = unsafe list
+        while let entry = unsafe next?.pointee {
+            if let address = unsafe self.address(entry) { addresses.append(address) }
+            unsafe next = unsafe entry.ai_next
+        }
+        return addresses
+    }
+
+    private static func address(_ entry: addrinfo) -> IPAddress? {
+        guard let start = unsafe UnsafeRawPointer(entry.ai_addr) else { return nil }
+        switch unsafe entry.ai_family {
+        case AF_INET:
+            return unsafe IPAddress(SocketAddress(start.loadUnaligned(as: sockaddr_in.self)))
+        case AF_INET6:
+            return unsafe IPAddress(SocketAddress(start.loadUnaligned(as: sockaddr_in6.self)))
+        default:
+            return nil
+        }
+    }
+}

@@ -1,0 +1,58 @@
+/// Who holds how many of a bounded number of permits, and who waits: a value that touches nothing.
+///
+/// First come, first served, even where somebody behind needs fewer: nobody overtakes, so nobody starves.
+struct PermitLine {
+    typealias RequestID = UInt64
+
+    enum RequestAction: Hashable {
+        case grant, wait
+        /// Too many wait already.
+        case refuse
+    }
+
+    let maximumPermits: Int
+    let maximumWaiting: Int
+    private(set) var free: Int
+    private(set) var waiting: [(id: RequestID, count: Int)] = []
+
+    init(maximumPermits: Int, maximumWaiting: Int) {
+        self.maximumPermits = max(1, maximumPermits)
+        self.maximumWaiting = max(0, maximumWaiting)
+        self.free = self.maximumPermits
+    }
+
+    /// - Parameter count: From 1 to ``maximumPermits``.
+    mutating func request(_ id: RequestID, count: Int) -> RequestAction {
+        if self.waiting.isEmpty, count <= self.free {
+            self.free -= count
+            return .grant
+        }
+        guard self.waiting.count < self.maximumWaiting else { return .refuse }
+        self.waiting.append((id, count))
+        return .wait
+    }
+
+    /// Gives permits back. Returns who gets theirs now.
+    mutating func release(_ count: Int) -> [RequestID] {
+        self.free = min(self.free + count, self.maximumPermits)
+        return self.grantNext()
+    }
+
+    /// Takes a request out of the line. Whether it was still there, and who gets theirs now: it may have stood before
+    /// others who need fewer.
+    mutating func withdraw(_ id: RequestID) -> (wasWaiting: Bool, granted: [RequestID]) {
+        guard let index = self.waiting.firstIndex(where: { $0.id == id }) else { return (false, []) }
+        self.waiting.remove(at: index)
+        return (true, self.grantNext())
+    }
+
+    private mutating func grantNext() -> [RequestID] {
+        var granted: [RequestID] = []
+        while granted.count < self.waiting.count, case let next = self.waiting[granted.count], next.count <= self.free {
+            self.free -= next.count
+            granted.append(next.id)
+        }
+        self.waiting.removeFirst(granted.count)
+        return granted
+    }
+}

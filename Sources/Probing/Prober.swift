@@ -1,0 +1,212 @@
+import Glibc
+import NIOCore
+import NIOPosix
+package import PinWire
+
+/// Takes the certificate chains that hosts really serve, from this machine's position in the network.
+///
+/// A probe resolves the name once, asks ``AddressPolicy`` about each address, connects to those it allows, all at the
+/// same time, and shakes hands. It sends no request and follows nothing. What a host does costs its own time-out only:
+/// every wait has an end, and every buffer and line a bound.
+///
+/// It has one event loop and a few threads for look-ups, so that neither hostile keys nor slow resolvers delay the
+/// server's own work. ``close()`` MUST be called before it is dropped.
+package final class Prober: Sendable {
+    /// How much of the machine all probes together may take.
+    package struct Limits: Hashable, Sendable {
+        /// Connections at the same time; at least 8, as many as one probe may need.
+        package var connections: Int
+        /// Look-ups at the same time, each of which holds a thread.
+        package var lookUps: Int
+        /// Probes that wait, for the resolver or for connections; more are refused as `overloaded`.
+        package var waiting: Int
+
+        package init(connections: Int = 64, lookUps: Int = 4, waiting: Int = 4096) {
+            self.connections = max(connections, 8)
+            self.lookUps = max(lookUps, 1)
+            self.waiting = max(waiting, 0)
+        }
+    }
+
+    /// Whether no certification authorities were found, so that every verification is ``Verification/unknown``.
+    package let lacksTrustStore: Bool
+    package let policy: AddressPolicy
+    package let resolver: NameResolver
+    private let group: MultiThreadedEventLoopGroup
+    private let threads: NIOThreadPool
+    private let permits: Permits
+    private let dialler: ProbeDialler
+
+    /// Reads the trust store, which takes tens of milliseconds on a thread of its own.
+    ///
+    /// - Parameters:
+    ///   - trustFile: Certification authorities in PEM; by default the system's.
+    ///   - lookUp: Finds the addresses of a name; by default the system's resolver.
+    ///   - now: The time for which certificates are verified.
+    package static func start(
+        policy: AddressPolicy = AddressPolicy(), limits: Limits = Limits(), trustFile: String? = nil,
+        lookUp: @escaping NameResolver.LookUp = SystemLookUp.addresses,
+        now: @escaping @Sendable () -> Timestamp = Prober.systemTime
+    ) async throws -> Prober {
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let threads = NIOThreadPool(numberOfThreads: limits.lookUps)
+        threads.start()
+        do {
+            let (tls, isEmpty) = try await threads.runIfActive {
+                let trust = try TrustStore.load(file: trustFile)
+                return (try TLSContext(trust: trust), trust.isEmpty)
+            }
+            return Prober(
+                policy: policy, limits: limits, group: group, threads: threads, tls: tls, lacksTrustStore: isEmpty,
+                lookUp: lookUp, now: now)
+        } catch {
+            try? await threads.shutdownGracefully()
+            try? await group.shutdownGracefully()
+            throw error
+        }
+    }
+
+    private init(
+        policy: AddressPolicy, limits: Limits, group: MultiThreadedEventLoopGroup, threads: NIOThreadPool,
+        tls: TLSContext, lacksTrustStore: Bool, lookUp: @escaping NameResolver.LookUp,
+        now: @escaping @Sendable () -> Timestamp
+    ) {
+        let loop = group.next()
+        self.policy = policy
+        self.lacksTrustStore = lacksTrustStore
+        self.group = group
+        self.threads = threads
+        self.permits = Permits(limits.connections, maximumWaiting: limits.waiting, loop: loop)
+        self.resolver = NameResolver(
+            threads: threads, concurrency: limits.lookUps, maximumWaiting: limits.waiting, loop: loop, lookUp: lookUp)
+        self.dialler = ProbeDialler(loop: loop, tls: tls, policy: policy, now: now)
+    }
+
+    /// Ends the loop and the threads. Probes under way end as cancelled or closed; a look-up that the system's resolver
+    /// does not let go of is waited for. No probe may begin afterwards.
+    package func close() async {
+        try? await self.group.shutdownGracefully()
+        try? await self.threads.shutdownGracefully()
+    }
+
+    /// Probes every address of a target.
+    ///
+    /// Ends at the latest after both time-outs of the options together, and twice their patience. A cancelled task ends
+    /// at once, with every connection closed.
+    package func probe(_ target: ProbeTarget, options: ProbeOptions = ProbeOptions()) async -> ProbeReport {
+        let found: [IPAddress]
+        do throws(ProbeFailure) {
+            found = try await self.addresses(of: target, options)
+        } catch {
+            return ProbeReport(target: target, failure: error)
+        }
+        var blocked: [AddressReport] = []
+        var allowed: [IPAddress] = []
+        for address in found {
+            if let reason = self.policy.refusal(of: address) {
+                blocked.append(AddressReport(address: address, outcome: .failed(.blocked(address, reason))))
+            } else {
+                allowed.append(address)
+            }
+        }
+        let chosen = Self.alternating(allowed).prefix(options.maximumAddresses)
+        var report = ProbeReport(target: target, addresses: blocked, omitted: allowed.filter { !chosen.contains($0) })
+        guard !chosen.isEmpty else { return report }
+        switch await self.permits.acquire(chosen.count, patience: options.patience) {
+        case .granted:
+            report.addresses = await self.examine(Array(chosen), of: target, options) + blocked
+        case .overloaded:
+            report = ProbeReport(
+                target: target, failure: ProbeFailure(.connection, .overloaded, "too many probes wait for their turn"))
+        case .cancelled:
+            report = ProbeReport(
+                target: target, failure: ProbeFailure(.connection, .cancelled, "the probe was cancelled"))
+        }
+        return report
+    }
+
+    private func addresses(
+        of target: ProbeTarget, _ options: ProbeOptions
+    ) async throws(ProbeFailure) -> [IPAddress] {
+        switch target.host {
+        case .name(let name):
+            return try await self.resolver.addresses(
+                of: name.text, timeout: options.resolutionTimeout, patience: options.patience)
+        case .address(let address):
+            guard self.policy.allowsLiterals else {
+                throw ProbeFailure(.resolution, .blocked, "\(address) is an address, and only names may be probed")
+            }
+            return [address]
+        }
+    }
+
+    /// Both families in turn, each in its order.
+    static func alternating(_ addresses: [IPAddress]) -> [IPAddress] {
+        let families = [addresses.filter { !$0.isIPv4 }, addresses.filter(\.isIPv4)]
+        return (0..<addresses.count).flatMap { index in
+            families.compactMap { $0.indices.contains(index) ? $0[index] : nil }
+        }
+    }
+
+    /// All at once; gives back one permit for each address as soon as it is done.
+    private func examine(
+        _ addresses: [IPAddress], of target: ProbeTarget, _ options: ProbeOptions
+    ) async -> [AddressReport] {
+        await withTaskGroup(of: (Int, AddressReport).self) { group in
+            for (index, address) in addresses.enumerated() {
+                group.addTask {
+                    defer { self.permits.release(1) }
+                    return (
+                        index, AddressReport(address: address, outcome: await self.examine(address, target, options))
+                    )
+                }
+            }
+            var reports = addresses.map { _ in AddressReport?.none }
+            for await (index, report) in group { reports[index] = report }
+            return reports.compactMap(\.self)
+        }
+    }
+
+    private func examine(
+        _ address: IPAddress, _ target: ProbeTarget, _ options: ProbeOptions
+    ) async -> AddressReport.Outcome {
+        let deadline = ContinuousClock.now + options.addressTimeout
+        let first: ServedChain
+        switch await self.dialler.attempt(
+            address, of: target, .any, timeout: options.addressTimeout, options: options)
+        {
+        case .failure(let failure): return .failed(failure)
+        case .success(let chain): first = chain
+        }
+        guard options.asksForOtherKind, let choice = KeyChoice.other(than: first.keyKind) else {
+            return .served(Service(chains: [first], otherKind: .notAsked))
+        }
+        let remaining = max(ContinuousClock.now.duration(to: deadline), .zero)
+        let second = await self.dialler.attempt(address, of: target, choice, timeout: remaining, options: options)
+        return .served(Service(first, choice, second))
+    }
+
+    /// This machine's clock.
+    package static func systemTime() -> Timestamp {
+        var time = timespec()
+        unsafe clock_gettime(CLOCK_REALTIME, &time)
+        return Timestamp(microseconds: Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000)
+    }
+}
+
+extension Service {
+    /// - Parameter second: What the host answered when it was asked for `choice`.
+    init(_ first: ServedChain, _ choice: KeyChoice, _ second: Result<ServedChain, ProbeFailure>) {
+        self.chains = [first]
+        switch second {
+        case .success(let chain) where choice.covers(chain.keyKind):
+            self.chains.append(chain)
+            self.otherKind = .served
+        case .success:
+            self.otherKind = .absent
+        case .failure(let failure):
+            // It shook hands a moment ago: what it declines is the kind of key.
+            self.otherKind = failure.kind == .handshakeAlert ? .absent : .unknown(failure)
+        }
+    }
+}

@@ -1,0 +1,76 @@
+/// Lines out of a stream, with bounds for what a host may say before TLS.
+struct LineBuffer: Sendable {
+    struct TooMuch: Error {}
+
+    /// Bytes of all lines together.
+    static let maximumBytes = 16 * 1024
+
+    private var bytes: [UInt8] = []
+    /// How many of the bytes are known to hold no line's end: each is looked at once, however slowly they come.
+    private var searched = 0
+    private var total = 0
+
+    /// Whether nothing came after the last line that was taken.
+    var isEmpty: Bool { self.bytes.isEmpty }
+
+    mutating func append(_ bytes: some Collection<UInt8>) throws(TooMuch) {
+        self.total += bytes.count
+        guard self.total <= Self.maximumBytes else { throw TooMuch() }
+        self.bytes += bytes
+    }
+
+    /// The next whole line without its end (LF or CR LF); nil until there is one. What is no UTF-8 is replaced.
+    mutating func next() -> String? {
+        guard let end = self.bytes[self.searched...].firstIndex(of: UInt8(ascii: "\n")) else {
+            self.searched = self.bytes.count
+            return nil
+        }
+        var line = self.bytes[..<end]
+        if line.last == UInt8(ascii: "\r") { line.removeLast() }
+        let text = String(decoding: line, as: UTF8.self)
+        self.bytes.removeSubrange(...end)
+        self.searched = 0
+        return text
+    }
+}
+
+/// Replies of three digits, of one or several lines (RFC 5321 section 4.2, RFC 959 section 4.2).
+struct ReplyBuffer: Sendable {
+    struct Reply {
+        var code: Int
+        /// What stands behind the code, line by line.
+        var lines: [String]
+    }
+
+    /// What came is no reply.
+    struct Malformed: Error {}
+
+    private(set) var lines = LineBuffer()
+    private var begun: Reply?
+
+    mutating func append(_ bytes: some Collection<UInt8>) throws(LineBuffer.TooMuch) {
+        try self.lines.append(bytes)
+    }
+
+    /// The next whole reply; nil until there is one.
+    mutating func next() throws(Malformed) -> Reply? {
+        while let line = self.lines.next() {
+            let code = line.prefix(3)
+            let number = code.count == 3 && code.allSatisfy { $0.isASCII && $0.isNumber } ? Int(code) : nil
+            let mark = line.dropFirst(3).first
+            if var reply = self.begun {
+                // FTP lets lines within a reply begin as they like.
+                let isOwn = number == reply.code
+                reply.lines.append(String(isOwn ? line.dropFirst(4) : line[...]))
+                self.begun = isOwn && mark != "-" ? nil : reply
+                if self.begun == nil { return reply }
+            } else {
+                guard let number, mark == nil || mark == " " || mark == "-" else { throw Malformed() }
+                let reply = Reply(code: number, lines: [String(line.dropFirst(4))])
+                guard mark == "-" else { return reply }
+                self.begun = reply
+            }
+        }
+        return nil
+    }
+}

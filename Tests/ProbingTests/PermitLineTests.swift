@@ -1,0 +1,59 @@
+import Testing
+
+@testable import Probing
+
+@Suite struct `A line for permits` {
+    @Test func `grants, queues, and then refuses`() {
+        var line = PermitLine(maximumPermits: 3, maximumWaiting: 2)
+        #expect(line.request(1, count: 2) == .grant)
+        #expect(line.request(2, count: 2) == .wait)
+        #expect(line.request(3, count: 1) == .wait)
+        #expect(line.request(4, count: 1) == .refuse)
+    }
+
+    @Test func `lets nobody overtake`() {
+        var line = PermitLine(maximumPermits: 3, maximumWaiting: 9)
+        _ = line.request(1, count: 3)
+        _ = line.request(2, count: 3)
+        _ = line.request(3, count: 1)
+        #expect(line.release(1) == [] && line.release(1) == [])
+        #expect(line.release(1) == [2])
+        #expect(line.release(3) == [3] && line.free == 2)
+    }
+
+    @Test func `moves up when somebody leaves`() {
+        var line = PermitLine(maximumPermits: 3, maximumWaiting: 9)
+        _ = line.request(1, count: 2)
+        _ = line.request(2, count: 3)
+        _ = line.request(3, count: 1)
+        let left = line.withdraw(2)
+        #expect(left.wasWaiting && left.granted == [3])
+        #expect(!line.withdraw(2).wasWaiting && !line.withdraw(1).wasWaiting && line.free == 0)
+    }
+
+    @Test func `neither loses nor makes permits, whatever happens`() {
+        var generator = SystemRandomNumberGenerator()
+        var line = PermitLine(maximumPermits: 8, maximumWaiting: 5)
+        var counts: [UInt64: Int] = [:]
+        var held: Set<UInt64> = []
+        for id in 1...20_000 as ClosedRange<UInt64> {
+            switch UInt8.random(in: 0..<3, using: &generator) {
+            case 0:
+                counts[id] = Int.random(in: 1...8, using: &generator)
+                if line.request(id, count: counts[id] ?? 0) == .grant { held.insert(id) }
+            case 1:
+                guard let done = held.randomElement(using: &generator) else { continue }
+                held.remove(done)
+                held.formUnion(line.release(counts[done] ?? 0))
+            default:
+                if let gone = line.waiting.randomElement(using: &generator) {
+                    held.formUnion(line.withdraw(gone.id).granted)
+                }
+            }
+            #expect(line.free + held.reduce(0) { $0 + (counts[$1] ?? 0) } == 8)
+            #expect(line.waiting.count <= 5)
+            // Whoever is first waits for want of permits only.
+            #expect(line.waiting.first.map { $0.count > line.free } ?? true)
+        }
+    }
+}
