@@ -38,7 +38,7 @@ package struct Housekeeping: Sendable {
         self.logger = logger
     }
 
-    /// Makes partitions ahead and forgets old idempotency keys once an hour, and keeps a snapshot whenever one is due;
+    /// Makes partitions ahead and forgets old idempotency keys and counts of clients once an hour, and keeps a snapshot whenever one is due;
     /// until cancelled.
     package func run() async {
         var ticks = 0
@@ -47,6 +47,7 @@ package struct Housekeeping: Sendable {
                 if ticks % 360 == 0 {
                     _ = try await self.pool.query(Statements.ensurePartitions.sql)
                     _ = try await self.pool.query(Statements.forgetCommands.sql)
+                    _ = try await self.pool.query(Statements.forgetAdoption.sql)
                 }
                 try await self.keepSnapshot()
             } catch is CancellationError {

@@ -26,6 +26,7 @@ package struct Migration: Sendable, Hashable {
         Migration(6, "append_in_fewer_steps", PackageResources._006_append_in_fewer_steps_sql),
         Migration(7, "quiet_appends", PackageResources._007_quiet_appends_sql),
         Migration(8, "narrower_indexes", PackageResources._008_narrower_indexes_sql),
+        Migration(9, "adoption", PackageResources._009_adoption_sql),
     ]
 }
 

@@ -47,6 +47,7 @@ enum Statements {
         """
     static let ensurePartitions: PreparedStatement = "SELECT pinledger.ensure_partitions()"
     static let forgetCommands: PreparedStatement = "SELECT pinledger.forget_commands(now() - interval '30 days')"
+    static let forgetAdoption: PreparedStatement = "SELECT pinledger.forget_adoption(now() - interval '35 days')"
 }
 
 extension Head {

@@ -76,6 +76,9 @@ public struct AppVersion: Sendable, CustomStringConvertible {
 
     /// Whether the version is a pre-release (`1.5-rc1`).
     public var isPreRelease: Bool { !self.preRelease.isEmpty }
+
+    /// The first three groups.
+    public var release: AppRelease { AppRelease(major: self.core[0], minor: self.core[1], patch: self.core[2]) }
 }
 
 extension AppVersion: Comparable {

@@ -9,6 +9,7 @@ struct Routes: Sendable {
         self.all =
             ClientRoutes(services: services, answers: self.answers).routes
             + AppRoutes(services: services).routes
+            + AdoptionRoutes(services: services).routes
             + HostRoutes(services: services).routes
             + PinRoutes(services: services).routes
             + KillSwitchRoutes(services: services).routes

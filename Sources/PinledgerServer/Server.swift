@@ -5,6 +5,7 @@ import Logging
 import NIOCore
 import NIOPosix
 package import PublicSuffixes
+import Publishing
 package import ServiceLifecycle
 
 /// The HTTP listeners of a node.
@@ -69,7 +70,7 @@ package struct Server: Sendable {
         self.limits = limits
         self.certificate = certificate
         self.group = MultiThreadedEventLoopGroup.singleton
-        self.shares = LoopShares(group: self.group, clock: services.clock)
+        self.shares = LoopShares(group: self.group, clock: services.clock, intake: services.adoption.intake)
     }
 
     /// The service that keeps the connections' time: it has to run for as long as a listener does.
@@ -139,5 +140,6 @@ private struct Rounds: Service {
         let tasks = self.shares.start(on: self.group)
         defer { for task in tasks { task.cancel() } }
         try await gracefulShutdown()
+        await self.shares.handOver(on: self.group)
     }
 }

@@ -1,6 +1,7 @@
 package import EventStore
 package import Logging
 package import PinWire
+package import Pinning
 package import Postgres
 package import Publishing
 
@@ -12,6 +13,8 @@ package struct Services: Sendable {
     package var pool: PostgresPool
     package var publisher: Publisher
     package var keys: SigningKeys
+    /// Which document versions clients hold.
+    package var adoption: AdoptionRecorder
     package var clock: @Sendable () -> Timestamp
     package var logger: Logger
     /// How long clients and caches may use a document before asking again, in seconds.
@@ -22,17 +25,25 @@ package struct Services: Sendable {
 
     package init(
         ledger: Ledger, writer: Writer?, pool: PostgresPool, publisher: Publisher, keys: SigningKeys,
-        clock: @escaping @Sendable () -> Timestamp, logger: Logger, documentMaxAge: Int, version: String
+        adoption: AdoptionRecorder, clock: @escaping @Sendable () -> Timestamp, logger: Logger, documentMaxAge: Int,
+        version: String
     ) {
         self.ledger = ledger
         self.writer = writer
         self.pool = pool
         self.publisher = publisher
         self.keys = keys
+        self.adoption = adoption
         self.clock = clock
         self.logger = logger
         self.documentMaxAge = documentMaxAge
         self.version = version
+    }
+
+    /// What is known of the versions that an app's clients hold; nil where it is not known yet.
+    package var adoptionFacts: @Sendable (AppID) -> AdoptionFacts? {
+        let adoption = self.adoption
+        return { adoption.facts(of: $0) }
     }
 
     var reader: LedgerReader { LedgerReader(pool: self.pool) }

@@ -26,7 +26,8 @@ struct DocumentStore: Sendable {
         var published: PublishedDocument {
             PublishedDocument(
                 app: self.app, version: self.version, position: self.position, contentDigest: self.contentDigest,
-                issuedAt: self.issuedAt, expiresAt: self.expiresAt, keyID: self.keyID, body: PreparedBody(self.body)
+                issuedAt: self.issuedAt, expiresAt: self.expiresAt, keyID: self.keyID,
+                body: PreparedBody(self.body, tagPrefix: DocumentTag.prefix(version: self.version))
             )
         }
 

@@ -29,9 +29,13 @@ package struct PreparedBody: Sendable {
     private let encodings = Encodings()
 
     /// The tags are made from the SHA-256 of the identity encoding and the coding's name: other bytes need another tag.
-    package init(_ bytes: [UInt8]) {
+    ///
+    /// - Parameter prefix: Stands in the tags before the digest, and follows from the bytes. Of the characters that tags
+    ///   may have.
+    package init(_ bytes: [UInt8], tagPrefix prefix: String = "") {
         self.identity = Representation(
-            coding: .identity, bytes: ByteBuffer(bytes: bytes), tag: "\"\(Base64URL.encode(sha256(bytes)))\""
+            coding: .identity, bytes: ByteBuffer(bytes: bytes),
+            tag: "\"\(prefix)\(Base64URL.encode(sha256(bytes)))\""
         )
     }
 

@@ -61,6 +61,10 @@ def forms(tag: str) -> dict[str, list[str]]:
         "fields in odd spelling": [f"IF-NONE-MATCH:{tag}  ", "aCCept-encodinG:  br"],
         "keep-alive": ["Connection: Keep-Alive"],
         "a range, which is not offered": ["Range: bytes=0-10"],
+        "a report": ['Pinledger-Client: version=3, platform=ios, app_version="2.4.1"'],
+        "a report with a current tag": ["Pinledger-Client: platform=web", f"If-None-Match: {tag}"],
+        "two reports": ["Pinledger-Client: version=3", "Pinledger-Client: platform=web"],
+        "a report that is none": ["Pinledger-Client: =,="],
         "a token, which is not looked at": ["Authorization: Bearer nonsense"],
     }
 

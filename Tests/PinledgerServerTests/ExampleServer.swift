@@ -22,9 +22,20 @@ enum ExampleServer {
             logger: logger, clock: clock
         )
         let services = Services(
-            ledger: ledger, writer: nil, pool: pool, publisher: publisher, keys: keys, clock: clock, logger: logger,
+            ledger: ledger, writer: nil, pool: pool, publisher: publisher, keys: keys,
+            adoption: Self.recorder(), clock: clock, logger: logger,
             documentMaxAge: 60, version: "test"
         )
         return Routes(services: services, isPublicSuffix: { _ in false })
     }()
+
+    /// One that counts and has nowhere to record.
+    static func recorder(currentVersion: @escaping @Sendable (AppID) -> Int64? = { _ in nil }) -> AdoptionRecorder {
+        AdoptionRecorder(
+            store: AdoptionStore(
+                pool: PostgresPool(configuration: PostgresConfiguration(connectionString: "host=127.0.0.1 port=1"))),
+            salt: Array(repeating: 7, count: 32), windowSeconds: 86_400, logger: Logger(label: "test"),
+            clock: { Timestamp(seconds: 1_800_000_000) }, currentVersion: currentVersion
+        )
+    }
 }

@@ -13,6 +13,7 @@ struct HeadReaderTests {
         var target: String
         var acceptEncoding: String?
         var ifNoneMatch: String?
+        var clientReport: String?
         /// Bytes behind it.
         var rest: Int
     }
@@ -23,7 +24,8 @@ struct HeadReaderTests {
                 func text(_ range: Range<Int>) -> String { String(decoding: bytes[range], as: UTF8.self) }
                 return Seen(
                     target: text(request.target), acceptEncoding: request.acceptEncoding.map(text),
-                    ifNoneMatch: request.ifNoneMatch.map(text), rest: bytes.count - request.length
+                    ifNoneMatch: request.ifNoneMatch.map(text), clientReport: request.clientReport.map(text),
+                    rest: bytes.count - request.length
                 )
             }
         }
@@ -43,7 +45,8 @@ struct HeadReaderTests {
         else { return nil }
         return Seen(
             target: head.uri, acceptEncoding: Self.trimmed(head.headers.first(name: "Accept-Encoding")),
-            ifNoneMatch: Self.trimmed(head.headers.first(name: "If-None-Match")), rest: 0
+            ifNoneMatch: Self.trimmed(head.headers.first(name: "If-None-Match")),
+            clientReport: Self.trimmed(head.headers.first(name: "Pinledger-Client")), rest: 0
         )
     }
 
@@ -65,6 +68,7 @@ struct HeadReaderTests {
         head(), head("Accept-Encoding: gzip, br", "User-Agent: x (y; z) \"w\"", "Accept: */*"),
         head("if-none-match:\"abc\"  ", "Connection: Keep-Alive"), head("If-None-Match:", host: "hOST:  [::1]:8080 "),
         head("X-Forwarded-For: 10.0.0.1", "Cache-Control: no-cache", "Cookie: a=b; c=d", "Traceparent: 00-0-0-01"),
+        head("pinledger-client:  version=3, platform=ios ", "If-None-Match: \"3.x\""),
     ]
 
     @Test func `plain requests are recognised as the decoder reads them`() throws {
@@ -98,6 +102,7 @@ struct HeadReaderTests {
         head("Connection: close"), head("Connection: keep-alive, close"), head("Proxy-Connection: close"),
         head("HTTP2-Settings: x"), head("Content-Type: a/b"), head("Keep-Alive: timeout=5"), head("Host: b"),
         head("Accept-Encoding: br", "Accept-Encoding: gzip"), head("If-None-Match: a", "If-None-Match: b"),
+        head("Pinledger-Client: version=1", "Pinledger-Client: platform=ios"), head("Pinledger-Client: ü"),
         head("X : y"), head(" X: y"), head("X: y", " z"), head("X: \u{1}"), head("X: ü"), head("X: a\tb"), head("X"),
         head(": x"), head("X: a\rb"), head("X: a\nb"), head(host: "Host: "), head(host: "Host: a b"),
         head(host: "Host: a/b"), head(host: "X: y"), head(host: "Host: a@b"), head(line: "GET /a?b HTTP/1.1"),

@@ -25,7 +25,7 @@ struct PreparedStreamsTests {
         let served = ServedCount()
 
         init(window: Int = 1 << 20, settings: [(UInt16, UInt32)] = []) throws {
-            let share = LoopShare(clock: { .init(seconds: 1_800_000_000) }, served: self.served)
+            let share = LoopShare(clock: { .init(seconds: 1_800_000_000) }, served: self.served, intake: nil)
             let streams = PreparedStreams(answers: ExampleServer.routes.answers, share: share, limits: .init())
             try self.channel.pipeline.syncOperations.addHandler(streams)
             try self.receive(PreparedStreamsTests.preface)

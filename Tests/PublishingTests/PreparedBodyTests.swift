@@ -37,6 +37,15 @@ struct PreparedBodyTests {
         #expect(try Self.bytes(first.gzip)[4..<8].allSatisfy { $0 == 0 })
     }
 
+    @Test func `a prefix stands before the digest in every tag`() {
+        let body = PreparedBody(Self.text, tagPrefix: "12.")
+        let plain = PreparedBody(Self.text)
+        for coding in ContentCoding.allCases {
+            #expect(body.tag(in: coding) == "\"12." + plain.tag(in: coding).dropFirst())
+            #expect(body.representation(in: coding)?.tag == body.tag(in: coding))
+        }
+    }
+
     @Test(arguments: [0, 1, 5]) func `what does not shrink is left as it is`(count: Int) throws {
         let bytes = (0..<count).map { _ in UInt8.random(in: 0...255) }
         let body = PreparedBody(bytes)

@@ -34,6 +34,21 @@ struct ClientRoutes: Sendable {
             problem.headers[.cacheControl] = "public, max-age=5"
             throw problem
         }
-        return try answer.response(to: exchange.request)
+        let response = try answer.response(to: exchange.request)
+        self.count(exchange.request, response, answer)
+        return response
+    }
+
+    /// Counts the client, as ``LoopTally`` does for those that are answered before the router.
+    private func count(_ request: Request, _ response: Response, _ answer: PreparedAnswer) {
+        guard request.method == .get, let document = answer.document else { return }
+        let intake = self.services.adoption.intake
+        intake.count(
+            intake.sighting(
+                at: document.place, current: document.version, isCurrent: response.status == .notModified,
+                condition: PreparedAnswer.joined(request.headers, .ifNoneMatch),
+                report: PreparedAnswer.joined(request.headers, .pinledgerClient)
+            )
+        )
     }
 }

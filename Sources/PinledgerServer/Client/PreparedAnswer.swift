@@ -28,13 +28,23 @@ final class PreparedAnswer: Sendable {
         let body: ByteBuffer?
     }
 
+    /// An app's document, as far as its clients are counted: numbers alone, which cost nothing to look at.
+    struct Document: Hashable, Sendable {
+        /// Of the app in ``AdoptionIntake``.
+        let place: Int
+        let version: Int64
+    }
+
     let body: PreparedBody
+    /// Nil where the resource is no document.
+    let document: Document?
     private let contentType: String
     private let cacheControl: String
     private let tags: [(coding: ContentCoding, text: String)]
     private let variants = Mutex<[Choice: Variant]>([:])
 
-    init(contentType: String, cacheControl: String, body: PreparedBody) {
+    init(contentType: String, cacheControl: String, body: PreparedBody, document: Document? = nil) {
+        self.document = document
         self.contentType = contentType
         self.cacheControl = cacheControl
         self.body = body

@@ -17,6 +17,7 @@ final class PreparedAnswers: Sendable {
 
     private let ledger: Ledger
     private let documents: DocumentTable
+    private let intake: AdoptionIntake
     private let documentCacheControl: String
     private let answers = Mutex<[String: Entry]>([:])
     private let keySet = Mutex<(version: Int64, answer: PreparedAnswer)?>(nil)
@@ -24,6 +25,7 @@ final class PreparedAnswers: Sendable {
     init(services: Services) {
         self.ledger = services.ledger
         self.documents = services.publisher.table
+        self.intake = services.adoption.intake
         self.documentCacheControl = "public, max-age=\(services.documentMaxAge), stale-if-error=86400"
     }
 
@@ -54,7 +56,9 @@ final class PreparedAnswers: Sendable {
         let answer =
             if let known, known.answer.body.isSame(as: document.body) { known.answer } else {
                 PreparedAnswer(
-                    contentType: "application/jose", cacheControl: self.documentCacheControl, body: document.body
+                    contentType: "application/jose", cacheControl: self.documentCacheControl, body: document.body,
+                    document: PreparedAnswer.Document(
+                        place: self.intake.place(of: document.app), version: document.version)
                 )
             }
         self.answers.withLock { $0[app] = Entry(answer: answer, generation: generation) }

@@ -172,6 +172,9 @@ final class ConnectionDoor: ChannelDuplexHandler {
             self.share.scratch.writeImmutableBuffer(variant.head)
             self.share.scratch.writeBytes(self.share.headEnd)
             self.share.served.count(variant.response.status)
+            self.share.tally.count(
+                answer, variant.response.status, condition,
+                request.clientReport.map { String(decoding: bytes[$0], as: UTF8.self) })
             guard let body = variant.body else { return (request.length, nil) }
             guard body.readableBytes <= Self.copySize else { return (request.length, body) }
             self.share.scratch.writeImmutableBuffer(body)

@@ -6,6 +6,7 @@ struct PlainGet {
     /// The value of the one field of this name.
     var acceptEncoding: Range<Int>?
     var ifNoneMatch: Range<Int>?
+    var clientReport: Range<Int>?
 }
 
 /// Recognises the requests that nearly all clients send, and nothing else.
@@ -60,6 +61,9 @@ enum HeadReader {
             case .ifNoneMatch:
                 guard request.ifNoneMatch == nil else { return nil }
                 request.ifNoneMatch = first..<last
+            case .clientReport:
+                guard request.clientReport == nil else { return nil }
+                request.clientReport = first..<last
             case .unclear: return nil
             }
         }
@@ -67,7 +71,7 @@ enum HeadReader {
     }
 
     private enum Meaning {
-        case nothing, host, acceptEncoding, ifNoneMatch
+        case nothing, host, acceptEncoding, ifNoneMatch, clientReport
         /// Something the decoder and the router have to look at.
         case unclear
     }
@@ -95,7 +99,9 @@ enum HeadReader {
                 ? .unclear : .nothing
         case UInt8(ascii: "e"): return isNamed("expect") ? .unclear : .nothing
         case UInt8(ascii: "u"): return isNamed("upgrade") ? .unclear : .nothing
-        case UInt8(ascii: "p"): return isNamed("proxy-connection") ? .unclear : .nothing
+        case UInt8(ascii: "p"):
+            if isNamed("pinledger-client") { return .clientReport }
+            return isNamed("proxy-connection") ? .unclear : .nothing
         case UInt8(ascii: "k"): return isNamed("keep-alive") ? .unclear : .nothing
         default: return .nothing
         }

@@ -27,6 +27,8 @@ final class LoopShare {
     func clearScratch() { self.scratch.clear(minimumCapacity: 512) }
 
     let served: ServedCount
+    /// Which versions the clients hold.
+    let tally: LoopTally
 
     private let clock: @Sendable () -> Timestamp
     private var second: Int64
@@ -39,7 +41,8 @@ final class LoopShare {
     /// A time span in the loop's clock.
     static func rounds(seconds: Int) -> UInt32 { UInt32(clamping: seconds * 2) }
 
-    init(clock: @escaping @Sendable () -> Timestamp, served: ServedCount) {
+    init(clock: @escaping @Sendable () -> Timestamp, served: ServedCount, intake: AdoptionIntake?) {
+        self.tally = LoopTally(intake: intake)
         let time = clock()
         self.clock = clock
         self.served = served
@@ -52,6 +55,7 @@ final class LoopShare {
     /// Lets time pass: renews the date, and has every connection look at its deadlines.
     func makeRound() {
         self.now &+= 1
+        self.tally.makeRound()
         let time = self.clock()
         if time.seconds != self.second {
             self.second = time.seconds
@@ -114,14 +118,14 @@ struct LoopShares: Sendable {
     /// The same for all loops: relaxed additions of few loops.
     let served: [ServedCount]
 
-    init(group: any EventLoopGroup, clock: @escaping @Sendable () -> Timestamp) {
+    init(group: any EventLoopGroup, clock: @escaping @Sendable () -> Timestamp, intake: AdoptionIntake) {
         var shares: [ObjectIdentifier: NIOLoopBoundBox<LoopShare>] = [:]
         var served: [ServedCount] = []
         for loop in group.makeIterator() {
             let count = ServedCount()
             served.append(count)
             shares[ObjectIdentifier(loop)] = NIOLoopBoundBox.makeBoxSendingValue(
-                LoopShare(clock: clock, served: count), eventLoop: loop
+                LoopShare(clock: clock, served: count, intake: intake), eventLoop: loop
             )
         }
         self.shares = shares
@@ -138,6 +142,15 @@ struct LoopShares: Sendable {
             return loop.scheduleRepeatedTask(initialDelay: LoopShare.roundInterval, delay: LoopShare.roundInterval) {
                 _ in box.value.makeRound()
             }
+        }
+    }
+
+    /// Has every loop hand over what it has counted.
+    func handOver(on group: any EventLoopGroup) async {
+        for loop in group.makeIterator() {
+            guard let box = self.shares[ObjectIdentifier(loop)] else { continue }
+            // A loop that is shut down has nothing more to say.
+            try? await loop.submit { box.value.tally.handOver() }.get()
         }
     }
 }

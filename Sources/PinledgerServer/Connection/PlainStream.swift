@@ -10,6 +10,7 @@ struct PlainStream {
     /// The value of the field; several joined by commas.
     private(set) var acceptEncoding: String?
     private(set) var ifNoneMatch: String?
+    private(set) var clientReport: String?
 
     /// Reads the fields of a request without a body; nil where there is anything special about them.
     init?(_ fields: HPACKHeaders) {
@@ -21,6 +22,7 @@ struct PlainStream {
                 switch name {
                 case "accept-encoding": self.acceptEncoding = Self.joined(self.acceptEncoding, value)
                 case "if-none-match": self.ifNoneMatch = Self.joined(self.ifNoneMatch, value)
+                case "pinledger-client": self.clientReport = Self.joined(self.clientReport, value)
                 default: break
                 }
                 continue

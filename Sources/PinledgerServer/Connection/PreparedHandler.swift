@@ -71,6 +71,11 @@ final class PreparedHandler: ChannelDuplexHandler, RemovableChannelHandler {
                 share.preference(PreparedAnswer.joined(fields, .acceptEncoding))
             )
         else { return false }
+        if request.method == .get {
+            share.tally.count(
+                answer, variant.response.status, PreparedAnswer.joined(fields, .ifNoneMatch),
+                PreparedAnswer.joined(fields, .pinledgerClient))
+        }
         var response = variant.response
         response.headerFields[.date] = share.date
         context.write(self.wrapOutboundOut(.head(response)), promise: nil)

@@ -279,6 +279,9 @@ final class PreparedStreams: ChannelDuplexHandler {
         self.answered = stream
         self.lastUse = self.share.now
         self.share.served.count(variant.response.status)
+        if !request.isHead {
+            self.share.tally.count(answer, variant.response.status, request.ifNoneMatch, request.clientReport)
+        }
         if self.share.scratch.readableBytes > Self.flushSize {
             self.write(context)
             context.flush()

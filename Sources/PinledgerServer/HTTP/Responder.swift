@@ -97,6 +97,7 @@ extension HTTPField.Name {
     static let idempotencyKey = Self.constant("Idempotency-Key")
     static let idempotencyReplayed = Self.constant("Idempotency-Replayed")
     static let lastEventID = Self.constant("Last-Event-ID")
+    static let pinledgerClient = Self.constant(ClientReport.fieldName)
 
     private static func constant(_ name: String) -> HTTPField.Name {
         guard let name = HTTPField.Name(name) else { preconditionFailure("\(name) is not a field name") }

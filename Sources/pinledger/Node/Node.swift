@@ -49,6 +49,7 @@ struct Node {
             .init(service: Loop { await follower.run() }),
             .init(service: Loop { await writer?.run() }),
             .init(service: Loop { await publisher.run() }),
+            .init(service: Loop { await services.adoption.run() }),
             .init(service: server.rounds),
         ]
         if let certificate = self.configuration.certificate {
@@ -184,9 +185,15 @@ struct Node {
         }
         try await Self.checkSigning(keys, ledger)
 
+        let store = AdoptionStore(pool: pool)
+        let table = publisher.table
+        let adoption = AdoptionRecorder(
+            store: store, salt: try await store.salt(), windowSeconds: self.configuration.documentLifetime,
+            logger: self.logger, clock: now, currentVersion: { table[$0]?.version }
+        )
         let services = Services(
-            ledger: ledger, writer: writer, pool: pool, publisher: publisher, keys: keys, clock: now,
-            logger: self.logger, documentMaxAge: self.configuration.documentMaxAge, version: Version.text
+            ledger: ledger, writer: writer, pool: pool, publisher: publisher, keys: keys, adoption: adoption,
+            clock: now, logger: self.logger, documentMaxAge: self.configuration.documentMaxAge, version: Version.text
         )
         return Parts(services: services, follower: follower, clock: clock, suffixes: suffixes)
     }

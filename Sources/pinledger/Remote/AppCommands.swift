@@ -4,7 +4,7 @@ import PinWire
 struct AppCommands: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "app", abstract: "Apps: client populations with a document of their own.",
-        subcommands: [List.self, Show.self, Create.self, Set.self]
+        subcommands: [List.self, Show.self, Create.self, Set.self, Adoption.self]
     )
 
     struct List: AsyncParsableCommand {

@@ -1,0 +1,101 @@
+/// What a client says of itself in the request field `Pinledger-Client`: a dictionary (RFC 8941) of which every member is
+/// optional.
+///
+/// `version=12, platform=ios, app_version="2.4.1", install="3q2-7wAAAAAAAAAAAAAAAA"`: the version of the document it
+/// holds (0 for none), what it runs on, the app's own version, and a random id that it made when it was installed. The
+/// id counts installs and is good for nothing else; it is not kept.
+public struct ClientReport: Hashable, Sendable {
+    /// Of the document that the client holds; 0 for none.
+    public var version: Int64?
+    public var platform: ClientPlatform?
+    public var release: AppRelease?
+    public var install: InstallID?
+
+    public static let fieldName = "Pinledger-Client"
+
+    public init(
+        version: Int64? = nil, platform: ClientPlatform? = nil, release: AppRelease? = nil, install: InstallID? = nil
+    ) {
+        self.version = version
+        self.platform = platform
+        self.release = release
+        self.install = install
+    }
+
+    /// The highest version there is: what an integer of RFC 8941 holds.
+    public static let largestVersion: Int64 = 999_999_999_999_999
+
+    /// Reads the field's value, several joined by commas; nil for what is not a dictionary. A member that is unknown or
+    /// not of its kind counts as missing.
+    public init?(field: String) {
+        guard let members = StructuredDictionary(field) else { return nil }
+        if case .integer(let version)? = members["version"], version >= 0 { self.version = version }
+        if case .token(let name)? = members["platform"] { self.platform = ClientPlatform(named: name) }
+        if case .string(let text)? = members["app_version"] { self.release = (try? AppVersion(text))?.release }
+        if case .string(let text)? = members["install"] { self.install = InstallID(text) }
+    }
+
+    /// The field's value; empty where nothing is said.
+    public var field: String {
+        var members: [String] = []
+        if let version = self.version { members.append("version=\(version)") }
+        if let platform = self.platform { members.append("platform=\(platform.rawValue)") }
+        if let release = self.release { members.append("app_version=\"\(release)\"") }
+        if let install = self.install { members.append("install=\"\(install.text)\"") }
+        return members.joined(separator: ", ")
+    }
+}
+
+/// What a client runs on.
+public enum ClientPlatform: String, Sendable, CaseIterable {
+    case ios, android, web, server
+    case other
+
+    /// The platform of a name, whatever its case; ``other`` for one that is not known.
+    public init(named name: String) { self = Self(rawValue: name.lowercased()) ?? .other }
+}
+
+/// An app's version as far as it is counted: its first three groups.
+public struct AppRelease: Hashable, Sendable, Comparable, CustomStringConvertible {
+    public let major: Int64
+    public let minor: Int64
+    public let patch: Int64
+
+    public init(major: Int64, minor: Int64, patch: Int64) {
+        self.major = major
+        self.minor = minor
+        self.patch = patch
+    }
+
+    public var description: String { "\(self.major).\(self.minor).\(self.patch)" }
+
+    public static func < (left: AppRelease, right: AppRelease) -> Bool {
+        (left.major, left.minor, left.patch) < (right.major, right.minor, right.patch)
+    }
+}
+
+/// A random id that an installed app made for itself: 16 bytes. It is never stored or logged, which is why it does not
+/// describe itself.
+public struct InstallID: Hashable, Sendable, CustomStringConvertible, CustomReflectable {
+    public let bytes: [UInt8]
+
+    public static let size = 16
+
+    /// Nil unless there are 16 bytes.
+    public init?(bytes: [UInt8]) {
+        guard bytes.count == Self.size else { return nil }
+        self.bytes = bytes
+    }
+
+    /// Reads 16 bytes in base64url; nil for anything else.
+    public init?(_ text: String) {
+        guard text.utf8.count == 22, let bytes = Base64URL.decode(text) else { return nil }
+        self.init(bytes: bytes)
+    }
+
+    /// As it stands in the field: base64url.
+    public var text: String { Base64URL.encode(self.bytes) }
+
+    public var description: String { "an install id" }
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}

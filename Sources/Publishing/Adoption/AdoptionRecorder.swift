@@ -1,0 +1,179 @@
+package import Logging
+package import PinWire
+package import Pinning
+import Postgres
+import Synchronization
+
+/// Counts which document versions clients hold, and records it every few seconds: adoption, learned from the requests that
+/// clients make anyway.
+///
+/// If the process dies, what was counted since the last recording is lost: twelve seconds at the most, two on an event loop
+/// and ten here, and what is asked of the next one begins from what is recorded. While the database is away, counting goes
+/// on in bounded memory. Counts whose recording has an unknown outcome are given up, for they would be added twice;
+/// sketches are merged again.
+///
+/// A node that may not write keeps its counts in memory: its own answers have them, those of other nodes do not.
+package actor AdoptionRecorder {
+    private let store: AdoptionStore
+    private let logger: Logger
+    private let clock: @Sendable () -> Timestamp
+    private let currentVersion: @Sendable (AppID) -> Int64?
+    /// Where clients that were seen are counted.
+    package nonisolated let intake: AdoptionIntake
+    private nonisolated let picture: AdoptionPicture
+
+    private var tally = AdoptionTally()
+    /// On its way into the database.
+    private var recording: (rows: [AdoptionTally.Row], sketches: [AdoptionTally.Sketch]) = ([], [])
+    private var isRefused = false
+    private var lost: Int64 = 0
+
+    private static let interval = Duration.seconds(10)
+    /// After a refusal: a right may be granted, a standby become the primary.
+    private static let refusedRounds = 30
+    private static let rowsAtOnce = 2000
+    private static let sketchesAtOnce = 100
+
+    /// - Parameters:
+    ///   - salt: What install ids are hashed with, the same on every node.
+    ///   - windowSeconds: How far back ``facts(of:)`` goes: a client that is there asks at least once in a document's
+    ///     lifetime.
+    ///   - currentVersion: Of an app's document; nil where there is none.
+    package init(
+        store: AdoptionStore, salt: [UInt8], windowSeconds: Int64, logger: Logger,
+        clock: @escaping @Sendable () -> Timestamp, currentVersion: @escaping @Sendable (AppID) -> Int64?
+    ) {
+        self.store = store
+        self.logger = logger
+        self.clock = clock
+        self.currentVersion = currentVersion
+        self.intake = AdoptionIntake(salt: salt)
+        self.picture = AdoptionPicture(windowSeconds: windowSeconds)
+    }
+
+    // MARK: Seeing and knowing
+
+    /// Counts what a client has reported elsewhere than with a request for the document; of an app that has none, nothing.
+    package nonisolated func note(_ report: ClientReport, of app: AppID) {
+        guard let version = self.currentVersion(app) else { return }
+        self.intake.note(report, of: app, current: version)
+    }
+
+    /// What is known of the versions that an app's clients hold, at most about half a minute old. Nil where it is not known
+    /// yet: asking has this node find out, and keep it at hand for as long as somebody asks every ten minutes.
+    package nonisolated func facts(of app: AppID) -> AdoptionFacts? { self.picture.facts(of: app, at: .now) }
+
+    /// Everything that is known of an app's clients over the last `hours`: what is recorded, and what this node will.
+    package func book(of app: AppID, hours: Int64) async throws -> AdoptionBook {
+        try await self.book(of: app, windowSeconds: hours * 3600)
+    }
+
+    private func book(of app: AppID, windowSeconds: Int64) async throws -> AdoptionBook {
+        let spans = AdoptionBook.Spans(measuredAt: self.clock(), windowSeconds: windowSeconds)
+        // The database first: what is recorded meanwhile is missing for a moment, and not there twice.
+        var book = try await self.store.load(app, spans)
+        self.takeIn()
+        for row in self.recording.rows where row.app == app { book.add(row) }
+        for row in self.tally.rows(of: app) { book.add(row) }
+        for sketch in self.tally.sketches(of: app) { book.add(sketch) }
+        return book
+    }
+
+    /// What is counted and not recorded.
+    package var unrecordedRows: [AdoptionTally.Row] {
+        self.takeIn()
+        return self.recording.rows + self.tally.rows
+    }
+
+    // MARK: Recording
+
+    /// Counts and records until cancelled.
+    package func run() async {
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await self.follow() }
+            group.addTask { await self.recordNowAndThen() }
+            group.addTask { await self.refreshPicture() }
+            await group.waitForAll()
+        }
+        // Not cancelled with the rest, and awaited here: what was counted up to the end is recorded.
+        await Task { await self.record() }.value
+    }
+
+    private func follow() async {
+        for await _ in self.intake.arrivals { self.takeIn() }
+    }
+
+    private func takeIn() { self.lost += self.intake.empty(into: &self.tally, at: self.clock()) }
+
+    private func recordNowAndThen() async {
+        var round = 0
+        while !Task.isCancelled {
+            try? await Task.sleep(for: Self.interval)
+            guard !Task.isCancelled else { return }
+            round += 1
+            if !self.isRefused || round.isMultiple(of: Self.refusedRounds) { await self.record() }
+        }
+    }
+
+    /// Records what was counted up to now.
+    package func record() async {
+        self.takeIn()
+        // Another call is at it.
+        guard self.recording.rows.isEmpty, self.recording.sketches.isEmpty else { return }
+        self.recording = self.tally.take(at: self.clock())
+        do {
+            while !self.recording.rows.isEmpty { try await self.recordRows() }
+            while !self.recording.sketches.isEmpty {
+                try await self.store.merge(Array(self.recording.sketches.prefix(Self.sketchesAtOnce)))
+                self.recording.sketches.removeFirst(min(Self.sketchesAtOnce, self.recording.sketches.count))
+            }
+            if self.isRefused { self.logger.notice("clients that were seen are recorded again") }
+            self.isRefused = false
+        } catch {
+            self.tally.putBack(self.recording.rows, self.recording.sketches)
+            self.recording = ([], [])
+            self.complain(error)
+        }
+        self.lost += self.tally.takeDropped()
+        if self.lost > 0 {
+            self.logger.warning(
+                "more clients were seen than could be counted", metadata: ["uncounted": "\(self.lost)"])
+            self.lost = 0
+        }
+    }
+
+    private func recordRows() async throws {
+        let rows = Array(self.recording.rows.prefix(Self.rowsAtOnce))
+        do { try await self.store.add(rows) } catch let error as PostgresError where error.code == .outcomeUnknown {
+            self.recording.rows.removeFirst(rows.count)
+            self.lost += rows.reduce(0) { $0 + $1.count.sightings }
+            throw error
+        }
+        self.recording.rows.removeFirst(rows.count)
+    }
+
+    private func complain(_ error: any Error) {
+        // Insufficient privilege, and a transaction that may only read.
+        guard ["42501", "25006"].contains((error as? PostgresError)?.sqlState) else {
+            return self.logger.warning(
+                "clients that were seen could not be recorded, and are kept for the next time",
+                metadata: ["error": "\(error)"])
+        }
+        guard !self.isRefused else { return }
+        self.isRefused = true
+        self.logger.notice("this node may not write: the clients that it sees are counted in its memory only")
+    }
+
+    // MARK: The picture for rules
+
+    private func refreshPicture() async {
+        while !Task.isCancelled {
+            for app in self.picture.wanted(at: .now) {
+                // While the database is away, what was known stays, with its time.
+                guard let book = try? await self.book(of: app, windowSeconds: self.picture.windowSeconds) else { break }
+                self.picture.keep(book.facts, of: app, at: .now)
+            }
+            try? await Task.sleep(for: .seconds(1))
+        }
+    }
+}

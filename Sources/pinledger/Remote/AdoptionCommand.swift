@@ -1,0 +1,84 @@
+import ArgumentParser
+import PinWire
+
+extension AppCommands {
+    struct Adoption: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Shows which versions of an app's document its clients hold.",
+            discussion:
+                "Learned from the requests that clients make anyway. What cannot be learned that way stands below the table."
+        )
+        @Argument var app: String
+        @Option(help: "Show the share that holds this version or a newer one; without it the current one.") var version:
+            Int64?
+        @Option(help: "How far to look back, in hours; 840 at most.") var hours = 24
+        @OptionGroup var remote: RemoteOptions
+
+        func run() async throws {
+            try await self.remote.withClient { client in
+                var path = "/v1/apps/\(APIClient.escaped(self.app))/adoption?hours=\(self.hours)"
+                if let version = self.version { path += "&version=\(version)" }
+                let json = try await client.get(path)
+                guard self.remote.output == .table else { return Console.print(json.canonicalText) }
+                AdoptionText.print(json)
+            }
+        }
+    }
+}
+
+/// Adoption for people.
+enum AdoptionText {
+    static func print(_ json: JSON) {
+        var table = Table([
+            "HOLDS", "LAST HOUR", "LAST DAY", "LAST 7 DAYS", "REPORTS", "INSTALLS", "PLATFORMS", "APP VERSIONS",
+        ])
+        for version in json["versions"]?.arrayValue ?? [] {
+            let requests = version["requests"]
+            table.add([
+                Self.holding(version), requests?.text("last_hour") ?? "-", requests?.text("last_day") ?? "-",
+                requests?.text("last_week") ?? "-", version.text("reports"), version.text("installs"),
+                Self.parts(version["platforms"], "platform"), Self.parts(version["app_versions"], "app_version"),
+            ])
+        }
+        Console.print(table.text)
+        Console.print("")
+        Console.print(Self.sentence(json))
+        for gap in json["not_known"]?.arrayValue ?? [] { Console.print("Not known: \(gap.text("detail"))") }
+    }
+
+    private static func holding(_ version: JSON) -> String {
+        switch version["holds"]?.stringValue {
+        case "document": "version \(version.text("version"))"
+        case "nothing": "nothing yet"
+        default: "unknown"
+        }
+    }
+
+    /// The four most frequent.
+    private static func parts(_ parts: JSON?, _ name: String) -> String {
+        let named = (parts?.arrayValue ?? []).filter { $0[name] != nil }
+        let texts = named.prefix(4).map { "\($0.text(name)) \($0.text("sightings"))" }
+        return texts.isEmpty ? "-" : texts.joined(separator: ", ") + (named.count > 4 ? ", …" : "")
+    }
+
+    private static func sentence(_ json: JSON) -> String {
+        let share = json["share"]
+        let version = "version \(share?.text("at_least") ?? "-") or a newer one"
+        let since = json["window"]?.text("since") ?? "-"
+        guard let points = share?["basis_points"]?.integerValue else {
+            return "Which share of the clients holds \(version) is not known."
+        }
+        let sample = share?.text("sample") ?? "-"
+        let basis =
+            share?["basis"] == "installs" ? "about \(sample) installs" : "\(sample) requests and reports"
+        return "Of what was seen since \(since) (\(basis)), \(Self.percent(points)) holds \(version); "
+            + "with 95 % confidence from \(Self.percent(share?["lower_basis_points"]?.integerValue)) "
+            + "to \(Self.percent(share?["upper_basis_points"]?.integerValue))."
+    }
+
+    private static func percent(_ points: Int64?) -> String {
+        guard let points else { return "-" }
+        let rest = points % 100
+        return "\(points / 100)\(rest == 0 ? "" : ".\(rest < 10 ? "0" : "")\(rest)") %"
+    }
+}

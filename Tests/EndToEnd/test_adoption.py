@@ -1,0 +1,322 @@
+"""Which versions clients hold: counted from their requests on every path, recorded, added up over nodes, and told."""
+
+import base64
+import hashlib
+import subprocess
+import time
+
+import pytest
+from pinledger import API, Process, Server, free_port, in_threads
+from test_nodes import start_node
+from test_tls import Streams, connect, make_certificate
+from wire import Wire, get
+
+# A node records within so many seconds: two on an event loop, ten in the recorder, and then some.
+PATIENCE = 30
+
+
+@pytest.fixture(scope="module")
+def server():
+    server = Server()
+    try:
+        yield server.start()
+    finally:
+        server.destroy()
+
+
+def document_path(app: str) -> str:
+    return f"/client/v1/apps/{app}/document"
+
+
+def install_bytes(number: int) -> bytes:
+    return hashlib.sha256(f"install {number}".encode()).digest()[:16]
+
+
+def install_id(number: int) -> str:
+    return base64.urlsafe_b64encode(install_bytes(number)).decode().rstrip("=")
+
+
+def ask(api: API, app: str, condition: str | None = None, report: str | None = None, method: str = "GET"):
+    headers = {}
+    if condition is not None:
+        headers["If-None-Match"] = condition
+    if report is not None:
+        headers["Pinledger-Client"] = report
+    return api.request(method, document_path(app), headers=headers, token=None)
+
+
+def sql(server: Server, statement: str) -> list[list[str]]:
+    """As superuser."""
+    done = subprocess.run(
+        ["psql", "--no-psqlrc", "--quiet", "--no-align", "--tuples-only", "--field-separator=|", "-c", statement,
+         server.connection_string.replace("user=pinledger_dev", "user=postgres")],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return [line.split("|") for line in done.stdout.splitlines()]
+
+
+def counts(server: Server, app: str) -> dict[tuple, tuple]:
+    """What is recorded: (version, app version, platform) to (requests, reports, identified), over all hours."""
+    rows = sql(
+        server,
+        "SELECT version, app_version, platform, sum(requests), sum(reports), sum(identified) "
+        f"FROM pinledger.adoption_count WHERE app = '{app}' GROUP BY 1, 2, 3",
+    )
+    return {(int(row[0]), row[1], row[2]): tuple(map(int, row[3:])) for row in rows}
+
+
+def wait_for(is_so, seconds: float = PATIENCE) -> None:
+    deadline = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < deadline, "it never was so"
+        time.sleep(0.1)
+
+
+def wait_for_counts(server: Server, app: str, expected: dict) -> None:
+    try:
+        wait_for(lambda: counts(server, app) == expected)
+    except AssertionError:
+        assert counts(server, app) == expected
+        raise
+
+
+def adoption(api: API, app: str, query: str = "") -> dict:
+    return api.must("GET", f"/v1/apps/{app}/adoption{query}").json
+
+
+def tags(api: API, app: str, versions: int) -> list[tuple[int, str]]:
+    """Makes so many further versions; the versions and tags, oldest first."""
+    found = []
+    for number in range(versions + 1):
+        answer = api.document(app)
+        tag = answer["ETag"]
+        version = int(tag.strip('"').split(".")[0])
+        assert version == api.payload(app)["version"]
+        found.append((version, tag))
+        if number < versions:
+            api.must("PATCH", f"/v1/apps/{app}", {"version_gate": {"minimum": f"1.{number}"}})
+    return found
+
+
+def test_the_tag_begins_with_the_version_in_every_coding(server):
+    app = "com.example.adoption.tag"
+    server.api.make_app(app, "api.example.com")
+    version = server.api.payload(app)["version"]
+    for coding in ("identity", "gzip", "br"):
+        answer = server.api.document(app, **{"Accept-Encoding": coding})
+        assert answer["ETag"].startswith(f'"{version}.')
+        assert server.api.document(app, **{"If-None-Match": answer["ETag"]}).status == 304
+    info = server.api.get(f"/v1/apps/{app}/document").json
+    assert info["etag"] == server.api.document(app)["ETag"]
+
+
+def test_an_app_that_nobody_has_asked_for_is_not_known(server):
+    app = "com.example.adoption.unknown"
+    server.api.make_app(app, "api.example.com")
+    told = adoption(server.api, app)
+    assert told["share"] == {
+        "at_least": told["current_version"], "basis": "unknown", "lower_basis_points": 0, "upper_basis_points": 10000, "sample": 0,
+    }  # fmt: skip
+    assert told["versions"] == []
+    assert [gap["code"] for gap in told["not_known"]] == ["nothing_seen"]
+    assert server.api.get("/v1/apps/com.example.nobody/adoption").status == 404
+    assert server.api.request("GET", f"/v1/apps/{app}/adoption", token=None).status == 401
+    for query in ("?hours=0", "?hours=841", "?version=0", "?version=x", "?since=1"):
+        assert server.api.get(f"/v1/apps/{app}/adoption{query}").status == 400, query
+    assert "not known" in server.cli("app", "adoption", app).stdout
+
+
+def test_requests_are_counted_on_every_way_to_a_document(server):
+    app = "com.example.adoption.ways"
+    server.api.make_app(app, "api.example.com")
+    # Each of these fetches is one with nothing in hand, and so are two more that look at the payload.
+    (old, old_tag), (new, new_tag) = tags(server.api, app, 1)
+    path = document_path(app)
+    routed = f"/client/v1/apps/{app.replace('.', '%2E')}/document"
+    with Wire(server.port) as wire:
+        # From bytes; then decoded, by the second handler and by the router.
+        for _ in range(5):
+            assert wire.send(get(path, f"If-None-Match: {new_tag}")).answer().status == 304
+        assert wire.send(get(path, f"If-None-Match: {old_tag}")).answer().status == 200
+        assert wire.send(get(routed, f"If-None-Match: {new_tag}")).answer().status == 304
+        assert wire.send(get(path, f"If-None-Match: {new_tag}")).answer().status == 304
+        assert wire.send(get(path, 'If-None-Match: "x"')).answer().status == 200
+        # What only looks is not counted.
+        assert wire.send(get(path, f"If-None-Match: {new_tag}", method="HEAD")).answer("HEAD").status == 304
+        assert wire.send(get(routed, method="HEAD")).answer("HEAD").status == 200
+    wait_for_counts(
+        server, app,
+        {(new, "", ""): (7, 0, 0), (old, "", ""): (1, 0, 0), (-1, "", ""): (1, 0, 0), (0, "", ""): (4, 0, 0)},
+    )  # fmt: skip
+    told = adoption(server.api, app)
+    assert told["seen"] == {"requests": 13, "reports": 0, "identified": 0}
+    assert told["share"]["basis"] == "requests"
+    assert told["share"]["basis_points"] == round(7 / 12 * 10000)
+    assert [(version["holds"], version.get("version")) for version in told["versions"]] == [
+        ("document", new), ("document", old), ("nothing", None), ("unknown", None),
+    ]  # fmt: skip
+    assert {gap["code"] for gap in told["not_known"]} == {"few_sightings", "no_installs", "unclear_versions"}
+
+
+def test_clients_that_say_who_they_are_are_counted_once_each(server):
+    app = "com.example.adoption.installs"
+    server.api.make_app(app, "api.example.com")
+    (old, _), (new, _) = tags(server.api, app, 1)
+    fetched = 4
+    for number in range(100):
+        platform = "ios" if number % 2 else "android"
+        said = f'platform={platform}, app_version="2.{number % 3}", install="{install_id(number)}"'
+        # All had the old one and asked twice; eighty have asked again.
+        for _ in range(2):
+            assert ask(server.api, app, report=f"version={old}, {said}").status == 200
+        if number < 80:
+            assert ask(server.api, app, report=f"version={new}, {said}").status == 200
+    # What cannot be read is nobody's fault, and what is read may say nothing.
+    for report in ("=", "version=1 2", "version=(", 'install="short"', "unknown", "", "a" * 2000):
+        assert ask(server.api, app, report=report).status == 200
+    wait_for(lambda: sum(row[0] for row in counts(server, app).values()) == 287 + fetched)
+    recorded = counts(server, app)
+    assert recorded[0, "", ""] == (7 + fetched, 0, 0)
+    assert recorded[new, "2.0.0", "android"] == (14, 0, 14)
+    assert {key[0] for key in recorded} == {old, new, 0}
+    told = adoption(server.api, app, f"?version={new}")
+    share = told["share"]
+    assert share["basis"] == "installs"
+    assert abs(told["seen"]["installs"] - 100) <= 10
+    assert share["lower_basis_points"] < 8000 < share["upper_basis_points"]
+    assert abs(share["basis_points"] - 8000) < 700
+    first = told["versions"][0]
+    assert first["version"] == new and abs(first["installs"] - 80) <= 8
+    assert {part["platform"]: part["sightings"] for part in first["platforms"]} == {"ios": 40, "android": 40}
+    assert adoption(server.api, app, f"?version={old}")["share"]["basis_points"] > 9900
+    text = server.cli("app", "adoption", app, "--version", str(new)).stdout
+    assert f"version {new}" in text and "about " in text and "95 % confidence" in text
+    assert server.cli_json("app", "adoption", app, "--hours", "2")["window"]["hours"] == 2
+    # The id is nowhere: not in the database, not in the log.
+    dump = subprocess.run(
+        ["pg_dump", "--data-only", "--table=pinledger.adoption_*", server.connection_string],
+        capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    log = server.log.read_text(errors="replace")
+    for number in (0, 57, 99):
+        for spelling in (install_id(number), install_bytes(number).hex()):
+            assert spelling not in dump and spelling not in log
+
+
+def test_requests_over_http_2_are_counted_too(server, tmp_path):
+    app = "com.example.adoption.h2"
+    server.api.make_app(app, "api.example.com")
+    (version, tag) = tags(server.api, app, 0)[0]
+    certificate, key = make_certificate(tmp_path, "adoption")
+    port = free_port()
+    options = ["serve", "--database", server.connection_string, "--listen", f"127.0.0.1:{port}", "--read-only"]
+    options += ["--tls-certificate", str(certificate), "--tls-key", str(key)]
+    node = Process(server.home / "tls.log", options, port)
+    node.spawn()
+    try:
+        node.wait_until(lambda: connect(node).answer_to("/readyz").status == 200)
+        path = document_path(app)
+        routed = f"/client/v1/apps/{app.replace('.', '%2E')}/document"
+        install = install_id(7)
+        with Streams(node) as wire:
+            wire.send(Streams.request(1, path, ("if-none-match", tag)))
+            wire.send(Streams.request(3, path, ("if-none-match", tag), ("pinledger-client", "platform=web")))
+            wire.send(Streams.request(5, path, ("pinledger-client", f'version={version}, install="{install}"')))
+            wire.send(Streams.request(7, routed, ("if-none-match", tag), ("pinledger-client", "platform=web")))
+            wire.send(Streams.request(9, path, ("if-none-match", '"x"'), ("if-none-match", tag)))
+            wire.send(
+                Streams.request(11, path, ("pinledger-client", "version=1"), ("pinledger-client", f"version={version}"))
+            )
+            wire.send(Streams.request(13, path, ("if-none-match", tag), method="HEAD"))
+            wire.wait(1, 3, 5, 7, 9, 11, 13)
+        wait_for_counts(
+            server, app,
+            {(version, "", ""): (4, 0, 1), (version, "", "web"): (2, 0, 0), (0, "", ""): (2, 0, 0)},
+        )  # fmt: skip
+    finally:
+        node.stop()
+
+
+def test_two_nodes_add_up_at_the_same_time(server):
+    app = "com.example.adoption.nodes"
+    server.api.make_app(app, "api.example.com")
+    (version, tag) = tags(server.api, app, 0)[0]
+    node, second = start_node(server, "second", "--read-only")
+    try:
+        def client(index: int) -> None:
+            api = server.api if index % 2 else second
+            for number in range(50):
+                ask(api, app, tag)
+                ask(api, app, tag, f'platform=ios, app_version="1.{number % 20}", install="{install_id(index * 50 + number)}"')
+
+        in_threads(4, client)
+        wait_for(lambda: sum(row[0] for row in counts(server, app).values()) == 402)
+        recorded = counts(server, app)
+        assert recorded[version, "", ""] == (200, 0, 0)
+        assert sum(row[0] for key, row in recorded.items() if key[2] == "ios") == 200
+        for api in (server.api, second):
+            told = adoption(api, app)
+            assert told["seen"]["requests"] == 402 and told["seen"]["identified"] == 200
+            assert abs(told["seen"]["installs"] - 200) <= 15
+    finally:
+        node.stop()
+
+
+def test_a_node_that_stops_in_order_records_everything(server):
+    app = "com.example.adoption.stop"
+    server.api.make_app(app, "api.example.com")
+    (version, tag) = tags(server.api, app, 0)[0]
+    node, second = start_node(server, "stopping", "--read-only")
+    for _ in range(25):
+        assert ask(second, app, tag).status == 304
+    node.stop()
+    assert counts(server, app).get((version, "", "")) == (25, 0, 0)
+
+
+def test_what_is_recorded_outlives_the_power_cut():
+    server = Server()
+    app = "com.example.adoption.killed"
+    try:
+        server.start().api.make_app(app, "api.example.com")
+        (version, tag) = tags(server.api, app, 0)[0]
+        for number in range(40):
+            ask(server.api, app, tag, f'install="{install_id(number)}"')
+        expected = {(version, "", ""): (40, 0, 40), (0, "", ""): (2, 0, 0)}
+        wait_for_counts(server, app, expected)
+        server.kill()
+        server.start()
+        assert counts(server, app) == expected
+        # The same installs come again, and are the same installs.
+        for number in range(40):
+            ask(server.api, app, tag, f'install="{install_id(number)}"')
+        wait_for_counts(server, app, {(version, "", ""): (80, 0, 80), (0, "", ""): (2, 0, 0)})
+        assert abs(adoption(server.api, app)["seen"]["installs"] - 40) <= 4
+    finally:
+        server.destroy()
+
+
+def test_a_node_that_may_not_write_counts_in_its_memory_and_says_so(server):
+    app = "com.example.adoption.reader"
+    server.api.make_app(app, "api.example.com")
+    (version, tag) = tags(server.api, app, 0)[0]
+    sql(server, "CREATE ROLE adoption_reader LOGIN IN ROLE pinledger_reader")
+    database = server.connection_string.replace("user=pinledger_dev", "user=adoption_reader")
+    port = free_port()
+    node = Process(
+        server.home / "memory.log",
+        ["serve", "--database", database, "--listen", f"127.0.0.1:{port}", "--read-only"], port,
+    )  # fmt: skip
+    api = API(port, server.api.token)
+    node.spawn()
+    try:
+        node.wait_until(lambda: api.get("/readyz").status == 200)
+        for _ in range(30):
+            ask(api, app, tag)
+        wait_for(lambda: "in its memory only" in node.log.read_text())
+        told = adoption(api, app)
+        assert told["share"]["at_least"] == version
+        assert told["versions"][0]["requests"]["last_hour"] == 30
+        assert (version, "", "") not in counts(server, app)
+        assert node.log.read_text().count("in its memory only") == 1
+    finally:
+        node.stop()

@@ -1,0 +1,39 @@
+-- Adoption: counts add up, sketches are merged byte by byte, what is old is forgotten, and nobody writes by hand.
+SET LOCAL ROLE pinledger_app;
+
+CREATE FUNCTION pg_temp.count(app text, hour timestamptz, version bigint, requests bigint)
+RETURNS void LANGUAGE sql AS $$
+    SELECT pinledger.add_adoption_counts(ARRAY[app], ARRAY[hour], ARRAY[version], ARRAY['1.2.3'], ARRAY['ios'],
+        ARRAY[requests], ARRAY[1::bigint], ARRAY[2::bigint])
+$$;
+CREATE FUNCTION pg_temp.sketch(app text, day timestamptz, version bigint, registers bytea)
+RETURNS void LANGUAGE sql AS $$
+    SELECT pinledger.merge_adoption_sketches(ARRAY[app], ARRAY[day], ARRAY[version], ARRAY[registers])
+$$;
+
+SELECT pg_temp.count('a', '2020-01-05T10:00Z', 5, 10), pg_temp.count('a', '2020-01-05T10:00Z', 5, 7),
+       pg_temp.count('a', '2020-01-05T11:00Z', 5, 1), pg_temp.count('a', '2020-01-05T10:00Z', 4, 1);
+SELECT test.same(string_agg(format('%s %s %s %s', version, requests, reports, identified), ', ' ORDER BY hour, version),
+    '4 1 1 2, 5 17 2 4, 5 1 1 2', 'counts add up') FROM pinledger.adoption_count;
+-- Several at once, none of which may stand there twice in one call.
+SELECT pinledger.add_adoption_counts('{b,a}', '{2020-01-05T10:00Z,2020-01-05T10:00Z}', '{0,-1}', '{"",other}', '{"",""}',
+    '{3,4}', '{0,0}', '{0,0}');
+SELECT test.same(count(*), 5::bigint, 'rows') FROM pinledger.adoption_count;
+
+SELECT pg_temp.sketch('a', '2020-01-05Z', 5, decode(repeat('0001020300000000', 256), 'hex')),
+       pg_temp.sketch('a', '2020-01-05Z', 5, decode(repeat('0300010300000009', 256), 'hex')),
+       pg_temp.sketch('a', '2020-01-05Z', 5, decode(repeat('0000000000000000', 256), 'hex'));
+SELECT test.same(encode(registers, 'hex'), repeat('0301020300000009', 256), 'the larger of each pair')
+  FROM pinledger.adoption_sketch;
+SELECT test.refused($$SELECT pg_temp.sketch('a', '2020-01-05Z', 6, 'short')$$, '23514');
+SELECT test.refused($$SELECT pg_temp.count('a', '2020-01-05Z', -2, 1)$$, '23514');
+
+SELECT pinledger.forget_adoption('2020-01-05T10:30Z');
+SELECT test.same(string_agg(format('%s %s', app, version), ', '), 'a 5', 'what is young stays')
+  FROM pinledger.adoption_count;
+SELECT test.same(count(*), 0::bigint, 'sketches') FROM pinledger.adoption_sketch;
+
+SELECT test.same(octet_length(salt), 32, 'the salt') FROM pinledger.adoption_salt;
+SELECT test.refused($$UPDATE pinledger.adoption_salt SET salt = sha256('x')$$, '42501');
+SELECT test.refused($$DELETE FROM pinledger.adoption_count$$, '42501');
+SELECT test.refused($$INSERT INTO pinledger.adoption_sketch SELECT * FROM pinledger.adoption_sketch$$, '42501');
