@@ -53,6 +53,14 @@ let package = Package(
         .target(name: "Postgres", dependencies: ["CPostgres"], swiftSettings: [.strictMemorySafety()]),
         .target(name: "PublicSuffixes", dependencies: ["CPublicSuffix"], swiftSettings: [.strictMemorySafety()]),
 
+        .target(
+            name: "Observing",
+            dependencies: [
+                "Certificates", "EventStore", "PinWire", "Pinning", "Postgres", "Probing",
+                .product(name: "Logging", package: "swift-log"),
+            ]
+        ),
+
         // The ledger, and what is made from it.
         .target(
             name: "EventStore",
@@ -71,9 +79,21 @@ let package = Package(
             ]
         ),
         .target(
+            name: "Webhooks",
+            dependencies: [
+                "EventStore", "Keys", "PinWire", "Pinning", "Postgres",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+            ]
+        ),
+        .target(
             name: "PinledgerServer",
             dependencies: [
-                "EventStore", "Keys", "PinWire", "Pinning", "Postgres", "Publishing", "PublicSuffixes",
+                "Certificates", "EventStore", "Keys", "Observing", "PinWire", "Pinning", "Postgres", "Probing",
+                "Publishing", "Webhooks",
                 .product(name: "AsyncAlgorithms", package: "swift-async-algorithms"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
@@ -90,14 +110,14 @@ let package = Package(
                 .product(name: "NIOTLS", package: "swift-nio"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ],
-            // openapi/openapi.yaml, which the server shows.
-            resources: [.embedInCode("openapi.yaml")]
+            // openapi/openapi.yaml, which the server shows, and the guard rails' pages.
+            resources: [.embedInCode("openapi.yaml"), .embedInCode("guard-rails.md")]
         ),
         .executableTarget(
             name: "pinledger",
             dependencies: [
-                "EventStore", "Keys", "PinWire", "Pinning", "PinledgerServer", "Postgres", "Publishing",
-                "PublicSuffixes", "TransparencyLog",
+                "Certificates", "EventStore", "Keys", "Observing", "PinWire", "Pinning", "PinledgerServer", "Postgres",
+                "Probing", "Publishing", "PublicSuffixes", "TransparencyLog", "Webhooks",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "Logging", package: "swift-log"),
@@ -163,7 +183,7 @@ let package = Package(
         .testTarget(
             name: "PinledgerServerTests",
             dependencies: [
-                "EventStore", "PinWire", "Pinning", "PinledgerServer", "Postgres", "PublicSuffixes", "Publishing",
+                "EventStore", "Observing", "PinWire", "Pinning", "PinledgerServer", "Postgres", "Probing", "Publishing",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -183,6 +203,15 @@ let package = Package(
             ]
         ),
         .testTarget(name: "PublicSuffixesTests", dependencies: ["PublicSuffixes"]),
+        .testTarget(
+            name: "WebhooksTests",
+            dependencies: [
+                "EventStore", "Fixtures", "Keys", "PinWire", "Pinning", "Postgres", "Probing", "Webhooks",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ]
+        ),
         .testTarget(
             name: "TransparencyLogTests",
             dependencies: ["TransparencyLog", .product(name: "Crypto", package: "swift-crypto")],

@@ -6,7 +6,7 @@ import TransparencyLog
 struct Batch: Sendable {
     enum Outcome: Sendable {
         /// The command's entries, as places in ``Batch/entries``.
-        case recorded(Range<Int>, streamVersion: Int64)
+        case recorded(Range<Int>, streamVersion: Int64, findings: [Finding])
         case failed(WriteFailure)
         /// The same request as an earlier one of this batch.
         case repeats(Int)
@@ -17,6 +17,8 @@ struct Batch: Sendable {
     let base: LedgerView
     private let time: Timestamp
     private let isPublicSuffix: @Sendable (String) -> Bool
+    /// What was known from outside when the batch was begun.
+    private let facts: Facts
     /// The requests' digests, by place.
     private var digests: [[UInt8]] = []
     private(set) var after: LedgerView
@@ -36,18 +38,19 @@ struct Batch: Sendable {
     static let entryLimit = 65_535
 
     /// A batch of no commands yet, all of which will have one time.
-    init(on base: LedgerView, at now: Timestamp, isPublicSuffix: @escaping @Sendable (String) -> Bool) {
+    init(on base: LedgerView, at now: Timestamp, surroundings: Surroundings) {
         self.base = base
         self.after = base
         self.time = max(now, base.head.lastTime)
-        self.isPublicSuffix = isPublicSuffix
+        self.isPublicSuffix = surroundings.isPublicSuffix
+        self.facts = surroundings.facts()
     }
 
     /// A batch of what is open of a job.
     init(
-        _ job: Job, on base: LedgerView, at now: Timestamp, isPublicSuffix: @escaping @Sendable (String) -> Bool
+        _ job: Job, on base: LedgerView, at now: Timestamp, surroundings: Surroundings
     ) {
-        self.init(on: base, at: now, isPublicSuffix: isPublicSuffix)
+        self.init(on: base, at: now, surroundings: surroundings)
         for (place, request) in job.requests.enumerated() {
             if job.answers[place] == nil { self.add(request) } else { self.leaveOut(request) }
         }
@@ -76,9 +79,9 @@ struct Batch: Sendable {
             self.placesByKey[key] = place
         }
         do {
-            let range = try self.take(request)
+            let (range, findings) = try self.take(request)
             let version = self.after.state.version(of: request.command.stream)
-            self.outcomes.append(.recorded(range, streamVersion: version))
+            self.outcomes.append(.recorded(range, streamVersion: version, findings: findings))
             if let key = request.key {
                 let first = self.base.head.position + Int64(range.lowerBound)
                 self.rows.append(key, digest: request.digest, first: first, count: range.count)
@@ -89,22 +92,27 @@ struct Batch: Sendable {
         }
     }
 
-    private mutating func take(_ request: CommandRequest) throws(WriteFailure) -> Range<Int> {
+    private mutating func take(
+        _ request: CommandRequest
+    ) throws(WriteFailure) -> (range: Range<Int>, findings: [Finding]) {
         let stream = request.command.stream
         let version = self.after.state.version(of: stream)
         if let expected = request.expectedVersion, expected != version {
             throw .stale(stream, expected: expected, actual: version)
         }
         let context = DecisionContext(
-            now: self.time, reason: request.origin.reason, isForced: request.origin.isForced,
-            isPublicSuffix: self.isPublicSuffix
+            now: self.time, reason: request.origin.reason, isForced: request.origin.isForced, facts: self.facts,
+            actor: request.origin.actor.kind, isImport: request.isImport, isPublicSuffix: self.isPublicSuffix
         )
-        let events: [Event]
-        do { events = try self.after.state.decide(request.command, in: context) } catch { throw .refused(error) }
+        let decision: Decision
+        do { decision = try self.after.state.decide(request.command, in: context) } catch { throw .refused(error) }
+        if let plan = request.expectedPlan {
+            guard plan == Decision.plan(of: decision.events, after: version) else { throw .planStale }
+        }
 
         // Nothing of the batch changes before all of the command's entries are known to fit.
         var made: [(entry: Entry, bytes: [UInt8])] = []
-        for (offset, event) in events.enumerated() {
+        for (offset, event) in decision.events.enumerated() {
             let entry = Entry(
                 position: self.after.head.position + Int64(offset), stream: stream,
                 streamVersion: version + Int64(offset) + 1, time: self.time, event: event, origin: request.origin
@@ -114,7 +122,7 @@ struct Batch: Sendable {
             made.append((entry, bytes))
         }
         let start = self.entries.count
-        guard !made.isEmpty else { return start..<start }
+        guard !made.isEmpty else { return (start..<start, decision.findings) }
         let name = stream.text
         for (entry, bytes) in made {
             // `decide` makes only what fits; were it otherwise, the streams' versions would not add up and the database
@@ -126,7 +134,7 @@ struct Batch: Sendable {
         }
         let before = self.streams[stream]?.before ?? version
         self.streams[stream] = (before, version + Int64(made.count), self.after.head.position - 1)
-        return start..<self.entries.count
+        return (start..<self.entries.count, decision.findings)
     }
 
     /// Whether there is anything to write.
@@ -134,11 +142,11 @@ struct Batch: Sendable {
 
     /// What the command at `place` recorded; nil where its outcome is another.
     func recorded(at place: Int) -> Recorded? {
-        guard case .recorded(let range, let streamVersion) = self.outcomes[place] else { return nil }
+        guard case .recorded(let range, let streamVersion, let findings) = self.outcomes[place] else { return nil }
         let entries = Array(self.entries[range])
         return Recorded(
             entries: entries, position: self.base.head.position + Int64(range.upperBound), streamVersion: streamVersion,
-            isReplay: false
+            isReplay: false, findings: findings
         )
     }
 }

@@ -1,4 +1,5 @@
 import PinWire
+import Pinning
 import Synchronization
 
 /// The commands that wait for their batch, in the order they came, and what is decided of them already.
@@ -39,17 +40,17 @@ final class CommandQueue: Sendable {
 
     private let limits: Writer.Limits
     private let clock: @Sendable () -> Timestamp
-    private let isPublicSuffix: @Sendable (String) -> Bool
+    private let surroundings: Surroundings
     private let line = Mutex(Line())
     private let desk = Mutex(Desk())
 
     init(
         limits: Writer.Limits, clock: @escaping @Sendable () -> Timestamp,
-        isPublicSuffix: @escaping @Sendable (String) -> Bool
+        surroundings: Surroundings
     ) {
         self.limits = limits
         self.clock = clock
-        self.isPublicSuffix = isPublicSuffix
+        self.surroundings = surroundings
     }
 
     // MARK: Senders
@@ -239,7 +240,7 @@ final class CommandQueue: Sendable {
             guard let next else { return false }
             // The value is taken out while it grows, so that nothing in it is copied.
             var batch =
-                desk.batch.take() ?? Batch(on: base, at: self.clock(), isPublicSuffix: self.isPublicSuffix)
+                desk.batch.take() ?? Batch(on: base, at: self.clock(), surroundings: self.surroundings)
             batch.add(next.request)
             desk.batch = batch
             return true

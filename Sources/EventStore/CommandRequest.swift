@@ -9,12 +9,21 @@ package struct CommandRequest: Sendable {
     package var expectedVersion: Int64?
     /// SHA-256 of what the caller asked, 32 bytes: a second request with the same idempotency key must ask the same.
     package var digest: [UInt8]
+    /// What a dry run showed (``Recorded/plan``), 32 bytes; nil where the caller does not insist on just that.
+    package var expectedPlan: [UInt8]?
+    /// Whether it takes over a configuration that clients already have.
+    package var isImport: Bool
 
-    package init(command: Command, origin: Origin, expectedVersion: Int64? = nil, digest: [UInt8]) {
+    package init(
+        command: Command, origin: Origin, expectedVersion: Int64? = nil, digest: [UInt8], expectedPlan: [UInt8]? = nil,
+        isImport: Bool = false
+    ) {
         self.command = command
         self.origin = origin
         self.expectedVersion = expectedVersion
         self.digest = digest
+        self.expectedPlan = expectedPlan
+        self.isImport = isImport
     }
 
     /// What recognises the request when it is repeated; nil where its sender gave no key.
@@ -36,6 +45,13 @@ package struct Recorded: Sendable {
     package var streamVersion: Int64
     /// Whether this answers a repeated request with what the first one recorded.
     package var isReplay: Bool
+    /// What the guard rails said of it that did not stand in the way. Not kept: a repeated request hears nothing of it.
+    package var findings: [Finding] = []
+
+    /// The hash of what is recorded, 32 bytes: the same for a dry run and for the change it foretold, and for no other.
+    package var plan: [UInt8] {
+        Decision.plan(of: self.entries.map(\.event), after: self.streamVersion - Int64(self.entries.count))
+    }
 }
 
 /// Why a command has recorded nothing.
@@ -43,6 +59,8 @@ package enum WriteFailure: Error, Hashable, Sendable {
     case refused(Refusal)
     /// The stream is not at the version the caller expects.
     case stale(StreamID, expected: Int64, actual: Int64)
+    /// What would be recorded is not what a dry run has shown.
+    case planStale
     /// The idempotency key stands for another request.
     case keyReused
     /// One event would be too large to be recorded.

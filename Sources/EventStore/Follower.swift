@@ -120,7 +120,8 @@ package struct Follower: Sendable {
 extension LedgerState {
     /// The streams that are longer than in an earlier state of the same ledger.
     fileprivate func streams(grownSince earlier: LedgerState) -> Set<StreamID> {
-        var grown = Set([StreamID.fleet, .keys, .access].filter { self.version(of: $0) != earlier.version(of: $0) })
+        let few: [StreamID] = [.fleet, .keys, .access, .webhooks]
+        var grown = Set(few.filter { self.version(of: $0) != earlier.version(of: $0) })
         for app in self.apps.values where app.version != earlier.apps[app.id]?.version { grown.insert(.app(app.id)) }
         return grown
     }

@@ -38,7 +38,8 @@ package struct Housekeeping: Sendable {
         self.logger = logger
     }
 
-    /// Makes partitions ahead and forgets old idempotency keys and counts of clients once an hour, and keeps a snapshot whenever one is due;
+    /// Makes partitions ahead and forgets old idempotency keys, counts, observations and deliveries once an hour, and keeps a
+    /// snapshot whenever one is due;
     /// until cancelled.
     package func run() async {
         var ticks = 0
@@ -48,6 +49,8 @@ package struct Housekeeping: Sendable {
                     _ = try await self.pool.query(Statements.ensurePartitions.sql)
                     _ = try await self.pool.query(Statements.forgetCommands.sql)
                     _ = try await self.pool.query(Statements.forgetAdoption.sql)
+                    _ = try await self.pool.query(Statements.forgetDeliveries.sql)
+                    _ = try await self.pool.query(Statements.forgetObservations.sql)
                 }
                 try await self.keepSnapshot()
             } catch is CancellationError {

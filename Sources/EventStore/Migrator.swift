@@ -27,6 +27,8 @@ package struct Migration: Sendable, Hashable {
         Migration(7, "quiet_appends", PackageResources._007_quiet_appends_sql),
         Migration(8, "narrower_indexes", PackageResources._008_narrower_indexes_sql),
         Migration(9, "adoption", PackageResources._009_adoption_sql),
+        Migration(10, "webhooks", PackageResources._010_webhooks_sql),
+        Migration(11, "observations", PackageResources._011_observations_sql),
     ]
 }
 

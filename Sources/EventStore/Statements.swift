@@ -48,6 +48,9 @@ enum Statements {
     static let ensurePartitions: PreparedStatement = "SELECT pinledger.ensure_partitions()"
     static let forgetCommands: PreparedStatement = "SELECT pinledger.forget_commands(now() - interval '30 days')"
     static let forgetAdoption: PreparedStatement = "SELECT pinledger.forget_adoption(now() - interval '35 days')"
+    static let forgetDeliveries: PreparedStatement = "SELECT pinledger.forget_deliveries(now() - interval '30 days')"
+    static let forgetObservations: PreparedStatement =
+        "SELECT pinledger.forget_observations(now() - interval '90 days')"
 }
 
 extension Head {

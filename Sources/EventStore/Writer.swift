@@ -1,6 +1,6 @@
 package import Logging
 package import PinWire
-import Pinning
+package import Pinning
 package import Postgres
 import Synchronization
 import TransparencyLog
@@ -36,7 +36,7 @@ package actor Writer {
 
     private let ledger: Ledger
     private let configuration: PostgresConfiguration
-    private let isPublicSuffix: @Sendable (String) -> Bool
+    private let surroundings: Surroundings
     private let clock: @Sendable () -> Timestamp
     private let limits: Limits
     private let logger: Logger
@@ -53,15 +53,15 @@ package actor Writer {
 
     package init(
         ledger: Ledger, configuration: PostgresConfiguration, limits: Limits = Limits(), logger: Logger,
-        clock: @escaping @Sendable () -> Timestamp, isPublicSuffix: @escaping @Sendable (String) -> Bool
+        clock: @escaping @Sendable () -> Timestamp, surroundings: Surroundings
     ) {
         self.ledger = ledger
         self.configuration = configuration
         self.limits = limits
         self.logger = logger
         self.clock = clock
-        self.isPublicSuffix = isPublicSuffix
-        self.queue = CommandQueue(limits: limits, clock: clock, isPublicSuffix: isPublicSuffix)
+        self.surroundings = surroundings
+        self.queue = CommandQueue(limits: limits, clock: clock, surroundings: surroundings)
     }
 
     /// Records what a command causes.
@@ -74,7 +74,7 @@ package actor Writer {
 
     /// The entries a command would record now, as if nobody else were writing.
     package nonisolated func rehearse(_ request: CommandRequest) throws(WriteFailure) -> Recorded {
-        var batch = Batch(on: self.ledger.view, at: self.clock(), isPublicSuffix: self.isPublicSuffix)
+        var batch = Batch(on: self.ledger.view, at: self.clock(), surroundings: self.surroundings)
         batch.add(request)
         if let recorded = batch.recorded(at: 0) { return recorded }
         guard case .failed(let failure) = batch.outcomes[0] else { throw .overloaded }
@@ -198,7 +198,7 @@ package actor Writer {
     ///
     /// - Returns: The batch it ended with; nil where that is answered too.
     private func send(_ job: Job, _ ready: Batch?, on connection: PostgresConnection) async throws -> Relay.Leg? {
-        let (ledger, clock, isPublicSuffix) = (self.ledger, self.clock, self.isPublicSuffix)
+        let (ledger, clock, surroundings) = (self.ledger, self.clock, self.surroundings)
         if self.contention > 0, self.turn == nil {
             // Who loses even so takes the head's lock before deciding, and then cannot lose.
             var isLocked = job.attempts > 3 || self.configuration.sessionSettings != .startup
@@ -211,7 +211,7 @@ package actor Writer {
         let view = ledger.view
         let batch =
             ready.flatMap { $0.base.head == view.head ? $0 : nil }
-            ?? Batch(job, on: view, at: clock(), isPublicSuffix: isPublicSuffix)
+            ?? Batch(job, on: view, at: clock(), surroundings: surroundings)
         self.queue.begin(on: batch.after)
         let relay = Relay(ledger: ledger, queue: self.queue, turn: self.turn, announcements: self.announcements)
         return await connection.perform { @Sendable connection in relay.run(job, batch, on: connection) }
@@ -219,7 +219,7 @@ package actor Writer {
 
     /// Decides and appends with the ledger's head locked: nobody else can be first.
     private func sendLocked(_ job: Job, on connection: PostgresConnection) async throws -> Relay.Leg {
-        let (ledger, now, isPublicSuffix) = (self.ledger, self.clock(), self.isPublicSuffix)
+        let (ledger, now, surroundings) = (self.ledger, self.clock(), self.surroundings)
         // What was decided, also where the transaction it was decided in does not come to its end.
         let decided = Decided()
         let outcome: Result<AppendOutcome, any Error>
@@ -227,7 +227,7 @@ package actor Writer {
             outcome = .success(
                 try await connection.transaction { @Sendable connection in
                     let base = try ledger.catchUpLocked(on: connection)
-                    let batch = Batch(job, on: base, at: now, isPublicSuffix: isPublicSuffix)
+                    let batch = Batch(job, on: base, at: now, surroundings: surroundings)
                     decided.batch.withLock { $0 = batch }
                     ledger.beginWriting(batch)
                     return try AppendOutcome(appending: batch, isAnnounced: true, on: connection)

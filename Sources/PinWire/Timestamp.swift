@@ -9,7 +9,8 @@ public struct Timestamp: Hashable, Comparable, Sendable, CustomStringConvertible
 
     /// Whole seconds since the epoch, rounded down: JWT's NumericDate (RFC 7519 section 2).
     public var seconds: Int64 {
-        self.microseconds >= 0 ? self.microseconds / 1_000_000 : (self.microseconds - 999_999) / 1_000_000
+        let (seconds, rest) = self.microseconds.quotientAndRemainder(dividingBy: 1_000_000)
+        return rest < 0 ? seconds - 1 : seconds
     }
 
     public static func < (left: Timestamp, right: Timestamp) -> Bool { left.microseconds < right.microseconds }
@@ -32,7 +33,8 @@ public struct Timestamp: Hashable, Comparable, Sendable, CustomStringConvertible
     /// Appends ``rfc3339`` as ASCII.
     package func appendRFC3339(to out: inout [UInt8]) {
         let seconds = self.seconds
-        let fraction = self.microseconds - seconds * 1_000_000
+        let rest = self.microseconds % 1_000_000
+        let fraction = rest < 0 ? rest + 1_000_000 : rest
         let day = seconds >= 0 ? seconds / 86_400 : (seconds - 86_399) / 86_400
         let second = seconds - day * 86_400
         let date = Self.civil(day: day)

@@ -4,7 +4,7 @@ struct Routes: Sendable {
     /// What is answered before the routes are asked.
     let answers: PreparedAnswers
 
-    init(services: Services, isPublicSuffix: @escaping @Sendable (String) -> Bool) {
+    init(services: Services) {
         self.answers = PreparedAnswers(services: services)
         self.all =
             ClientRoutes(services: services, answers: self.answers).routes
@@ -16,9 +16,16 @@ struct Routes: Sendable {
             + HistoryRoutes(services: services).routes
             + EventStream(services: services, slots: StreamSlots(limit: 200)).routes
             + KeyRoutes(services: services).routes
+            + RotationRoutes(services: services).routes
+            + CalendarRoutes(services: services).routes
+            + ProbeRoutes(services: services).routes
+            + MaterialRoutes(services: services).routes
+            + GuardRailRoutes(services: services).routes
             + TokenRoutes(services: services).routes
             + FleetRoutes(services: services).routes
-            + ImportRoutes(services: services, isPublicSuffix: isPublicSuffix).routes
+            + WebhookRoutes(services: services).routes
+            + DeliveryRoutes(services: services).routes
+            + ImportRoutes(services: services).routes
             + OperationsRoutes(services: services).routes
     }
 

@@ -4,7 +4,6 @@ import HummingbirdCore
 import Logging
 import NIOCore
 import NIOPosix
-package import PublicSuffixes
 import Publishing
 package import ServiceLifecycle
 
@@ -62,11 +61,10 @@ package struct Server: Sendable {
 
     /// - Parameter certificate: Nil for plain HTTP.
     package init(
-        services: Services, publicSuffixes: PublicSuffixList, limits: Limits = Limits(),
-        certificate: ServerCertificate? = nil
+        services: Services, limits: Limits = Limits(), certificate: ServerCertificate? = nil
     ) {
         self.services = services
-        self.routes = Routes(services: services, isPublicSuffix: { publicSuffixes.isPublicSuffix($0) })
+        self.routes = Routes(services: services)
         self.limits = limits
         self.certificate = certificate
         self.group = MultiThreadedEventLoopGroup.singleton
@@ -94,7 +92,9 @@ package struct Server: Sendable {
         let authenticator = Authenticator(ledger: self.services.ledger, clock: self.services.clock)
         let responder = Responder(
             table: self.routes.table(surfaces),
-            authenticate: { (request) throws(Problem) in try authenticator.principal(of: request) },
+            authenticate: { (request, acceptsPassword) throws(Problem) in
+                try authenticator.principal(of: request, acceptsPassword: acceptsPassword)
+            },
             logger: self.services.logger
         )
         var configuration = ApplicationConfiguration(

@@ -1,9 +1,11 @@
 package import EventStore
 package import Logging
+package import Observing
 package import PinWire
 package import Pinning
 package import Postgres
 package import Publishing
+package import Webhooks
 
 /// What the handlers of a node work with.
 package struct Services: Sendable {
@@ -15,18 +17,25 @@ package struct Services: Sendable {
     package var keys: SigningKeys
     /// Which document versions clients hold.
     package var adoption: AdoptionRecorder
+    package var webhooks: WebhookTools
     package var clock: @Sendable () -> Timestamp
     package var logger: Logger
     /// How long clients and caches may use a document before asking again, in seconds.
     package var documentMaxAge: Int
     package var version: String
+    /// What probes have seen.
+    package var observations: ObservationBook
+    package var lookout: Lookout
+    /// What decisions know besides the ledger.
+    package var surroundings: Surroundings
     /// Whether the node is on its way out.
     package let drain = Drain()
 
     package init(
         ledger: Ledger, writer: Writer?, pool: PostgresPool, publisher: Publisher, keys: SigningKeys,
-        adoption: AdoptionRecorder, clock: @escaping @Sendable () -> Timestamp, logger: Logger, documentMaxAge: Int,
-        version: String
+        adoption: AdoptionRecorder, webhooks: WebhookTools? = nil, clock: @escaping @Sendable () -> Timestamp,
+        logger: Logger, documentMaxAge: Int, version: String, observations: ObservationBook, lookout: Lookout,
+        surroundings: Surroundings
     ) {
         self.ledger = ledger
         self.writer = writer
@@ -34,16 +43,14 @@ package struct Services: Sendable {
         self.publisher = publisher
         self.keys = keys
         self.adoption = adoption
+        self.webhooks = webhooks ?? WebhookTools(pool: pool)
         self.clock = clock
         self.logger = logger
         self.documentMaxAge = documentMaxAge
         self.version = version
-    }
-
-    /// What is known of the versions that an app's clients hold; nil where it is not known yet.
-    package var adoptionFacts: @Sendable (AppID) -> AdoptionFacts? {
-        let adoption = self.adoption
-        return { adoption.facts(of: $0) }
+        self.observations = observations
+        self.lookout = lookout
+        self.surroundings = surroundings
     }
 
     var reader: LedgerReader { LedgerReader(pool: self.pool) }

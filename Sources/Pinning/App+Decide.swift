@@ -12,6 +12,15 @@ extension App {
     package static func decide(
         _ commands: [AppCommand], _ app: App?, id: AppID, in context: DecisionContext
     ) throws(Refusal) -> [AppEvent] {
+        try self.outcome(of: commands, app, id: id, in: context).events
+    }
+
+    /// The same, with the state that the events lead to.
+    ///
+    /// - Parameter lowered: The guard rails that only warn, besides those that the app itself has lowered.
+    static func outcome(
+        of commands: [AppCommand], _ app: App?, id: AppID, lowered: Set<GuardRail> = [], in context: DecisionContext
+    ) throws(Refusal) -> (events: [AppEvent], after: App) {
         var events: [AppEvent] = []
         var state = app
         for command in commands {
@@ -27,8 +36,8 @@ extension App {
         }
         // No command at all is refused too where there is nothing to command.
         guard let state else { throw .appUnknown(id) }
-        try Protection.check(from: app, to: state, in: context)
-        return events
+        try Protection.check(from: app, to: state, lowered: lowered, in: context)
+        return (events, state)
     }
 
     private static func decideOne(
@@ -128,6 +137,25 @@ extension App {
             try context.requireReason("it turns pinning off")
             try KillSwitch.check(expiry: expiresAt, at: context.now)
             return [.killSwitchEngaged(pattern, expiresAt: expiresAt)]
+        case .setEndpoints(let pattern, let endpoints):
+            let host = try host(pattern)
+            guard (endpoints?.count ?? 0) <= Host.endpointLimit else {
+                throw .tooManyEndpoints(limit: Host.endpointLimit)
+            }
+            return endpoints == host.endpoints ? [] : [.endpointsSet(pattern, endpoints)]
+        case .describeKeys(let evidence):
+            for item in evidence where !self.hasPin(item.key.pin) { throw .keyNotPinned(item.key.pin) }
+            return evidence.compactMap { self.description($0) }
+        case .setGuardRail(let rail, let isLowered):
+            guard rail.isAdjustable else { throw .guardRailFixed(rail) }
+            guard self.loweredRails.contains(rail) != isLowered else { return [] }
+            if isLowered { try context.requireReason("it lowers a guard rail") }
+            return [.guardRailSet(rail, isLowered: isLowered)]
+
+        case .startRotation(let rotation): return try self.start(rotation, in: context)
+        case .advanceRotation(let id, let phase): return try self.advance(id, from: phase, in: context)
+        case .abortRotation(let id, let keepsNext): return try self.abort(id, keepsNext: keepsNext)
+
         case .releaseKillSwitch(let pattern):
             let engaged = if let pattern { try host(pattern).killSwitch } else { self.killSwitch }
             guard engaged != nil else {
@@ -152,7 +180,7 @@ extension App {
 
     /// The events that put new pins into a policy. A retired pin may come back; one that was revoked, in this policy or
     /// in any other of the app, may not.
-    private func additions(
+    func additions(
         _ pins: [AppCommand.NewPin], to policy: Policy, _ pattern: HostPattern, _ slot: PolicySlot,
         in context: DecisionContext
     ) throws(Refusal) -> [AppEvent] {
@@ -161,12 +189,17 @@ extension App {
         for new in pins {
             if let placeholder = new.pin.placeholder {
                 // A pin printed in documentation may be a real authority's; nobody's key has the others.
-                guard case .documentation = placeholder, context.isForced, context.reason != nil else {
-                    throw .pinPlaceholder(new.pin, placeholder)
-                }
+                guard case .documentation = placeholder,
+                    context.insists || self.isPresented(new.pin, by: pattern, in: context)
+                else { throw .pinPlaceholder(new.pin, placeholder) }
             }
             switch known[new.pin]?.state {
-            case .staged?, .active?: throw .pinExists(new.pin, known[new.pin]?.state ?? .staged)
+            case .staged?, .active?:
+                // The same key twice in one change is one key in reserve for itself, in whichever order.
+                let roles = Set([new.role.isReserve, known[new.pin]?.role.isReserve])
+                let isGivenTwice = policy.pins[new.pin]?.state.isInUse != true
+                if roles.count == 2, new.role.isReserve || isGivenTwice { throw .guarded([.backupIsPrimary(new.pin)]) }
+                throw .pinExists(new.pin, known[new.pin]?.state ?? .staged)
             case .revoked?, .retired?, nil: break
             }
             guard !self.revokedPins.contains(new.pin) else { throw .pinRevoked(new.pin) }
@@ -174,7 +207,26 @@ extension App {
             known[new.pin] = PinRecord(role: new.role, state: .staged, note: new.note, since: context.now)
             events.append(.pinStaged(pattern, slot, new.pin, new.role, note: new.note))
             if new.isActive { events.append(.pinActivated(pattern, slot, new.pin)) }
+            if let event = new.evidence.flatMap(self.description) { events.append(event) }
         }
         return events
+    }
+
+    /// Whether a service of the host presents a key with the pin, as far as probes tell.
+    private func isPresented(_ pin: Pin, by pattern: HostPattern, in context: DecisionContext) -> Bool {
+        (self.hosts[pattern]?.probed(of: pattern) ?? Endpoint(host: pattern).map { [$0] } ?? []).contains { endpoint in
+            context.facts.endpoint(endpoint)?.live(at: context.now).contains { $0.pins.contains(pin) } == true
+        }
+    }
+
+    /// Whether any policy of the app remembers the pin.
+    private func hasPin(_ pin: Pin) -> Bool {
+        self.hosts.values.contains { host in PolicySlot.allCases.contains { host[$0]?.pins[pin] != nil } }
+    }
+
+    /// The event that records what was shown of a key; nil where it says nothing new.
+    func description(_ evidence: KeyEvidence) -> AppEvent? {
+        if let known = self.keys[evidence.key.pin] { return known.has(evidence) ? nil : .keyDescribed(evidence) }
+        return self.keys.count < Self.keyLimit ? .keyDescribed(evidence) : nil
     }
 }

@@ -3,9 +3,12 @@ package import PinWire
 // The one JSON form of the domain's state: what the admin API shows.
 
 extension PinRecord {
-    func json(of pin: Pin) -> JSON {
+    func json(of pin: Pin, _ knowledge: KeyKnowledge?) -> JSON {
         .members([
             "pin": .string(pin.description),
+            "key": knowledge?.key.json,
+            "certificates": knowledge.flatMap { $0.certificates.isEmpty ? nil : .array($0.certificates.map(\.json)) },
+            "request_seen": knowledge?.hasRequest == true ? true : nil,
             "role": .string(self.role.rawValue),
             "state": .string(self.state.rawValue),
             "note": self.note.map { .string($0) },
@@ -15,8 +18,8 @@ extension PinRecord {
 }
 
 extension Policy {
-    /// Mode and every pin, ordered by state, role and digest.
-    package var json: JSON {
+    /// Mode and every pin with what is known of its key, ordered by state, role and digest.
+    func json(_ keys: SortedMap<Pin, KeyKnowledge>) -> JSON {
         func rank<T: CaseIterable & Equatable>(_ value: T) -> Int { Array(T.allCases).firstIndex(of: value) ?? 0 }
         let order: [PinState] = [.active, .staged, .retired, .revoked]
         let sorted = self.pins.sorted { left, right in
@@ -27,16 +30,16 @@ extension Policy {
         return [
             "source": "document",
             "mode": .string(self.mode.rawValue),
-            "pins": .array(sorted.map { $0.value.json(of: $0.key) }),
+            "pins": .array(sorted.map { $0.value.json(of: $0.key, keys[$0.key]) }),
         ]
     }
 }
 
 extension Baseline {
-    package var json: JSON {
+    func json(_ keys: SortedMap<Pin, KeyKnowledge>) -> JSON {
         switch self {
         case .builtin: ["source": "builtin"]
-        case .policy(let policy): policy.json
+        case .policy(let policy): policy.json(keys)
         }
     }
 }
@@ -48,15 +51,17 @@ extension KillSwitch {
 }
 
 extension Host {
-    package func json(of pattern: HostPattern) -> JSON {
+    /// - Parameter keys: What the app knows of keys.
+    package func json(of pattern: HostPattern, _ keys: SortedMap<Pin, KeyKnowledge>) -> JSON {
         .members([
             "host": .string(pattern.text),
             "include_subdomains": .bool(self.includesSubdomains),
-            "baseline": self.baseline.json,
-            "candidate": self.candidate?.json,
+            "baseline": self.baseline.json(keys),
+            "candidate": self.candidate?.json(keys),
             "rollout": self.rollout?.json,
             "rollout_revision": .integer(self.rolloutRevision),
             "kill_switch": self.killSwitch?.json,
+            "endpoints": self.endpoints.map { .array($0.map { .string($0.description) }) },
         ])
     }
 }
@@ -78,13 +83,16 @@ extension App {
             "pins_valid_until": self.pinsValidUntil.map { .string($0.rfc3339) },
             "kill_switch": self.killSwitch?.json,
             "host_count": .integer(Int64(self.hosts.count)),
+            "lowered_guard_rails": self.loweredRails.isEmpty
+                ? nil : .array(self.loweredRails.sorted().map { .string($0.code) }),
         ])
     }
 
     /// The app with its hosts, in order of their patterns.
     package var json: JSON {
         guard case .object(var members) = self.summaryJSON else { return .null }
-        members["hosts"] = .array(self.hosts.sorted { $0.key < $1.key }.map { $0.value.json(of: $0.key) })
+        members["hosts"] = .array(self.hosts.sorted { $0.key < $1.key }.map { $0.value.json(of: $0.key, self.keys) })
+        if !self.rotations.isEmpty { members["rotations"] = .array(self.rotations.map(\.json)) }
         if !self.revokedPins.isEmpty {
             members["revoked_pins"] = .array(self.revokedPins.sorted().map { .string($0.description) })
         }
@@ -96,6 +104,8 @@ extension Fleet {
     package var json: JSON {
         .members([
             "version": .integer(self.version), "issuer": .string(self.issuer), "kill_switch": self.killSwitch?.json,
+            "lowered_guard_rails": self.loweredRails.isEmpty
+                ? nil : .array(self.loweredRails.sorted().map { .string($0.code) }),
         ])
     }
 }
@@ -146,6 +156,7 @@ extension LedgerState {
                     }
                 ),
             ],
+            "webhooks": ["version": .integer(self.webhooks.version), "hooks": self.webhooks.json],
         ]
     }
 }

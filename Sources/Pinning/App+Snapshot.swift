@@ -23,6 +23,11 @@ extension App {
             host.write(to: &out)
         }
         out.add(each: self.revokedPins.sorted()) { $0.add($1) }
+        out.add(self.keys.count)
+        for knowledge in self.keys.values { out.add(json: knowledge.json) }
+        out.add(each: self.rotations) { $0.add(json: $1.json) }
+        out.add(each: self.loweredRails.sorted()) { $0.add(place: $1) }
+        out.add(each: self.riskyChanges) { $0.add($1) }
     }
 
     init(_ reader: inout SnapshotReader) throws(SnapshotDefect) {
@@ -52,6 +57,17 @@ extension App {
             }
         }
         for pin in try reader.each({ (r) throws(SnapshotDefect) in try r.pin() }) { self.revokedPins.insert(pin) }
+        for _ in 0..<(try reader.count()) {
+            let knowledge = try reader.json { (f) throws(JSONDefect) in try KeyKnowledge(f) }
+            guard self.keys.append(knowledge.key.pin, knowledge) else {
+                throw SnapshotDefect(description: "a key of \(self.id) does not stand in its place")
+            }
+        }
+        self.rotations = try reader.each { (r) throws(SnapshotDefect) in
+            try r.json { (f) throws(JSONDefect) in try Rotation(f) }
+        }
+        self.loweredRails = Set(try reader.each { (r) throws(SnapshotDefect) in try r.value(GuardRail.self) })
+        self.riskyChanges = try reader.each { (r) throws(SnapshotDefect) in try r.time() }
     }
 }
 
@@ -62,6 +78,7 @@ extension Host {
         out.add(self.rollout) { $1.write(to: &$0) }
         out.add(self.rolloutRevision)
         out.add(self.killSwitch) { $1.write(to: &$0) }
+        out.add(self.endpoints) { $0.add(each: $1) { $0.add($1.description) } }
     }
 
     fileprivate init(_ reader: inout SnapshotReader) throws(SnapshotDefect) {
@@ -72,6 +89,9 @@ extension Host {
         self.rollout = try reader.optional { (r) throws(SnapshotDefect) in try Rollout(&r) }
         self.rolloutRevision = try reader.number()
         self.killSwitch = try reader.optional { (r) throws(SnapshotDefect) in try KillSwitch(&r) }
+        self.endpoints = try reader.optional { (r) throws(SnapshotDefect) in
+            try r.each { (r) throws(SnapshotDefect) in try r.parsed(Endpoint.init) }
+        }
     }
 }
 
@@ -85,6 +105,7 @@ extension Policy {
             out.add(place: record.state)
             out.add(record.note) { $0.add($1) }
             out.add(record.since)
+            out.add(record.publishedBy)
         }
     }
 
@@ -96,7 +117,8 @@ extension Policy {
             let pin = try reader.pin()
             let record = PinRecord(
                 role: try reader.value(PinRole.self), state: try reader.value(PinState.self),
-                note: try reader.optional { (r) throws(SnapshotDefect) in try r.text() }, since: try reader.time()
+                note: try reader.optional { (r) throws(SnapshotDefect) in try r.text() }, since: try reader.time(),
+                publishedBy: try reader.number()
             )
             guard self.pins.append(pin, record) else {
                 throw SnapshotDefect(description: "a pin does not stand in its place")

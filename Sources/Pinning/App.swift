@@ -18,6 +18,14 @@ package struct App: Hashable, Sendable {
     package var killSwitch: KillSwitch?
     /// Every pin that was ever revoked in one of the app's policies, whatever became of the policy since.
     package var revokedPins: Set<Pin>
+    /// What is known of keys whose certificates, requests or public halves somebody showed.
+    package var keys: SortedMap<Pin, KeyKnowledge>
+    /// In order of their start: all that are under way, and the last of those that are over.
+    package var rotations: [Rotation]
+    /// Guard rails that only warn for this app.
+    package var loweredRails: Set<GuardRail>
+    /// When the last risky changes were made, at most ``riskyLimit``.
+    package var riskyChanges: [Timestamp]
 
     /// Hosts one app may have.
     package static let hostLimit = 1000
@@ -26,6 +34,10 @@ package struct App: Hashable, Sendable {
     package static let documentLimit = 1 << 20
     /// Pins one policy may remember, retired ones included.
     package static let pinLimit = 100
+    /// Keys of which an app remembers more than the pin; of further ones only the pin is kept.
+    package static let keyLimit = 2000
+    /// Risky changes of which the time is remembered.
+    package static let riskyLimit = 8
 
     package init(id: AppID, displayName: String, createdAt: Timestamp) {
         self.id = id
@@ -42,5 +54,9 @@ package struct App: Hashable, Sendable {
         self.pinsValidUntil = nil
         self.killSwitch = nil
         self.revokedPins = []
+        self.keys = [:]
+        self.rotations = []
+        self.loweredRails = []
+        self.riskyChanges = []
     }
 }

@@ -31,6 +31,42 @@ package enum AppCommand: Hashable, Sendable {
     case engageKillSwitch(HostPattern?, expiresAt: Timestamp)
     case releaseKillSwitch(HostPattern?)
 
+    /// Nil: what follows from the pattern.
+    case setEndpoints(HostPattern, [Endpoint]?)
+    /// Says more about keys whose pins the app has.
+    case describeKeys([KeyEvidence])
+    /// With `isLowered`, the rail only warns from now on.
+    case setGuardRail(GuardRail, isLowered: Bool)
+
+    case startRotation(NewRotation)
+    /// Ends the phase `from`; nil for whichever it is in.
+    case advanceRotation(String, from: Rotation.Phase?)
+    /// With `keepsNext`, the next key stays published.
+    case abortRotation(String, keepsNext: Bool)
+
+    /// A rotation to be started.
+    package struct NewRotation: Hashable, Sendable {
+        package var id: String
+        package var kind: Rotation.Kind
+        package var hosts: [HostPattern]
+        package var next: NewPin
+        /// Of an emergency: the key that is compromised; nil for the hosts' primaries.
+        package var compromised: Pin?
+        package var goals: Rotation.Goals
+
+        package init(
+            id: String, kind: Rotation.Kind, hosts: [HostPattern], next: NewPin, compromised: Pin? = nil,
+            goals: Rotation.Goals
+        ) {
+            self.id = id
+            self.kind = kind
+            self.hosts = hosts
+            self.next = next
+            self.compromised = compromised
+            self.goals = goals
+        }
+    }
+
     /// A pin to be recorded.
     package struct NewPin: Hashable, Sendable {
         package var pin: Pin
@@ -38,12 +74,17 @@ package enum AppCommand: Hashable, Sendable {
         /// Whether it is published at once, or only recorded.
         package var isActive: Bool
         package var note: String?
+        /// What was shown of the key; nil where only the pin was given.
+        package var evidence: KeyEvidence?
 
-        package init(pin: Pin, role: PinRole, isActive: Bool = true, note: String? = nil) {
+        package init(
+            pin: Pin, role: PinRole, isActive: Bool = true, note: String? = nil, evidence: KeyEvidence? = nil
+        ) {
             self.pin = pin
             self.role = role
             self.isActive = isActive
             self.note = note
+            self.evidence = evidence
         }
     }
 }

@@ -26,6 +26,13 @@ extension AppEvent {
         case .pinRevoked: "PinRevoked"
         case .killSwitchEngaged: "KillSwitchEngaged"
         case .killSwitchReleased: "KillSwitchReleased"
+        case .endpointsSet: "EndpointsSet"
+        case .keyDescribed: "KeyDescribed"
+        case .guardRailSet: "GuardRailSet"
+        case .guardRailsOverridden: "GuardRailsOverridden"
+        case .rotationStarted: "RotationStarted"
+        case .rotationAdvanced: "RotationAdvanced"
+        case .rotationAborted: "RotationAborted"
         }
     }
 }
@@ -48,7 +55,9 @@ extension AppEvent {
     /// Whether the event's data are texts, times and flags only.
     fileprivate var isFlat: Bool {
         switch self {
-        case .versionGateSet, .appRolloutSet, .hostRolloutSet, .fallbackSet, .monitoringSet: false
+        case .versionGateSet, .appRolloutSet, .hostRolloutSet, .fallbackSet, .monitoringSet, .endpointsSet,
+            .keyDescribed, .guardRailSet, .guardRailsOverridden, .rotationStarted, .rotationAdvanced, .rotationAborted:
+            false
         default: true
         }
     }
@@ -92,7 +101,9 @@ extension AppEvent {
             data.add("expires_at", expiresAt)
             data.add("host", pattern?.text)
         case .killSwitchReleased(let pattern): data.add("host", pattern?.text)
-        case .versionGateSet, .appRolloutSet, .hostRolloutSet, .fallbackSet, .monitoringSet: break
+        case .versionGateSet, .appRolloutSet, .hostRolloutSet, .fallbackSet, .monitoringSet, .endpointsSet,
+            .keyDescribed, .guardRailSet, .guardRailsOverridden, .rotationStarted, .rotationAdvanced, .rotationAborted:
+            break
         }
     }
 }

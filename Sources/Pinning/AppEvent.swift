@@ -30,6 +30,16 @@ package enum AppEvent: Hashable, Sendable {
     case killSwitchEngaged(HostPattern?, expiresAt: Timestamp)
     case killSwitchReleased(HostPattern?)
 
+    case endpointsSet(HostPattern, [Endpoint]?)
+    case keyDescribed(KeyEvidence)
+    case guardRailSet(GuardRail, isLowered: Bool)
+    /// Somebody insisted; the entry says who and why.
+    case guardRailsOverridden([OverriddenFinding])
+
+    case rotationStarted(Rotation)
+    case rotationAdvanced(String, Rotation.Phase)
+    case rotationAborted(String)
+
     /// Whether the app's document may become much larger by it. What is some bytes at the most, such as a mode, a pin's end
     /// or a kill switch, must never wait for room.
     var addsToDocument: Bool {
@@ -39,7 +49,8 @@ package enum AppEvent: Hashable, Sendable {
             true
         case .appCreated, .appRenamed, .pinsValidUntilSet, .hostSubdomainsSet, .hostRemoved, .modeSet,
             .candidatePromoted, .candidateDropped, .pinStaged, .pinRoleSet, .pinRetired, .pinRevoked,
-            .killSwitchEngaged, .killSwitchReleased:
+            .killSwitchEngaged, .killSwitchReleased, .endpointsSet, .keyDescribed, .guardRailSet,
+            .guardRailsOverridden, .rotationStarted, .rotationAdvanced, .rotationAborted:
             false
         }
     }
@@ -74,9 +85,13 @@ extension App {
                 baseline: mode.map { .policy(Policy(mode: $0)) } ?? .builtin
             )
         case .hostSubdomainsSet(let pattern, let includesSubdomains):
+            if self.hosts[pattern]?.includesSubdomains == true, !includesSubdomains { self.noteRisk(at: time) }
             self.hosts[pattern]?.includesSubdomains = includesSubdomains
-        case .hostRemoved(let pattern): self.hosts[pattern] = nil
+        case .hostRemoved(let pattern):
+            if self.hosts[pattern] != nil { self.noteRisk(at: time) }
+            self.hosts[pattern] = nil
         case .modeSet(let pattern, let slot, let mode):
+            if let was = self.hosts[pattern]?[slot]?.mode, mode.strength < was.strength { self.noteRisk(at: time) }
             if self.hosts[pattern]?[slot] == nil {
                 self.hosts[pattern]?[slot] = Policy(mode: mode)
             } else {
@@ -84,11 +99,17 @@ extension App {
             }
         case .candidateStarted(let pattern, let mode): self.hosts[pattern]?.candidate = Policy(mode: mode)
         case .candidatePromoted(let pattern):
-            guard let candidate = self.hosts[pattern]?.candidate else { break }
+            guard var candidate = self.hosts[pattern]?.candidate else { break }
+            if let was = self.hosts[pattern]?[.baseline], !was.lost(to: candidate).isEmpty { self.noteRisk(at: time) }
+            candidate.takeOver(self.hosts[pattern]?[.baseline], at: time, by: self.version)
             self.hosts[pattern]?.baseline = .policy(candidate)
             self.hosts[pattern]?.candidate = nil
             self.hosts[pattern]?.rollout = nil
         case .candidateDropped(let pattern):
+            let candidate = self.hosts[pattern]?.candidate
+            if self.hosts[pattern]?[.baseline] != nil {
+                self.hosts[pattern]?[.baseline]?.takeOver(candidate, at: time, by: self.version)
+            }
             self.hosts[pattern]?.candidate = nil
             self.hosts[pattern]?.rollout = nil
         case .hostRolloutSet(let pattern, let rollout):
@@ -96,11 +117,16 @@ extension App {
             self.hosts[pattern]?.rolloutRevision = self.version
         case .pinStaged(let pattern, let slot, let pin, let role, let note):
             self.hosts[pattern]?[slot]?.pins[pin] = PinRecord(role: role, state: .staged, note: note, since: time)
-        case .pinActivated(let pattern, let slot, let pin): self.set(.active, of: pin, pattern, slot, at: time)
+        case .pinActivated(let pattern, let slot, let pin):
+            self.set(.active, of: pin, pattern, slot, at: time)
+            self.hosts[pattern]?[slot]?.pins[pin]?.publishedBy = self.version
         case .pinRoleSet(let pattern, let slot, let pin, let role):
             self.hosts[pattern]?[slot]?.pins[pin]?.role = role
-        case .pinRetired(let pattern, let slot, let pin): self.set(.retired, of: pin, pattern, slot, at: time)
+        case .pinRetired(let pattern, let slot, let pin):
+            self.noteRisk(ofEnding: pin, pattern, slot, at: time)
+            self.set(.retired, of: pin, pattern, slot, at: time)
         case .pinRevoked(let pattern, let slot, let pin):
+            self.noteRisk(ofEnding: pin, pattern, slot, at: time)
             self.set(.revoked, of: pin, pattern, slot, at: time)
             self.revokedPins.insert(pin)
         case .killSwitchEngaged(let pattern, let expiresAt):
@@ -108,7 +134,47 @@ extension App {
             if let pattern { self.hosts[pattern]?.killSwitch = killSwitch } else { self.killSwitch = killSwitch }
         case .killSwitchReleased(let pattern):
             if let pattern { self.hosts[pattern]?.killSwitch = nil } else { self.killSwitch = nil }
+        case .endpointsSet(let pattern, let endpoints): self.hosts[pattern]?.endpoints = endpoints
+        case .keyDescribed(let evidence):
+            let pin = evidence.key.pin
+            if self.keys[pin] == nil {
+                self.keys[pin] = KeyKnowledge(evidence)
+            } else {
+                self.keys[pin]?.take(evidence)
+            }
+        case .guardRailSet(let rail, let isLowered):
+            if isLowered { self.loweredRails.insert(rail) } else { self.loweredRails.remove(rail) }
+        case .guardRailsOverridden: break
+        case .rotationStarted(let rotation): self.rotations.append(rotation)
+        case .rotationAdvanced(let id, let phase): self.setPhase(phase, of: id, at: time)
+        case .rotationAborted(let id): self.setPhase(.aborted, of: id, at: time)
         }
+    }
+
+    private mutating func setPhase(_ phase: Rotation.Phase, of id: String, at time: Timestamp) {
+        guard let place = self.rotations.firstIndex(where: { $0.id == id }) else { return }
+        self.rotations[place].phase = phase
+        self.rotations[place].phaseSince = time
+        while self.rotations.count(where: \.phase.isOver) > Rotation.pastLimit,
+            let oldest = self.rotations.firstIndex(where: \.phase.isOver)
+        {
+            self.rotations.remove(at: oldest)
+        }
+    }
+
+    /// Remembers that something was taken away. Several things of one change count once.
+    private mutating func noteRisk(at time: Timestamp) {
+        guard self.riskyChanges.last != time else { return }
+        self.riskyChanges.append(time)
+        if self.riskyChanges.count > Self.riskyLimit { self.riskyChanges.removeFirst() }
+    }
+
+    /// The same of a pin, if it was published.
+    private mutating func noteRisk(
+        ofEnding pin: Pin, _ pattern: HostPattern, _ slot: PolicySlot, at time: Timestamp
+    ) {
+        guard self.hosts[pattern]?[slot]?.pins[pin]?.state == .active else { return }
+        self.noteRisk(at: time)
     }
 
     private mutating func set(

@@ -1,5 +1,20 @@
 package import PinWire
 
+/// Where decisions learn what state and command do not say.
+package struct Surroundings: Sendable {
+    /// The real Public Suffix List's answer for a domain in A-labels.
+    package var isPublicSuffix: @Sendable (String) -> Bool
+    /// What is known from outside the ledger at the moment. Must not wait.
+    package var facts: @Sendable () -> Facts
+
+    package init(
+        facts: @escaping @Sendable () -> Facts = { Facts() }, isPublicSuffix: @escaping @Sendable (String) -> Bool
+    ) {
+        self.facts = facts
+        self.isPublicSuffix = isPublicSuffix
+    }
+}
+
 /// What a decision may know besides state and command.
 package struct DecisionContext: Sendable {
     /// The instant of the decision.
@@ -9,15 +24,32 @@ package struct DecisionContext: Sendable {
     package var isForced: Bool
     /// The real Public Suffix List's answer for a domain in A-labels.
     package var isPublicSuffix: @Sendable (String) -> Bool
+    /// What is known from outside the ledger.
+    package var facts: Facts
+    /// What kind of principal decides.
+    package var actor: Actor.Kind
+    /// Whether a configuration that clients already have is taken over.
+    package var isImport: Bool
+    /// The rails that are judged: all, but in a test of what each of them is good for.
+    package var rails: Set<GuardRail>
 
     package init(
-        now: Timestamp, reason: Reason?, isForced: Bool, isPublicSuffix: @escaping @Sendable (String) -> Bool
+        now: Timestamp, reason: Reason?, isForced: Bool, facts: Facts = Facts(), actor: Actor.Kind = .token,
+        isImport: Bool = false, rails: Set<GuardRail> = Set(GuardRail.allCases),
+        isPublicSuffix: @escaping @Sendable (String) -> Bool
     ) {
         self.now = now
         self.reason = reason
         self.isForced = isForced
         self.isPublicSuffix = isPublicSuffix
+        self.facts = facts
+        self.actor = actor
+        self.isImport = isImport
+        self.rails = rails
     }
+
+    /// Whether the actor insists, and has said why.
+    var insists: Bool { self.isForced && self.reason != nil }
 
     /// Refuses unless a reason was given for `what`, a clause that follows "because".
     func requireReason(_ what: String) throws(Refusal) {

@@ -7,12 +7,13 @@ extension Event {
     /// The names of all events that this program knows.
     package static let types = [
         "AppCreated", "AppRenamed", "AppRolloutSet", "CandidateDropped", "CandidatePromoted", "CandidateStarted",
-        "FallbackSet", "FleetKillSwitchEngaged", "FleetKillSwitchReleased", "HostAdded", "HostRemoved",
-        "HostRolloutSet",
-        "HostSubdomainsSet", "IssuerSet", "KillSwitchEngaged", "KillSwitchReleased", "ModeSet", "MonitoringSet",
+        "EndpointsSet", "FallbackSet", "FleetGuardRailSet", "FleetKillSwitchEngaged", "FleetKillSwitchReleased",
+        "GuardRailSet", "GuardRailsOverridden", "HostAdded", "HostRemoved", "HostRolloutSet", "HostSubdomainsSet",
+        "IssuerSet", "KeyDescribed", "KillSwitchEngaged", "KillSwitchReleased", "ModeSet", "MonitoringSet",
         "PinActivated", "PinRetired", "PinRevoked", "PinRoleSet", "PinStaged", "PinsValidUntilSet",
-        "SigningKeyActivated",
-        "SigningKeyCreated", "SigningKeyRetired", "TokenIssued", "TokenRevoked", "VersionGateSet",
+        "RotationAborted", "RotationAdvanced", "RotationStarted", "SigningKeyActivated", "SigningKeyCreated",
+        "SigningKeyRailsOverridden", "SigningKeyRetired", "TokenIssued", "TokenRevoked", "VersionGateSet",
+        "WebhookChanged", "WebhookCreated", "WebhookPaused", "WebhookRemoved", "WebhookResumed", "WebhookSecretRotated",
     ]
 
     /// The event's name in the ledger.
@@ -22,6 +23,7 @@ extension Event {
         case .fleet(let event): event.encoded.type
         case .keys(let event): event.encoded.type
         case .access(let event): event.encoded.type
+        case .webhooks(let event): event.encoded.type
         }
     }
 
@@ -32,6 +34,7 @@ extension Event {
         case .fleet(let event): event.encoded.data
         case .keys(let event): event.encoded.data
         case .access(let event): event.encoded.data
+        case .webhooks(let event): event.encoded.data
         }
     }
 
@@ -53,6 +56,8 @@ extension Event {
             self = .keys(event)
         } else if let event = try AccessEvent(type: type, field) {
             self = .access(event)
+        } else if let event = try WebhookEvent(type: type, field) {
+            self = .webhooks(event)
         } else {
             throw JSONDefect(pointer: JSONPointer(["type"]), message: "is \(type), which this program does not know")
         }
@@ -115,6 +120,18 @@ extension AppEvent {
             return data
         case .killSwitchReleased(let pattern):
             return .members(["host": pattern.map { .string($0.text) }])
+        case .endpointsSet(let pattern, let endpoints):
+            return .members([
+                "host": .string(pattern.text),
+                "endpoints": endpoints.map { .array($0.map { .string($0.description) }) },
+            ])
+        case .keyDescribed(let evidence): return evidence.json
+        case .guardRailSet(let rail, let isLowered): return ["code": .string(rail.code), "lowered": .bool(isLowered)]
+        case .guardRailsOverridden(let findings): return ["findings": .array(findings.map(\.json))]
+        case .rotationStarted(let rotation): return rotation.startJSON
+        case .rotationAdvanced(let id, let phase):
+            return ["rotation": .string(id), "phase": .string(phase.rawValue)]
+        case .rotationAborted(let id): return ["rotation": .string(id)]
         }
     }
 
@@ -220,6 +237,32 @@ extension AppEvent {
             self = try read { (m) throws(JSONDefect) in
                 .killSwitchReleased(try m.optional("host")?.parse(HostPattern.init))
             }
+        case "EndpointsSet":
+            self = try read { (m) throws(JSONDefect) in
+                let pattern = try host(&m)
+                guard let list = m.optional("endpoints") else { return .endpointsSet(pattern, nil) }
+                var endpoints: [Endpoint] = []
+                for field in try list.elements(atMost: Host.endpointLimit) {
+                    endpoints.append(try field.parse(Endpoint.init))
+                }
+                return .endpointsSet(pattern, endpoints)
+            }
+        case "KeyDescribed": self = .keyDescribed(try KeyEvidence(field))
+        case "GuardRailSet":
+            self = try read { (m) throws(JSONDefect) in
+                .guardRailSet(
+                    try m.required("code").oneOf(GuardRail.self), isLowered: try m.required("lowered").bool())
+            }
+        case "GuardRailsOverridden":
+            self = try read { (m) throws(JSONDefect) in .guardRailsOverridden(try OverriddenFinding.list(&m)) }
+        case "RotationStarted": self = .rotationStarted(try Rotation(start: field))
+        case "RotationAdvanced":
+            self = try read { (m) throws(JSONDefect) in
+                .rotationAdvanced(
+                    try m.required("rotation").string(), try m.required("phase").oneOf(Rotation.Phase.self))
+            }
+        case "RotationAborted":
+            self = try read { (m) throws(JSONDefect) in .rotationAborted(try m.required("rotation").string()) }
         default: return nil
         }
     }
@@ -232,6 +275,8 @@ extension FleetEvent {
             ("FleetKillSwitchEngaged", ["expires_at": .string(expiresAt.rfc3339)])
         case .killSwitchReleased: ("FleetKillSwitchReleased", [:])
         case .issuerSet(let issuer): ("IssuerSet", ["issuer": .string(issuer)])
+        case .guardRailSet(let rail, let isLowered):
+            ("FleetGuardRailSet", ["code": .string(rail.code), "lowered": .bool(isLowered)])
         }
     }
 
@@ -244,6 +289,11 @@ extension FleetEvent {
         case "FleetKillSwitchReleased": self = try field.object { (_) throws(JSONDefect) in .killSwitchReleased }
         case "IssuerSet":
             self = try field.object { (m) throws(JSONDefect) in .issuerSet(try m.required("issuer").string()) }
+        case "FleetGuardRailSet":
+            self = try field.object { (m) throws(JSONDefect) in
+                .guardRailSet(
+                    try m.required("code").oneOf(GuardRail.self), isLowered: try m.required("lowered").bool())
+            }
         default: return nil
         }
     }
@@ -259,6 +309,8 @@ extension KeyEvent {
             )
         case .signingKeyActivated(let kid): ("SigningKeyActivated", ["kid": .string(kid)])
         case .signingKeyRetired(let kid): ("SigningKeyRetired", ["kid": .string(kid)])
+        case .railsOverridden(let findings):
+            ("SigningKeyRailsOverridden", ["findings": .array(findings.map(\.json))])
         }
     }
 
@@ -281,6 +333,8 @@ extension KeyEvent {
         case "SigningKeyRetired":
             self = try field.object { (m) throws(JSONDefect) in .signingKeyRetired(kid: try m.required("kid").string())
             }
+        case "SigningKeyRailsOverridden":
+            self = try field.object { (m) throws(JSONDefect) in .railsOverridden(try OverriddenFinding.list(&m)) }
         default: return nil
         }
     }

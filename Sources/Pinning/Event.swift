@@ -6,6 +6,7 @@ package enum Event: Hashable, Sendable {
     case fleet(FleetEvent)
     case keys(KeyEvent)
     case access(AccessEvent)
+    case webhooks(WebhookEvent)
 }
 
 /// What somebody wants of any kind of stream; one command is one atomic change of one stream.
@@ -14,6 +15,7 @@ package enum Command: Hashable, Sendable {
     case fleet(FleetCommand)
     case keys(KeyCommand)
     case access(AccessCommand)
+    case webhooks(WebhookCommand)
 
     /// The stream that the command changes.
     package var stream: StreamID {
@@ -22,7 +24,31 @@ package enum Command: Hashable, Sendable {
         case .fleet: .fleet
         case .keys: .keys
         case .access: .access
+        case .webhooks: .webhooks
         }
+    }
+}
+
+/// What comes of a command.
+package struct Decision: Hashable, Sendable {
+    package var events: [Event]
+    /// What the guard rails say that does not stand in the way, or was overridden: the gravest first.
+    package var findings: [Finding]
+
+    init(_ events: [Event]) { self.init(events: events, findings: []) }
+
+    init(events: [Event], findings: [Finding]) {
+        self.events = events
+        self.findings = findings
+    }
+
+    /// A hash of what a change records and on what it builds, 32 bytes: SHA-256 of canonical JSON.
+    package static func plan(of events: [Event], after version: Int64) -> [UInt8] {
+        let json: JSON = [
+            "after_version": .integer(version),
+            "events": .array(events.map { ["type": .string($0.type), "data": $0.data] }),
+        ]
+        return sha256(json.canonicalBytes)
     }
 }
 
@@ -32,6 +58,7 @@ package struct LedgerState: Sendable {
     package var fleet = Fleet()
     package var keys = KeyRing()
     package var access = Access()
+    package var webhooks = Webhooks()
 
     package init() {}
 
@@ -42,6 +69,7 @@ package struct LedgerState: Sendable {
         case .fleet: self.fleet.version
         case .keys: self.keys.version
         case .access: self.access.version
+        case .webhooks: self.webhooks.version
         }
     }
 
@@ -83,20 +111,36 @@ package struct LedgerState: Sendable {
         case (.fleet, .fleet(let event)): self.fleet.evolve(event, at: time)
         case (.keys, .keys(let event)): self.keys.evolve(event, at: time)
         case (.access, .access(let event)): self.access.evolve(event, at: time)
+        case (.webhooks, .webhooks(let event)): self.webhooks.evolve(event, at: time)
         default: return false
         }
         return true
     }
 
-    /// The events that `command` causes in this state.
-    package func decide(_ command: Command, in context: DecisionContext) throws(Refusal) -> [Event] {
+    /// The events that `command` causes in this state, and what the guard rails say about them.
+    package func decide(_ command: Command, in context: DecisionContext) throws(Refusal) -> Decision {
         switch command {
         case .app(let id, let commands):
-            try self.fitting(try App.decide(commands, self.apps[id], id: id, in: context), id, at: context.now)
-                .map { .app($0) }
-        case .fleet(let command): try self.fleet.decide(command, in: context).map { .fleet($0) }
-        case .keys(let command): try self.keys.decide(command, in: context).map { .keys($0) }
-        case .access(let command): try self.access.decide(command, in: context).map { .access($0) }
+            let before = self.apps[id]
+            let (events, after) = try App.outcome(
+                of: commands, before, id: id, lowered: self.fleet.loweredRails, in: context)
+            let judged = try Judgement(
+                id: id, before: before, after: after, events: events, lowered: self.fleet.loweredRails,
+                fleetVersion: self.fleet.version, context: context
+            ).verdict()
+            return Decision(
+                events: try self.fitting(judged.events, id, at: context.now).map { .app($0) },
+                findings: judged.findings
+            )
+        case .fleet(let command): return Decision(try self.fleet.decide(command, in: context).map { .fleet($0) })
+        case .keys(let command):
+            let isLowered = self.fleet.loweredRails.contains(.signingKeyOverlap)
+            let findings = self.keys.overlap(command, isLowered: isLowered, in: context).map { [$0] } ?? []
+            let events = try self.keys.decide(command, isLowered: isLowered, in: context)
+            return Decision(events: events.map { .keys($0) }, findings: findings)
+        case .access(let command): return Decision(try self.access.decide(command, in: context).map { .access($0) })
+        case .webhooks(let command):
+            return Decision(try self.webhooks.decide(command, in: context).map { .webhooks($0) })
         }
     }
 

@@ -7,6 +7,8 @@ package struct Fleet: Hashable, Sendable {
     package var killSwitch: KillSwitch?
     /// Who signs documents: the `iss` of every one of them.
     package var issuer: String = "pinledger"
+    /// Guard rails that only warn, for every app.
+    package var loweredRails: Set<GuardRail> = []
 
     package init() {}
 
@@ -16,6 +18,8 @@ package struct Fleet: Hashable, Sendable {
         case .killSwitchEngaged(let expiresAt): self.killSwitch = KillSwitch(engagedAt: time, expiresAt: expiresAt)
         case .killSwitchReleased: self.killSwitch = nil
         case .issuerSet(let issuer): self.issuer = issuer
+        case .guardRailSet(let rail, let isLowered):
+            if isLowered { self.loweredRails.insert(rail) } else { self.loweredRails.remove(rail) }
         }
     }
 
@@ -29,6 +33,11 @@ package struct Fleet: Hashable, Sendable {
             guard self.killSwitch != nil else { throw .killSwitchNotEngaged(.everything) }
             return [.killSwitchReleased]
         case .setIssuer(let issuer): return issuer == self.issuer ? [] : [.issuerSet(issuer)]
+        case .setGuardRail(let rail, let isLowered):
+            guard rail.isAdjustable else { throw .guardRailFixed(rail) }
+            guard self.loweredRails.contains(rail) != isLowered else { return [] }
+            if isLowered { try context.requireReason("it lowers a guard rail for every app") }
+            return [.guardRailSet(rail, isLowered: isLowered)]
         }
     }
 }
@@ -38,6 +47,7 @@ package enum FleetEvent: Hashable, Sendable {
     case killSwitchEngaged(expiresAt: Timestamp)
     case killSwitchReleased
     case issuerSet(String)
+    case guardRailSet(GuardRail, isLowered: Bool)
 }
 
 /// What somebody wants for every app.
@@ -46,4 +56,6 @@ package enum FleetCommand: Hashable, Sendable {
     case releaseKillSwitch
     /// Printable ASCII, as everything in a document.
     case setIssuer(String)
+    /// With `isLowered`, the rail only warns from now on.
+    case setGuardRail(GuardRail, isLowered: Bool)
 }

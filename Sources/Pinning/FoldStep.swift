@@ -106,6 +106,8 @@ extension StreamID {
             self = .keys
         } else if name.matches("access") {
             self = .access
+        } else if name.matches("webhooks") {
+            self = .webhooks
         } else {
             return nil
         }

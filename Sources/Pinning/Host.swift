@@ -9,6 +9,8 @@ package struct Host: Hashable, Sendable {
     /// The app's version when the rollout was last edited; makes the salt of one that is not sticky.
     package var rolloutRevision: Int64
     package var killSwitch: KillSwitch?
+    /// The services that are probed for this pattern; nil for what follows from the pattern itself.
+    package var endpoints: [Endpoint]?
 
     package init(includesSubdomains: Bool, baseline: Baseline) {
         self.includesSubdomains = includesSubdomains
@@ -17,6 +19,15 @@ package struct Host: Hashable, Sendable {
         self.rollout = nil
         self.rolloutRevision = 0
         self.killSwitch = nil
+        self.endpoints = nil
+    }
+
+    /// Services that one pattern may name.
+    package static let endpointLimit = 20
+
+    /// What is probed: the services that were named, or the one on HTTPS's port; of a wildcard none, until one is named.
+    package func probed(of pattern: HostPattern) -> [Endpoint] {
+        self.endpoints ?? Endpoint(host: pattern).map { [$0] } ?? []
     }
 
     /// The policy in a slot; nil for a baseline of built-in pins and for no candidate.

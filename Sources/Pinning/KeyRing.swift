@@ -26,6 +26,13 @@ package struct SigningKey: Hashable, Sendable {
 
     /// Whether clients are told to trust it.
     package var isInKeySet: Bool { self.state != .retired }
+
+    /// From then on every cache has it.
+    var knownEverywhereAt: Timestamp { self.createdAt.adding(seconds: KeyRing.announcedSeconds) }
+    /// Until then a document it signed may be fresh; of a key that is superseded.
+    var neededUntil: Timestamp {
+        (self.supersededAt ?? self.createdAt).adding(seconds: KeyRing.supersededSeconds)
+    }
 }
 
 /// All keys that ever signed documents: the state of the stream `keys`.
@@ -64,15 +71,23 @@ package struct KeyRing: Hashable, Sendable {
             self.keys[kid]?.state = .retired
             self.keys[kid]?.retiredAt = time
             if self.activeKeyID == kid { self.activeKeyID = nil }
+        case .railsOverridden: break
         }
     }
 
-    package func decide(_ command: KeyCommand, in context: DecisionContext) throws(Refusal) -> [KeyEvent] {
+    /// - Parameter isLowered: Whether the rail of overlapping keys only warns.
+    package func decide(
+        _ command: KeyCommand, isLowered: Bool = false, in context: DecisionContext
+    ) throws(Refusal) -> [KeyEvent] {
         func key(_ kid: String) throws(Refusal) -> SigningKey {
             guard let key = self.keys[kid] else { throw .keyUnknown(kid) }
             return key
         }
-        let mayInsist = context.isForced && context.reason != nil
+        let finding = self.overlap(command, isLowered: isLowered, in: context)
+        let isRefused = finding?.severity == .override && !context.insists
+        // What records that somebody insisted against the overlap.
+        let overridden: [KeyEvent] =
+            finding.map { $0.severity == .override ? [.railsOverridden([OverriddenFinding($0)])] : [] } ?? []
         switch command {
         case .create(let kid, let publicKey):
             guard self.keys[kid] == nil else { throw .keyExists(kid) }
@@ -83,20 +98,42 @@ package struct KeyRing: Hashable, Sendable {
             let key = try key(kid)
             guard key.state != .active else { return [] }
             guard key.state == .announced else { throw .keyNotAnnounced(kid, key.state) }
-            let until = key.createdAt.adding(seconds: Self.announcedSeconds)
-            guard until <= context.now || mayInsist else { throw .keyTooYoung(kid, until: until) }
-            return [.signingKeyActivated(kid: kid)]
+            guard !isRefused else { throw .keyTooYoung(kid, until: key.knownEverywhereAt) }
+            return [.signingKeyActivated(kid: kid)] + overridden
         case .retire(let kid):
             let key = try key(kid)
             switch key.state {
             case .active: throw .keyInUse(kid)
             case .retired: throw .keyRetired(kid)
             case .announced: break
-            case .superseded:
-                let until = (key.supersededAt ?? key.createdAt).adding(seconds: Self.supersededSeconds)
-                guard until <= context.now || mayInsist else { throw .keyStillTrusted(kid, until: until) }
+            case .superseded: guard !isRefused else { throw .keyStillTrusted(kid, until: key.neededUntil) }
             }
-            return [.signingKeyRetired(kid: kid)]
+            return [.signingKeyRetired(kid: kid)] + overridden
+        }
+    }
+
+    /// What G31 says about a command; nil where signing keys overlap.
+    func overlap(_ command: KeyCommand, isLowered: Bool, in context: DecisionContext) -> Finding? {
+        guard context.rails.contains(.signingKeyOverlap) else { return nil }
+        let severity: GuardRail.Severity = isLowered ? .warn : .override
+        switch command {
+        case .activate(let kid):
+            guard let key = self.keys[kid], key.state == .announced, context.now < key.knownEverywhereAt else {
+                return nil
+            }
+            return Finding(
+                .signingKeyOverlap, severity,
+                "Clients may not know the key \(kid) before \(key.knownEverywhereAt), and refuse what it signs until they fetch the keys again.",
+                remedy: "Activate it then; `pinledger key list` shows since when it is announced."
+            )
+        case .retire(let kid):
+            guard let key = self.keys[kid], key.state == .superseded, context.now < key.neededUntil else { return nil }
+            return Finding(
+                .signingKeyOverlap, severity,
+                "Documents signed by \(kid) may be in use until \(key.neededUntil), and clients would refuse them.",
+                remedy: "Retire it then, at once only if its private half is in other hands."
+            )
+        case .create: return nil
         }
     }
 }
@@ -106,6 +143,8 @@ package enum KeyEvent: Hashable, Sendable {
     case signingKeyCreated(kid: String, publicKey: [UInt8])
     case signingKeyActivated(kid: String)
     case signingKeyRetired(kid: String)
+    /// Somebody insisted; the entry says who and why.
+    case railsOverridden([OverriddenFinding])
 }
 
 /// What somebody wants of the signing keys.

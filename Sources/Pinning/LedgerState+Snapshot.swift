@@ -7,7 +7,7 @@ import PinWire
 
 extension LedgerState {
     /// Changes whenever the fold or its snapshot's form does: a snapshot of another fold version is not read.
-    package static let foldVersion: Int32 = 3
+    package static let foldVersion: Int32 = 4
 
     /// Parts of every snapshot.
     package static let snapshotPartCount = 1 + AppTable.shardCount
@@ -19,6 +19,7 @@ extension LedgerState {
             self.fleet.write(to: &out)
             self.keys.write(to: &out)
             self.access.write(to: &out)
+            self.webhooks.write(to: &out)
         } else {
             out.add(each: self.apps.shard(index - 1)) { $1.write(to: &$0) }
         }
@@ -34,6 +35,7 @@ extension LedgerState {
             self.fleet = try Fleet(&reader)
             self.keys = try KeyRing(&reader)
             self.access = try Access(&reader)
+            self.webhooks = try Webhooks(&reader)
         } else {
             let apps = try reader.each { (r) throws(SnapshotDefect) in try App(&r) }
             for (place, app) in apps.enumerated() {
@@ -63,6 +65,7 @@ extension Fleet {
         out.add(self.version)
         out.add(self.issuer)
         out.add(self.killSwitch) { $1.write(to: &$0) }
+        out.add(each: self.loweredRails.sorted()) { $0.add(place: $1) }
     }
 
     fileprivate init(_ reader: inout SnapshotReader) throws(SnapshotDefect) {
@@ -70,6 +73,7 @@ extension Fleet {
         self.version = try reader.number()
         self.issuer = try reader.text()
         self.killSwitch = try reader.optional { (r) throws(SnapshotDefect) in try KillSwitch(&r) }
+        self.loweredRails = Set(try reader.each { (r) throws(SnapshotDefect) in try r.value(GuardRail.self) })
     }
 }
 

@@ -16,6 +16,23 @@ package struct Policy: Hashable, Sendable {
         self.pins.filter { $0.value.state == .active }.map { ($0.key, $0.value.role) }
     }
 
+    /// The published pins that another policy does not publish, in order.
+    func lost(to other: Policy?) -> [Pin] {
+        let remaining = Set(other?.activePins.map(\.pin) ?? [])
+        return self.activePins.map(\.pin).filter { !remaining.contains($0) }
+    }
+
+    /// Notes that devices of another policy get this one from now on: to them, its pins are published only now, but for
+    /// those that they had. A policy of which nothing is known here leaves all as it was.
+    mutating func takeOver(_ other: Policy?, at time: Timestamp, by version: Int64) {
+        guard let other else { return }
+        for (pin, record) in self.pins where record.state == .active {
+            let known = other.pins[pin].flatMap { $0.state == .active ? $0 : nil }
+            self.pins[pin]?.since = max(record.since, known?.since ?? time)
+            self.pins[pin]?.publishedBy = max(record.publishedBy, known?.publishedBy ?? version)
+        }
+    }
+
     /// Whether an active pin stands in reserve.
     package var hasActiveReserve: Bool { self.pins.values.contains { $0.state == .active && $0.role.isReserve } }
 }
@@ -41,14 +58,17 @@ package struct PinRecord: Hashable, Sendable {
     package var state: PinState
     /// What people should know of it, such as where the key is kept.
     package var note: String?
-    /// When it came into its state.
+    /// When it came into its state; of an active one, since when all the policy's devices are to get it.
     package var since: Timestamp
+    /// The app's version since which it is published to all of them, or was when it was last; 0 where it never was.
+    package var publishedBy: Int64
 
-    package init(role: PinRole, state: PinState, note: String?, since: Timestamp) {
+    package init(role: PinRole, state: PinState, note: String?, since: Timestamp, publishedBy: Int64 = 0) {
         self.role = role
         self.state = state
         self.note = note
         self.since = since
+        self.publishedBy = publishedBy
     }
 }
 

@@ -3,11 +3,18 @@ import PinWire
 /// The rules about what a change leaves behind, judged on the states before and after it.
 enum Protection {
     /// Refuses a change that would lock clients out, and one that weakens protection without saying why.
-    static func check(from before: App?, to after: App, in context: DecisionContext) throws(Refusal) {
+    ///
+    /// - Parameter lowered: The guard rails that only warn, besides those that the app itself has lowered.
+    static func check(
+        from before: App?, to after: App, lowered: Set<GuardRail> = [], in context: DecisionContext
+    ) throws(Refusal) {
+        let needsReserve = !lowered.union(after.loweredRails).contains(.backupNotServed)
         for (pattern, host) in after.hosts.sorted(by: { $0.key < $1.key }) {
             for slot in PolicySlot.allCases {
                 guard let policy = host[slot] else { continue }
-                try Self.checkEnforceable(policy, before: before?.hosts[pattern]?[slot], pattern, slot, in: context)
+                let was = before?.hosts[pattern]?[slot]
+                try Self.checkEnforceable(
+                    policy, before: was, pattern, slot, needsReserve: needsReserve, in: context)
             }
         }
         guard let before else { return }
@@ -22,7 +29,8 @@ enum Protection {
 
     /// RFC 7469 section 4.3: an enforced set needs a second pin, of a key that is not in use yet.
     private static func checkEnforceable(
-        _ policy: Policy, before: Policy?, _ pattern: HostPattern, _ slot: PolicySlot, in context: DecisionContext
+        _ policy: Policy, before: Policy?, _ pattern: HostPattern, _ slot: PolicySlot, needsReserve: Bool,
+        in context: DecisionContext
     ) throws(Refusal) {
         guard policy.mode == .enforce, !policy.publishesTheSame(as: before) else { return }
         let active = policy.activePins.count
@@ -30,7 +38,7 @@ enum Protection {
         guard !policy.hasActiveReserve else { return }
         guard before?.mode == .enforce else { throw .noBackupPin(pattern, slot) }
         // What had a backup may lose the last one, if somebody insists and says why.
-        guard context.isForced, context.reason != nil else { throw .lastBackupPin(pattern, slot) }
+        guard !needsReserve || context.insists else { throw .lastBackupPin(pattern, slot) }
     }
 
     private static func checkReason(
@@ -78,7 +86,7 @@ enum Protection {
 
 extension Policy {
     /// Whether clients could not tell this policy from the other.
-    fileprivate func publishesTheSame(as other: Policy?) -> Bool {
+    func publishesTheSame(as other: Policy?) -> Bool {
         guard let other, self.mode == other.mode else { return false }
         return Dictionary(uniqueKeysWithValues: self.activePins.map { ($0.pin, $0.role) })
             == Dictionary(uniqueKeysWithValues: other.activePins.map { ($0.pin, $0.role) })

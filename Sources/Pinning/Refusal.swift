@@ -24,6 +24,20 @@ package enum Refusal: Error, Hashable, Sendable {
     case noBackupPin(HostPattern, PolicySlot)
     case lastBackupPin(HostPattern, PolicySlot)
 
+    /// Guard rails stand in the way: findings, the gravest first.
+    case guarded([Finding])
+    case guardRailFixed(GuardRail)
+
+    case rotationExists(String)
+    case rotationUnknown(String)
+    case rotationPhase(String, Rotation.Phase)
+    case rotationUnderWay(HostPattern, String)
+    case rotationWithoutOldKey(HostPattern)
+    case rotationWithoutNextKey(HostPattern, String)
+    case tooManyRotations(limit: Int)
+    case tooManyEndpoints(limit: Int)
+    case keyNotPinned(Pin)
+
     case baselineIsBuiltin(HostPattern)
     case candidateExists(HostPattern)
     case candidateMissing(HostPattern)
@@ -44,4 +58,22 @@ package enum Refusal: Error, Hashable, Sendable {
     case tokenExists(String)
     case tokenUnknown(String)
     case tokenRevoked(String)
+
+    case webhookExists(String)
+    case webhookUnknown(String)
+    case tooManyWebhooks(limit: Int)
+}
+
+extension Refusal {
+    /// The guard rail that a refusal is part of; nil where it is of none, or names its findings itself.
+    package var rail: GuardRail? {
+        switch self {
+        case .publicSuffix: .wildcard
+        case .pinPlaceholder: .placeholder
+        case .tooFewPins: .twoPins
+        case .noBackupPin, .lastBackupPin: .backupNotServed
+        case .keyTooYoung, .keyStillTrusted: .signingKeyOverlap
+        default: nil
+        }
+    }
 }

@@ -30,6 +30,9 @@ struct SnapshotWriter {
         self.bytes += text.utf8
     }
 
+    /// A value that has a JSON form, as that: for what is rare.
+    mutating func add(json: JSON) { self.add(raw: json.canonicalBytes) }
+
     mutating func add(raw bytes: [UInt8]) {
         self.add(bytes.count)
         self.bytes += bytes
@@ -117,6 +120,16 @@ struct SnapshotReader {
         do { return try HostPattern(String(decoding: bytes, as: UTF8.self)) } catch {
             throw SnapshotDefect(description: error.description)
         }
+    }
+
+    /// What `add(json:)` wrote, read by `make`.
+    mutating func json<T>(_ make: (JSONField) throws(JSONDefect) -> T) throws(SnapshotDefect) -> T {
+        let bytes = try self.raw()
+        let json: JSON
+        do { json = try JSON(parsing: bytes, limits: JSONLimits(depth: 16, nodes: 100_000)) } catch {
+            throw SnapshotDefect(description: "\(error)")
+        }
+        do { return try make(JSONField(json)) } catch { throw SnapshotDefect(description: error.description) }
     }
 
     mutating func raw() throws(SnapshotDefect) -> [UInt8] { Array(try self.take(try self.count())) }

@@ -10,14 +10,17 @@ package enum StreamID: Hashable, Sendable, CustomStringConvertible {
     case keys
     /// API tokens, hashes only.
     case access
+    /// Receivers of events, without their secrets.
+    case webhooks
 
-    /// The stream's name in the ledger: `app/<id>`, `fleet`, `keys`, `access`.
+    /// The stream's name in the ledger: `app/<id>`, `fleet`, `keys`, `access`, `webhooks`.
     package var text: String {
         switch self {
         case .app(let id): "app/\(id)"
         case .fleet: "fleet"
         case .keys: "keys"
         case .access: "access"
+        case .webhooks: "webhooks"
         }
     }
 
@@ -29,6 +32,7 @@ package enum StreamID: Hashable, Sendable, CustomStringConvertible {
         case "fleet": self = .fleet
         case "keys": self = .keys
         case "access": self = .access
+        case "webhooks": self = .webhooks
         default:
             guard text.hasPrefix("app/"), let id = try? AppID(String(text.dropFirst(4))) else { return nil }
             self = .app(id)

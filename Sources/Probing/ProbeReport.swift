@@ -43,7 +43,7 @@ package struct ProbeReport: Hashable, Sendable {
 /// What one address answered.
 package struct AddressReport: Hashable, Sendable {
     package enum Outcome: Hashable, Sendable {
-        case served(Service)
+        case served(ServedChains)
         case failed(ProbeFailure)
     }
 
@@ -57,7 +57,7 @@ package struct AddressReport: Hashable, Sendable {
 }
 
 /// The chains that one address serves.
-package struct Service: Hashable, Sendable {
+package struct ServedChains: Hashable, Sendable {
     /// Whether there is a chain for keys of the other kind (RSA, or elliptic curves), too.
     package enum OtherKind: Hashable, Sendable {
         /// It is the second of ``chains``.

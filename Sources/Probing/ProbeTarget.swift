@@ -43,6 +43,14 @@ package struct ProbeTarget: Hashable, Sendable, CustomStringConvertible {
         self.serverName = serverName
     }
 
+    /// The service of an exact name on a port from 1 on.
+    package init(name: HostPattern, port: UInt16, startTLS: StartTLS? = nil) {
+        self.host = .name(name)
+        self.port = Int(port)
+        self.startTLS = startTLS
+        self.serverName = nil
+    }
+
     /// Reads `HOST`, `HOST:PORT`, an IPv4 address with or without a port, an IPv6 address, or `[IPv6]:PORT`.
     ///
     /// A host that looks like an address is an address in its one spelling or nothing: no other spelling reaches a

@@ -179,11 +179,11 @@ package final class Prober: Sendable {
         case .success(let chain): first = chain
         }
         guard options.asksForOtherKind, let choice = KeyChoice.other(than: first.keyKind) else {
-            return .served(Service(chains: [first], otherKind: .notAsked))
+            return .served(ServedChains(chains: [first], otherKind: .notAsked))
         }
         let remaining = max(ContinuousClock.now.duration(to: deadline), .zero)
         let second = await self.dialler.attempt(address, of: target, choice, timeout: remaining, options: options)
-        return .served(Service(first, choice, second))
+        return .served(ServedChains(first, choice, second))
     }
 
     /// This machine's clock.
@@ -194,7 +194,7 @@ package final class Prober: Sendable {
     }
 }
 
-extension Service {
+extension ServedChains {
     /// - Parameter second: What the host answered when it was asked for `choice`.
     init(_ first: ServedChain, _ choice: KeyChoice, _ second: Result<ServedChain, ProbeFailure>) {
         self.chains = [first]

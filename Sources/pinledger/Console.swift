@@ -7,6 +7,11 @@ enum Console {
         do { try FileHandle.standardOutput.write(contentsOf: Data((text + "\n").utf8)) } catch { exit(128 + SIGPIPE) }
     }
 
+    /// Writes data as it is, with the same end where its reader is gone.
+    static func write(_ bytes: [UInt8]) {
+        do { try FileHandle.standardOutput.write(contentsOf: Data(bytes)) } catch { exit(128 + SIGPIPE) }
+    }
+
     /// Writes a line for people; where nobody reads it, nothing is lost.
     static func error(_ text: String) {
         try? FileHandle.standardError.write(contentsOf: Data((text + "\n").utf8))

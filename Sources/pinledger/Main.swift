@@ -51,11 +51,14 @@ struct Pinledger: AsyncParsableCommand {
                 name: "Pins",
                 subcommands: [
                     AppCommands.self, HostCommands.self, PinCommands.self, RolloutCommands.self, KillCommands.self,
-                    ImportCommands.self,
+                    ImportCommands.self, RotationCommands.self, ProbeCommand.self, GuardRailCommands.self,
+                    ExplainCommand.self,
+                    AttentionCommand.self, CalendarCommand.self,
                 ]
             ),
             CommandGroup(name: "Looking back", subcommands: [HistoryCommand.self, DocumentCommands.self]),
-            CommandGroup(name: "Keys and access", subcommands: [KeyCommands.self, TokenCommands.self]),
+            CommandGroup(
+                name: "Keys and access", subcommands: [KeyCommands.self, TokenCommands.self, WebhookCommands.self]),
         ]
     )
 }

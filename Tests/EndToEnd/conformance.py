@@ -37,6 +37,7 @@ def prepare(server: Server) -> None:
     reason = {"reason": "preparation", "expires_at": from_now(days=1)}
     api.must("PUT", "/v1/apps/com.example.other/kill-switch", reason)
     api.must("POST", "/v1/keys", {})
+    api.must("POST", "/v1/webhooks", {"url": "https://hooks.invalid/pins"})
     made = api.must("POST", "/v1/tokens", {"name": "schemathesis"}).json
     # The hooks keep the run from revoking its own token and ours.
     mine = api.get("/v1/whoami").json["token"]["token_id"]

@@ -101,7 +101,7 @@ struct MigrationTests {
         try await Self.withEmptyDatabase { database in
             let connection = try await database.connect()
             let text = "SET LOCAL ROLE pinledger_owner; CREATE TABLE pinledger.half (); SELECT 1 / 0;"
-            let next = Int32(Migration.all.count) + 1
+            let next = (Migration.all.map(\.version).max() ?? 0) + 1
             let bad = Migration(next, "bad", Array(text.utf8))
             let failure = await Self.failure {
                 _ = try await Migrator(migrations: Migration.all + [bad]).migrate(on: connection)

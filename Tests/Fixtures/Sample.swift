@@ -36,7 +36,9 @@ package enum Sample {
             command: command,
             origin: Origin(actor: actor, reason: try reason.map { try Reason($0) }, idempotencyKey: key),
             expectedVersion: version,
-            digest: digest ?? sha256(Array("\(command)".utf8))
+            digest: digest ?? sha256(Array("\(command)".utf8)),
+            // Of an import nobody asks for more of a backup's key than its hash.
+            isImport: true
         )
     }
 

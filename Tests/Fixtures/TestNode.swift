@@ -1,6 +1,7 @@
 package import EventStore
 package import Logging
 package import PinWire
+import Pinning
 package import Postgres
 
 /// What a server's process holds of the ledger: its picture, its writer and its follower, running.
@@ -97,7 +98,7 @@ package struct TestNode: Sendable {
         setup.configureWriter(&configuration)
         self.writer = Writer(
             ledger: self.ledger, configuration: configuration, limits: setup.limits, logger: setup.logger,
-            clock: setup.clock, isPublicSuffix: { _ in false }
+            clock: setup.clock, surroundings: Surroundings { _ in false }
         )
         self.follower = Follower(
             ledger: self.ledger, pool: self.pool,

@@ -77,6 +77,16 @@ import Yams
         }
     }
 
+    @Test func `operations that take the token as a password say so, and change nothing`() throws {
+        let paths = try #require(try Self.contract()["paths"] as? [String: [String: Any]])
+        for route in ExampleServer.routes.all {
+            let operation = try #require(paths[route.path]?[route.method.rawValue.lowercased()] as? [String: Any])
+            let security = operation["security"] as? [[String: Any]] ?? []
+            #expect(security.contains { $0["basicAuth"] != nil } == route.acceptsPassword, "\(route.operationID)")
+            #expect(!route.acceptsPassword || route.method == .get, "\(route.operationID)")
+        }
+    }
+
     @Test func `the contract knows every type of problem`() throws {
         let contract = try Self.contract()
         let schemas = try #require((contract["components"] as? [String: Any])?["schemas"] as? [String: Any])

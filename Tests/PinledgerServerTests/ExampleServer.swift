@@ -1,8 +1,10 @@
 import EventStore
 import Logging
+import Observing
 import PinWire
+import Pinning
 import Postgres
-import PublicSuffixes
+import Probing
 import Publishing
 
 @testable import PinledgerServer
@@ -23,11 +25,23 @@ enum ExampleServer {
         )
         let services = Services(
             ledger: ledger, writer: nil, pool: pool, publisher: publisher, keys: keys,
-            adoption: Self.recorder(), clock: clock, logger: logger,
-            documentMaxAge: 60, version: "test"
+            adoption: Self.recorder(), clock: clock, logger: logger, documentMaxAge: 60, version: "test",
+            observations: ObservationBook(), lookout: Self.lookout(pool, ledger, clock, logger),
+            surroundings: Surroundings { _ in false }
         )
-        return Routes(services: services, isPublicSuffix: { _ in false })
+        return Routes(services: services)
     }()
+
+    /// One that sees nothing.
+    private static func lookout(
+        _ pool: PostgresPool, _ ledger: Ledger, _ clock: @escaping @Sendable () -> Timestamp, _ logger: Logger
+    ) -> Lookout {
+        Lookout(
+            book: ObservationBook(), store: ObservationStore(pool: pool), ledger: ledger, vantage: "here",
+            schedule: ProbeSchedule(), isScheduled: false, records: false, logger: logger, clock: clock,
+            probe: { ProbeReport(target: $0) }
+        )
+    }
 
     /// One that counts and has nowhere to record.
     static func recorder(currentVersion: @escaping @Sendable (AppID) -> Int64? = { _ in nil }) -> AdoptionRecorder {

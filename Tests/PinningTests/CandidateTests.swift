@@ -114,7 +114,10 @@ import Testing
         let before = try #require(try given([Self.enforced, Self.fresh, .setHostRollout(api, Self.half)]))
         let after = try #require(
             try given([Self.enforced, Self.fresh, .setHostRollout(api, Self.half), .promoteCandidate(api)]))
-        #expect(after.hosts[api]?[.baseline] == before.hosts[api]?.candidate)
+        let (promoted, candidate) = (after.hosts[api]?[.baseline], before.hosts[api]?.candidate)
+        #expect(promoted?.mode == candidate?.mode && promoted?.pins.keys == candidate?.pins.keys)
+        // To the devices of the old baseline, every pin of it is new.
+        #expect(promoted?.activePins.map(\.pin).allSatisfy { promoted?.pins[$0]?.publishedBy == after.version } == true)
         #expect(after.hosts[api]?.candidate == nil && after.hosts[api]?.rollout == nil)
         #expect(after.version == before.version + 1)
     }
@@ -123,7 +126,10 @@ import Testing
         let before = try #require(try given([Self.enforced]))
         let after = try #require(
             try given([Self.enforced, Self.fresh, .setHostRollout(api, Self.half), .dropCandidate(api)]))
-        #expect(after.hosts[api]?.baseline == before.hosts[api]?.baseline)
+        let (left, baseline) = (after.hosts[api]?[.baseline], before.hosts[api]?[.baseline])
+        #expect(left?.mode == baseline?.mode && left?.pins.keys == baseline?.pins.keys)
+        // To the devices of the candidate, which had none of its pins, they are new.
+        #expect(left?.activePins.map(\.pin).allSatisfy { left?.pins[$0]?.publishedBy == after.version } == true)
         #expect(after.hosts[api]?.candidate == nil && after.hosts[api]?.rollout == nil)
     }
 

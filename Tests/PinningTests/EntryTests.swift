@@ -38,6 +38,21 @@ import Testing
         case signingKeyRetired = "SigningKeyRetired"
         case tokenIssued = "TokenIssued"
         case tokenRevoked = "TokenRevoked"
+        case endpointsSet = "EndpointsSet"
+        case keyDescribed = "KeyDescribed"
+        case guardRailSet = "GuardRailSet"
+        case guardRailsOverridden = "GuardRailsOverridden"
+        case rotationStarted = "RotationStarted"
+        case rotationAdvanced = "RotationAdvanced"
+        case rotationAborted = "RotationAborted"
+        case fleetGuardRailSet = "FleetGuardRailSet"
+        case signingKeyRailsOverridden = "SigningKeyRailsOverridden"
+        case webhookCreated = "WebhookCreated"
+        case webhookChanged = "WebhookChanged"
+        case webhookPaused = "WebhookPaused"
+        case webhookResumed = "WebhookResumed"
+        case webhookSecretRotated = "WebhookSecretRotated"
+        case webhookRemoved = "WebhookRemoved"
     }
 
     /// The compiler asks for a new case here, and the tests below for its golden file.
@@ -67,15 +82,30 @@ import Testing
             case .pinRevoked: .pinRevoked
             case .killSwitchEngaged: .killSwitchEngaged
             case .killSwitchReleased: .killSwitchReleased
+            case .endpointsSet: .endpointsSet
+            case .keyDescribed: .keyDescribed
+            case .guardRailSet: .guardRailSet
+            case .guardRailsOverridden: .guardRailsOverridden
+            case .rotationStarted: .rotationStarted
+            case .rotationAdvanced: .rotationAdvanced
+            case .rotationAborted: .rotationAborted
             }
         case .fleet(.killSwitchEngaged): .fleetKillSwitchEngaged
         case .fleet(.killSwitchReleased): .fleetKillSwitchReleased
         case .fleet(.issuerSet): .issuerSet
+        case .fleet(.guardRailSet): .fleetGuardRailSet
         case .keys(.signingKeyCreated): .signingKeyCreated
         case .keys(.signingKeyActivated): .signingKeyActivated
         case .keys(.signingKeyRetired): .signingKeyRetired
+        case .keys(.railsOverridden): .signingKeyRailsOverridden
         case .access(.tokenIssued): .tokenIssued
         case .access(.tokenRevoked): .tokenRevoked
+        case .webhooks(.created): .webhookCreated
+        case .webhooks(.changed): .webhookChanged
+        case .webhooks(.paused): .webhookPaused
+        case .webhooks(.resumed): .webhookResumed
+        case .webhooks(.secretRotated): .webhookSecretRotated
+        case .webhooks(.removed): .webhookRemoved
         }
     }
 

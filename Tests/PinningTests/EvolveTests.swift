@@ -19,9 +19,25 @@ import Testing
         )
     }
 
+    /// A policy whose pins other devices get from ``later`` on.
+    private static func published(_ policy: Policy, by version: Int64) -> Policy {
+        var policy = policy
+        for pin in policy.activePins.map(\.pin) {
+            policy.pins[pin]?.since = Self.later
+            policy.pins[pin]?.publishedBy = version
+        }
+        return policy
+    }
+
     @Test func `takes in every event as what it says, and nothing else`() throws {
         let rollout = Rollout(basisPoints: 77)
         let end = Self.later.adding(seconds: 5)
+        let key = KeyFacts(
+            pin: pin(1), algorithm: "ec", bits: 256, spkiSHA512: sha256([1]) + sha256([2]), rawKeySHA256: sha256([3]))
+        let known = KeyKnowledge(.publicKey(key))
+        let rotation = Rotation(
+            id: "r", kind: .planned, hosts: [api], next: pin(9), isNextNew: true, old: [pin(1)],
+            goals: Rotation.Goals(), startedAt: noon)
         let changes: [(event: AppEvent, change: (inout App) -> Void)] = [
             (.appCreated(displayName: "X"), { _ in }), (.appRenamed(displayName: "X"), { $0.displayName = "X" }),
             (.versionGateSet(VersionGate(minimumBuild: 3)), { $0.versionGate = VersionGate(minimumBuild: 3) }),
@@ -44,21 +60,47 @@ import Testing
                 { $0.hosts[cdn] = Host(includesSubdomains: false, baseline: .builtin) }
             ),
             (.hostSubdomainsSet(api, includesSubdomains: true), { $0.hosts[api]?.includesSubdomains = true }),
-            (.hostRemoved(api), { $0.hosts = [:] }),
-            (.modeSet(api, .baseline, .off), { $0.hosts[api]?[.baseline]?.mode = .off }),
-            (.modeSet(api, .candidate, .off), { $0.hosts[api]?.candidate?.mode = .off }),
+            (
+                .hostRemoved(api),
+                {
+                    $0.hosts = [:]
+                    $0.riskyChanges = [Self.later]
+                }
+            ),
+            (
+                .modeSet(api, .baseline, .off),
+                {
+                    $0.hosts[api]?[.baseline]?.mode = .off
+                    $0.riskyChanges = [Self.later]
+                }
+            ),
+            (
+                .modeSet(api, .candidate, .off),
+                {
+                    $0.hosts[api]?.candidate?.mode = .off
+                    $0.riskyChanges = [Self.later]
+                }
+            ),
             (.candidateStarted(api, mode: .off), { $0.hosts[api]?.candidate = Policy(mode: .off) }),
             (
                 .candidatePromoted(api),
                 {
-                    if let candidate = $0.hosts[api]?.candidate { $0.hosts[api]?.baseline = .policy(candidate) }
+                    // Devices of the baseline get its pins only now.
+                    if let candidate = $0.hosts[api]?.candidate {
+                        $0.hosts[api]?.baseline = .policy(Self.published(candidate, by: $0.version))
+                    }
                     $0.hosts[api]?.candidate = nil
                     $0.hosts[api]?.rollout = nil
+                    $0.riskyChanges = [Self.later]
                 }
             ),
             (
                 .candidateDropped(api),
                 {
+                    // And so do devices of the candidate.
+                    if let baseline = $0.hosts[api]?[.baseline] {
+                        $0.hosts[api]?.baseline = .policy(Self.published(baseline, by: $0.version))
+                    }
                     $0.hosts[api]?.candidate = nil
                     $0.hosts[api]?.rollout = nil
                 }
@@ -82,7 +124,7 @@ import Testing
                 .pinActivated(api, .baseline, pin(3)),
                 {
                     $0.hosts[api]?[.baseline]?.pins[pin(3)] = PinRecord(
-                        role: .primary, state: .active, note: nil, since: Self.later
+                        role: .primary, state: .active, note: nil, since: Self.later, publishedBy: $0.version
                     )
                 }
             ),
@@ -93,17 +135,17 @@ import Testing
             (
                 .pinRetired(api, .candidate, pin(4)),
                 {
-                    $0.hosts[api]?.candidate?.pins[pin(4)] = PinRecord(
-                        role: .primary, state: .retired, note: nil, since: Self.later
-                    )
+                    $0.hosts[api]?.candidate?.pins[pin(4)]?.state = .retired
+                    $0.hosts[api]?.candidate?.pins[pin(4)]?.since = Self.later
+                    $0.riskyChanges = [Self.later]
                 }
             ),
             (
                 .pinRevoked(api, .baseline, pin(2)),
                 {
-                    $0.hosts[api]?[.baseline]?.pins[pin(2)] = PinRecord(
-                        role: .backup, state: .revoked, note: nil, since: Self.later
-                    )
+                    $0.hosts[api]?[.baseline]?.pins[pin(2)]?.state = .revoked
+                    $0.hosts[api]?[.baseline]?.pins[pin(2)]?.since = Self.later
+                    $0.riskyChanges = [Self.later]
                     $0.revokedPins = [pin(2)]
                 }
             ),
@@ -117,8 +159,18 @@ import Testing
             ),
             (.killSwitchReleased(nil), { $0.killSwitch = nil }),
             (.killSwitchReleased(api), { $0.hosts[api]?.killSwitch = nil }),
+            (
+                .endpointsSet(api, endpoints("api.example.com:8443")),
+                { $0.hosts[api]?.endpoints = endpoints("api.example.com:8443") }
+            ),
+            (.keyDescribed(.publicKey(key)), { $0.keys[key.pin] = known }),
+            (.guardRailSet(.unprovenPin, isLowered: true), { $0.loweredRails = [.unprovenPin] }),
+            (.guardRailsOverridden([]), { _ in }),
+            (.rotationStarted(rotation), { $0.rotations = [rotation] }),
+            (.rotationAdvanced("r", .switch), { _ in }),
+            (.rotationAborted("r"), { _ in }),
         ]
-        #expect(Set(changes.map { Event.app($0.event).type }).count == 22)
+        #expect(Set(changes.map { Event.app($0.event).type }).count == 29)
         for (event, change) in changes {
             var (evolved, expected) = (try self.app(), try self.app())
             evolved.evolve(event, at: Self.later)
@@ -197,7 +249,7 @@ import Testing
                 random.now = random.now.adding(seconds: 3600)
                 let context = context(
                     random.generator.once(in: 4) ? nil : "w", isForced: random.generator.once(in: 2), at: random.now)
-                guard let events = try? state.decide(command, in: context) else {
+                guard let events = try? state.decide(command, in: context).events else {
                     refused += 1
                     continue
                 }

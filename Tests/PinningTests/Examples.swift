@@ -54,6 +54,45 @@ let examples: [String: Entry] = {
         ("TokenIssued", .access, .access(.tokenIssued(id: "tok_1", name: "CI", digest: sha256([2]), expiresAt: end))),
         ("TokenRevoked", .access, .access(.tokenRevoked(id: "tok_1"))),
     ]
+    let facts = KeyFacts(
+        pin: pin(1), algorithm: "ec", bits: 256, curve: "P-256", spkiSHA512: sha256([1]) + sha256([2]),
+        rawKeySHA256: sha256([3])
+    )
+    let certificate = CertificateFacts(
+        key: facts, sha256: sha256([4]), sha1: Array(sha256([5]).prefix(20)), subject: "CN=api.example.com,O=Müller",
+        issuer: "CN=Authority", commonName: "api.example.com", dnsNames: ["api.example.com"],
+        ipAddresses: ["192.0.2.1"],
+        serial: "1f", notBefore: noon, notAfter: end
+    )
+    let weak = KeyFacts(
+        pin: pin(2), algorithm: "rsa", bits: 1024, spkiSHA512: sha256([1]) + sha256([2]), rawKeySHA256: sha256([3]),
+        weaknesses: ["is an RSA key of 1024 bits"]
+    )
+    let overridden = OverriddenFinding(code: "G07", host: api, pin: pin(1), detail: "It is served.")
+    let rotation = Rotation(
+        id: "autumn", kind: .planned, hosts: [cdn, api], next: pin(3), isNextNew: true, old: [pin(1)],
+        goals: Rotation.Goals(), startedAt: noon
+    )
+    let newer: [(String, StreamID, Event)] = [
+        ("EndpointsSet", .app(shop), .app(.endpointsSet(api, endpoints("api.example.com:8443", "a.example:25+smtp")))),
+        ("EndpointsSet.none", .app(shop), .app(.endpointsSet(api, nil))),
+        ("KeyDescribed", .app(shop), .app(.keyDescribed(.certificate(certificate)))),
+        (
+            "KeyDescribed.request", .app(shop),
+            .app(.keyDescribed(.request(facts, subject: "CN=next", dnsNames: ["api.example.com"])))
+        ),
+        ("KeyDescribed.key", .app(shop), .app(.keyDescribed(.publicKey(weak)))),
+        ("GuardRailSet", .app(shop), .app(.guardRailSet(.unprovenPin, isLowered: true))),
+        ("GuardRailsOverridden", .app(shop), .app(.guardRailsOverridden([overridden]))),
+        ("RotationStarted", .app(shop), .app(.rotationStarted(rotation))),
+        ("RotationAdvanced", .app(shop), .app(.rotationAdvanced("autumn", .cleanUp))),
+        ("RotationAborted", .app(shop), .app(.rotationAborted("autumn"))),
+        ("FleetGuardRailSet", .fleet, .fleet(.guardRailSet(.notDelivered, isLowered: false))),
+        (
+            "SigningKeyRailsOverridden", .keys,
+            .keys(.railsOverridden([OverriddenFinding(code: "G31", host: nil, pin: nil, detail: "Too early.")]))
+        ),
+    ]
     let plain = Origin(actor: Actor(kind: .token, id: "tok_0", name: "Ann"))
     // Everything that an entry can say, and something that it need not.
     let full = Origin(
@@ -61,7 +100,7 @@ let examples: [String: Entry] = {
         isForced: true,
         requestID: "req-1", correlationID: "cor-1", causationID: "cau-1", idempotencyKey: "idem-1"
     )
-    let all = app.map { ($0, StreamID.app(shop), Event.app($1)) } + others
+    let all = app.map { ($0, StreamID.app(shop), Event.app($1)) } + others + newer
     return Dictionary(
         uniqueKeysWithValues: all.enumerated().map { index, example in
             let (name, stream, event) = example
@@ -72,5 +111,5 @@ let examples: [String: Entry] = {
             )
             return (name, entry)
         }
-    )
+    ).merging(webhookExamples) { _, new in new }
 }()

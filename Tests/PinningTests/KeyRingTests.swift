@@ -57,7 +57,10 @@ import Testing
                 try ring.decide(.activate(kid: "b"), in: context)
             }
         }
-        #expect(try ring.decide(.activate(kid: "b"), in: context("w", isForced: true, at: early)).count == 1)
+        let events = try ring.decide(.activate(kid: "b"), in: context("w", isForced: true, at: early))
+        #expect(events.count == 2 && events[0] == .signingKeyActivated(kid: "b"))
+        guard case .railsOverridden(let findings) = events[1] else { return #expect(Bool(false)) }
+        #expect(findings.map(\.code) == ["G31"])
     }
 
     @Test func `activates neither an unknown key nor one that had its time`() throws {
@@ -82,7 +85,10 @@ import Testing
                 try ring.decide(.retire(kid: "a"), in: context)
             }
         }
-        #expect(try ring.decide(.retire(kid: "a"), in: context("w", isForced: true, at: early)).count == 1)
+        let events = try ring.decide(.retire(kid: "a"), in: context("w", isForced: true, at: early))
+        #expect(events.count == 2 && events[0] == .signingKeyRetired(kid: "a"))
+        guard case .railsOverridden(let findings) = events[1] else { return #expect(Bool(false)) }
+        #expect(findings.map(\.code) == ["G31"])
         #expect(try self.take(.retire(kid: "a"), &ring, context(at: week)) == [.signingKeyRetired(kid: "a")])
         #expect(ring.keys["a"]?.state == .retired && ring.keys["a"]?.retiredAt == week)
         #expect(ring.keys["a"]?.isInKeySet == false && ring.keys["b"]?.isInKeySet == true)

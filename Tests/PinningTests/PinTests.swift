@@ -31,7 +31,7 @@ import Testing
             refused: .pinExists(pin(1), .active)),
         Case(
             "stands once among the pins of a new host",
-            when: .addHost(api, includesSubdomains: false, mode: .off, pins: [new(1), new(1, .backup)]),
+            when: .addHost(api, includesSubdomains: false, mode: .off, pins: [new(1), new(1)]),
             refused: .pinExists(pin(1), .staged)
         ),
         Case("needs its host", when: active, refused: .hostUnknown(api)),

@@ -19,6 +19,7 @@ struct RandomLedger {
     private mutating func flag() -> Bool { Bool.random(using: &self.generator) }
     private mutating func maybe<T>(_ value: T) -> T? { self.flag() ? value : nil }
     private mutating func text() -> String { self.generator.pick(["a", "Ä \"b\"\\", "😀", "c/d", "e\u{301}"]) }
+    private mutating func hook() -> String { self.generator.pick(["whk_1", "whk_2"]) }
     private mutating func key() -> String { self.generator.pick(["k1", "k2", "k3"]) }
 
     private mutating func later() -> Timestamp {
@@ -51,8 +52,27 @@ struct RandomLedger {
             minimumBuild: self.maybe(7))
     }
 
+    private mutating func rotation() -> AppCommand.NewRotation {
+        AppCommand.NewRotation(
+            id: self.key(), kind: self.generator.pick(Rotation.Kind.allCases), hosts: [self.host()],
+            next: .init(pin: self.pin(), role: .backup), goals: Rotation.Goals(minimumWait: 0)
+        )
+    }
+
+    private mutating func facts() -> KeyFacts {
+        KeyFacts(
+            pin: self.pin(), algorithm: "ec", bits: 256, curve: "P-256", spkiSHA512: sha256([1]) + sha256([2]),
+            rawKeySHA256: sha256([3])
+        )
+    }
+
     mutating func appCommand() -> AppCommand {
-        switch Int.random(in: 0..<26, using: &self.generator) {
+        switch Int.random(in: 0..<33, using: &self.generator) {
+        case 26, 27: .startRotation(self.rotation())
+        case 28, 29: .advanceRotation(self.key(), from: nil)
+        case 30: .abortRotation(self.key(), keepsNext: self.flag())
+        case 31: .setEndpoints(self.host(), self.maybe(endpoints("api.example.com:8443")))
+        case 32: .setGuardRail(self.generator.pick(GuardRail.allCases), isLowered: self.flag())
         case 0: .create(displayName: self.text())
         case 1: .rename(self.text())
         case 2: .setVersionGate(self.maybe(self.gate()))
@@ -82,8 +102,35 @@ struct RandomLedger {
         }
     }
 
+    private mutating func webhookSettings() -> WebhookSettings {
+        WebhookSettings(
+            url: webhookURL(self.generator.pick(["https://a.example/x", "http://[::1]:8080/?y", "https://192.0.2.1"])),
+            types: self.flag() ? ["PinRevoked", "AppCreated"] : [], apps: self.flag() ? [shop] : [],
+            description: self.maybe(self.text())
+        )
+    }
+
+    private mutating func webhookCommand() -> WebhookCommand {
+        let id = self.hook()
+        switch Int.random(in: 0..<5, using: &self.generator) {
+        case 0: return .create(id: id, self.webhookSettings(), secretID: self.key())
+        case 1:
+            var change = WebhookChange()
+            let settings = self.webhookSettings()
+            change.url = self.maybe(settings.url)
+            change.types = self.maybe(settings.types)
+            change.description = self.maybe(settings.description)
+            change.isPaused = self.maybe(self.flag())
+            return .change(id: id, change)
+        case 2: return .pause(id: id, self.generator.pick(WebhookPause.allCases))
+        case 3: return .rotateSecret(id: id, secretID: self.key())
+        default: return self.generator.once(in: 3) ? .remove(id: id) : .pause(id: id, .gone)
+        }
+    }
+
     mutating func command() -> Command {
-        switch Int.random(in: 0..<12, using: &self.generator) {
+        switch Int.random(in: 0..<14, using: &self.generator) {
+        case 12, 13: .webhooks(self.webhookCommand())
         case 0: .fleet(self.flag() ? .engageKillSwitch(expiresAt: self.later()) : .releaseKillSwitch)
         case 1: .fleet(.setIssuer(self.generator.pick(["pinledger", "pins.example.com"])))
         case 2: .keys(.create(kid: self.key(), publicKey: sha256([UInt8.random(in: 0...9, using: &self.generator)])))
@@ -102,7 +149,31 @@ struct RandomLedger {
 
     /// An event of any kind, whether it fits or not.
     mutating func event() -> Event {
-        switch Int.random(in: 0..<31, using: &self.generator) {
+        switch Int.random(in: 0..<45, using: &self.generator) {
+        case 31:
+            .app(
+                .rotationStarted(
+                    Rotation(
+                        id: self.key(), kind: .planned, hosts: [self.host()], next: self.pin(), isNextNew: self.flag(),
+                        old: [self.pin()], goals: Rotation.Goals(), startedAt: self.now)))
+        case 32: .app(.rotationAdvanced(self.key(), self.generator.pick(Rotation.Phase.allCases)))
+        case 33: .app(.rotationAborted(self.key()))
+        case 34: .app(.keyDescribed(.publicKey(self.facts())))
+        case 35: .app(.guardRailSet(self.generator.pick(GuardRail.allCases), isLowered: self.flag()))
+        case 36: .app(.endpointsSet(self.host(), self.maybe(endpoints("api.example.com:8443"))))
+        case 37:
+            .app(
+                .guardRailsOverridden([
+                    OverriddenFinding(
+                        code: "G07", host: self.maybe(self.host()), pin: self.maybe(self.pin()), detail: "x")
+                ]))
+        case 38: .fleet(.guardRailSet(self.generator.pick(GuardRail.allCases), isLowered: self.flag()))
+        case 39: .webhooks(.created(id: self.hook(), self.webhookSettings(), secretID: self.key()))
+        case 40: .webhooks(.changed(id: self.hook(), self.webhookSettings()))
+        case 41: .webhooks(.paused(id: self.hook(), self.generator.pick(WebhookPause.allCases)))
+        case 42: .webhooks(.resumed(id: self.hook()))
+        case 43: .webhooks(.secretRotated(id: self.hook(), secretID: self.key()))
+        case 44: .webhooks(.removed(id: self.hook()))
         case 0: .app(.appCreated(displayName: self.text()))
         case 1: .app(.appRenamed(displayName: self.text()))
         case 2: .app(.versionGateSet(self.maybe(self.gate())))
@@ -140,6 +211,6 @@ struct RandomLedger {
     }
 
     mutating func stream() -> StreamID {
-        self.generator.pick([.app(shop), .app(appID("other")), .fleet, .keys, .access])
+        self.generator.pick([.app(shop), .app(appID("other")), .fleet, .keys, .access, .webhooks])
     }
 }

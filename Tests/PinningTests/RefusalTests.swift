@@ -23,6 +23,17 @@ import Testing
         case .tooFewPins: .tooFewPins
         case .noBackupPin: .noBackupPin
         case .lastBackupPin: .lastBackupPin
+        case .guarded: .guarded
+        case .guardRailFixed: .guardRailFixed
+        case .rotationExists: .rotationExists
+        case .rotationUnknown: .rotationUnknown
+        case .rotationPhase: .rotationPhase
+        case .rotationUnderWay: .rotationUnderWay
+        case .rotationWithoutOldKey: .rotationWithoutOldKey
+        case .rotationWithoutNextKey: .rotationWithoutNextKey
+        case .tooManyRotations: .tooManyRotations
+        case .tooManyEndpoints: .tooManyEndpoints
+        case .keyNotPinned: .keyNotPinned
         case .baselineIsBuiltin: .baselineIsBuiltin
         case .candidateExists: .candidateExists
         case .candidateMissing: .candidateMissing
@@ -40,6 +51,9 @@ import Testing
         case .tokenExists: .tokenExists
         case .tokenUnknown: .tokenUnknown
         case .tokenRevoked: .tokenRevoked
+        case .webhookExists: .webhookExists
+        case .webhookUnknown: .webhookUnknown
+        case .tooManyWebhooks: .tooManyWebhooks
         }
     }
 
@@ -50,13 +64,16 @@ import Testing
         case reasonRequired, expiryNotAhead, expiryTooFar, killSwitchNotEngaged
         case keyExists, keyUnknown, keyNotAnnounced, keyTooYoung, keyInUse, keyStillTrusted, keyRetired
         case tokenExists, tokenUnknown, tokenRevoked
+        case guarded, guardRailFixed, rotationExists, rotationUnknown, rotationPhase, rotationUnderWay
+        case rotationWithoutOldKey, rotationWithoutNextKey, tooManyRotations, tooManyEndpoints, keyNotPinned
+        case webhookExists, webhookUnknown, tooManyWebhooks
     }
 
     /// Decides `command` after those before it, each insisted on, a minute apart.
     private func refusal(of command: Command, after commands: [Command], in last: DecisionContext) throws -> Refusal? {
         var state = LedgerState()
         for command in commands {
-            for event in try state.decide(command, in: context("given", isForced: true)) {
+            for event in try state.decide(command, in: context("given", isForced: true)).events {
                 _ = state.apply(event, of: command.stream, at: noon)
             }
         }
@@ -72,7 +89,7 @@ import Testing
         var seen: Set<Name> = []
         let tables = [
             `An app`.settings, `An app`.hosts, `A pin`.life, `A pin`.revoked, `A pin`.placeholders, `A candidate`.life,
-            `Protection`.enforceable, `Protection`.lastBackup, `A kill switch`.ofApps,
+            `Protection`.enforceable, `Protection`.lastBackup, `A kill switch`.ofApps, `A rotation`.refused,
         ]
         for line in tables.joined() {
             if case .failure(let refusal) = try line.decide() { seen.insert(self.name(refusal)) }
@@ -88,6 +105,8 @@ import Testing
         let issue = Command.access(
             .issueToken(id: "t", name: "t", digest: sha256([1]), expiresAt: noon.adding(seconds: 9)))
         let revoke = Command.access(.revokeToken(id: "t"))
+        let settings = WebhookSettings(url: webhookURL("https://hooks.example.com/"))
+        let hooks = (0...50).map { Command.webhooks(.create(id: "whk_\($0)", settings, secretID: "whs_\($0)")) }
         // As many active pins as make more than a mebibyte, in few commands.
         let many = (0..<App.pinLimit).map { new($0) }
         let large = (0..<240).map { number in
@@ -104,6 +123,7 @@ import Testing
             ([key], key), ([key], .keys(.activate(kid: "x"))), ([key, spare, activate], .keys(.activate(kid: "a"))),
             ([key, spare], activate), ([key], retire), ([key, spare, activate], retire),
             ([key, spare, activate, retire], retire), ([issue], issue), ([], revoke), ([issue, revoke], revoke),
+            ([hooks[0]], hooks[0]), ([], .webhooks(.remove(id: "whk_1"))), (Array(hooks.dropLast()), hooks[50]),
         ]
         for (commands, command) in scenarios {
             let refusal = try #require(try self.refusal(of: command, after: commands, in: context()))
@@ -119,7 +139,7 @@ import Testing
         }
         var state = LedgerState()
         func apply(_ commands: [AppCommand]) throws {
-            for event in try state.decide(.app(shop, commands), in: context()) {
+            for event in try state.decide(.app(shop, commands), in: context()).events {
                 _ = state.apply(event, of: .app(shop), at: noon)
             }
         }

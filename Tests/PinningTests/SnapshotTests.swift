@@ -15,7 +15,7 @@ import Testing
         for _ in 0..<count {
             let command = random.command()
             random.now = Timestamp(microseconds: random.now.microseconds + 3_600_000_123)
-            let events = try? state.decide(command, in: context("w", isForced: true, at: random.now))
+            let events = try? state.decide(command, in: context("w", isForced: true, at: random.now)).events
             for event in events ?? [] { _ = state.apply(event, of: command.stream, at: random.now) }
         }
     }
@@ -32,7 +32,8 @@ import Testing
 
     private func expectSame(_ one: LedgerState, _ other: LedgerState) {
         #expect(
-            one.apps == other.apps && one.fleet == other.fleet && one.keys == other.keys && one.access == other.access)
+            one.apps == other.apps && one.fleet == other.fleet && one.keys == other.keys && one.access == other.access
+                && one.webhooks == other.webhooks)
         #expect(one.json == other.json)
     }
 

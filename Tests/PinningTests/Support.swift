@@ -35,6 +35,12 @@ func new(_ number: Int, _ role: PinRole = .primary, isActive: Bool = true, note:
     AppCommand.NewPin(pin: pin(number), role: role, isActive: isActive, note: note)
 }
 
+func endpoints(_ texts: String...) -> [Endpoint] {
+    texts.map { text in
+        do { return try Endpoint(text) } catch { fatalError("\(text) \(error)") }
+    }
+}
+
 let shop = appID("com.example.shop")
 let api = host("api.example.com")
 let cdn = host("*.cdn.example.com")

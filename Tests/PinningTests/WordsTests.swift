@@ -31,7 +31,7 @@ import Testing
     }
 
     @Test func `a stream's name leads back to it`() {
-        for stream: StreamID in [.app(shop), .app(appID("fleet")), .fleet, .keys, .access] {
+        for stream: StreamID in [.app(shop), .app(appID("fleet")), .fleet, .keys, .access, .webhooks] {
             #expect(StreamID(text: stream.text) == stream)
             #expect(stream.description == stream.text)
         }
@@ -49,6 +49,7 @@ import Testing
         #expect(Command.fleet(.releaseKillSwitch).stream == .fleet)
         #expect(Command.keys(.retire(kid: "k")).stream == .keys)
         #expect(Command.access(.revokeToken(id: "t")).stream == .access)
+        #expect(Command.webhooks(.remove(id: "w")).stream == .webhooks)
     }
 
     @Test(arguments: Actor.Kind.allCases) func `an actor is read back`(kind: Actor.Kind) throws {

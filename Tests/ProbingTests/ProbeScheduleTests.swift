@@ -52,7 +52,7 @@ import Testing
             target: target,
             addresses: [
                 AddressReport(address: address, outcome: .failed(ProbeFailure(.connection, .refused, ""))),
-                AddressReport(address: address, outcome: .served(Service(chains: [chain], otherKind: .absent))),
+                AddressReport(address: address, outcome: .served(ServedChains(chains: [chain], otherKind: .absent))),
             ])
         var history = ProbeSchedule.History()
         var failures: [Int] = []

@@ -28,7 +28,7 @@ let hurried = ProbeOptions(addressTimeout: .milliseconds(400), asksForOtherKind:
 
 extension ProbeReport {
     /// What the only address serves.
-    func service() throws -> Service {
+    func service() throws -> ServedChains {
         let report = try #require(self.addresses.count == 1 ? self.addresses.first : nil, "\(self)")
         guard case .served(let service) = report.outcome else {
             throw try #require(report.failure, "\(self)")

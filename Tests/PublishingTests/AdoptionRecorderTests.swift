@@ -64,9 +64,10 @@ struct AdoptionRecorderTests {
         let reader = try await Recorder(database, as: .reader)
         for app in apps.prefix(3) {
             let book = try await reader.recorder.book(of: app, hours: 24)
-            #expect(book.facts.installs == 20)
+            // Two of twenty may share a register.
+            #expect((18...20).contains(book.facts.installs ?? 0))
             #expect(book.versions.map(\.holding.held) == [.document(9), .document(8), .document(7)])
-            #expect(book.versions.map(\.holding.installs) == [20, 20, 20])
+            #expect(book.versions.allSatisfy { (18...20).contains($0.holding.installs) })
             #expect(book.facts.total == AdoptionCount(reports: 300 / 5, identified: 300 / 5))
         }
         await reader.pool.close()

@@ -13,16 +13,41 @@ struct Authenticator: Sendable {
     ///
     /// The checksum in the token's text is looked at first, so that a token cut short costs no look-up. What is unknown,
     /// revoked or expired gets one and the same answer.
-    func principal(of request: Request) throws(Problem) -> Actor {
+    ///
+    /// - Parameter acceptsPassword: Whether the token may come as the password of the Basic scheme (RFC 7617), whatever
+    ///   the user's name, from programs that can send nothing else.
+    func principal(of request: Request, acceptsPassword: Bool = false) throws(Problem) -> Actor {
+        do {
+            return try self.principal(of: Self.token(of: request, acceptsPassword: acceptsPassword))
+        } catch {
+            var problem = error
+            if acceptsPassword { problem.headers[.wwwAuthenticate] = "Basic realm=\"pinledger\", charset=\"UTF-8\"" }
+            throw problem
+        }
+    }
+
+    /// The text in the place of the token.
+    private static func token(of request: Request, acceptsPassword: Bool) throws(Problem) -> String {
         guard let header = request.headers[.authorization] else {
             throw Problem(.tokenMissing, "The request has no Authorization header.")
         }
         let parts = header.split(separator: " ", maxSplits: 1)
-        guard parts.count == 2, parts[0].lowercased() == "bearer" else {
-            throw Problem(.tokenMissing, "The Authorization header is not of the form Bearer <token>.")
+        switch parts.first?.lowercased() {
+        case "bearer" where parts.count == 2: return parts[1].trimmingCharacters()
+        case "basic" where acceptsPassword && parts.count == 2:
+            guard let bytes = Base64.decode(parts[1].trimmingCharacters()),
+                let colon = bytes.firstIndex(of: UInt8(ascii: ":"))
+            else {
+                throw Problem(.tokenMalformed, "The Basic credentials are not a name, a colon and a token in base64.")
+            }
+            return String(decoding: bytes[bytes.index(after: colon)...], as: UTF8.self)
+        default: throw Problem(.tokenMissing, "The Authorization header is not of the form Bearer <token>.")
         }
+    }
+
+    private func principal(of text: String) throws(Problem) -> Actor {
         let token: APIToken
-        do { token = try APIToken(parsing: parts[1].trimmingCharacters()) } catch {
+        do { token = try APIToken(parsing: text) } catch {
             throw Problem(.tokenMalformed, "The token's form or checksum is wrong: it is cut short or mistyped.")
         }
         guard [.administrator, .pipeline].contains(token.kind) else {

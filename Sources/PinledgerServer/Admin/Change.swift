@@ -2,6 +2,7 @@ import EventStore
 import HTTPTypes
 import Hummingbird
 import NIOCore
+import NIOPosix
 import PinWire
 import Pinning
 import Publishing
@@ -18,17 +19,22 @@ struct Change<Content: Sendable>: Sendable {
 extension Exchange {
     /// Reads a body that states a change: the members that `read` asks for, and `reason` and `force`.
     func change<Content: Sendable>(
-        _ read: (inout JSONMembers) throws(JSONDefect) -> Content
+        _ read: @escaping @Sendable (inout JSONMembers) throws(JSONDefect) -> Content
     ) async throws -> Change<Content> {
         let body = try await self.body()
         try self.requireJSON()
-        let json = try JSON(parsing: body)
-        let (content, reason, isForced) = try JSONField(json).object { (members) throws(JSONDefect) in
-            let reason = try members.optional("reason")?.parse(Reason.init)
-            let isForced = try members.optional("force")?.bool() ?? false
-            return (try read(&members), reason, isForced)
+        let work: @Sendable () throws -> Change<Content> = {
+            let (content, reason, isForced) = try JSONField(try JSON(parsing: body)).object {
+                (members) throws(JSONDefect) in
+                let reason = try members.optional("reason")?.parse(Reason.init)
+                let isForced = try members.optional("force")?.bool() ?? false
+                return (try read(&members), reason, isForced)
+            }
+            return Change(content: content, reason: reason, isForced: isForced, body: body)
         }
-        return Change(content: content, reason: reason, isForced: isForced, body: body)
+        // A key store may take a second to open.
+        guard body.contains("material_base64".utf8) else { return try work() }
+        return try await NIOThreadPool.singleton.runIfActive(work)
     }
 
     /// A change whose request has no body: reason and insistence stand in the query.
@@ -40,11 +46,13 @@ extension Exchange {
 /// Carries changes to the ledger and answers with what was recorded.
 struct ChangeHandler: Sendable {
     let services: Services
+    /// Whether what clients already have is taken over.
+    var isImport = false
 
     /// The query parameters that every change knows.
-    static let query = ["dry_run"]
+    static let query = ["dry_run", "plan_hash"]
     /// And those of changes without a body.
-    static let bodilessQuery = ["dry_run", "reason", "force"]
+    static let bodilessQuery = ["dry_run", "plan_hash", "reason", "force"]
 
     /// What was recorded, or with `dry_run` would be.
     struct Result: Sendable {
@@ -99,7 +107,8 @@ struct ChangeHandler: Sendable {
         )
         return CommandRequest(
             command: command, origin: origin, expectedVersion: try Self.expectedVersion(of: exchange.request),
-            digest: Self.digest(of: exchange, body: change.body)
+            digest: Self.digest(of: exchange, body: change.body), expectedPlan: try Self.plan(of: exchange),
+            isImport: self.isImport
         )
     }
 
@@ -118,6 +127,8 @@ struct ChangeHandler: Sendable {
         members["position"] = .integer(result.recorded.position)
         members["dry_run"] = .bool(result.isDryRun)
         members["difference"] = result.difference
+        members["guard_rail_findings"] = .array(result.recorded.findings.map(\.json))
+        if result.isDryRun { members["plan_hash"] = .string(Hex.encode(result.recorded.plan)) }
         members["events"] = .array(result.recorded.entries.map { $0.json })
         return .json(.object(members), status: result.isDryRun ? .ok : status, headers: headers)
     }
@@ -157,6 +168,17 @@ struct ChangeHandler: Sendable {
         return key
     }
 
+    /// The plan in the query, which a dry run has shown.
+    private static func plan(of exchange: Exchange) throws(Problem) -> [UInt8]? {
+        guard let text = exchange.query["plan_hash"] else { return nil }
+        guard let plan = Hex.decode(text), plan.count == 32 else {
+            throw Problem(
+                .malformedRequest,
+                "The query parameter plan_hash must be the 64 hexadecimal digits that a dry run gave.")
+        }
+        return plan
+    }
+
     private static func digest(of exchange: Exchange, body: [UInt8]) -> [UInt8] {
         let head = "\(exchange.request.method.rawValue) \(exchange.request.head.path ?? "")\n"
         return sha256(Array(head.utf8) + body)
@@ -176,6 +198,7 @@ extension LedgerState {
         case .fleet: self.fleet.json
         case .keys: .array(self.keys.keys.values.sorted { $0.kid < $1.kid }.map(\.json))
         case .access: .array(self.access.tokens.values.sorted { $0.id < $1.id }.map(\.json))
+        case .webhooks: self.webhooks.json
         }
     }
 }

@@ -22,7 +22,8 @@ struct HistoryRoutes: Sendable {
                 if let text = exchange.query["stream"] {
                     guard let stream = StreamID(text: text) else {
                         throw Problem(
-                            .malformedRequest, "The query parameter stream must be app/<id>, fleet, keys or access.")
+                            .malformedRequest,
+                            "The query parameter stream must be app/<id>, fleet, keys, access or webhooks.")
                     }
                     filter.stream = stream
                 }

@@ -32,7 +32,7 @@ struct HostRoutes: Sendable {
 
     private func list(_ exchange: Exchange) async throws -> Response {
         let app = try self.services.app(try exchange.app)
-        let hosts = app.hosts.sorted { $0.key < $1.key }.map { $0.value.json(of: $0.key) }
+        let hosts = app.hosts.sorted { $0.key < $1.key }.map { $0.value.json(of: $0.key, app.keys) }
         return .json(["hosts": .array(hosts)], headers: [.eTag: "\"\(app.version)\""])
     }
 
@@ -40,7 +40,7 @@ struct HostRoutes: Sendable {
         let app = try self.services.app(try exchange.app)
         let pattern = try exchange.host
         guard let host = app.hosts[pattern] else { throw Problem(Refusal.hostUnknown(pattern)) }
-        return .json(host.json(of: pattern), headers: [.eTag: "\"\(app.version)\""])
+        return .json(host.json(of: pattern, app.keys), headers: [.eTag: "\"\(app.version)\""])
     }
 
     private func add(_ exchange: Exchange) async throws -> Response {
@@ -79,6 +79,9 @@ struct HostRoutes: Sendable {
                 guard let policy = members.optional(slot.rawValue) else { continue }
                 let mode = try policy.object { (m) throws(JSONDefect) in try m.required("mode").oneOf(PinMode.self) }
                 commands.append(.setMode(pattern, slot, mode))
+            }
+            if members.mentions("endpoints") {
+                commands.append(.setEndpoints(pattern, try members.optional("endpoints").mapped(Endpoint.list)))
             }
             if members.mentions("rollout") {
                 commands.append(.setHostRollout(pattern, try members.optional("rollout").mapped(Rollout.init)))
@@ -140,13 +143,27 @@ struct HostRoutes: Sendable {
     }
 }
 
+extension Endpoint {
+    /// Reads the services that are to be probed.
+    fileprivate static func list(_ field: JSONField) throws(JSONDefect) -> [Endpoint] {
+        var endpoints: [Endpoint] = []
+        for element in try field.elements(atMost: Host.endpointLimit) {
+            let endpoint = try element.parse(Endpoint.init)
+            guard !endpoints.contains(endpoint) else { throw element.defect("stands there twice") }
+            endpoints.append(endpoint)
+        }
+        return endpoints
+    }
+}
+
 extension AppCommand.NewPin {
-    /// Reads `pin`, `role`, `state` (`active` or `staged`) and `note`.
-    init(_ members: inout JSONMembers) throws(JSONDefect) {
-        self.init(
-            pin: try members.required("pin").parse(Pin.init(text:)),
-            role: try members.required("role").oneOf(PinRole.self)
-        )
+    /// Reads the key (``JSONMembers/key()``), `role`, `state` (`active` or `staged`) and `note`.
+    ///
+    /// - Parameter role: The role where none is given; nil where one must be.
+    init(_ members: inout JSONMembers, role: PinRole? = nil) throws(JSONDefect) {
+        let key = try members.key()
+        let given = role == nil ? try members.required("role") : members.optional("role")
+        self.init(pin: key.pin, role: try given?.oneOf(PinRole.self) ?? role ?? .backup, evidence: key.evidence)
         if let state = members.optional("state") {
             switch try state.oneOf(PinState.self) {
             case .active: self.isActive = true

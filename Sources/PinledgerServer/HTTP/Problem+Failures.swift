@@ -6,6 +6,7 @@ import PinWire
 import Pinning
 import Postgres
 import Publishing
+import Webhooks
 
 // The one place where what the layers below throw becomes an answer. The switches are exhaustive: a new refusal does not
 // compile until it has its problem.
@@ -25,6 +26,10 @@ extension Problem {
             )
         case is NIOTooManyBytesError: self.init(.bodyTooLarge, "The body is larger than this operation takes.")
         case let unavailable as SigningKeys.Unavailable: self.init(.noKeyEncryptionKey, "\(unavailable).")
+        case let unavailable as WebhookSecrets.Unavailable: self.init(.noKeyEncryptionKey, "\(unavailable).")
+        case WebhookTools.TestUnavailable.noClient: self.init(.noKeyEncryptionKey, "This node sends no webhooks.")
+        case WebhookTools.TestUnavailable.overloaded:
+            self.init(.overloaded, "Too many tests of webhooks are under way.")
         case let error as PostgresError:
             switch error.code {
             case .poolExhausted, .timeout: self.init(.overloaded, "Too many requests wait for the database.")
@@ -47,6 +52,9 @@ extension Problem {
                 .staleVersion, "\(stream) is at version \(actual), and your change was made for version \(expected).")
             self.headers[.eTag] = "\"\(actual)\""
             self.members["current_version"] = .integer(actual)
+        case .planStale:
+            self.init(.planStale, "The events that your change would record now are not those of the plan you sent.")
+            self.members["code"] = .string(GuardRail.stalePlan.code)
         case .keyReused: self.init(.idempotencyKeyReused, "Another request was sent with this idempotency key.")
         case .tooLarge(let bytes):
             self.init(.eventTooLarge, "One event would have \(bytes) bytes, and the log takes at most 65535.")
@@ -60,6 +68,12 @@ extension Problem {
     }
 
     init(_ refusal: Refusal) {
+        self.init(of: refusal)
+        // What is refused without a finding names its rail all the same.
+        if let rail = refusal.rail { self.members["code"] = .string(rail.code) }
+    }
+
+    private init(of refusal: Refusal) {
         switch refusal {
         case .appExists(let app): self.init(.appExists, "There is an app \(app) already.")
         case .appUnknown(let app): self.init(.appUnknown, "There is no app \(app).")
@@ -90,6 +104,23 @@ extension Problem {
             self.init(.noBackupPin, "The \(slot.rawValue) of \(host) would enforce without an active backup pin.")
         case .lastBackupPin(let host, let slot):
             self.init(.lastBackupPin, "The \(slot.rawValue) of \(host) would be left without an active backup pin.")
+        case .guarded(let findings): self.init(findings)
+        case .guardRailFixed(let rail):
+            self.init(.guardRailFixed, "\(rail.code) (\(rail.entry.title)) holds for everybody at all times.")
+        case .rotationExists(let id): self.init(.rotationExists, "There is a rotation \(id) already.")
+        case .rotationUnknown(let id): self.init(.rotationUnknown, "There is no rotation \(id).")
+        case .rotationPhase(let id, let phase):
+            self.init(.rotationState, "The rotation \(id) is in the phase \(phase.rawValue).")
+        case .rotationUnderWay(let host, let id):
+            self.init(.rotationState, "\(host) is in the rotation \(id), which is not over.")
+        case .rotationWithoutOldKey(let host):
+            self.init(.rotationKey, "\(host) has no active primary pin that could be replaced.")
+        case .rotationWithoutNextKey(let host, let id):
+            self.init(.rotationKey, "The next key of the rotation \(id) is not published for \(host) any more.")
+        case .tooManyRotations(let limit):
+            self.init(.limitReached, "An app may have at most \(limit) rotations under way.")
+        case .tooManyEndpoints(let limit): self.init(.limitReached, "A host may have at most \(limit) endpoints.")
+        case .keyNotPinned(let pin): self.init(.keyNotPinned, "The app has no pin \(pin).")
         case .baselineIsBuiltin(let host):
             self.init(
                 .baselineIsBuiltin, "The baseline of \(host) is the pins built into the app; it has no pins here.")
@@ -113,7 +144,21 @@ extension Problem {
         case .tokenExists(let id): self.init(.tokenExists, "There is a token \(id) already.")
         case .tokenUnknown(let id): self.init(.tokenUnknown, "There is no token \(id).")
         case .tokenRevoked(let id): self.init(.tokenRevoked, "The token \(id) is revoked already.")
+        case .webhookExists(let id): self.init(.webhookExists, "There is a webhook \(id) already.")
+        case .webhookUnknown(let id): self.init(.webhookUnknown, "There is no webhook \(id).")
+        case .tooManyWebhooks(let limit): self.init(.limitReached, "There may be at most \(limit) webhooks.")
         }
+    }
+}
+
+extension Problem {
+    /// What guard rails have to say where they stand in the way.
+    ///
+    /// - Parameter findings: At least one, the gravest first.
+    private init(_ findings: [Finding]) {
+        let gravest = findings.first
+        self.init(.guardRail, gravest.map { "\($0.rail.code): \($0.detail)" } ?? "A guard rail stands in the way.")
+        self.members["guard_rail_findings"] = .array(findings.map(\.json))
     }
 }
 

@@ -55,7 +55,9 @@ struct Problem: Error, Sendable {
         if status == .unauthorized {
             // RFC 6750 section 3.1: no error code where the request came without a token.
             let error = self.type == .tokenMissing ? "" : ", error=\"invalid_token\""
-            headers[.wwwAuthenticate] = "Bearer realm=\"pinledger\"\(error)"
+            // Before it stands what else the route takes; some programs look at the first challenge only.
+            let other = headers[.wwwAuthenticate].map { "\($0), " } ?? ""
+            headers[.wwwAuthenticate] = "\(other)Bearer realm=\"pinledger\"\(error)"
         }
         return (HTTPResponse(status: status, headerFields: headers), body)
     }

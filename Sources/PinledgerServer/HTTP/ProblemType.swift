@@ -43,6 +43,15 @@ enum ProblemType: String, CaseIterable, Sendable {
     case tooFewPins = "too_few_pins"
     case noBackupPin = "no_backup_pin"
     case lastBackupPin = "last_backup_pin"
+    case guardRail = "guard_rail"
+    case guardRailFixed = "guard_rail_fixed"
+    case planStale = "plan_stale"
+    case rotationExists = "rotation_exists"
+    case rotationUnknown = "rotation_unknown"
+    case rotationState = "rotation_state"
+    case rotationKey = "rotation_key"
+    case keyNotPinned = "key_not_pinned"
+    case uploadRefused = "upload_refused"
     case baselineIsBuiltin = "baseline_is_builtin"
     case candidateExists = "candidate_exists"
     case candidateMissing = "candidate_missing"
@@ -56,6 +65,9 @@ enum ProblemType: String, CaseIterable, Sendable {
     case tokenExists = "token_exists"
     case tokenUnknown = "token_unknown"
     case tokenRevoked = "token_revoked"
+    case webhookExists = "webhook_exists"
+    case webhookUnknown = "webhook_unknown"
+    case deliveryUnknown = "delivery_unknown"
     case importRefused = "import_refused"
 
     // The server
@@ -178,6 +190,45 @@ enum ProblemType: String, CaseIterable, Sendable {
                 .conflict, "This is the last backup pin",
                 "Add another backup first. If there is no other way, repeat with `force` and a `reason`."
             )
+        case .guardRail:
+            (
+                .unprocessableContent, "A guard rail stands in the way",
+                "Do what `remedy` of the findings says; `pinledger explain CODE` tells more. If the gravest has severity `override`, `force` and a `reason` pass it, which is recorded; `block` is never passed."
+            )
+        case .guardRailFixed:
+            (
+                .unprocessableContent, "This guard rail cannot be lowered",
+                "Only rails of severity `override` can be lowered to a warning; GET /v1/guard-rails lists them."
+            )
+        case .planStale:
+            (
+                .conflict, "What would be recorded is not what you were shown",
+                "Somebody changed something since the dry run: look at a new one, and send its `plan_hash`."
+            )
+        case .rotationExists:
+            (
+                .conflict, "There is a rotation of this name",
+                "Choose another name; `pinledger rotation status` lists them."
+            )
+        case .rotationUnknown:
+            (.notFound, "There is no such rotation", "List the app's rotations with `pinledger rotation status`.")
+        case .rotationState:
+            (
+                .conflict, "The rotation is in another phase",
+                "Look how far it is: `pinledger rotation status`. Somebody may have advanced or ended it."
+            )
+        case .rotationKey:
+            (
+                .conflict, "A key of the rotation is missing",
+                "A rotation needs an active primary pin to replace, and its next key published; look at the host's pins."
+            )
+        case .keyNotPinned:
+            (.notFound, "The key is not pinned here", "Add its pin first; what is known of a key is kept with its pin.")
+        case .uploadRefused:
+            (
+                .unprocessableContent, "This is nothing that pins can be made of",
+                "Do what `detail` says; nothing of what was sent is kept."
+            )
         case .baselineIsBuiltin:
             (
                 .conflict, "The baseline is the pins built into the app",
@@ -209,6 +260,14 @@ enum ProblemType: String, CaseIterable, Sendable {
         case .tokenExists: (.conflict, "The token exists", "Repeat the request.")
         case .tokenUnknown: (.notFound, "There is no such token", "List the tokens with `pinledger token list`.")
         case .tokenRevoked: (.conflict, "The token is revoked", "There is nothing to revoke.")
+        case .webhookExists: (.conflict, "The webhook exists", "Repeat the request.")
+        case .webhookUnknown:
+            (.notFound, "There is no such webhook", "List the webhooks with `pinledger webhook list`.")
+        case .deliveryUnknown:
+            (
+                .notFound, "There is no such delivery",
+                "List them with `pinledger webhook deliveries`. What is older, or did not pass the filters, is replayed by range."
+            )
         case .importRefused:
             (.unprocessableContent, "The file cannot be imported", "Correct what `errors` names; nothing was recorded.")
         case .notPublished:

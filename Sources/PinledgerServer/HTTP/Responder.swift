@@ -9,7 +9,7 @@ import Pinning
 /// problem.
 struct Responder: HTTPResponder {
     let table: RouteTable
-    let authenticate: @Sendable (Request) throws(Problem) -> Actor
+    let authenticate: @Sendable (Request, _ acceptsPassword: Bool) throws(Problem) -> Actor
     let logger: Logger
 
     func respond(to request: Request, context: BasicRequestContext) async throws -> Response {
@@ -59,7 +59,7 @@ struct Responder: HTTPResponder {
             let principal: Actor? =
                 switch route.access {
                 case .everybody: nil
-                case .token: try self.authenticate(request)
+                case .token: try self.authenticate(request, route.acceptsPassword)
                 }
             let query = try Self.query(parts.count > 1 ? parts[1] : "", of: route)
             let exchange = Exchange(

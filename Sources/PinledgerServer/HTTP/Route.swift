@@ -25,6 +25,9 @@ struct Route: Sendable {
     let path: String
     let surface: Surface
     let access: Access
+    /// Whether the token may also come as the password of HTTP's Basic scheme. Only where nothing is changed: browsers
+    /// send a password along with whatever a foreign page makes them ask.
+    let acceptsPassword: Bool
     /// Whether its good answers are ``PreparedAnswer``s: the same bytes for everybody, without a request id.
     let isPrepared: Bool
     /// The query parameters it knows.
@@ -35,7 +38,8 @@ struct Route: Sendable {
 
     init(
         _ operationID: String, _ method: HTTPRequest.Method, _ path: String, surface: Surface = .admin,
-        access: Access = .token, isPrepared: Bool = false, query: [String] = [], bodyLimit: Int = 64 * 1024,
+        access: Access = .token, acceptsPassword: Bool = false, isPrepared: Bool = false, query: [String] = [],
+        bodyLimit: Int = 64 * 1024,
         _ handler: @escaping @Sendable (Exchange) async throws -> Response
     ) {
         self.operationID = operationID
@@ -43,6 +47,7 @@ struct Route: Sendable {
         self.path = path
         self.surface = surface
         self.access = access
+        self.acceptsPassword = acceptsPassword
         self.isPrepared = isPrepared
         self.query = query
         self.bodyLimit = bodyLimit

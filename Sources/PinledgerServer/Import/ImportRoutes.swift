@@ -8,18 +8,17 @@ import Publishing
 /// Imports: `/v1/import`.
 struct ImportRoutes: Sendable {
     let services: Services
-    let isPublicSuffix: @Sendable (String) -> Bool
-    private var change: ChangeHandler { ChangeHandler(services: self.services) }
+    private var change: ChangeHandler { ChangeHandler(services: self.services, isImport: true) }
 
-    init(services: Services, isPublicSuffix: @escaping @Sendable (String) -> Bool) {
+    init(services: Services) {
         self.services = services
-        self.isPublicSuffix = isPublicSuffix
     }
 
     var routes: [Route] {
         [
             Route(
-                "importRemoteConfig", .post, "/v1/import/remote-config", query: ["app", "dry_run", "reason"],
+                "importRemoteConfig", .post, "/v1/import/remote-config",
+                query: ["app", "dry_run", "force", "plan_hash", "reason"],
                 bodyLimit: 1024 * 1024, self.remoteConfig
             )
         ]
@@ -56,7 +55,7 @@ struct ImportRoutes: Sendable {
         try exchange.requireJSON()
         let json = try JSON(parsing: body)
         let reason = try exchange.reasonInQuery() ?? Reason("imported from remote configuration")
-        return (json, Change(content: (), reason: reason, isForced: false, body: body))
+        return (json, Change(content: (), reason: reason, isForced: try exchange.flag("force"), body: body))
     }
 
     /// Refuses a file with defects that keep it from being imported.
@@ -82,7 +81,7 @@ struct ImportRoutes: Sendable {
     }
 
     private func plan(_ json: JSON, for id: AppID, _ app: App?) -> ImportPlan {
-        RemoteConfigImport.plan(json, for: id, app, isPublicSuffix: self.isPublicSuffix)
+        RemoteConfigImport.plan(json, for: id, app, isPublicSuffix: self.services.surroundings.isPublicSuffix)
     }
 
     private func response(to result: ChangeHandler.Result, of plan: ImportPlan, into app: App?, _ id: AppID) -> Response

@@ -34,7 +34,7 @@ package struct AdoptionShare: Hashable, Sendable {
     /// How many installs, or requests and reports, the share is taken of.
     package let sample: Int64
 
-    static let unknown = AdoptionShare(
+    package static let unknown = AdoptionShare(
         basis: .unknown, basisPoints: nil, lowerBasisPoints: 0, upperBasisPoints: 10_000, sample: 0)
 
     private init(
@@ -45,6 +45,14 @@ package struct AdoptionShare: Hashable, Sendable {
         self.lowerBasisPoints = lowerBasisPoints
         self.upperBasisPoints = upperBasisPoints
         self.sample = sample
+    }
+
+    /// A share between two bounds, of which the lower is also the estimate.
+    package init(basis: Basis, low: Int, high: Int, sample: Int64) {
+        self.init(
+            basis: basis, basisPoints: basis == .unknown ? nil : low, lowerBasisPoints: low, upperBasisPoints: high,
+            sample: sample
+        )
     }
 
     /// The share by installs.

@@ -35,7 +35,17 @@ struct DevCommand: AsyncParsableCommand {
             "trace, debug, info, notice, warning or error. [env: PINLEDGER_LOG_LEVEL]", valueName: "level"))
     var logLevel: String?
 
+    @OptionGroup(title: "Calls to others") var outgoing: OutgoingOptions
+
+    @Option(help: ArgumentHelp("How long a signed document is fresh.", valueName: "seconds"))
+    var documentLifetime: Int64 = 86_400
+
+    @Option(help: ArgumentHelp("How long caches may keep a document before asking again.", valueName: "seconds"))
+    var documentMaxAge: Int = 60
+
     @OptionGroup(title: "Limits") var limits: LimitOptions
+    @OptionGroup(title: "Looking at servers") var probing: ProbeNodeOptions
+    @OptionGroup(title: "Announcements") var announcements: AnnouncementOptions
 
     func validate() throws {
         guard (self.example == nil) == (self.app == nil) else {
@@ -66,7 +76,12 @@ struct DevCommand: AsyncParsableCommand {
         var options = try NodeOptions.parse([])
         options.listen = self.listen
         options.logLevel = self.logLevel
+        options.documentLifetime = self.documentLifetime
+        options.documentMaxAge = self.documentMaxAge
         options.limits = self.limits
+        options.probing = self.probing
+        options.announcements = self.announcements
+        options.outgoing = self.outgoing
         let configuration = try NodeConfiguration(
             options, database: database.connectionString(user: "pinledger_dev"), kekFile: kekFile
         )

@@ -2,14 +2,16 @@ import EventStore
 import Foundation
 import Keys
 import Logging
+import Observing
 import PinWire
 import PinledgerServer
 import Pinning
 import Postgres
-import PublicSuffixes
+import Probing
 import Publishing
 import ServiceLifecycle
 import UnixSignals
+import Webhooks
 
 /// One server process: everything between the database and the sockets, wired together.
 struct Node {
@@ -36,7 +38,7 @@ struct Node {
         let (services, follower) = (parts.services, parts.follower)
         let (ledger, pool, writer, publisher) = (services.ledger, services.pool, services.writer, services.publisher)
         let server = Server(
-            services: services, publicSuffixes: parts.suffixes, limits: self.configuration.limits,
+            services: services, limits: self.configuration.limits,
             certificate: self.configuration.certificate
         )
         let housekeeping = Housekeeping(
@@ -49,6 +51,7 @@ struct Node {
             .init(service: Loop { await follower.run() }),
             .init(service: Loop { await writer?.run() }),
             .init(service: Loop { await publisher.run() }),
+            .init(service: Loop { await services.lookout.run() }),
             .init(service: Loop { await services.adoption.run() }),
             .init(service: server.rounds),
         ]
@@ -58,6 +61,13 @@ struct Node {
         if writer != nil {
             running.append(.init(service: Loop { await housekeeping.run() }))
             running.append(.init(service: Loop { await expiry.run() }))
+        }
+        if let writer, let client = services.webhooks.client {
+            let sender = WebhookSender(
+                ledger: ledger, writer: writer, tools: services.webhooks, client: client, node: Self.name,
+                logger: self.logger, clock: services.clock
+            )
+            running.append(.init(service: Loop { await sender.run() }))
         }
         let listen = self.configuration.listen
         var listeners = [
@@ -99,11 +109,22 @@ struct Node {
             self.configuration.drainDelay + self.configuration.limits.drainSeconds + 10
         )
         do { try await ServiceGroup(configuration: group).run() } catch {
+            await parts.outlook.close()
+            await services.webhooks.client?.close()
             await pool.close()
             throw error
         }
         ledger.close()
+        await parts.outlook.close()
+        await services.webhooks.client?.close()
         await pool.close()
+    }
+
+    /// What this process is called where several nodes are told apart.
+    private static var name: String {
+        var name = [CChar](repeating: 0, count: 256)
+        gethostname(&name, name.count - 1)
+        return "\(String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)):\(getpid())"
     }
 
     /// Starts without listening, does one thing and stops.
@@ -120,6 +141,8 @@ struct Node {
             }
         }
         parts.services.ledger.close()
+        await parts.outlook.close()
+        await parts.services.webhooks.client?.close()
         await parts.services.pool.close()
         if let failure { throw failure }
     }
@@ -128,7 +151,7 @@ struct Node {
         var services: Services
         var follower: Follower
         var clock: DatabaseClock
-        var suffixes: PublicSuffixList
+        var outlook: Outlook
     }
 
     /// What snapshots are authenticated with, where this node has the key-encryption key.
@@ -156,21 +179,23 @@ struct Node {
             configuration: database, channels: [Follower.channel, Publisher.channel]
         )
         let follower = Follower(ledger: ledger, pool: pool, listener: listener, audit: audit, logger: self.logger)
-        let suffixes = try PublicSuffixList.load()
+        let table = DocumentTable()
+        let outlook = try await Outlook(
+            self.configuration, pool: pool, ledger: ledger, documents: table, logger: self.logger, clock: now)
         let writer =
             self.configuration.isReadOnly
             ? nil
             : Writer(
                 ledger: ledger, configuration: Self.writing(database, within: self.configuration.databaseTimeout),
                 limits: Self.limits(self.configuration), logger: self.logger, clock: now,
-                isPublicSuffix: { suffixes.isPublicSuffix($0) }
+                surroundings: outlook.surroundings
             )
         let keys = SigningKeys(
             pool: pool, keyEncryptionKey: self.configuration.isReadOnly ? nil : self.configuration.keyEncryptionKey
         )
         let publisher = Publisher(
             ledger: ledger, keys: keys, pool: pool, listener: listener,
-            schedule: .init(lifetimeSeconds: self.configuration.documentLifetime), table: DocumentTable(),
+            schedule: .init(lifetimeSeconds: self.configuration.documentLifetime), table: table,
             logger: self.logger, clock: now
         )
         try await self.haltOnDamage(ledger) { try await follower.catchUp() }
@@ -185,17 +210,28 @@ struct Node {
         }
         try await Self.checkSigning(keys, ledger)
 
-        let store = AdoptionStore(pool: pool)
-        let table = publisher.table
-        let adoption = AdoptionRecorder(
-            store: store, salt: try await store.salt(), windowSeconds: self.configuration.documentLifetime,
-            logger: self.logger, clock: now, currentVersion: { table[$0]?.version }
-        )
         let services = Services(
-            ledger: ledger, writer: writer, pool: pool, publisher: publisher, keys: keys, adoption: adoption,
-            clock: now, logger: self.logger, documentMaxAge: self.configuration.documentMaxAge, version: Version.text
+            ledger: ledger, writer: writer, pool: pool, publisher: publisher, keys: keys, adoption: outlook.adoption,
+            webhooks: self.webhookTools(pool), clock: now, logger: self.logger,
+            documentMaxAge: self.configuration.documentMaxAge, version: Version.text,
+            observations: outlook.observations, lookout: outlook.lookout, surroundings: outlook.surroundings
         )
-        return Parts(services: services, follower: follower, clock: clock, suffixes: suffixes)
+        return Parts(services: services, follower: follower, clock: clock, outlook: outlook)
+    }
+
+    /// What it takes to sign and send webhooks, where this node may.
+    private func webhookTools(_ pool: PostgresPool) -> WebhookTools {
+        let key = self.configuration.isReadOnly ? nil : self.configuration.keyEncryptionKey
+        let outgoing = self.configuration.outgoing
+        let client = key.map { _ in
+            WebhookClient(
+                limits: .init(total: .seconds(outgoing.webhookTimeout)),
+                refusal: { outgoing.policy.refusal(of: $0) }, allowsPlain: outgoing.allowsPlainWebhooks,
+                trustFile: outgoing.trustFile, userAgent: "pinledger/\(Version.text)"
+            )
+        }
+        return WebhookTools(
+            pool: pool, secrets: WebhookSecrets(pool: pool, keyEncryptionKey: key), client: client)
     }
 
     /// What was published before goes on being served when the ledger is damaged; nothing is published or changed.

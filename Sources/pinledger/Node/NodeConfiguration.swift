@@ -3,6 +3,7 @@ import Foundation
 import Keys
 import Logging
 import PinledgerServer
+import Pinning
 
 /// The settings of a node: flags first, then environment variables, then defaults.
 struct NodeOptions: ParsableArguments {
@@ -79,7 +80,13 @@ struct NodeOptions: ParsableArguments {
     )
     var tlsKey: String?
 
+    @OptionGroup(title: "Calls to others") var outgoing: OutgoingOptions
+
     @OptionGroup(title: "Limits") var limits: LimitOptions
+
+    @OptionGroup(title: "Looking at servers") var probing: ProbeNodeOptions
+
+    @OptionGroup(title: "Announcements") var announcements: AnnouncementOptions
 
     func validate() throws {
         guard (300...31_536_000).contains(self.documentLifetime) else {
@@ -143,8 +150,12 @@ struct NodeConfiguration: Sendable {
     /// Nil for plain HTTP.
     var certificate: ServerCertificate?
     var limits: Server.Limits
+    var outgoing: OutgoingConfiguration
     /// Seconds from the order to stop to the closing of the listeners.
     var drainDelay: Int
+    var probing: ProbeConfiguration
+    /// How long before its end something is announced.
+    var horizons: Horizons
 
     static let defaultListen = "127.0.0.1:8440"
 
@@ -172,7 +183,10 @@ struct NodeConfiguration: Sendable {
             options.tlsCertificate ?? Environment["PINLEDGER_TLS_CERTIFICATE"],
             options.tlsKey ?? Environment["PINLEDGER_TLS_KEY"]
         )
+        self.outgoing = try options.outgoing.read()
         (self.limits, self.drainDelay) = try options.limits.read()
+        self.probing = try options.probing.read()
+        self.horizons = try options.announcements.read()
     }
 
     private static func readCertificate(_ certificate: String?, _ key: String?) throws -> ServerCertificate? {

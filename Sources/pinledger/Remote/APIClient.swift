@@ -47,6 +47,7 @@ struct APIClient {
                 let pointer = error["pointer"]?.stringValue ?? ""
                 lines.append("  \(pointer.isEmpty ? "(whole)" : pointer): \(error["detail"]?.stringValue ?? "")")
             }
+            lines += FindingReport.lines(problem?["guard_rail_findings"]?.arrayValue ?? []).map { "  \($0)" }
             let status: ExitStatus =
                 switch self.status {
                 case 401, 403: .unauthorized

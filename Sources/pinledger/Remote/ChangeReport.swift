@@ -23,6 +23,8 @@ enum ChangeReport {
         } else if let stream = json["stream"]?.stringValue, let version = json["version"]?.integerValue {
             Console.print("\(stream) is at version \(version).")
         }
+        // What did not stand in the way is for people, not for pipes.
+        FindingReport.print(json["guard_rail_findings"]?.arrayValue ?? []) { Console.error($0) }
     }
 }
 
@@ -30,13 +32,34 @@ enum ChangeReport {
 enum EventLine {
     static func text(of event: JSON) -> String {
         let type = event["type"]?.stringValue ?? "?"
-        let data = event["data"]?.objectValue ?? [:]
+        var data = event["data"]?.objectValue ?? [:]
+        if type == "KeyDescribed" { data = Self.summary(of: data) }
+        if type == "GuardRailsOverridden" {
+            let codes = (data["findings"]?.arrayValue ?? []).map { $0.text("code") }
+            data = ["codes": .string(codes.joined(separator: ","))]
+        }
         let order = ["host", "policy", "pin", "role", "mode"]
         let names = order.filter { data[$0] != nil } + data.keys.filter { !order.contains($0) }.sorted()
         let details = names.compactMap { name in
             data[name].map { value in "\(name)=\(value.stringValue ?? value.canonicalText)" }
         }
         return ([type] + details).joined(separator: " ")
+    }
+}
+
+extension EventLine {
+    /// Of what was shown of a key only what people know it by.
+    private static func summary(of data: [String: JSON]) -> [String: JSON] {
+        if let certificate = data["certificate"] {
+            return [
+                "pin": .string(certificate["key"]?.text("pin") ?? "-"),
+                "certificate": .string(certificate.text("subject")), "until": .string(certificate.text("not_after")),
+            ]
+        }
+        if let request = data["request"] {
+            return ["pin": .string(request["key"]?.text("pin") ?? "-"), "request": .string(request.text("subject"))]
+        }
+        return ["pin": .string(data["public_key"]?.text("pin") ?? "-")]
     }
 }
 

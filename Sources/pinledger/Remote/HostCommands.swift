@@ -70,7 +70,8 @@ struct HostCommands: AsyncParsableCommand {
         func run() async throws {
             let baseline: JSON =
                 self.builtin
-                ? ["source": "builtin"] : ["source": "document", "mode": .string(self.mode), "pins": self.pins.json]
+                ? ["source": "builtin"]
+                : ["source": "document", "mode": .string(self.mode), "pins": try self.pins.json]
             let members: [String: JSON] = [
                 "host": .string(self.host), "include_subdomains": .bool(self.includeSubdomains), "baseline": baseline,
             ]
@@ -85,12 +86,22 @@ struct HostCommands: AsyncParsableCommand {
         @Option(help: "enforce, report_only or off") var mode: String?
         @Option(help: "baseline or candidate") var policy = "baseline"
         @Option(help: "true or false") var includeSubdomains: Bool?
+        @Option(
+            name: .customLong("endpoint"),
+            help: ArgumentHelp(
+                "A service to probe: host:port, or host:port+smtp; several allowed, `default` for what follows from the pattern.",
+                valueName: "service"))
+        var endpoints: [String] = []
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
             var members: [String: JSON] = [:]
             members["include_subdomains"] = self.includeSubdomains.map { .bool($0) }
+            if !self.endpoints.isEmpty {
+                members["endpoints"] =
+                    self.endpoints == ["default"] ? .null : .array(self.endpoints.map { .string($0) })
+            }
             if let mode = self.mode { members[self.policy] = ["mode": .string(mode)] }
             guard !members.isEmpty else { throw CommandFailure("nothing is to be changed", status: .usage) }
             try await self.remote.change("PATCH", HostCommands.path(self.app, self.host), members, self.change)

@@ -25,6 +25,7 @@ struct ImportCommands: AsyncParsableCommand {
             let app = self.app ?? URL(fileURLWithPath: self.file).deletingPathExtension().lastPathComponent
             var query = ["app=\(APIClient.escaped(app))"]
             if self.change.dryRun { query.append("dry_run=true") }
+            if self.change.force { query.append("force=true") }
             if let reason = self.change.reason { query.append("reason=\(APIClient.escaped(reason))") }
             var headers = [("Idempotency-Key", self.change.idempotencyKey ?? UUID().uuidString)]
             if let version = self.change.ifVersion { headers.append(("If-Match", "\"\(version)\"")) }

@@ -5,10 +5,10 @@ struct PinCommands: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "pin", abstract: "Pins of a host.",
         discussion: """
-            The pin of a certificate's key: openssl x509 -in cert.pem -pubkey -noout | openssl pkey -pubin -outform der \
-            | openssl dgst -sha256 -binary | base64
+            Where a pin is asked for, a file may be given that shows the key: a certificate (PEM or DER), a signing request or \
+            a public key. A private key is refused and never sent. `pinledger pin inspect FILE` shows what a file holds.
             """,
-        subcommands: [List.self, Add.self, Activate.self, Role.self, Retire.self, Revoke.self]
+        subcommands: [Inspect.self, List.self, Add.self, Activate.self, Role.self, Retire.self, Revoke.self]
     )
 
     struct Place: ParsableArguments {
@@ -21,13 +21,12 @@ struct PinCommands: AsyncParsableCommand {
     /// A pin that is there already.
     struct Target: ParsableArguments {
         @OptionGroup var place: Place
-        @Argument(help: "sha256/BASE64") var pin: String
+        @Argument(help: "A pin (sha256/BASE64), or a file that shows the key.") var pin: String
         @Option(help: "baseline or candidate") var policy = "baseline"
 
         /// Changes the pin.
         func change(_ members: [String: JSON], _ change: ChangeOptions, _ remote: RemoteOptions) async throws {
-            let pin: Pin
-            do { pin = try Pin(text: self.pin) } catch { throw CommandFailure("\(self.pin) \(error)", status: .usage) }
+            let pin = try KeyInput(self.pin).pin
             var members = members
             members["policy"] = .string(self.policy)
             try await remote.withClient { client in
@@ -68,7 +67,8 @@ struct PinCommands: AsyncParsableCommand {
     struct Add: AsyncParsableCommand {
         static let configuration = CommandConfiguration(abstract: "Adds a pin.")
         @OptionGroup var place: Place
-        @Argument(help: "sha256/BASE64") var pin: String
+        @Argument(help: "A file that shows the key (certificate, signing request, public key), or a pin.") var pin:
+            String
         @Option(help: "primary, backup or emergency") var role = "backup"
         @Flag(help: "Record it without publishing it.") var staged = false
         @Option(help: "What people should know, such as where the key is kept.") var note: String?
@@ -77,10 +77,10 @@ struct PinCommands: AsyncParsableCommand {
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
-            var members: [String: JSON] = [
-                "pin": .string(self.pin), "role": .string(self.role), "policy": .string(self.policy),
-                "state": self.staged ? "staged" : "active",
-            ]
+            var members = try KeyInput(self.pin).members
+            members["role"] = .string(self.role)
+            members["policy"] = .string(self.policy)
+            members["state"] = self.staged ? "staged" : "active"
             members["note"] = self.note.map { .string($0) }
             try await self.remote.change("POST", "\(self.place.path)/pins", members, self.change)
         }

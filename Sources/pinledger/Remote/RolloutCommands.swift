@@ -32,7 +32,7 @@ struct RolloutCommands: AsyncParsableCommand {
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
-            var members: [String: JSON] = ["mode": .string(self.mode), "pins": self.pins.json]
+            var members: [String: JSON] = ["mode": .string(self.mode), "pins": try self.pins.json]
             members["copy_baseline"] = self.copyBaseline.map { .bool($0) }
             if self.percent < 100 {
                 members["rollout"] = ["basis_points": try RolloutCommands.basisPoints(self.percent)]

@@ -96,18 +96,27 @@ struct RemoteOptions: ParsableArguments {
     }
 }
 
-/// The flags of commands that name new pins.
+/// The flags of commands that name new pins: each a file that shows the key, or a pin.
 struct NewPinOptions: ParsableArguments {
-    @Option(help: "Pin of a key that is served now.") var primary: [String] = []
-    @Option(help: "Pin of a key that is ready to be served.") var backup: [String] = []
-    @Option(help: "Pin of a key that is kept offline.") var emergency: [String] = []
+    @Option(help: "Key that is served now: a certificate, signing request or public key in a file, or a pin.")
+    var primary: [String] = []
+    @Option(help: "Key that is ready to be served.") var backup: [String] = []
+    @Option(help: "Key that is kept offline.") var emergency: [String] = []
 
     /// The pins as the API takes them.
     var json: JSON {
-        let roles = [("primary", self.primary), ("backup", self.backup), ("emergency", self.emergency)]
-        return .array(
-            roles.flatMap { role, pins in pins.map { ["pin": .string($0), "role": .string(role)] } }
-        )
+        get throws {
+            let roles = [("primary", self.primary), ("backup", self.backup), ("emergency", self.emergency)]
+            return .array(
+                try roles.flatMap { role, keys in
+                    try keys.map { key in
+                        var members = try KeyInput(key).members
+                        members["role"] = .string(role)
+                        return .object(members)
+                    }
+                }
+            )
+        }
     }
 }
 

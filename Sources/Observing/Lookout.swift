@@ -1,0 +1,167 @@
+package import EventStore
+package import Logging
+package import PinWire
+package import Pinning
+package import Probing
+
+/// Probes the services of all hosts on a schedule, from this node's place in the network, and keeps what any node saw.
+///
+/// A node that is not given a place of its own only reads. If the process dies, what it has probed since the last record
+/// (one probe at the most) is seen again by the next one.
+package final class Lookout: Sendable {
+    private let book: ObservationBook
+    private let store: ObservationStore
+    private let ledger: Ledger
+    private let look: @Sendable (ProbeTarget) async -> ProbeReport
+    /// The name of this node's place in the network.
+    package let vantage: String
+    private let schedule: ProbeSchedule
+    private let isScheduled: Bool
+    private let records: Bool
+    private let clock: @Sendable () -> Timestamp
+    private let logger: Logger
+
+    /// Probes at once; each may have several connections.
+    private static let concurrency = 32
+
+    /// - Parameters:
+    ///   - isScheduled: Whether it probes by itself, and not only when asked.
+    ///   - records: Whether it may write to the database.
+    package init(
+        book: ObservationBook, store: ObservationStore, ledger: Ledger, vantage: String, schedule: ProbeSchedule,
+        isScheduled: Bool, records: Bool, logger: Logger, clock: @escaping @Sendable () -> Timestamp,
+        probe: @escaping @Sendable (ProbeTarget) async -> ProbeReport
+    ) {
+        self.book = book
+        self.store = store
+        self.ledger = ledger
+        self.look = probe
+        self.vantage = vantage
+        self.schedule = schedule
+        self.isScheduled = isScheduled
+        self.records = records
+        self.logger = logger
+        self.clock = clock
+    }
+
+    /// Reads all that is recorded.
+    package func load() async throws {
+        let (chains, attempts) = (try await self.store.chains(after: nil), try await self.store.attempts(after: nil))
+        self.book.take(chains, attempts)
+    }
+
+    /// Probes an endpoint now. What is found is recorded where the endpoint is one of an app's host.
+    package func probe(_ endpoint: Endpoint) async -> Observation {
+        let report = await self.look(endpoint.target)
+        let observation = Observation(report, of: endpoint, from: self.vantage, at: self.clock())
+        guard self.isWatched(endpoint) else { return observation }
+        await self.keep(observation)
+        return observation
+    }
+
+    /// Probes what is due, and reads what other nodes found; until cancelled.
+    package func run() async {
+        await withDiscardingTaskGroup { group in
+            group.addTask { await self.follow() }
+            guard self.isScheduled else { return }
+            group.addTask { await self.patrol() }
+        }
+    }
+
+    // MARK: Reading
+
+    private func follow() async {
+        var since = self.clock()
+        while !Task.isCancelled {
+            try? await Task.sleep(for: .seconds(5))
+            // Clocks of other nodes may be a little behind, and their records take a moment.
+            let from = since.adding(seconds: -60)
+            since = self.clock()
+            do {
+                let (chains, attempts) = (
+                    try await self.store.chains(after: from), try await self.store.attempts(after: from)
+                )
+                self.book.take(chains, attempts)
+            } catch is CancellationError {
+                return
+            } catch {
+                self.logger.warning("what other nodes observed cannot be read", metadata: ["error": "\(error)"])
+            }
+        }
+    }
+
+    // MARK: Probing
+
+    private func patrol() async {
+        var due: [Endpoint: (time: Timestamp, isUrgent: Bool)] = [:]
+        var generator = SystemRandomNumberGenerator()
+        while !Task.isCancelled {
+            let now = self.clock()
+            let watched = self.watched()
+            due = due.filter { watched[$0.key] != nil }
+            // Drawn once for each probe, and again when a rotation begins or ends to watch.
+            for (endpoint, isUrgent) in watched where due[endpoint]?.isUrgent != isUrgent {
+                let history = self.book.history(of: endpoint, from: self.vantage)
+                let next = self.schedule.next(
+                    after: .init(last: history?.last, failures: history?.failures ?? 0), isWatched: isUrgent, now: now,
+                    random: Double.random(in: 0..<1, using: &generator)
+                )
+                due[endpoint] = (next, isUrgent)
+            }
+            let ready = due.filter { $0.value.time <= now }.sorted { $0.value.time < $1.value.time }.map(\.key)
+            await self.probe(all: ready)
+            for endpoint in ready { due[endpoint] = nil }
+            try? await Task.sleep(for: .seconds(1))
+        }
+    }
+
+    private func probe(all endpoints: [Endpoint]) async {
+        await withDiscardingTaskGroup { group in
+            // As many tasks as may be at work, each taking the next of its share.
+            for lane in 0..<min(Self.concurrency, endpoints.count) {
+                group.addTask {
+                    for place in stride(from: lane, to: endpoints.count, by: Self.concurrency) {
+                        guard !Task.isCancelled else { return }
+                        _ = await self.probe(endpoints[place])
+                    }
+                }
+            }
+        }
+    }
+
+    private func keep(_ observation: Observation) async {
+        let before = self.book.history(of: observation.endpoint, from: self.vantage)?.failures ?? 0
+        let failures = observation.sights.isEmpty ? (observation.isEvidence ? before + 1 : before) : 0
+        self.book.take(observation, failures: failures)
+        guard self.records else { return }
+        do { try await self.store.record(observation, failures: failures) } catch {
+            self.logger.warning(
+                "an observation is known on this node only",
+                metadata: ["endpoint": "\(observation.endpoint)", "error": "\(error)"]
+            )
+        }
+    }
+
+    // MARK: What to probe
+
+    /// The endpoints of all hosts, and whether a rotation waits for what they present.
+    private func watched() -> [Endpoint: Bool] {
+        var endpoints: [Endpoint: Bool] = [:]
+        for app in self.ledger.view.state.apps.values {
+            let urgent = Set(
+                app.rotations.filter { $0.phase == .switch || $0.phase == .settle }.flatMap(\.hosts))
+            for (pattern, host) in app.hosts {
+                for endpoint in host.probed(of: pattern) {
+                    endpoints[endpoint] = endpoints[endpoint] ?? false || urgent.contains(pattern)
+                }
+            }
+        }
+        return endpoints
+    }
+
+    private func isWatched(_ endpoint: Endpoint) -> Bool {
+        self.ledger.view.state.apps.values.contains { app in
+            app.hosts.contains { $0.value.probed(of: $0.key).contains(endpoint) }
+        }
+    }
+}

@@ -1,0 +1,117 @@
+import Certificates
+package import PinWire
+package import Pinning
+import Probing
+
+/// What one probe of an endpoint found, ready to be recorded.
+package struct Observation: Hashable, Sendable {
+    /// A chain that one address presented.
+    package struct Sight: Hashable, Sendable {
+        package var address: String
+        /// SHA-256 of the certificates in DER, one behind the other: 32 bytes.
+        package var chainDigest: [UInt8]
+        /// The server's own first. Of a certificate that cannot be read nothing is kept, nor of those behind it.
+        package var certificates: [CertificateFacts]
+    }
+
+    package var endpoint: Endpoint
+    /// The place in the network from which it was seen.
+    package var vantage: String
+    package var at: Timestamp
+    package var sights: [Sight]
+    /// What was found at which address, for people and for the API.
+    package var outcome: JSON
+    /// Whether it says anything about the endpoint, rather than about this machine and its network.
+    package var isEvidence: Bool
+
+    /// Reads what the probe brought. Parses certificates: milliseconds, and nothing for an event loop.
+    init(_ report: ProbeReport, of endpoint: Endpoint, from vantage: String, at time: Timestamp) {
+        self.endpoint = endpoint
+        self.vantage = vantage
+        self.at = time
+        self.isEvidence = report.isEvidence
+        var sights: [Sight] = []
+        var addresses: [JSON] = []
+        for entry in report.addresses {
+            switch entry.outcome {
+            case .failed(let failure):
+                addresses.append(["address": .string(entry.address.description), "failure": failure.json])
+            case .served(let service):
+                var chains: [JSON] = []
+                for chain in service.chains {
+                    let sight = Sight(
+                        address: entry.address.description, chainDigest: sha256(chain.certificates.flatMap(\.self)),
+                        certificates: Self.facts(chain.certificates)
+                    )
+                    if !sight.certificates.isEmpty { sights.append(sight) }
+                    chains.append(chain.json(sight.certificates))
+                }
+                var members: [String: JSON] = [
+                    "address": .string(entry.address.description), "chains": .array(chains),
+                ]
+                if case .unknown(let failure) = service.otherKind { members["other_kind_failure"] = failure.json }
+                addresses.append(.object(members))
+            }
+        }
+        self.sights = sights
+        self.outcome = .members([
+            "endpoint": .string(endpoint.description),
+            "vantage": .string(vantage),
+            "at": .string(time.rfc3339),
+            "addresses": .array(addresses),
+            "omitted_addresses": report.omitted.isEmpty
+                ? nil : .array(report.omitted.map { .string($0.description) }),
+            "failure": report.failure?.json,
+        ])
+    }
+
+    private static func facts(_ chain: [[UInt8]]) -> [CertificateFacts] {
+        var facts: [CertificateFacts] = []
+        for certificate in chain {
+            guard let next = try? CertificateFacts(der: certificate) else { break }
+            facts.append(next)
+        }
+        return facts
+    }
+}
+
+extension ProbeFailure {
+    fileprivate var json: JSON {
+        [
+            "stage": .string(self.stage.rawValue), "kind": .string(self.kind.rawValue),
+            "reason": .string(self.reason),
+        ]
+    }
+}
+
+extension Probing.ServedChain {
+    fileprivate func json(_ facts: [CertificateFacts]) -> JSON {
+        var members: [String: JSON] = [
+            "certificates": .array(facts.map(\.json)),
+            "certificate_count": .integer(Int64(self.certificates.count)),
+            "tls_version": .string(self.version),
+            "key_kind": .string(self.keyKind.rawValue),
+        ]
+        members["cipher"] = self.cipher.map { .string($0) }
+        members["signature"] = self.signature.map { .string($0.rawValue) }
+        members["incompletion"] = self.incompletion.map { .string($0) }
+        switch self.verification {
+        case .valid: members["verification"] = "valid"
+        case .unknown: members["verification"] = "unknown"
+        case .invalid(_, let reason):
+            members["verification"] = "invalid"
+            members["verification_failure"] = .string(reason)
+        }
+        return .object(members)
+    }
+}
+
+extension Endpoint {
+    /// The endpoint as a probe has it.
+    var target: ProbeTarget {
+        ProbeTarget(
+            name: self.host, port: self.port,
+            startTLS: self.startTLS.flatMap { Probing.StartTLS(rawValue: $0.rawValue) }
+        )
+    }
+}

@@ -1,0 +1,8 @@
+extension HostPattern {
+    /// Whether the pattern stands for a host name, subdomains left aside.
+    package func matches(_ name: String) -> Bool {
+        guard self.isWildcard else { return self.text == name }
+        guard let dot = name.firstIndex(of: "."), dot != name.startIndex else { return false }
+        return name[dot...].dropFirst() == self.name
+    }
+}

@@ -1,0 +1,87 @@
+import EventStore
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import PinWire
+import Pinning
+
+/// What comes and what needs attention: `/v1/apps/{app}/calendar` and `/v1/attention`.
+struct CalendarRoutes: Sendable {
+    let services: Services
+
+    init(services: Services) {
+        self.services = services
+    }
+
+    var routes: [Route] {
+        [
+            Route("getCalendar", .get, "/v1/apps/{app}/calendar") { exchange in
+                .json(try self.calendar(exchange).json(horizons: self.services.surroundings.facts().horizons))
+            },
+            Route("getCalendarFeed", .get, "/v1/apps/{app}/calendar.ics", acceptsPassword: true) { exchange in
+                let feed = CalendarFeed(try self.calendar(exchange), at: self.services.clock())
+                return Response(
+                    status: .ok,
+                    headers: [.contentType: "text/calendar; charset=utf-8", .cacheControl: "no-store"],
+                    body: ResponseBody(byteBuffer: ByteBuffer(bytes: feed.bytes))
+                )
+            },
+            Route("listAttention", .get, "/v1/attention", query: ["app", "severity"], self.attention),
+        ]
+    }
+
+    private func context() -> DecisionContext {
+        DecisionContext(
+            now: self.services.clock(), reason: nil, isForced: false, facts: self.services.surroundings.facts(),
+            isPublicSuffix: self.services.surroundings.isPublicSuffix
+        )
+    }
+
+    private func calendar(_ exchange: Exchange) throws -> AppCalendar {
+        let app = try exchange.app
+        guard let calendar = self.services.ledger.view.state.calendar(of: app, in: self.context()) else {
+            throw Problem(Refusal.appUnknown(app))
+        }
+        return calendar
+    }
+
+    private func attention(_ exchange: Exchange) async throws -> Response {
+        let app = try exchange.appInQuery
+        if let app { _ = try self.services.app(app) }
+        let severity = try exchange.query["severity"].map { text in
+            guard let severity = AttentionItem.Severity(rawValue: text) else {
+                throw Problem(.malformedRequest, "The query parameter severity must be urgent, soon or info.")
+            }
+            return severity
+        }
+        let context = self.context()
+        let list = self.services.ledger.view.state.attention(of: app, severity: severity, in: context)
+        return .json(list.json(at: context.now))
+    }
+}
+
+extension AppCalendar {
+    fileprivate func json(horizons: Horizons) -> JSON {
+        [
+            "app": .string(self.app.text),
+            "warn_days": .array(horizons.days.map { .integer($0) }),
+            "entries": .array(self.entries.map(\.json)),
+            "truncated": .bool(self.isTruncated),
+        ]
+    }
+}
+
+extension AttentionList {
+    fileprivate func json(at now: Timestamp) -> JSON {
+        [
+            "as_of": .string(now.rfc3339),
+            "counts": .object(
+                Dictionary(
+                    uniqueKeysWithValues: AttentionItem.Severity.allCases.map {
+                        ($0.rawValue, .integer(Int64(self.counts[$0] ?? 0)))
+                    })),
+            "items": .array(self.items.map(\.json)),
+            "truncated": .bool(self.isTruncated),
+        ]
+    }
+}

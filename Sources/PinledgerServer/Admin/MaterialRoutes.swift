@@ -1,0 +1,65 @@
+import Certificates
+import EventStore
+import HTTPTypes
+import Hummingbird
+import NIOPosix
+import PinWire
+import Pinning
+import Publishing
+
+/// Certificates, keys and requests that operators show: `/v1/inspect` and what is kept of an app's keys.
+struct MaterialRoutes: Sendable {
+    let services: Services
+    private var change: ChangeHandler { ChangeHandler(services: self.services) }
+
+    init(services: Services) {
+        self.services = services
+    }
+
+    var routes: [Route] {
+        [
+            Route("inspect", .post, "/v1/inspect", bodyLimit: Upload.maximumSize, self.inspect),
+            Route(
+                "describeKeys", .post, "/v1/apps/{app}/key-facts", query: ChangeHandler.query,
+                bodyLimit: Upload.maximumSize, self.describe),
+        ]
+    }
+
+    /// Says what is in the body, which may be of any type, and keeps nothing.
+    private func inspect(_ exchange: Exchange) async throws -> Response {
+        let body = try await exchange.body()
+        // Opening a key store may take a second.
+        let outcome = try await NIOThreadPool.singleton.runIfActive { () -> Result<Upload, UploadError> in
+            var bytes = body
+            return Result { () throws(UploadError) in try Upload.read(&bytes) }
+        }
+        switch outcome {
+        case .success(let upload): return .json(["items": .array(upload.items.map(\.json))])
+        case .failure(let error): throw Problem(.uploadRefused, "\(error)")
+        }
+    }
+
+    /// Keeps more about keys whose pins the app has.
+    private func describe(_ exchange: Exchange) async throws -> Response {
+        let id = try exchange.app
+        let change = try await exchange.change { (members) throws(JSONDefect) in
+            let field = try members.required("material")
+            var bytes = Array(try field.string().utf8)
+            let upload: Upload
+            do { upload = try Upload.read(&bytes) } catch { throw field.defect("is refused. \(error)") }
+            var evidence: [KeyEvidence] = []
+            for item in upload.items {
+                switch item {
+                case .certificate(let certificate): evidence.append(.certificate(certificate))
+                case .publicKey(let key): evidence.append(.publicKey(key))
+                case .request(let request):
+                    evidence.append(.request(request.key, subject: request.subject, dnsNames: request.dnsNames))
+                case .pin, .fingerprint:
+                    throw field.defect("must be certificates, public keys or requests, not their hashes")
+                }
+            }
+            return evidence
+        }
+        return try await self.change(.app(id, [.describeKeys(change.content)]), of: change, in: exchange)
+    }
+}

@@ -1,0 +1,106 @@
+import EventStore
+import HTTPTypes
+import Hummingbird
+import Observing
+import PinWire
+import Pinning
+import Publishing
+
+/// What servers present: `/v1/probes` and what was seen of a host.
+struct ProbeRoutes: Sendable {
+    let services: Services
+
+    init(services: Services) {
+        self.services = services
+    }
+
+    var routes: [Route] {
+        [
+            Route("probe", .post, "/v1/probes", self.probe),
+            Route("getObservations", .get, "/v1/apps/{app}/hosts/{host}/observations", self.observations),
+        ]
+    }
+
+    private func probe(_ exchange: Exchange) async throws -> Response {
+        let body = try await exchange.body()
+        try exchange.requireJSON()
+        let endpoint = try JSONField(try JSON(parsing: body)).object { (members) throws(JSONDefect) in
+            try members.required("endpoint").parse(Endpoint.init)
+        }
+        let before = self.services.observations.facts(of: endpoint)
+        let observation = await self.services.lookout.probe(endpoint)
+        guard case .object(var members) = observation.outcome else { return .json(observation.outcome) }
+        members["keys"] = .array(self.keys(of: observation, before))
+        return .json(.object(members))
+    }
+
+    /// Every key that was presented: whether it had been seen there before, and who has pinned it.
+    private func keys(of observation: Observation, _ before: EndpointFacts?) -> [JSON] {
+        let seen = Set(before?.chains.flatMap(\.pins) ?? [])
+        var done: Set<Pin> = []
+        return observation.sights.flatMap(\.certificates).compactMap { certificate in
+            let pin = certificate.key.pin
+            guard done.insert(pin).inserted else { return nil }
+            return [
+                "pin": .string(pin.description),
+                "subject": .string(certificate.subject),
+                "seen_before": .bool(seen.contains(pin)),
+                "pinned_by": .array(self.pinned(pin, at: observation.endpoint)),
+            ]
+        }
+    }
+
+    private func pinned(_ pin: Pin, at endpoint: Endpoint) -> [JSON] {
+        let apps = self.services.ledger.view.state.apps.values.sorted { $0.id < $1.id }
+        return apps.flatMap { app in
+            app.hosts.flatMap { pattern, host -> [JSON] in
+                guard host.probed(of: pattern).contains(endpoint) || pattern.matches(endpoint.host.text) else {
+                    return []
+                }
+                return PolicySlot.allCases.compactMap { slot in
+                    guard let record = host[slot]?.pins[pin] else { return nil }
+                    return [
+                        "app": .string(app.id.text), "host": .string(pattern.text), "policy": .string(slot.rawValue),
+                        "role": .string(record.role.rawValue), "state": .string(record.state.rawValue),
+                    ]
+                }
+            }
+        }
+    }
+
+    private func observations(_ exchange: Exchange) async throws -> Response {
+        let app = try self.services.app(try exchange.app)
+        let pattern = try exchange.host
+        guard let host = app.hosts[pattern] else { throw Problem(Refusal.hostUnknown(pattern)) }
+        let (facts, now) = (self.services.surroundings.facts(), self.services.clock())
+        let endpoints = host.probed(of: pattern).map { endpoint -> JSON in
+            let known = facts.endpoint(endpoint)
+            return .members([
+                "endpoint": .string(endpoint.description),
+                "last_attempt": known?.lastAttempt.map { .string($0.rfc3339) },
+                "last_success": known?.lastSuccess.map { .string($0.rfc3339) },
+                "chains": .array((known?.chains ?? []).map { $0.json(at: now) }),
+                "probes": .array(self.services.observations.outcomes(of: endpoint)),
+            ])
+        }
+        let pins = Set(PolicySlot.allCases.flatMap { host[$0]?.pins.keys ?? [] }).sorted()
+        let sightings = pins.map { pin -> JSON in
+            let (sighting, detail) = app.sighting(of: pin, at: pattern, facts, now)
+            return ["pin": .string(pin.description), "sighting": .string(sighting.rawValue), "detail": .string(detail)]
+        }
+        return .json(["host": .string(pattern.text), "endpoints": .array(endpoints), "pins": .array(sightings)])
+    }
+}
+
+extension Pinning.ServedChain {
+    fileprivate func json(at now: Timestamp) -> JSON {
+        [
+            "address": .string(self.address),
+            "vantage": .string(self.vantage),
+            "first_seen": .string(self.firstSeen.rfc3339),
+            "last_seen": .string(self.lastSeen.rfc3339),
+            "current": .bool(self.isCurrent),
+            "certificates": .array(self.certificates.map(\.json)),
+        ]
+    }
+}

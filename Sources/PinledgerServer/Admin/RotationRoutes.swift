@@ -1,0 +1,123 @@
+import EventStore
+import HTTPTypes
+import Hummingbird
+import PinWire
+import Pinning
+import Publishing
+
+/// Rotations of keys: `/v1/apps/{app}/rotations`.
+struct RotationRoutes: Sendable {
+    let services: Services
+    private var change: ChangeHandler { ChangeHandler(services: self.services) }
+
+    init(services: Services) {
+        self.services = services
+    }
+
+    var routes: [Route] {
+        let all = "/v1/apps/{app}/rotations"
+        let one = "\(all)/{rotation}"
+        let query = ChangeHandler.query
+        return [
+            Route("listRotations", .get, all, self.list),
+            Route("startRotation", .post, all, query: query, self.start),
+            Route("getRotation", .get, one, self.get),
+            Route("advanceRotation", .post, "\(one)/advance", query: query, self.advance),
+            Route("abortRotation", .post, "\(one)/abort", query: query, self.abort),
+        ]
+    }
+
+    private func list(_ exchange: Exchange) async throws -> Response {
+        let app = try self.services.app(try exchange.app)
+        let progress = try app.rotations.map { try self.progress(of: $0.id, app.id) }
+        return .json(["rotations": .array(progress.map(\.json))], headers: [.eTag: "\"\(app.version)\""])
+    }
+
+    private func get(_ exchange: Exchange) async throws -> Response {
+        let app = try self.services.app(try exchange.app)
+        let progress = try self.progress(of: try exchange.rotation, app.id)
+        return .json(progress.json, headers: [.eTag: "\"\(app.version)\""])
+    }
+
+    private func progress(of id: String, _ app: AppID) throws -> RotationProgress {
+        let context = DecisionContext(
+            now: self.services.clock(), reason: nil, isForced: false, facts: self.services.surroundings.facts(),
+            isPublicSuffix: self.services.surroundings.isPublicSuffix
+        )
+        do { return try self.services.ledger.view.state.progress(of: id, app: app, in: context) } catch {
+            throw Problem(error)
+        }
+    }
+
+    private func start(_ exchange: Exchange) async throws -> Response {
+        let id = try exchange.app
+        let defaults = Rotation.Goals(for: self.services.surroundings.facts())
+        let change = try await exchange.change { (members) throws(JSONDefect) in
+            let name = try members.required("rotation")
+            guard Rotation.isID(try name.string()) else {
+                throw name.defect("must be 1 to 64 letters, digits, dots, hyphens and underscores")
+            }
+            let kind = try members.optional("kind")?.oneOf(Rotation.Kind.self) ?? .planned
+            let list = try members.required("hosts")
+            var hosts: [HostPattern] = []
+            for host in try list.elements(atMost: Rotation.hostLimit) { hosts.append(try host.parse(HostPattern.init)) }
+            guard !hosts.isEmpty, Set(hosts).count == hosts.count else {
+                throw list.defect("must name at least one host, and each only once")
+            }
+            let field = try members.required("next")
+            var next = try field.object { (m) throws(JSONDefect) in
+                try AppCommand.NewPin(&m, role: .backup)
+            }
+            next.isActive = true
+            guard next.role.isReserve else {
+                throw field.defect("must be a backup or an emergency key until it is served")
+            }
+            let compromised = members.optional("compromised")
+            guard compromised == nil || kind == .emergency else {
+                throw JSONDefect(pointer: JSONPointer(["compromised"]), message: "belongs to an emergency")
+            }
+            return AppCommand.NewRotation(
+                id: try name.string(), kind: kind, hosts: hosts, next: next,
+                compromised: try compromised?.parse(Pin.init(text:)),
+                goals: try Rotation.Goals(members.optional("goals"), defaults: defaults)
+            )
+        }
+        return try await self.change(
+            .app(id, [.startRotation(change.content)]), of: change, in: exchange, status: .created,
+            location: "/v1/apps/\(id)/rotations/\(change.content.id)"
+        )
+    }
+
+    private func advance(_ exchange: Exchange) async throws -> Response {
+        let (id, rotation) = (try exchange.app, try exchange.rotation)
+        let change = try await exchange.change { (members) throws(JSONDefect) in
+            try members.optional("from")?.oneOf(Rotation.Phase.self)
+        }
+        return try await self.change(
+            .app(id, [.advanceRotation(rotation, from: change.content)]), of: change, in: exchange)
+    }
+
+    private func abort(_ exchange: Exchange) async throws -> Response {
+        let (id, rotation) = (try exchange.app, try exchange.rotation)
+        let change = try await exchange.change { (members) throws(JSONDefect) in
+            try members.optional("keep_next")?.bool() ?? false
+        }
+        return try await self.change(
+            .app(id, [.abortRotation(rotation, keepsNext: change.content)]), of: change, in: exchange)
+    }
+}
+
+extension Exchange {
+    /// The name of a rotation in the path.
+    fileprivate var rotation: String {
+        get throws {
+            let text = self.parameters["rotation"] ?? ""
+            guard Rotation.isID(text) else {
+                throw Problem(
+                    .malformedRequest,
+                    "In the path, a rotation must be 1 to 64 letters, digits, dots, hyphens and underscores.")
+            }
+            return text
+        }
+    }
+}

@@ -1,0 +1,120 @@
+package import PinWire
+
+/// One thing that somebody should look at, as far as state and observations tell.
+package struct AttentionItem: Hashable, Sendable {
+    package enum Severity: String, CaseIterable, Sendable, Hashable, Comparable {
+        /// Clients are locked out or unprotected, or will be within days.
+        case urgent
+        /// Something is to be done, and there is time for it.
+        case soon
+        /// Good to know.
+        case info
+
+        package static func < (left: Severity, right: Severity) -> Bool { left.rank < right.rank }
+        private var rank: Int {
+            switch self {
+            case .urgent: 0
+            case .soon: 1
+            case .info: 2
+            }
+        }
+    }
+
+    package enum Kind: String, CaseIterable, Sendable, Hashable {
+        case certificateExpires = "certificate_expires"
+        case servedKeyUnpinned = "served_key_unpinned"
+        case notProbed = "not_probed"
+        case unreachable
+        case noReserve = "no_reserve"
+        case unprovenReserve = "unproven_reserve"
+        case weakKey = "weak_key"
+        case pinsValidUntil = "pins_valid_until"
+        case killSwitch = "kill_switch"
+        case notEnforced = "not_enforced"
+        case candidateStands = "candidate_stands"
+        case rotationReady = "rotation_ready"
+        case rotationStuck = "rotation_stuck"
+        case rotationAborted = "rotation_aborted"
+        case guardRailLowered = "guard_rail_lowered"
+        case nothingProbed = "nothing_probed"
+    }
+
+    package let severity: Severity
+    package let kind: Kind
+    /// Nil for what concerns every app.
+    package var app: AppID?
+    package var host: HostPattern?
+    package var policy: PolicySlot?
+    package var pin: Pin?
+    package var endpoint: Endpoint?
+    package var rotation: String?
+    /// The guard rail whose page explains it.
+    package var rail: GuardRail?
+    /// When it happens or since when it has been so; nil where there is no such time.
+    package var date: Timestamp?
+    /// What is the matter, as a sentence.
+    package let detail: String
+    /// What to do, as a sentence.
+    package let remedy: String
+
+    init(_ severity: Severity, _ kind: Kind, app: AppID?, _ detail: String, remedy: String) {
+        self.severity = severity
+        self.kind = kind
+        self.app = app
+        self.detail = detail
+        self.remedy = remedy
+    }
+
+    package var json: JSON {
+        .members([
+            "severity": .string(self.severity.rawValue),
+            "kind": .string(self.kind.rawValue),
+            "app": self.app.map { .string($0.text) },
+            "host": self.host.map { .string($0.text) },
+            "policy": self.policy.map { .string($0.rawValue) },
+            "pin": self.pin.map { .string($0.description) },
+            "endpoint": self.endpoint.map { .string($0.description) },
+            "rotation": self.rotation.map { .string($0) },
+            "code": self.rail.map { .string($0.code) },
+            "date": self.date.map { .string($0.rfc3339) },
+            "detail": .string(self.detail),
+            "remedy": .string(self.remedy),
+        ])
+    }
+}
+
+/// What needs attention, the gravest first and of that what comes first; bounded, however much it is.
+package struct AttentionList: Sendable {
+    package private(set) var items: [AttentionItem] = []
+    /// How many there are in all, also those that are left out.
+    package private(set) var counts: [AttentionItem.Severity: Int] = [:]
+
+    /// Items that one list shows.
+    package static let limit = 1000
+
+    package var isTruncated: Bool { self.items.count < self.counts.values.reduce(0, +) }
+
+    mutating func add(_ items: [AttentionItem]) {
+        for item in items { self.counts[item.severity, default: 0] += 1 }
+        self.items += items
+        if self.items.count > 4 * Self.limit { self.cut() }
+    }
+
+    /// Sorts, and leaves the least grave out. To be called at the end.
+    mutating func cut() {
+        self.items.sort { $0.isBefore($1) }
+        if self.items.count > Self.limit { self.items.removeLast(self.items.count - Self.limit) }
+    }
+}
+
+extension AttentionItem {
+    /// The order of lists; total, so that every node shows the same.
+    fileprivate func isBefore(_ other: AttentionItem) -> Bool {
+        if self.severity != other.severity { return self.severity < other.severity }
+        let last = Timestamp(microseconds: .max)
+        if self.date != other.date { return self.date ?? last < other.date ?? last }
+        let texts = [(self.app?.text, other.app?.text), (self.host?.text, other.host?.text)]
+        for (left, right) in texts where left != right { return left ?? "" < right ?? "" }
+        return self.detail < other.detail
+    }
+}

@@ -1,0 +1,173 @@
+import PinWire
+
+// What needs attention of one host.
+
+extension Host {
+    /// After this long without a change somebody is asked whether it is meant to stay so: 30 days.
+    private static let longSeconds: Int64 = 30 * 86_400
+
+    func attention(of pattern: HostPattern, _ app: App, in context: DecisionContext) -> [AttentionItem] {
+        var items = self.sights(of: pattern, app, in: context)
+        for slot in PolicySlot.allCases {
+            guard let policy = self[slot] else { continue }
+            items += policy.attention(app, at: context.now).map { item in
+                var item = item
+                item.policy = slot
+                return item
+            }
+            items += self.matches(policy, slot, of: pattern, app, in: context)
+        }
+        if let killSwitch, killSwitch.isInForce(at: context.now) {
+            items.append(.inForce(killSwitch, over: "\(pattern) of \(app.id)", app: app.id))
+        }
+        // The app knows when it was changed last, not when its rollouts were: what is said is true of both.
+        if self.candidate != nil, app.updatedAt.adding(seconds: Self.longSeconds) <= context.now {
+            var item = AttentionItem(
+                .info, .candidateStands, app: app.id,
+                "The candidate of \(pattern) stands, and neither its rollout nor anything else of the app has changed since \(app.updatedAt).",
+                remedy: "Promote it or drop it."
+            )
+            item.date = app.updatedAt
+            items.append(item)
+        }
+        return items.map { item in
+            var item = item
+            item.host = pattern
+            return item
+        }
+    }
+
+    /// What probes could not see of a host that is enforced.
+    private func sights(of pattern: HostPattern, _ app: App, in context: DecisionContext) -> [AttentionItem] {
+        guard self.enforces else { return [] }
+        let endpoints = self.probed(of: pattern)
+        guard !endpoints.isEmpty else {
+            var item = AttentionItem(
+                .info, .notProbed, app: app.id,
+                "\(pattern) is enforced, and no service of it is named to be probed: which key it presents is not known.",
+                remedy: "Name its services: `endpoints` of the host."
+            )
+            item.rail = .liveChainUnmatched
+            return [item]
+        }
+        return endpoints.compactMap { endpoint in
+            let facts = context.facts.endpoint(endpoint)
+            guard facts?.live(at: context.now).isEmpty != false else { return nil }
+            var item: AttentionItem
+            if let facts, facts.isWatched(at: context.now) {
+                let last = facts.lastSuccess.map { "last did at \($0)" } ?? "never did"
+                item = AttentionItem(
+                    .soon, .unreachable, app: app.id,
+                    "\(endpoint) does not answer probes (it \(last)): whether clients accept its key is not known.",
+                    remedy: "See why: `pinledger probe \(endpoint)`."
+                )
+            } else {
+                let last = facts?.lastAttempt.map { "since \($0)" } ?? "ever"
+                item = AttentionItem(
+                    .soon, .notProbed, app: app.id,
+                    "\(pattern) is enforced, and \(endpoint) was not probed \(last).",
+                    remedy: "Look with `pinledger probe \(endpoint)`, and have a node probe on a schedule (--vantage)."
+                )
+            }
+            item.rail = .liveChainUnmatched
+            item.endpoint = endpoint
+            item.date = facts?.lastSuccess
+            return item
+        }
+    }
+
+    /// What a policy's published pins have to do with the chains that are served now.
+    private func matches(
+        _ policy: Policy, _ slot: PolicySlot, of pattern: HostPattern, _ app: App, in context: DecisionContext
+    ) -> [AttentionItem] {
+        let pins = Set(policy.activePins.map(\.pin))
+        guard policy.mode != .off, !pins.isEmpty else { return [] }
+        var items: [AttentionItem] = []
+        var presented: Set<Pin> = []
+        for endpoint in self.probed(of: pattern) {
+            let live = context.facts.endpoint(endpoint)?.live(at: context.now) ?? []
+            presented.formUnion(live.flatMap(\.pins))
+            // One address is enough to lock clients out, and one item to say so.
+            guard let miss = live.first(where: { pins.isDisjoint(with: $0.pins) }) else { continue }
+            let enforces = policy.mode == .enforce
+            var item = AttentionItem(
+                enforces ? .urgent : .soon, .servedKeyUnpinned, app: app.id,
+                "\(endpoint) presents \(miss.pins.first.map { "\($0)" } ?? "no key") (\(miss.address), seen from \(miss.vantage)), and the \(slot.rawValue) of \(pattern) has no pin that matches: \(enforces ? "its devices refuse the server" : "its devices report every connection").",
+                remedy:
+                    "Publish the pin of the key that is served, or have the server present a pinned one; in between, `pinledger kill engage` lets clients in."
+            )
+            item.rail = slot == .candidate ? .armWithoutServedKey : .liveChainUnmatched
+            item.policy = slot
+            item.pin = miss.pins.first
+            item.endpoint = endpoint
+            item.date = miss.firstSeen
+            items.append(item)
+        }
+        if policy.mode == .enforce, !presented.isEmpty, pins.isSubset(of: presented) {
+            var item = AttentionItem(
+                .soon, .noReserve, app: app.id,
+                "Every pin of the \(slot.rawValue) of \(pattern) is in a chain that is served now: none stands in reserve.",
+                remedy: "Add the pin of a key that is not in use and that another certificate can be had for."
+            )
+            item.rail = .backupNotServed
+            item.policy = slot
+            items.append(item)
+        }
+        return items
+    }
+}
+
+extension Policy {
+    /// After this long without a change of pins somebody is asked whether it is meant to stay so: 30 days.
+    private static let longSeconds: Int64 = 30 * 86_400
+
+    /// What is to be said of a policy whatever is served.
+    fileprivate func attention(_ app: App, at now: Timestamp) -> [AttentionItem] {
+        var items: [AttentionItem] = []
+        if self.mode != .enforce {
+            // When the mode was set is not kept; that the pins lay still for so long says as much.
+            let last = self.pins.values.map(\.since).max() ?? app.createdAt
+            if last.adding(seconds: Self.longSeconds) <= now {
+                var item = AttentionItem(
+                    .info, .notEnforced, app: app.id,
+                    "The mode is \(self.mode.rawValue), and the pins have not changed since \(last).",
+                    remedy: "Enforce when the reports are clean, or remove the host."
+                )
+                item.date = last
+                items.append(item)
+            }
+        }
+        guard self.mode != .off else { return items }
+        for (pin, record) in self.pins where record.state.isInUse {
+            for weakness in app.keys[pin]?.key.weaknesses ?? [] {
+                var item = AttentionItem(
+                    .soon, .weakKey, app: app.id, "A pinned key \(weakness).",
+                    remedy: "Rotate to a new one: P-256, Ed25519, or RSA of at least 2048 bits."
+                )
+                item.rail = .weakKey
+                item.pin = pin
+                items.append(item)
+            }
+        }
+        guard self.mode == .enforce else { return items }
+        let reserves = self.activePins.filter { $0.role.isReserve }.map(\.pin)
+        if reserves.isEmpty {
+            var item = AttentionItem(
+                .soon, .noReserve, app: app.id, "No active backup pin stands in reserve.",
+                remedy: "Publish the pin of a key that is ready and not in use."
+            )
+            item.rail = .backupNotServed
+            items.append(item)
+        } else if reserves.allSatisfy({ app.keys[$0] == nil }) {
+            var item = AttentionItem(
+                .soon, .unprovenReserve, app: app.id,
+                "Of the backup only the hash is known: nobody has shown that there is such a key.",
+                remedy: "Show its certificate, public key or signing request."
+            )
+            item.rail = .unprovenPin
+            item.pin = reserves.min()
+            items.append(item)
+        }
+        return items
+    }
+}

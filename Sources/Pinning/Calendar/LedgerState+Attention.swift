@@ -1,0 +1,100 @@
+package import PinWire
+
+extension LedgerState {
+    /// What needs attention now.
+    ///
+    /// - Parameters:
+    ///   - only: The app to look at, with what concerns every app; nil for all.
+    ///   - severity: Which items are wanted; nil for all.
+    ///   - context: What is known now; of its reason and insistence nothing is used.
+    package func attention(
+        of only: AppID? = nil, severity: AttentionItem.Severity? = nil, in context: DecisionContext
+    ) -> AttentionList {
+        var list = AttentionList()
+        func add(_ items: [AttentionItem]) {
+            list.add(items.filter { severity == nil || $0.severity == severity })
+        }
+        add(self.fleetAttention(in: context))
+        if let only {
+            if let app = self.apps[only] { add(self.attention(of: app, in: context)) }
+        } else {
+            for app in self.apps.values { add(self.attention(of: app, in: context)) }
+        }
+        list.cut()
+        return list
+    }
+
+    private func attention(of app: App, in context: DecisionContext) -> [AttentionItem] {
+        var items = app.attention(in: context)
+        if let calendar = self.calendar(of: app.id, in: context) {
+            items += calendar.entries.compactMap { app.attention(to: $0, at: context.now) }
+        }
+        for rotation in app.rotations {
+            guard let progress = try? self.progress(of: rotation.id, app: app.id, in: context) else { continue }
+            if let item = app.attention(to: progress, at: context.now) { items.append(item) }
+        }
+        for (pattern, host) in app.hosts { items += host.attention(of: pattern, app, in: context) }
+        return items
+    }
+
+    private func fleetAttention(in context: DecisionContext) -> [AttentionItem] {
+        var items: [AttentionItem] = []
+        if let killSwitch = self.fleet.killSwitch, killSwitch.isInForce(at: context.now) {
+            items.append(.inForce(killSwitch, over: "every app", app: nil))
+        }
+        for rail in self.fleet.loweredRails.sorted() { items.append(.lowered(rail, for: "every app", app: nil)) }
+        if self.isUnwatched(in: context) {
+            items.append(
+                AttentionItem(
+                    .soon, .nothingProbed, app: nil,
+                    "No service of any host was probed within a day: no node looks on a schedule at what servers present.",
+                    remedy: "Start a node with --vantage, better two in different networks."
+                ))
+        }
+        return items
+    }
+
+    /// Whether there are services to probe, and nobody has tried for a day.
+    private func isUnwatched(in context: DecisionContext) -> Bool {
+        var isAnyNamed = false
+        for app in self.apps.values {
+            for (pattern, host) in app.hosts {
+                for endpoint in host.probed(of: pattern) {
+                    isAnyNamed = true
+                    if context.facts.endpoint(endpoint)?.isWatched(at: context.now) == true { return false }
+                }
+            }
+        }
+        return isAnyNamed
+    }
+}
+
+extension EndpointFacts {
+    /// Whether a probe has tried within a day.
+    func isWatched(at now: Timestamp) -> Bool {
+        self.lastAttempt.map { now < $0.adding(seconds: Self.freshSeconds) } ?? false
+    }
+}
+
+extension AttentionItem {
+    static func inForce(_ killSwitch: KillSwitch, over scope: String, app: AppID?) -> AttentionItem {
+        var item = AttentionItem(
+            .urgent, .killSwitch, app: app,
+            "A kill switch has turned pinning off for \(scope) since \(killSwitch.engagedAt), until \(killSwitch.expiresAt).",
+            remedy: "Release it as soon as the pins are right: `pinledger kill release`."
+        )
+        item.rail = .killSwitchAlone
+        item.date = killSwitch.expiresAt
+        return item
+    }
+
+    static func lowered(_ rail: GuardRail, for scope: String, app: AppID?) -> AttentionItem {
+        var item = AttentionItem(
+            .info, .guardRailLowered, app: app,
+            "The guard rail \(rail.code) (\(rail.entry.title)) only warns for \(scope).",
+            remedy: "Raise it again when the reason is gone: PUT guard-rails/\(rail.code) with `lowered` false."
+        )
+        item.rail = rail
+        return item
+    }
+}

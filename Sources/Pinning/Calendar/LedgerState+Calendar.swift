@@ -1,0 +1,150 @@
+package import PinWire
+
+/// The dates of one app, the first first.
+package struct AppCalendar: Hashable, Sendable {
+    package var app: AppID
+    package var displayName: String
+    package var entries: [CalendarEntry]
+    /// Whether there are more of them than ``limit``; the last ones are left out.
+    package var isTruncated: Bool
+
+    /// Dates that one calendar shows.
+    package static let limit = 1000
+}
+
+extension LedgerState {
+    /// The dates of an app as far as they are known now, past ones of what is still there included; nil for an unknown
+    /// app.
+    ///
+    /// - Parameter context: What is known now; of its reason and insistence nothing is used.
+    package func calendar(of id: AppID, in context: DecisionContext) -> AppCalendar? {
+        guard let app = self.apps[id] else { return nil }
+        var entries = app.hosts.flatMap { app.certificateDates(of: $0.key, $0.value, in: context) }
+        entries += app.ends(in: context)
+        for rotation in app.rotations where !rotation.phase.isOver {
+            guard let progress = try? self.progress(of: rotation.id, app: id, in: context) else { continue }
+            entries += app.dates(of: progress)
+        }
+        entries.sort { ($0.date, $0.uid) < ($1.date, $1.uid) }
+        return AppCalendar(
+            app: id, displayName: app.displayName, entries: Array(entries.prefix(AppCalendar.limit)),
+            isTruncated: entries.count > AppCalendar.limit
+        )
+    }
+}
+
+extension App {
+    /// When certificates of a host expire: those that are served now, and of pinned keys that are not served the newest.
+    fileprivate func certificateDates(
+        of pattern: HostPattern, _ host: Host, in context: DecisionContext
+    ) -> [CalendarEntry] {
+        let (facts, now) = (context.facts, context.now)
+        var entries: [CalendarEntry] = []
+        var served: Set<Pin> = []
+        let roles = host.rolesInUse
+        for endpoint in host.probed(of: pattern) {
+            var first: [Pin: CertificateFacts] = [:]
+            for chain in facts.endpoint(endpoint)?.live(at: now) ?? [] {
+                for (place, certificate) in chain.certificates.enumerated() {
+                    // Of an authority that clients trust by themselves the end does not matter here.
+                    guard place == 0 || !certificate.isSelfSigned else { continue }
+                    let pin = certificate.key.pin
+                    // Addresses may differ: the one that fails first counts.
+                    if let known = first[pin], known.notAfter <= certificate.notAfter { continue }
+                    first[pin] = certificate
+                }
+            }
+            for (pin, certificate) in first {
+                var entry = CalendarEntry(
+                    .servedCertificateExpires, at: certificate.notAfter, of: self,
+                    about: [pattern.text, endpoint.description, pin.description], host: pattern,
+                    leads: facts.horizons.leads(life: certificate.life),
+                    summary: "The certificate \(certificate.subject) that \(endpoint) presents expires."
+                )
+                entry.pin = pin
+                entry.role = roles[pin]
+                entry.endpoint = endpoint
+                entry.certificate = certificate
+                entries.append(entry)
+                served.insert(pin)
+            }
+        }
+        for (pin, role) in roles where !served.contains(pin) {
+            guard let certificate = self.keys[pin]?.certificates.first else { continue }
+            var entry = CalendarEntry(
+                .certificateExpires, at: certificate.notAfter, of: self, about: [pattern.text, pin.description],
+                host: pattern, leads: facts.horizons.leads(life: certificate.life),
+                summary:
+                    "The certificate \(certificate.subject) of the \(role.rawValue) key of \(pattern) expires."
+            )
+            entry.pin = pin
+            entry.role = role
+            entry.certificate = certificate
+            entries.append(entry)
+        }
+        return entries
+    }
+
+    /// When what holds for a while ends: pins and kill switches.
+    fileprivate func ends(in context: DecisionContext) -> [CalendarEntry] {
+        var entries: [CalendarEntry] = []
+        if let end = self.pinsValidUntil {
+            // Thirty days are what is set as a rule: announced at once, it would be announced for ever.
+            var leads = context.facts.horizons.leads().filter { $0 <= 15 * 86_400 }
+            if leads.isEmpty { leads = [86_400] }
+            entries.append(
+                CalendarEntry(
+                    .pinsValidUntil, at: end, of: self, about: [], leads: leads,
+                    summary: "Clients of \(self.id) that hear nothing until then stop enforcing pins."
+                ))
+        }
+        func add(_ killSwitch: KillSwitch?, _ pattern: HostPattern?) {
+            guard let killSwitch else { return }
+            entries.append(
+                CalendarEntry(
+                    .killSwitchEnds, at: killSwitch.expiresAt, of: self, about: pattern.map { [$0.text] } ?? [],
+                    host: pattern, leads: [86_400, 3600],
+                    summary: "The kill switch of \(pattern?.text ?? self.id.text) ends: pinning is on again."
+                ))
+        }
+        add(self.killSwitch, nil)
+        for (pattern, host) in self.hosts { add(host.killSwitch, pattern) }
+        return entries
+    }
+
+    /// When time alone has brought about what a rotation waits for.
+    fileprivate func dates(of progress: RotationProgress) -> [CalendarEntry] {
+        let rotation = progress.rotation
+        return progress.waits.compactMap { wait in
+            guard let until = wait.until else { return nil }
+            var entry = CalendarEntry(
+                .rotationDue, at: until, of: self, about: [rotation.id, rotation.phase.rawValue, wait.what],
+                host: rotation.hosts.count == 1 ? rotation.hosts.first : nil, leads: [0],
+                summary:
+                    "The rotation \(rotation.id) has waited long enough in \(rotation.phase.rawValue): \(wait.what)."
+            )
+            entry.rotation = rotation.id
+            entry.pin = rotation.next
+            return entry
+        }
+    }
+}
+
+extension CertificateFacts {
+    /// How long it lives in all, in seconds.
+    fileprivate var life: Int64 { self.notAfter.seconds - self.notBefore.seconds }
+}
+
+extension Host {
+    /// The pins that are published or about to be, with the role that matters most: primary before all others.
+    fileprivate var rolesInUse: [Pin: PinRole] {
+        var roles: [Pin: PinRole] = [:]
+        for slot in PolicySlot.allCases {
+            guard let policy = self[slot], policy.mode != .off else { continue }
+            for (pin, record) in policy.pins where record.state.isInUse && roles[pin] != .primary {
+                roles[pin] = record.role
+            }
+        }
+        return roles
+    }
+}

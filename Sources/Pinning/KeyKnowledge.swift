@@ -1,0 +1,57 @@
+package import PinWire
+
+/// What somebody showed of a key when its pin was given, or a probe found.
+package enum KeyEvidence: Hashable, Sendable {
+    case certificate(CertificateFacts)
+    /// A certificate signing request, whose signature proves that its sender has the private key.
+    case request(KeyFacts, subject: String, dnsNames: [String])
+    case publicKey(KeyFacts)
+
+    package var key: KeyFacts {
+        switch self {
+        case .certificate(let certificate): certificate.key
+        case .request(let key, _, _), .publicKey(let key): key
+        }
+    }
+}
+
+/// Everything an app knows of one key.
+package struct KeyKnowledge: Hashable, Sendable {
+    package var key: KeyFacts
+    /// Certificates of the key, the newest first; at most ``certificateLimit``.
+    package var certificates: [CertificateFacts]
+    /// Whether somebody showed a request signed with the private key.
+    package var hasRequest: Bool
+
+    /// Certificates remembered of one key.
+    package static let certificateLimit = 4
+
+    package init(_ evidence: KeyEvidence) {
+        self.key = evidence.key
+        self.certificates = []
+        self.hasRequest = false
+        self.take(evidence)
+    }
+
+    mutating func take(_ evidence: KeyEvidence) {
+        switch evidence {
+        case .publicKey: break
+        case .request: self.hasRequest = true
+        case .certificate(let certificate):
+            self.certificates.removeAll { $0.sha256 == certificate.sha256 }
+            self.certificates.append(certificate)
+            self.certificates.sort { ($0.notAfter, $0.serial) > ($1.notAfter, $1.serial) }
+            if self.certificates.count > Self.certificateLimit { self.certificates.removeLast() }
+        }
+    }
+
+    /// Whether it already says all that `evidence` does.
+    func has(_ evidence: KeyEvidence) -> Bool {
+        var copy = self
+        copy.take(evidence)
+        return copy == self
+    }
+
+    /// When the last of its certificates expires; nil where none is known.
+    package var notAfter: Timestamp? { self.certificates.first?.notAfter }
+}

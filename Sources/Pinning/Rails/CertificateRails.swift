@@ -1,0 +1,214 @@
+import PinWire
+
+/// The rails about single keys and certificates: G06, G16, G20, G21, G22, G23.
+enum CertificateRails {
+    @Sendable static func findings(of change: Judgement) -> [Finding] {
+        let staged = change.events.compactMap { event -> Staged? in
+            guard case .pinStaged(let pattern, let slot, let pin, let role, _) = event else { return nil }
+            return Staged(pattern: pattern, slot: slot, pin: pin, role: role)
+        }
+        let shown = staged.isEmpty ? OtherHashes() : OtherHashes(of: change.after.keys.values)
+        return staged.flatMap { new -> [Finding] in
+            let knowledge = change.knowledge(of: new.pin, at: new.pattern)
+            return Self.wrongHash(new, shown, change) + Self.weakness(knowledge, new)
+                + Self.fitness(knowledge, new, change) + Self.management(knowledge, new, change)
+        } + Self.unknown(staged, change) + Self.described(staged, change) + Self.end(change) + Self.ladder(change)
+    }
+
+    /// A pin that the change adds.
+    private struct Staged {
+        var pattern: HostPattern
+        var slot: PolicySlot
+        var pin: Pin
+        var role: PinRole
+    }
+
+    /// Hashes of known keys that are taken for their pins.
+    private struct OtherHashes {
+        private var hashes: [[UInt8]: (what: String, pin: Pin)] = [:]
+
+        init() {}
+
+        init(of keys: some Sequence<KeyKnowledge>) {
+            for known in keys {
+                self.add(known.key)
+                for certificate in known.certificates { self.add(certificate) }
+            }
+        }
+
+        mutating func add(_ certificate: CertificateFacts) {
+            self.add(certificate.key)
+            self.hashes[certificate.sha256] = ("the whole certificate \(certificate.subject)", certificate.key.pin)
+        }
+
+        private mutating func add(_ key: KeyFacts) {
+            let what = "a key's raw bytes (what SecKeyCopyExternalRepresentation gives)"
+            self.hashes[key.rawKeySHA256] = (what, key.pin)
+        }
+
+        func meaning(of pin: Pin) -> (what: String, pin: Pin)? { self.hashes[pin.bytes] }
+    }
+
+    /// G16.
+    private static func wrongHash(_ new: Staged, _ shown: OtherHashes, _ change: Judgement) -> [Finding] {
+        var served = OtherHashes()
+        for (_, chain) in change.sight(of: new.pattern).recent {
+            for certificate in chain.certificates { served.add(certificate) }
+        }
+        guard let (what, right) = served.meaning(of: new.pin) ?? shown.meaning(of: new.pin) else { return [] }
+        return [
+            Finding(
+                .wrongHash, host: new.pattern, policy: new.slot, pin: new.pin,
+                "\(new.pin) is the SHA-256 of \(what), not of the SubjectPublicKeyInfo: no client would find it.",
+                remedy: "Give \(right), the pin of that key."
+            )
+        ]
+    }
+
+    /// What G20 to G22 cannot say of keys of which only the hash is known.
+    private static func unknown(_ staged: [Staged], _ change: Judgement) -> [Finding] {
+        let bare = staged.filter { change.knowledge(of: $0.pin, at: $0.pattern) == nil }
+        return Dictionary(grouping: bare, by: \.pattern).sorted { $0.key < $1.key }.map { pattern, new in
+            .unknown(
+                .weakKey, host: pattern, pin: new.count == 1 ? new[0].pin : nil,
+                "Of \(new.count == 1 ? "a new pin" : "\(new.count) new pins") of \(pattern) only the hash is known: whether the key is strong (G21), and its certificate fit and from where (G17 to G20, G22), is not known.",
+                remedy: "Give the certificate, public key or signing request instead, or have \(pattern) probed."
+            )
+        }
+    }
+
+    /// G21 for a key that is pinned already, and is only now shown to be weak.
+    private static func described(_ staged: [Staged], _ change: Judgement) -> [Finding] {
+        let new = Set(staged.map(\.pin))
+        return change.events.flatMap { event -> [Finding] in
+            guard case .keyDescribed(let evidence) = event, !new.contains(evidence.key.pin) else { return [] }
+            return evidence.key.weaknesses.map { weakness in
+                Finding(
+                    .weakKey, .warn, pin: evidence.key.pin, "The key is pinned already, and \(weakness).",
+                    remedy: "Replace it: `pinledger rotation start`."
+                )
+            }
+        }
+    }
+
+    /// G21.
+    private static func weakness(_ knowledge: KeyKnowledge?, _ new: Staged) -> [Finding] {
+        (knowledge?.key.weaknesses ?? []).map { weakness in
+            Finding(
+                .weakKey, host: new.pattern, policy: new.slot, pin: new.pin, "The key \(weakness).",
+                remedy: "Make a new one: P-256, Ed25519, or RSA of at least 2048 bits."
+            )
+        }
+    }
+
+    /// G22. For a key in service the certificate must be right; of a key in reserve it only shows that the key exists.
+    private static func fitness(_ knowledge: KeyKnowledge?, _ new: Staged, _ change: Judgement) -> [Finding] {
+        let pattern = new.pattern
+        // A renewed certificate of the same key may be among them: the newest counts. Authorities' are not a host's.
+        guard let certificate = knowledge?.certificates.first, !certificate.isCA else { return [] }
+        let severity: GuardRail.Severity = new.role == .primary ? .override : .warn
+        var findings: [Finding] = []
+        func add(_ severity: GuardRail.Severity, _ detail: String, _ remedy: String) {
+            findings.append(
+                Finding(
+                    .certificateUnfit, severity, host: pattern, policy: new.slot, pin: new.pin, detail, remedy: remedy)
+            )
+        }
+        if certificate.notAfter <= change.now {
+            add(
+                severity, "The certificate of the key expired at \(certificate.notAfter).",
+                "Give the current certificate.")
+        } else if change.now < certificate.notBefore {
+            add(
+                severity, "The certificate of the key is not valid before \(certificate.notBefore).",
+                "Publish it as a backup until then.")
+        }
+        if !certificate.covers(pattern).isCovered {
+            let names = certificate.dnsNames.prefix(5).joined(separator: ", ")
+            add(
+                severity,
+                "The certificate is not for \(pattern): \(names.isEmpty ? "it names no host" : "it names \(names)").",
+                "Give the certificate that \(pattern) presents."
+            )
+        }
+        if certificate.isSelfSigned, new.role == .primary {
+            add(
+                .warn, "The certificate is self-signed: clients that validate chains refuse it whatever is pinned.",
+                "Give the certificate that \(pattern) presents."
+            )
+        }
+        return findings
+    }
+
+    /// G20.
+    private static func management(_ knowledge: KeyKnowledge?, _ new: Staged, _ change: Judgement) -> [Finding] {
+        guard new.role == .primary, let certificate = knowledge?.certificates.first, !certificate.isCA,
+            !certificate.isSelfSigned
+        else { return [] }
+        let day: Int64 = 86_400
+        let life = (certificate.notAfter.seconds - certificate.notBefore.seconds) / day
+        guard (0...100).contains(life) else { return [] }
+        return [
+            Finding(
+                .managedCertificate, .warn, host: new.pattern, policy: new.slot, pin: new.pin,
+                "The certificate lives \(life) days and is renewed after about \(life * 2 / 3): if the renewal makes a new key, that key's pin has to reach clients before it is served, which takes up to \(change.facts.deliverySeconds / 3600 + 1) hours.",
+                remedy: "Have the renewal keep its key (certbot: --reuse-key), or publish two future keys in advance."
+            )
+        ]
+    }
+
+    /// G06: a document that is enforced longer than any of its keys can be served.
+    private static func end(_ change: Judgement) -> [Finding] {
+        let isNew = change.before?.pinsValidUntil != change.after.pinsValidUntil
+        guard let end = change.after.pinsValidUntil else { return [] }
+        let patterns = isNew ? change.after.hosts.keys : change.hosts
+        let changed = Set(change.arms.filter(\.isChanged).map { Place(pattern: $0.pattern, slot: $0.slot) })
+        return patterns.flatMap { pattern -> [Finding] in
+            guard let host = change.after.hosts[pattern] else { return [] }
+            return PolicySlot.allCases.compactMap { slot -> Finding? in
+                guard let policy = host[slot], policy.mode == .enforce,
+                    isNew || changed.contains(Place(pattern: pattern, slot: slot))
+                else { return nil }
+                var ends: [Timestamp] = []
+                for (pin, _) in policy.activePins {
+                    // A key without a certificate can still be given one, valid for any time.
+                    guard let notAfter = change.knowledge(of: pin, at: pattern)?.notAfter else { return nil }
+                    ends.append(notAfter)
+                }
+                guard let last = ends.max(), last < end, change.now < end else { return nil }
+                let soon = last < change.now.adding(seconds: change.facts.deliverySeconds)
+                return Finding(
+                    .outlivesItsPins, soon ? .override : .warn, host: pattern, policy: slot,
+                    "The last certificate of the pinned keys of \(pattern) \(last <= change.now ? "expired" : "expires") at \(last), and the pins are enforced until \(end): in between, clients accept no certificate.",
+                    remedy:
+                        "Renew a certificate with one of these keys and show it, or set `pins_valid_until` before \(last)."
+                )
+            }
+        }
+    }
+    private struct Place: Hashable {
+        var pattern: HostPattern
+        var slot: PolicySlot
+    }
+
+    /// G23: what is published by the change and expires soon: within thirty days, or in the second half of a shorter life.
+    private static func ladder(_ change: Judgement) -> [Finding] {
+        let month: Int64 = 30 * 86_400
+        return change.arms.filter { $0.now.mode != .off && $0.isChanged }.flatMap { arm in
+            arm.now.activePins.compactMap { pin, _ -> Finding? in
+                guard let certificate = change.knowledge(of: pin, at: arm.pattern)?.certificates.first,
+                    change.now < certificate.notAfter
+                else { return nil }
+                let half = max(0, (certificate.notAfter.seconds - certificate.notBefore.seconds) / 2)
+                guard certificate.notAfter.adding(seconds: -min(month, half)) <= change.now else { return nil }
+                let days = (certificate.notAfter.seconds - change.now.seconds) / 86_400
+                return Finding(
+                    .expiryLadder, .warn, host: arm.pattern, policy: arm.slot, pin: pin,
+                    "The certificate of this key expires at \(certificate.notAfter), in \(days) day\(days == 1 ? "" : "s").",
+                    remedy:
+                        "Renew it with the same key, or begin to replace the key: `pinledger rotation start`. `pinledger attention` lists all that expires."
+                )
+            }
+        }
+    }
+}

@@ -1,0 +1,79 @@
+package import PinWire
+
+/// How far clients have a key: what is counted, and what time alone guarantees.
+package struct Delivery: Hashable, Sendable {
+    /// When the last policy that should have the key published it, and by which document.
+    package var publishedAt: Timestamp
+    package var documentVersion: Int64
+    package var share: AdoptionShare
+    /// From then on no client trusts a document without the key, whatever was counted.
+    package var sufficientAt: Timestamp
+    /// Before then it does not count however many have it.
+    package var earliestAt: Timestamp
+    /// The share that is enough, in basis points.
+    package var goal: Int
+
+    /// Whether clients can be relied on to have the key.
+    package func isEnough(at now: Timestamp) -> Bool {
+        self.sufficientAt <= now
+            || (self.earliestAt <= now && self.share.basis != .unknown && self.goal <= self.share.lowerBasisPoints)
+    }
+
+    /// How far it is, as a sentence.
+    package func sentence(at now: Timestamp) -> String {
+        let counted =
+            switch self.share.basis {
+            case .unknown: "how many clients have it is not known (nothing was counted; behind a CDN only reports tell)"
+            case .installs, .requests:
+                "\(Self.percent(self.share.lowerBasisPoints)) to \(Self.percent(self.share.upperBasisPoints)) of \(self.share.sample) \(self.share.basis == .installs ? "installations" : "requests") have document \(self.documentVersion) or a later one, and \(Self.percent(self.goal)) are wanted"
+            }
+        let time =
+            self.sufficientAt <= now
+            ? "every older document is stale since \(self.sufficientAt)"
+            : "the last older document goes stale at \(self.sufficientAt)"
+        return "\(counted); \(time)"
+    }
+
+    private static func percent(_ basisPoints: Int) -> String {
+        "\(basisPoints / 100).\(basisPoints % 100 < 10 ? "0" : "")\(basisPoints % 100) %"
+    }
+}
+
+extension App {
+    /// How far clients have `pin`, which the hosts' policies publish; nil where one of them does not.
+    package func delivery(
+        of pin: Pin, hosts: [HostPattern], goals: Rotation.Goals, fleetVersion: Int64, _ facts: Facts
+    ) -> Delivery? {
+        var since = Timestamp(microseconds: .min)
+        var version: Int64 = 0
+        for pattern in hosts {
+            guard let host = self.hosts[pattern] else { continue }
+            for slot in PolicySlot.allCases {
+                // One that is off today counts too: clients may hold a document in which it was not.
+                guard let policy = host[slot] else { continue }
+                guard let record = policy.pins[pin], record.state == .active else { return nil }
+                since = max(since, record.since)
+                version = max(version, record.publishedBy)
+            }
+        }
+        guard version > 0 else { return nil }
+        // Events of the fleet count into the document's version. Those since then make this one higher than need be,
+        // never lower: each of them had every client fetch anew.
+        let document = version + fleetVersion
+        return Delivery(
+            publishedAt: since, documentVersion: document, share: facts.adoption(self.id, document) ?? .unknown,
+            // Nobody can decide that documents are stale before they are.
+            sufficientAt: since.adding(seconds: max(goals.sufficientWait, facts.deliverySeconds)),
+            earliestAt: since.adding(seconds: goals.minimumWait), goal: goals.adoption
+        )
+    }
+}
+
+extension Rotation.Goals {
+    /// What holds where nobody said otherwise: as long as a document is fresh and a cache keeps it.
+    package init(for facts: Facts) {
+        self.init(
+            minimumWait: min(3600, facts.deliverySeconds), sufficientWait: facts.deliverySeconds
+        )
+    }
+}

@@ -1,0 +1,232 @@
+import PinWire
+
+/// The rails about what clients hold: G10, G11, G34, G43.
+enum DeliveryRails {
+    @Sendable static func findings(of change: Judgement) -> [Finding] {
+        var findings: [Finding] = []
+        for event in change.events {
+            switch event {
+            case .rotationAdvanced(let id, let phase):
+                guard let rotation = change.rotation(id) else { continue }
+                findings += Self.advance(rotation, to: phase, change)
+            case .rotationStarted(let rotation) where rotation.kind == .emergency:
+                findings += Self.emergency(rotation, change)
+            case .pinRoleSet(let pattern, _, let pin, .primary):
+                // A role alone changes no client's mind: what it says of the server had better be so.
+                if change.before?.openRotation(of: pattern)?.next != pin {
+                    findings += Self.delivered(pin, [pattern], Rotation.Goals(for: change.facts), .warn, change)
+                }
+            case .hostRemoved(let pattern): findings += Self.removal(pattern, change)
+            default: break
+            }
+        }
+        return findings + change.arms.flatMap { Self.retirement($0, change) + Self.beginning($0, change) }
+    }
+
+    // MARK: Rotations
+
+    private static func advance(_ rotation: Rotation, to phase: Rotation.Phase, _ change: Judgement) -> [Finding] {
+        switch phase {
+        case .switch: Self.delivered(rotation.next, rotation.hosts, rotation.goals, .override, change)
+        case .settle: Self.seen(rotation, change)
+        case .cleanUp where rotation.kind == .emergency: Self.seen(rotation, change)
+        case .cleanUp: Self.seen(rotation, change) + Self.settled(rotation, change)
+        case .deliver, .done, .aborted: []
+        }
+    }
+
+    /// G10: whether clients have the key.
+    private static func delivered(
+        _ pin: Pin, _ hosts: [HostPattern], _ goals: Rotation.Goals, _ severity: GuardRail.Severity, _ change: Judgement
+    ) -> [Finding] {
+        // Not even where the policy is off today: clients may hold a document in which it was not.
+        guard let app = change.before, hosts.contains(where: { app.hosts[$0] != nil }) else { return [] }
+        guard
+            let delivery = app.delivery(
+                of: pin, hosts: hosts, goals: goals, fleetVersion: change.fleetVersion, change.facts)
+        else {
+            return [
+                Finding(
+                    .notDelivered, severity, host: hosts.first, pin: pin,
+                    "The key is not published for all of \(hosts.map(\.text).joined(separator: ", ")): clients cannot have it.",
+                    remedy: "Publish its pin as an active backup first."
+                )
+            ]
+        }
+        guard !delivery.isEnough(at: change.now) else { return [] }
+        return [
+            Finding(
+                .notDelivered, severity, host: hosts.first, pin: pin,
+                "Clients that do not have the key's pin yet would refuse a server that presents it: \(delivery.sentence(at: change.now)).",
+                remedy:
+                    "Wait; `pinledger rotation status \(change.id)` and `pinledger app adoption \(change.id)` show how far it is."
+            )
+        ]
+    }
+
+    /// G43: whether every service presents the next key.
+    private static func seen(_ rotation: Rotation, _ change: Judgement) -> [Finding] {
+        rotation.hosts.flatMap { pattern -> [Finding] in
+            guard change.after.hosts[pattern] != nil else { return [] }
+            let sight = change.sight(of: pattern)
+            var findings: [Finding] = []
+            if !sight.isComplete {
+                findings.append(
+                    .unknown(
+                        .notSeenServed, .override, host: pattern, pin: rotation.next,
+                        "Whether \(pattern) presents the next key is not known: \(sight.gap(of: pattern)).",
+                        remedy: "\(sight.remedy(for: pattern)) If you have looked yourself, insist and say so."
+                    )
+                )
+            }
+            if let miss = sight.live.first(where: { !$0.chain.pins.contains(rotation.next) }) {
+                findings.append(
+                    Finding(
+                        .notSeenServed, host: pattern, pin: rotation.next,
+                        "\(miss.endpoint) at \(miss.chain.address) presents \(miss.chain.pins.first.map { "\($0)" } ?? "no key"), not the next key.",
+                        remedy: "Change the key there, then probe again: `pinledger probe \(miss.endpoint)`."
+                    )
+                )
+            }
+            return findings
+        }
+    }
+
+    /// G11 for a rotation: the next key has been served for as long as was wanted.
+    private static func settled(_ rotation: Rotation, _ change: Judgement) -> [Finding] {
+        var findings = Self.delivered(rotation.next, rotation.hosts, rotation.goals, .override, change).map {
+            Self.renamed($0, .oldKeyTooSoon)
+        }
+        // A phase that began with this very change has not lasted.
+        let until = (rotation.phase == .settle ? rotation.phaseSince : change.now)
+            .adding(seconds: rotation.goals.settling)
+        let seenSince = rotation.hosts.flatMap { pattern in
+            let sight = change.sight(of: pattern)
+            return sight.live.filter { $0.chain.pins.contains(rotation.next) }
+                .map { sight.steadySince(rotation.next, $0.endpoint, $0.chain) }
+        }.max()
+        let ready = max(until, seenSince?.adding(seconds: rotation.goals.settling) ?? until)
+        if change.now < ready {
+            findings.append(
+                Finding(
+                    .oldKeyTooSoon, host: rotation.hosts.first, pin: rotation.old.first,
+                    "The next key has not been served for \(rotation.goals.settling) seconds yet, which it will have been at \(ready): should the server go back to the old key, clients would refuse it.",
+                    remedy: "Wait until then."
+                )
+            )
+        }
+        return findings
+    }
+
+    /// G10 for an emergency: nothing to wait for, and yet to be known.
+    private static func emergency(_ rotation: Rotation, _ change: Judgement) -> [Finding] {
+        guard
+            let delivery = change.after.delivery(
+                of: rotation.next, hosts: rotation.hosts, goals: rotation.goals, fleetVersion: change.fleetVersion,
+                change.facts)
+        else {
+            // It was taken away again by the very change that began with it.
+            return Self.delivered(rotation.next, rotation.hosts, rotation.goals, .override, change)
+        }
+        guard !delivery.isEnough(at: change.now) else { return [] }
+        return [
+            Finding(
+                .notDelivered, .warn, host: rotation.hosts.first, pin: rotation.next,
+                "When the server's key is changed now, clients refuse it until they have fetched the new document: \(delivery.sentence(at: change.now)).",
+                remedy:
+                    "Weigh it against the compromise. `pinledger kill engage` lets everybody in meanwhile, an attacker too."
+            )
+        ]
+    }
+
+    // MARK: Without a rotation
+
+    /// G11: a pin that was in service goes only when what is served instead has proved itself.
+    private static func retirement(_ arm: Judgement.Arm, _ change: Judgement) -> [Finding] {
+        guard arm.now.mode != .off, arm.was?.mode != .off, !arm.removed.isEmpty else { return [] }
+        // Of a rotation's old keys the rotation has said all.
+        let rotated = Set(change.advancedRotations.flatMap(\.old))
+        let sight = change.sight(of: arm.pattern)
+        return arm.removed.filter { !rotated.contains($0) }.compactMap { pin -> Finding? in
+            let wasPrimary = arm.was?.pins[pin]?.role == .primary
+            let wasServed = sight.seen.values.contains { $0.contains { $0.pins.contains(pin) } }
+            guard wasPrimary || wasServed else { return nil }
+            guard sight.isKnown else {
+                return .unknown(
+                    .oldKeyTooSoon, host: arm.pattern, pin: pin,
+                    "Which key \(arm.pattern) presents instead of this one, and since when, is not known.",
+                    remedy: "\(sight.remedy(for: arm.pattern)) Or use a rotation: `pinledger rotation start`."
+                )
+            }
+            let goals = Rotation.Goals(for: change.facts)
+            for (endpoint, chain) in sight.live {
+                let matching = arm.activePins.intersection(chain.pins)
+                let since = matching.map { sight.steadySince($0, endpoint, chain) }.min() ?? chain.firstSeen
+                let proved = matching.contains { match in
+                    let delivery = change.before?.delivery(
+                        of: match, hosts: [arm.pattern], goals: goals, fleetVersion: change.fleetVersion, change.facts)
+                    return sight.steadySince(match, endpoint, chain).adding(seconds: goals.settling) <= change.now
+                        && delivery?.isEnough(at: change.now) == true
+                }
+                guard !proved, !matching.isEmpty else { continue }
+                return Finding(
+                    .oldKeyTooSoon, arm.now.mode == .enforce ? .override : .warn, host: arm.pattern, policy: arm.slot,
+                    pin: pin,
+                    "What \(endpoint) presents instead has been served since \(since) only, or not all clients have its pin: should the server go back, clients would refuse it.",
+                    remedy:
+                        "Keep the old pin until the new key has been served for a day and \(goals.adoption / 100) % of the clients have it."
+                )
+            }
+            return nil
+        }
+    }
+
+    /// G11 where enforcing begins: the key from which a server has just been changed is among the pins, or it is too early.
+    private static func beginning(_ arm: Judgement.Arm, _ change: Judgement) -> [Finding] {
+        guard arm.now.mode == .enforce, arm.was?.mode != .enforce else { return [] }
+        let sight = change.sight(of: arm.pattern)
+        let settling = Rotation.Goals(for: change.facts).settling
+        let pins = arm.activePins
+        var named: Set<[Pin]> = []
+        return sight.live.compactMap { endpoint, chain in
+            let matching = pins.intersection(chain.pins)
+            guard let since = matching.map({ sight.steadySince($0, endpoint, chain) }).min(),
+                change.now < since.adding(seconds: settling),
+                let last = sight.earlier(endpoint, chain).max(by: { $0.lastSeen < $1.lastSeen }),
+                pins.isDisjoint(with: last.pins), named.insert(last.pins).inserted
+            else { return nil }
+            return Finding(
+                .oldKeyTooSoon, host: arm.pattern, policy: arm.slot, pin: last.pins.first,
+                "\(endpoint) at \(chain.address) presents another key since \(since) only, and the \(arm.slot.rawValue) has no pin of the one before: should the server go back, clients would refuse it.",
+                remedy: "Publish the old key's pin too, or wait until the new one has been served for a day."
+            )
+        }
+    }
+
+    /// G34.
+    private static func removal(_ pattern: HostPattern, _ change: Judgement) -> [Finding] {
+        guard let was = change.before?.hosts[pattern], was.enforces else { return [] }
+        guard let share = change.facts.adoption(change.id, 0), share.basis != .unknown else {
+            return [
+                .unknown(
+                    .removalWhileInUse, host: pattern, "Whether clients still fetch this app's document is not known.",
+                    remedy: "Look at `pinledger app adoption \(change.id)`."
+                )
+            ]
+        }
+        guard share.sample > 0 else { return [] }
+        return [
+            Finding(
+                .removalWhileInUse, host: pattern,
+                "Clients fetched this app's document within the last week: without the host they connect to \(pattern) unpinned.",
+                remedy: "Set its mode to report_only or off first, and remove it when nobody asks any more."
+            )
+        ]
+    }
+
+    private static func renamed(_ finding: Finding, _ rail: GuardRail) -> Finding {
+        var finding = finding
+        finding.rail = rail
+        return finding
+    }
+}

@@ -1,0 +1,113 @@
+package import PinWire
+
+/// What a guard rail says about one change.
+package struct Finding: Hashable, Sendable {
+    /// Whether the rule is known to be broken.
+    package enum Verdict: String, Sendable, Hashable {
+        case violated
+        /// What it takes to judge is not known. Never the same as fine.
+        case unknown
+    }
+
+    package var rail: GuardRail
+    package var verdict: Verdict
+    package var severity: GuardRail.Severity
+    package var host: HostPattern?
+    package var policy: PolicySlot?
+    package var pin: Pin?
+    /// What is the matter, as a sentence.
+    package var detail: String
+    /// What to do instead, as a sentence.
+    package var remedy: String
+
+    package init(
+        _ rail: GuardRail, host: HostPattern? = nil, policy: PolicySlot? = nil, pin: Pin? = nil, _ detail: String,
+        remedy: String
+    ) {
+        self.init(rail, rail.entry.severity, host: host, policy: policy, pin: pin, detail, remedy: remedy)
+    }
+
+    package init(
+        _ rail: GuardRail, _ severity: GuardRail.Severity, host: HostPattern? = nil, policy: PolicySlot? = nil,
+        pin: Pin? = nil, _ detail: String, remedy: String
+    ) {
+        self.rail = rail
+        self.verdict = .violated
+        self.severity = severity
+        self.host = host
+        self.policy = policy
+        self.pin = pin
+        self.detail = detail
+        self.remedy = remedy
+    }
+
+    /// What cannot be judged. It stands in nobody's way unless `severity` says so.
+    package static func unknown(
+        _ rail: GuardRail, _ severity: GuardRail.Severity = .warn, host: HostPattern? = nil, pin: Pin? = nil,
+        _ detail: String, remedy: String
+    ) -> Finding {
+        var finding = Finding(rail, severity, host: host, pin: pin, detail, remedy: remedy)
+        finding.verdict = .unknown
+        return finding
+    }
+
+    /// The finding as it is shown and as it is recorded.
+    package var json: JSON {
+        .members([
+            "code": .string(self.rail.code),
+            "title": .string(self.rail.entry.title),
+            "verdict": .string(self.verdict.rawValue),
+            "severity": .string(self.severity.rawValue),
+            "host": self.host.map { .string($0.text) },
+            "policy": self.policy.map { .string($0.rawValue) },
+            "pin": self.pin.map { .string($0.description) },
+            "detail": .string(self.detail),
+            "remedy": .string(self.remedy),
+        ])
+    }
+}
+
+/// A finding that somebody overrode, as the ledger keeps it.
+package struct OverriddenFinding: Hashable, Sendable {
+    /// The rail's code. A text, because a ledger outlives the list of rails.
+    package var code: String
+    package var host: HostPattern?
+    package var pin: Pin?
+    package var detail: String
+
+    package init(code: String, host: HostPattern?, pin: Pin?, detail: String) {
+        self.code = code
+        self.host = host
+        self.pin = pin
+        self.detail = detail
+    }
+
+    package init(_ finding: Finding) {
+        self.init(code: finding.rail.code, host: finding.host, pin: finding.pin, detail: finding.detail)
+    }
+
+    package var json: JSON {
+        .members([
+            "code": .string(self.code), "host": self.host.map { .string($0.text) },
+            "pin": self.pin.map { .string($0.description) }, "detail": .string(self.detail),
+        ])
+    }
+
+    /// The member `findings` of an event.
+    static func list(_ members: inout JSONMembers) throws(JSONDefect) -> [OverriddenFinding] {
+        var findings: [OverriddenFinding] = []
+        for field in try members.required("findings").elements(atMost: 10_000) {
+            findings.append(try OverriddenFinding(field))
+        }
+        return findings
+    }
+
+    private init(_ field: JSONField) throws(JSONDefect) {
+        self = try field.object { (m) throws(JSONDefect) in
+            OverriddenFinding(
+                code: try m.required("code").string(), host: try m.optional("host")?.parse(HostPattern.init),
+                pin: try m.optional("pin")?.parse(Pin.init(text:)), detail: try m.required("detail").string()
+            )
+        }
+    }
+}

@@ -1,0 +1,139 @@
+/// A named rule that keeps a change from locking clients out or opening them to an attacker.
+///
+/// The codes are for ever: each is explained by a page (`pinledger explain G07`), stands in findings, and in the event
+/// that records that somebody insisted.
+package enum GuardRail: String, CaseIterable, Sendable, Hashable, Comparable {
+    case twoPins = "G01"
+    case backupNotServed = "G02"
+    case digestOfRightLength = "G03"
+    case placeholder = "G04"
+    case boundedLifetime = "G05"
+    case outlivesItsPins = "G06"
+    case stillServed = "G07"
+    case lastLivePin = "G08"
+    case liveChainUnmatched = "G09"
+    case notDelivered = "G10"
+    case oldKeyTooSoon = "G11"
+    case rollbackPossible = "G12"
+    case unprovenPin = "G13"
+    case wildcard = "G14"
+    case hostName = "G15"
+    case wrongHash = "G16"
+    case intermediateAlone = "G17"
+    case rootAlone = "G18"
+    case oneAuthority = "G19"
+    case managedCertificate = "G20"
+    case weakKey = "G21"
+    case certificateUnfit = "G22"
+    case expiryLadder = "G23"
+    case vantagePoints = "G24"
+    case oldClients = "G25"
+    case tooManyRiskyChanges = "G26"
+    case changeFreeze = "G27"
+    case canary = "G28"
+    case killSwitchAlone = "G29"
+    case signedResponse = "G30"
+    case signingKeyOverlap = "G31"
+    case bootstrapLoop = "G32"
+    case restoredBackup = "G33"
+    case removalWhileInUse = "G34"
+    case stalePlan = "G35"
+    case massChange = "G36"
+    case telemetryWeakens = "G37"
+    case reproducibleBuckets = "G38"
+    case unknownFields = "G39"
+    case fingerprintPin = "G40"
+    case backupIsPrimary = "G41"
+    case armWithoutServedKey = "G42"
+    case notSeenServed = "G43"
+
+    /// What happens when the rule is broken.
+    package enum Severity: String, CaseIterable, Sendable, Hashable, Comparable {
+        /// It is said, and recorded nowhere.
+        case warn
+        /// It is refused, unless somebody insists (`force`) and says why; that is recorded.
+        case override
+        /// It is refused.
+        case block
+
+        package static func < (left: Severity, right: Severity) -> Bool { left.rank < right.rank }
+        private var rank: Int {
+            switch self {
+            case .warn: 0
+            case .override: 1
+            case .block: 2
+            }
+        }
+    }
+
+    package static func < (left: GuardRail, right: GuardRail) -> Bool { left.rawValue < right.rawValue }
+
+    package var code: String { self.rawValue }
+
+    /// The rule in a few words, its usual severity, and how the rule is held.
+    package var entry: (title: String, severity: Severity, holding: Holding) {
+        switch self {
+        case .twoPins: ("Enforcing takes two pins", .block, .judged)
+        case .backupNotServed: ("One pin stands in reserve and is not served", .override, .judged)
+        case .digestOfRightLength: ("A pin is the SHA-256 of a key", .block, .parsed)
+        case .placeholder: ("A pin is nobody's example", .block, .judged)
+        case .boundedLifetime: ("Pins do not outlive sixty days without a word", .block, .judged)
+        case .outlivesItsPins: ("Pins are not enforced longer than any can match", .override, .judged)
+        case .stillServed: ("A pin that is served stays", .override, .judged)
+        case .lastLivePin: ("The last pin that matches the server stays", .block, .judged)
+        case .liveChainUnmatched: ("What is published matches the server", .block, .judged)
+        case .notDelivered: ("Clients have a key before it is used", .override, .judged)
+        case .oldKeyTooSoon: ("The old key goes when the new one has proved itself", .override, .judged)
+        case .rollbackPossible: ("Back is always possible", .block, .built)
+        case .unprovenPin: ("A key is shown, not only its hash", .override, .judged)
+        case .wildcard: ("Wildcards cover one name of one owner", .block, .parsed)
+        case .hostName: ("A host has one spelling", .block, .parsed)
+        case .wrongHash: ("The hash is of the right thing", .block, .judged)
+        case .intermediateAlone: ("An intermediate authority is not pinned alone", .override, .judged)
+        case .rootAlone: ("A root authority alone vouches for too many", .warn, .judged)
+        case .oneAuthority: ("Not everything hangs on one authority", .warn, .judged)
+        case .managedCertificate: ("Short-lived certificates reuse their key", .warn, .judged)
+        case .weakKey: ("The key is strong", .block, .judged)
+        case .certificateUnfit: ("The certificate fits its host and its time", .override, .judged)
+        case .expiryLadder: ("What expires is announced", .warn, .judged)
+        case .vantagePoints: ("Two places have looked", .warn, .judged)
+        case .oldClients: ("Old clients understand it", .override, .needsTelemetry)
+        case .tooManyRiskyChanges: ("Risky changes are few", .override, .judged)
+        case .changeFreeze: ("Risky changes happen on working days", .warn, .judged)
+        case .canary: ("Risky changes are tried on few first", .override, .needsTelemetry)
+        case .killSwitchAlone: ("A kill switch stands alone and ends soon", .override, .judged)
+        case .signedResponse: ("What is signed says what it is for", .block, .built)
+        case .signingKeyOverlap: ("Signing keys overlap", .override, .judged)
+        case .bootstrapLoop: ("This service is not pinned by itself alone", .warn, .judged)
+        case .restoredBackup: ("Versions never go back, not even after a restore", .block, .needsCheckpoints)
+        case .removalWhileInUse: ("What clients use is not removed", .override, .judged)
+        case .stalePlan: ("What was shown is what is done", .block, .judged)
+        case .massChange: ("Mass changes are meant", .override, .judged)
+        case .telemetryWeakens: ("Reports never weaken protection", .block, .judged)
+        case .reproducibleBuckets: ("Percentages are reproducible", .block, .built)
+        case .unknownFields: ("Unknown members are refused", .block, .parsed)
+        case .fingerprintPin: ("A certificate's fingerprint is not a pin", .block, .parsed)
+        case .backupIsPrimary: ("The backup is another key", .block, .judged)
+        case .armWithoutServedKey: ("Both arms of a rollout hold the served key", .override, .judged)
+        case .notSeenServed: ("A key counts as served when it is seen served", .override, .judged)
+        }
+    }
+
+    /// Where a rule is held.
+    package enum Holding: String, Sendable, Hashable {
+        /// By a check of each change.
+        case judged
+        /// Where input is read: what breaks it never becomes a command.
+        case parsed
+        /// By construction.
+        case built
+        /// By a check that has nothing to judge by until clients report.
+        case needsTelemetry = "needs_telemetry"
+        /// By a check that has nothing to judge by until checkpoints are kept outside the database.
+        case needsCheckpoints = "needs_checkpoints"
+    }
+
+    /// Whether operators may lower it to a warning for an app or for everything: what can be insisted on once can be
+    /// allowed for good.
+    package var isAdjustable: Bool { self.entry.severity == .override }
+}

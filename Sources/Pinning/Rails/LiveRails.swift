@@ -1,0 +1,271 @@
+import PinWire
+
+/// The rails that compare what is published with what servers present: G02, G07, G08, G09, G24, G42.
+///
+/// Three of them part one question between them, so that each can be tested alone: G07 asks whether anybody still
+/// presents a pin that goes, or is about to since a rotation says so, G08 whether a pin that is retired or revoked was
+/// the last that matched, and G09 whether what is published for any other reason matches nothing. What was looked at once
+/// and has not been for a day stands in the way of taking a pin away (G07) and of beginning to enforce (G09).
+///
+/// `LockOutTests` plays 10,000 random changes against them, G10 and G11, and again without each of them.
+enum LiveRails {
+    @Sendable static func findings(of change: Judgement) -> [Finding] {
+        var findings: [Finding] = []
+        var arms: [HostPattern: [Judgement.Arm]] = [:]
+        for arm in change.arms where arm.now.mode != .off && arm.isChanged {
+            arms[arm.pattern, default: []].append(arm)
+        }
+        for pattern in change.hosts {
+            findings += Self.wider(pattern, change)
+            guard let arms = arms[pattern] else { continue }
+            let sight = change.sight(of: pattern)
+            for arm in arms {
+                findings += Self.served(arm, sight, change)
+                findings += Self.announced(arm, sight, change)
+                findings += Self.unmatched(arm, sight, change)
+                findings += Self.absent(arm, sight, change)
+                findings += Self.reserve(arm, sight)
+            }
+            findings += Self.sightings(pattern, arms, sight, change)
+        }
+        return findings + Self.released(change)
+    }
+
+    /// G07.
+    private static func served(_ arm: Judgement.Arm, _ sight: Judgement.Sight, _ change: Judgement) -> [Finding] {
+        // Nobody went by the pins of a policy that was off.
+        guard let was = arm.was, was.mode != .off else { return [] }
+        return arm.removed.compactMap { pin in
+            // An address that has been seen with another key since presents this one no longer. One that has not been
+            // seen since may come back with it, and counts for a week.
+            let seen = sight.recent.filter { $0.chain.isCurrent && $0.chain.pins.contains(pin) }
+            guard let last = seen.max(by: { $0.chain.lastSeen < $1.chain.lastSeen }) else { return nil }
+            let now = change.now < last.chain.lastSeen.adding(seconds: EndpointFacts.freshSeconds)
+            return Finding(
+                .stillServed, arm.now.mode == .enforce ? .override : .warn, host: arm.pattern, policy: arm.slot,
+                pin: pin,
+                "\(last.endpoint) \(now ? "presents" : "presented") a key with this pin, last at \(last.chain.lastSeen) from \(last.chain.address): clients that meet it there would have one pin less to accept it by.",
+                remedy: "Change the server's key first, and wait until no address has presented the old one for a week."
+            )
+        }
+    }
+
+    /// G07 ahead of time: a rotation has told the operator to present its next key, and whether he has is not known yet.
+    private static func announced(_ arm: Judgement.Arm, _ sight: Judgement.Sight, _ change: Judgement) -> [Finding] {
+        let before = change.before?.openRotation(of: arm.pattern)
+        guard let rotation = change.after.openRotation(of: arm.pattern) ?? before, rotation.phase != .deliver,
+            !arm.activePins.contains(rotation.next)
+        else { return [] }
+        let had = arm.was?.pins[rotation.next]?.state == .active
+        let wasWithout = arm.was?.mode == .enforce && !had && before.map { $0.phase != .deliver } == true
+        guard had || (arm.now.mode == .enforce && !wasWithout),
+            // What was seen is said already.
+            !had || !sight.recent.contains(where: { $0.chain.isCurrent && $0.chain.pins.contains(rotation.next) })
+        else { return [] }
+        return [
+            Finding(
+                .stillServed, host: arm.pattern, policy: arm.slot, pin: rotation.next,
+                "The rotation \(rotation.id) is in its phase \(rotation.phase.rawValue), so that servers of \(arm.pattern) may present this key already: clients without its pin would refuse them.",
+                remedy: "Keep the pin until the rotation is over, or see to it that no server presents the key."
+            )
+        ]
+    }
+
+    /// G08, G09, and G42 where a candidate is concerned: of each at most the gravest, of the first service it is about.
+    private static func unmatched(_ arm: Judgement.Arm, _ sight: Judgement.Sight, _ change: Judgement) -> [Finding] {
+        let pins = arm.activePins
+        let before = Set(arm.was?.activePins.map(\.pin) ?? [])
+        let withdrawn = change.withdrawn(from: arm)
+        var gravest: [GuardRail: Finding] = [:]
+        for miss in sight.live where pins.isDisjoint(with: miss.chain.pins) {
+            let finding = Self.finding(of: miss, arm, before, withdrawn, change)
+            if let other = gravest[finding.rail], finding.severity <= other.severity { continue }
+            gravest[finding.rail] = finding
+        }
+        return gravest.values.sorted { $0.rail < $1.rail }
+    }
+
+    /// What is to be said of a service that presents none of an arm's pins.
+    private static func finding(
+        of miss: (endpoint: Endpoint, chain: ServedChain), _ arm: Judgement.Arm, _ before: Set<Pin>,
+        _ withdrawn: Set<Pin>,
+        _ change: Judgement
+    ) -> Finding {
+        let matched = arm.was.map { $0.mode != .off } == true && !before.isDisjoint(with: miss.chain.pins)
+        let place = Self.place(of: miss)
+        if matched, !withdrawn.isDisjoint(with: miss.chain.pins) {
+            return Finding(
+                .lastLivePin, arm.now.mode == .enforce ? .block : .warn, host: arm.pattern, policy: arm.slot,
+                "\(place), and this takes away the last pin that matches it: \(arm.now.mode == .enforce ? "clients that meet it there would refuse it" : "clients that meet it there would report it").",
+                remedy: Self.remedy(for: miss.endpoint)
+            )
+        }
+        // What was locked out before is not made worse, and may be on its way to be mended.
+        let wasLockedOut = arm.was?.mode == .enforce && !matched
+        let isCandidate = arm.slot == .candidate && change.after.hosts[arm.pattern]?.candidate != nil
+        return Finding(
+            isCandidate ? .armWithoutServedKey : .liveChainUnmatched,
+            arm.now.mode == .enforce && !wasLockedOut ? .block : .warn, host: arm.pattern, policy: arm.slot,
+            "\(place), and the \(arm.slot.rawValue) has no pin that matches it: \(arm.now.mode == .enforce ? "its devices would refuse the server" : "its devices would report every connection").",
+            remedy: Self.remedy(for: miss.endpoint)
+        )
+    }
+
+    private static func place(of miss: (endpoint: Endpoint, chain: ServedChain)) -> String {
+        let key = miss.chain.pins.first.map { "\($0)" } ?? "no key"
+        return "\(miss.endpoint) presents \(key) (\(miss.chain.address), \(miss.chain.lastSeen))"
+    }
+
+    private static func remedy(for endpoint: Endpoint) -> String {
+        "Publish the pin of the key that is served, or have the server present a pinned one; look again with `pinledger probe \(endpoint)`."
+    }
+
+    /// G09 where the end of a kill switch is what turns enforcing on.
+    private static func released(_ change: Judgement) -> [Finding] {
+        var patterns: Set<HostPattern> = []
+        for event in change.events {
+            guard case .killSwitchReleased(let pattern) = event else { continue }
+            let was = pattern.map { change.before?.hosts[$0]?.killSwitch } ?? change.before?.killSwitch
+            // One that has run out holds nothing back any more.
+            guard was?.isInForce(at: change.now) == true else { continue }
+            patterns.formUnion(pattern.map { [$0] } ?? change.after.hosts.keys)
+        }
+        if change.after.killSwitch?.isInForce(at: change.now) == true { return [] }
+        var findings: [Finding] = []
+        var unseen: [HostPattern] = []
+        for pattern in patterns.sorted() {
+            guard let host = change.after.hosts[pattern], host.enforces,
+                host.killSwitch?.isInForce(at: change.now) != true
+            else { continue }
+            let sight = change.sight(of: pattern)
+            if !sight.isComplete { unseen.append(pattern) }
+            for slot in PolicySlot.allCases {
+                guard let policy = host[slot], policy.mode == .enforce else { continue }
+                let pins = Set(policy.activePins.map(\.pin))
+                guard let miss = sight.live.first(where: { pins.isDisjoint(with: $0.chain.pins) }) else { continue }
+                findings.append(
+                    Finding(
+                        .liveChainUnmatched, host: pattern, policy: slot,
+                        "\(Self.place(of: miss)), and the \(slot.rawValue) has no pin that matches it: without the kill switch its devices would refuse the server.",
+                        remedy:
+                            "Publish the pin of the key that is served first, or engage a kill switch for \(pattern) alone before you release this one."
+                    )
+                )
+            }
+        }
+        if let first = unseen.first {
+            let others = unseen.count > 1 ? " and of \(unseen.count - 1) more hosts" : ""
+            findings.append(
+                .unknown(
+                    .liveChainUnmatched, host: first,
+                    "Whether the key that is served is pinned is not known of \(first)\(others): \(change.sight(of: first).gap(of: first)).",
+                    remedy: change.sight(of: first).remedy(for: first)
+                )
+            )
+        }
+        return findings
+    }
+
+    /// G09 where enforcing begins: an address that was silent today may still come back with the key that it had.
+    private static func absent(_ arm: Judgement.Arm, _ sight: Judgement.Sight, _ change: Judgement) -> [Finding] {
+        guard arm.now.mode == .enforce, arm.was?.mode != .enforce else { return [] }
+        let pins = arm.activePins
+        var named: Set<[Pin]> = []
+        return sight.recent.compactMap { endpoint, chain in
+            guard chain.isCurrent, chain.lastSeen.adding(seconds: EndpointFacts.freshSeconds) <= change.now,
+                pins.isDisjoint(with: chain.pins), named.insert(chain.pins).inserted
+            else { return nil }
+            return Finding(
+                .liveChainUnmatched, .override, host: arm.pattern, policy: arm.slot, pin: chain.pins.first,
+                "\(endpoint) at \(chain.address) presented \(chain.pins.first.map { "\($0)" } ?? "no key") when it was last seen, at \(chain.lastSeen), and the \(arm.slot.rawValue) has no pin that matches it: if it comes back, its devices would refuse it.",
+                remedy:
+                    "Publish that pin too, or see to it that the address does not come back; after a week it is forgotten."
+            )
+        }
+    }
+
+    /// G02 as far as probes tell.
+    private static func reserve(_ arm: Judgement.Arm, _ sight: Judgement.Sight) -> [Finding] {
+        guard arm.now.mode == .enforce, sight.isKnown, !arm.activePins.isEmpty else { return [] }
+        let presented = Set(sight.live.flatMap(\.chain.pins))
+        guard arm.activePins.isSubset(of: presented) else { return [] }
+        return [
+            Finding(
+                .backupNotServed, host: arm.pattern, policy: arm.slot,
+                "Every pin of the \(arm.slot.rawValue) of \(arm.pattern) is in a chain that is served now: none stands in reserve.",
+                remedy: "Add the pin of a key that is not in use and that another certificate can be had for."
+            )
+        ]
+    }
+
+    /// G24, and what G02 and G07 to G09 could not see.
+    private static func sightings(
+        _ pattern: HostPattern, _ arms: [Judgement.Arm], _ sight: Judgement.Sight, _ change: Judgement
+    ) -> [Finding] {
+        var findings: [Finding] = []
+        let withdraws = arms.contains { !$0.removed.isEmpty && $0.was?.mode != .off }
+        let begins = arms.contains { $0.now.mode == .enforce && $0.was?.mode != .enforce }
+        if withdraws || begins, !sight.outdated.isEmpty {
+            // Where probes used to look, not to look any more is no reason to believe that all is well.
+            let names = sight.outdated.map(\.description).joined(separator: ", ")
+            findings.append(
+                .unknown(
+                    withdraws ? .stillServed : .liveChainUnmatched, .override, host: pattern,
+                    "Which key \(names) presents is not known: probes have seen it before, but not within a day.",
+                    remedy: "Look with `pinledger probe \(sight.outdated[0])`, or insist if you have looked yourself."
+                )
+            )
+        } else if !sight.isComplete, withdraws || arms.contains(where: { $0.now.mode == .enforce }) {
+            let asked =
+                withdraws
+                ? "Whether a key that goes is still presented (G07), and whether the pins that stay match (G02, G08, G09),"
+                : "Whether the pins match what is presented, and one stands in reserve (G02, G09),"
+            findings.append(
+                .unknown(
+                    withdraws ? .stillServed : .liveChainUnmatched, host: pattern,
+                    "\(asked) is not known of \(pattern): \(sight.gap(of: pattern)).",
+                    remedy: sight.remedy(for: pattern)
+                )
+            )
+        }
+        let places = Set(sight.live.map(\.chain.vantage))
+        guard change.isRisky, sight.isKnown, places.count < 2 else { return findings }
+        findings.append(
+            Finding(
+                .vantagePoints, host: pattern,
+                "Only \(places.first ?? "one place") has looked at \(pattern); other networks may be shown another key.",
+                remedy: "Have a second node probe from another network (--vantage)."
+            )
+        )
+        return findings
+    }
+
+    /// G09 of the names below a host, which nobody probes unless they are named.
+    private static func wider(_ pattern: HostPattern, _ change: Judgement) -> [Finding] {
+        guard let host = change.after.hosts[pattern], host.includesSubdomains, host.enforces,
+            change.before?.hosts[pattern].map({ $0.includesSubdomains && $0.enforces }) != true,
+            !host.probed(of: pattern).contains(where: { $0.host.name.hasSuffix(".\(pattern.name)") })
+        else { return [] }
+        return [
+            .unknown(
+                .liveChainUnmatched, host: pattern,
+                "Whether the names below \(pattern) present a pinned key is not known: none of them is probed.",
+                remedy: "Name them in the host's `endpoints`, or give names with keys of their own a host of their own."
+            )
+        ]
+    }
+}
+
+extension Judgement {
+    /// The pins that the change retires or revokes in an arm.
+    fileprivate func withdrawn(from arm: Arm) -> Set<Pin> {
+        Set(
+            self.events.compactMap { event in
+                switch event {
+                case .pinRetired(arm.pattern, arm.slot, let pin), .pinRevoked(arm.pattern, arm.slot, let pin): pin
+                default: nil
+                }
+            }
+        )
+    }
+}

@@ -1,0 +1,172 @@
+import PinWire
+
+/// The rails that need nothing but the app itself: G02, G04, G05, G13, G41, G42.
+enum PolicyRails {
+    @Sendable static func findings(of change: Judgement) -> [Finding] {
+        change.arms.flatMap { arm in
+            Self.reserve(of: arm, change) + Self.proof(of: arm, change)
+        } + Self.arms(of: change) + Self.lifetime(of: change) + Self.placeholders(of: change)
+            + Self.sharedKeys(of: change)
+    }
+
+    /// G02 as far as roles tell; what probes add is ``LiveRails``'.
+    private static func reserve(of arm: Judgement.Arm, _ change: Judgement) -> [Finding] {
+        guard arm.now.mode == .enforce, !arm.now.hasActiveReserve, !arm.now.publishesTheSame(as: arm.was) else {
+            return []
+        }
+        // What had a reserve may lose the last one, or be published again without one, if somebody insists:
+        // ``Protection`` saw to that. Devices that get another policy may lose theirs by that too.
+        let isOwn =
+            change.before?.hosts[arm.pattern]?[arm.slot] != nil && change.after.hosts[arm.pattern]?[arm.slot] != nil
+        guard arm.was?.hasActiveReserve == true || isOwn else { return [] }
+        return [
+            Finding(
+                .backupNotServed, host: arm.pattern, policy: arm.slot,
+                "The \(arm.slot.rawValue) of \(arm.pattern) is left without an active backup pin: if the served key is lost, no client accepts another.",
+                remedy: "Publish the pin of a key that is ready and not in use, then take this one away."
+            )
+        ]
+    }
+
+    /// G13: of the reserves at least one must be of a key that somebody showed.
+    private static func proof(of arm: Judgement.Arm, _ change: Judgement) -> [Finding] {
+        func reserves(_ policy: Policy?) -> Set<Pin> {
+            Set(policy?.activePins.filter { $0.role.isReserve }.map(\.pin) ?? [])
+        }
+        let (was, now) = (reserves(arm.was), reserves(arm.now))
+        // A key that a rotation has just replaced was in service: there is such a key.
+        let replaced = Set(change.advancedRotations.flatMap(\.old))
+        func isShown(_ pin: Pin) -> Bool {
+            replaced.contains(pin) || change.knowledge(of: pin, at: arm.pattern) != nil
+        }
+        guard arm.now.mode == .enforce, !now.isEmpty, !now.contains(where: isShown) else { return [] }
+        // What was so before and does not become worse may stay: much was taken over from where only hashes were kept.
+        let isNew = arm.was?.mode != .enforce || !now.isSubset(of: arm.was?.activePins.map(\.pin) ?? [])
+        guard isNew || was.contains(where: isShown) else { return [] }
+        return [
+            Finding(
+                .unprovenPin, change.context.isImport ? .warn : .override, host: arm.pattern, policy: arm.slot,
+                pin: now.min(),
+                "Of no backup of \(arm.pattern) is more known than the hash: nobody has shown that there is such a key.",
+                remedy:
+                    "Give the backup's certificate, public key or signing request instead of the hash: `material` in the API, a file on the command line."
+            )
+        ]
+    }
+
+    /// G42 where no probe tells which key is served: the arms must at least share a key.
+    private static func arms(of change: Judgement) -> [Finding] {
+        let changed = Set(change.arms.filter(\.isChanged).map(\.pattern))
+        return change.hosts.compactMap { pattern in
+            guard let host = change.after.hosts[pattern], let candidate = host.candidate,
+                let baseline = host[.baseline],
+                candidate.mode == .enforce, baseline.mode == .enforce,
+                changed.contains(pattern), !change.sight(of: pattern).isKnown,
+                Set(candidate.activePins.map(\.pin)).isDisjoint(with: baseline.activePins.map(\.pin))
+            else { return nil }
+            return Finding(
+                .armWithoutServedKey, .override, host: pattern,
+                "Baseline and candidate of \(pattern) share no pin, so that whichever key is served, devices of one arm refuse it.",
+                remedy: "Start the candidate with the baseline's pins (`copy_baseline`), and add the new ones."
+            )
+        }
+    }
+
+    /// G05: how long a client that hears nothing goes on enforcing.
+    private static func lifetime(of change: Judgement) -> [Finding] {
+        let after = change.after
+        let isNewlyEnforced = change.arms.contains { $0.now.mode == .enforce && $0.was?.mode != .enforce }
+        guard change.before?.pinsValidUntil != after.pinsValidUntil || isNewlyEnforced,
+            after.hosts.values.contains(where: { $0.enforces })
+        else { return [] }
+        guard let end = after.pinsValidUntil else {
+            return [
+                Finding(
+                    .boundedLifetime, .warn,
+                    "No time is set after which clients that cannot reach this service stop enforcing.",
+                    remedy: "Set `pins_valid_until` to some thirty days ahead, and move it on with each change."
+                )
+            ]
+        }
+        if end <= change.now {
+            return [
+                Finding(
+                    .boundedLifetime, .warn,
+                    "Clients stopped enforcing at \(end): what is published protects nobody.",
+                    remedy: "Move `pins_valid_until` on to some thirty days ahead."
+                )
+            ]
+        }
+        let day: Int64 = 86_400
+        if change.now.adding(seconds: 60 * day) < end {
+            return [
+                Finding(
+                    .boundedLifetime,
+                    "A client that hears nothing would enforce these pins until \(end), more than sixty days.",
+                    remedy: "Choose a time within sixty days (RFC 7469 section 4.1), better within thirty."
+                )
+            ]
+        }
+        guard change.now.adding(seconds: 30 * day) < end else { return [] }
+        return [
+            Finding(
+                .boundedLifetime, .warn, "A client that hears nothing would enforce these pins until \(end).",
+                remedy: "Thirty days are enough for most apps."
+            )
+        ]
+    }
+
+    /// G04 where somebody insisted on a pin that is printed in documentation.
+    private static func placeholders(of change: Judgement) -> [Finding] {
+        change.events.compactMap { event in
+            guard case .pinStaged(let pattern, let slot, let pin, _, _) = event, pin.placeholder != nil,
+                !change.sight(of: pattern).live.contains(where: { $0.chain.pins.contains(pin) })
+            else { return nil }
+            return Finding(
+                .placeholder, .override, host: pattern, policy: slot, pin: pin,
+                "\(pin) is printed in documentation as an example.", remedy: "Compute the pin of your own key."
+            )
+        }
+    }
+
+    /// G41 across hosts: a backup that another host of the app serves falls with it.
+    private static func sharedKeys(of change: Judgement) -> [Finding] {
+        let staged = change.events.compactMap { event -> (HostPattern, PolicySlot, Pin)? in
+            guard case .pinStaged(let pattern, let slot, let pin, let role, _) = event, role.isReserve else {
+                return nil
+            }
+            return (pattern, slot, pin)
+        }
+        guard !staged.isEmpty else { return [] }
+        var serving: [Pin: [HostPattern]] = [:]
+        for (pattern, host) in change.after.hosts {
+            for (pin, role) in host[.baseline]?.activePins ?? [] where role == .primary {
+                serving[pin, default: []].append(pattern)
+            }
+        }
+        return staged.compactMap { pattern, slot, pin in
+            guard let other = serving[pin]?.first(where: { $0 != pattern }) else { return nil }
+            return Finding(
+                .backupIsPrimary, .warn, host: pattern, policy: slot, pin: pin,
+                "The backup of \(pattern) is the key that \(other) serves: who loses one loses both.",
+                remedy: "Make a key that is used nowhere."
+            )
+        }
+    }
+}
+
+extension Host {
+    /// Whether devices of any arm enforce.
+    var enforces: Bool { PolicySlot.allCases.contains { self[$0]?.mode == .enforce } }
+}
+
+extension Finding {
+    static func backupIsPrimary(_ pin: Pin) -> Finding {
+        Finding(
+            .backupIsPrimary, pin: pin,
+            "\(pin) is the pin of the served key too: a backup on the same key is lost with it.",
+            remedy:
+                "Make another key pair, keep it apart from the served one, and give its certificate or signing request."
+        )
+    }
+}

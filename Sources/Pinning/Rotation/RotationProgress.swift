@@ -1,0 +1,176 @@
+package import PinWire
+
+/// How far a rotation is: what its phase waits for, and what stands in the way of the next one.
+package struct RotationProgress: Hashable, Sendable {
+    /// One thing that is waited for.
+    package struct Wait: Hashable, Sendable {
+        /// What it is, as a clause: `clients have the next key`.
+        package var what: String
+        /// Nil where it is not known.
+        package var isMet: Bool?
+        /// How far it is, as a sentence.
+        package var detail: String
+        /// When time alone will have brought it about; nil where it does not.
+        package var until: Timestamp?
+    }
+
+    package var rotation: Rotation
+    package var waits: [Wait]
+    /// What to do now, as a sentence.
+    package var advice: String
+    /// What ends the phase; nil when it is over.
+    package var nextPhase: Rotation.Phase?
+    /// What the guard rails would say to that now: what goes wrong if it is forced.
+    package var findings: [Finding]
+    /// Why the next phase cannot be begun at all, whoever insists; nil where it can.
+    package var obstacle: Refusal?
+
+    /// Whether the next phase can begin without insisting.
+    package var isReady: Bool {
+        self.nextPhase != nil && self.obstacle == nil && !self.findings.contains { $0.severity != .warn }
+    }
+}
+
+extension LedgerState {
+    /// How far a rotation of an app is.
+    ///
+    /// - Parameter context: What is known now; of its reason and insistence nothing is used.
+    package func progress(
+        of id: String, app: AppID, in context: DecisionContext
+    ) throws(Refusal) -> RotationProgress {
+        guard let state = self.apps[app] else { throw .appUnknown(app) }
+        guard let rotation = state.rotation(id) else { throw .rotationUnknown(id) }
+        var progress = RotationProgress(
+            rotation: rotation, waits: [], advice: rotation.advice, nextPhase: rotation.phase.next(in: rotation.kind),
+            findings: [], obstacle: nil
+        )
+        guard !rotation.phase.isOver else { return progress }
+        progress.waits = state.waits(of: rotation, fleetVersion: self.fleet.version, in: context)
+        // Asked as it would be asked: with a reason, and without insisting.
+        var asking = context
+        asking.isForced = false
+        asking.reason = Reason(recorded: "to see what would happen")
+        do {
+            progress.findings = try self.decide(.app(app, [.advanceRotation(id, from: rotation.phase)]), in: asking)
+                .findings
+        } catch .guarded(let findings) {
+            progress.findings = findings
+        } catch {
+            progress.obstacle = error
+        }
+        return progress
+    }
+}
+
+extension Rotation {
+    /// What the operator does in this phase.
+    fileprivate var advice: String {
+        switch self.phase {
+        case .deliver: "Leave the servers as they are until clients have the next key; then advance to switch."
+        case .switch: "Change the key on every server now; when probes see the next one everywhere, advance."
+        case .settle: "Leave the servers with the next key; when it has proved itself, advance to retire the old one."
+        case .cleanUp: "Keep the old private key until the last document with its pin is stale; then advance to end."
+        case .done: "Nothing: the old key can be destroyed."
+        case .aborted: "Nothing: start another rotation when the reason is gone."
+        }
+    }
+}
+
+extension App {
+    fileprivate func waits(
+        of rotation: Rotation, fleetVersion: Int64, in context: DecisionContext
+    ) -> [RotationProgress.Wait] {
+        let (facts, now) = (context.facts, context.now)
+        func delivered() -> RotationProgress.Wait {
+            guard
+                let delivery = self.delivery(
+                    of: rotation.next, hosts: rotation.hosts, goals: rotation.goals, fleetVersion: fleetVersion, facts)
+            else {
+                return .init(
+                    what: "clients have the next key", isMet: false,
+                    detail: "it is not published for every host any more", until: nil)
+            }
+            return .init(
+                what: "clients have the next key", isMet: delivery.isEnough(at: now),
+                detail: delivery.sentence(at: now), until: max(delivery.sufficientAt, delivery.earliestAt)
+            )
+        }
+        func seen() -> [RotationProgress.Wait] {
+            rotation.hosts.filter { self.hosts[$0] != nil }.map { pattern in
+                let (sighting, detail) = self.sighting(of: rotation.next, at: pattern, facts, now)
+                let isMet: Bool? =
+                    switch sighting {
+                    case .servedNow: true
+                    case .servedBefore, .neverSeen: false
+                    case .unknown: nil
+                    }
+                return .init(what: "\(pattern) presents the next key", isMet: isMet, detail: detail, until: nil)
+            }
+        }
+        switch rotation.phase {
+        case .deliver: return [delivered()]
+        case .switch: return seen()
+        case .settle:
+            let until = rotation.phaseSince.adding(seconds: rotation.goals.settling)
+            let settled = RotationProgress.Wait(
+                what: "the next key has proved itself", isMet: until <= now,
+                detail:
+                    "it is the primary since \(rotation.phaseSince), and is to be for \(rotation.goals.settling) seconds",
+                until: until
+            )
+            return seen() + [settled, delivered()]
+        case .cleanUp:
+            let until = rotation.phaseSince.adding(seconds: rotation.goals.sufficientWait)
+            return [
+                .init(
+                    what: "no client relies on the old key", isMet: until <= now,
+                    detail: "its pin is out of the documents since \(rotation.phaseSince)", until: until)
+            ]
+        case .done, .aborted: return []
+        }
+    }
+
+    /// Whether every service of a host presents a key, with a sentence's worth of what was seen.
+    package func sighting(
+        of pin: Pin, at pattern: HostPattern, _ facts: Facts, _ now: Timestamp
+    ) -> (Sighting, detail: String) {
+        let endpoints = self.hosts[pattern]?.probed(of: pattern) ?? []
+        guard !endpoints.isEmpty else { return (.unknown, "no service of it is named to be probed") }
+        var detail: [String] = []
+        var all = true
+        var seenBefore = false
+        for endpoint in endpoints {
+            guard let known = facts.endpoint(endpoint), !known.chains.isEmpty else {
+                return (.unknown, "no probe has seen \(endpoint)")
+            }
+            let live = known.live(at: now)
+            guard !live.isEmpty else { return (.unknown, "no probe has seen \(endpoint) within a day") }
+            let with = live.count { $0.pins.contains(pin) }
+            all = all && with == live.count
+            seenBefore = seenBefore || known.chains.contains { $0.pins.contains(pin) }
+            detail.append("\(endpoint): \(with) of \(live.count) chains served now")
+        }
+        return (all ? .servedNow : seenBefore ? .servedBefore : .neverSeen, detail.joined(separator: "; "))
+    }
+}
+
+extension RotationProgress {
+    package var json: JSON {
+        guard case .object(var members) = self.rotation.json else { return .null }
+        members["waits_for"] = .array(
+            self.waits.map { wait in
+                .members([
+                    "what": .string(wait.what),
+                    "met": .string(wait.isMet.map { $0 ? "yes" : "no" } ?? "unknown"),
+                    "detail": .string(wait.detail),
+                    "until": wait.until.map { .string($0.rfc3339) },
+                ])
+            }
+        )
+        members["advice"] = .string(self.advice)
+        members["next_phase"] = self.nextPhase.map { .string($0.rawValue) }
+        members["ready"] = .bool(self.isReady)
+        members["findings"] = .array(self.findings.map(\.json))
+        return .object(members)
+    }
+}

@@ -1,0 +1,69 @@
+import NIOCore
+import NIOHTTP1
+import NIOSSL
+
+/// One request and its answer on a connection of their own, which is closed then.
+///
+/// Of the answer the head and the beginning of the body are taken; whoever sends more is not listened to.
+final class ReceiverExchange: ChannelInboundHandler, RemovableChannelHandler {
+    typealias InboundIn = HTTPClientResponsePart
+    typealias OutboundOut = HTTPClientRequestPart
+
+    private let head: HTTPRequestHead
+    private let body: ByteBuffer
+    private let answered: EventLoopPromise<ReceiverAnswer>
+    private var answer: ReceiverAnswer?
+
+    init(head: HTTPRequestHead, body: ByteBuffer, answered: EventLoopPromise<ReceiverAnswer>) {
+        self.head = head
+        self.body = body
+        self.answered = answered
+    }
+
+    func channelActive(context: ChannelHandlerContext) {
+        context.write(self.wrapOutboundOut(.head(self.head)), promise: nil)
+        context.write(self.wrapOutboundOut(.body(.byteBuffer(self.body))), promise: nil)
+        context.writeAndFlush(self.wrapOutboundOut(.end(nil)), promise: nil)
+        context.fireChannelActive()
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        switch self.unwrapInboundIn(data) {
+        case .head(let head):
+            self.answer = ReceiverAnswer(
+                status: Int(head.status.code), retryAfter: head.headers.first(name: "retry-after"), body: []
+            )
+        case .body(let part):
+            let room = WebhookClient.bodyLimit - (self.answer?.body.count ?? 0)
+            self.answer?.body += part.readableBytesView.prefix(max(0, room))
+            if part.readableBytes >= room { self.finish(context) }
+        case .end: self.finish(context)
+        }
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        self.end(with: .broken("\(error)"))
+        context.close(promise: nil)
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        self.end(with: .broken("the receiver closed the connection without an answer"))
+        context.fireChannelInactive()
+    }
+
+    /// Ends the exchange from outside.
+    func abandon(_ failure: SendFailure, on channel: any Channel) {
+        self.end(with: failure)
+        channel.close(promise: nil)
+    }
+
+    /// A head that has come is an answer, even if the body has not come to its end. Only the first outcome is one.
+    private func end(with failure: SendFailure) {
+        if let answer = self.answer { self.answered.succeed(answer) } else { self.answered.fail(failure) }
+    }
+
+    private func finish(_ context: ChannelHandlerContext) {
+        self.end(with: .broken(""))
+        context.close(promise: nil)
+    }
+}

@@ -1,0 +1,205 @@
+package import NIOCore
+import NIOHTTP1
+import NIOPosix
+import NIOSSL
+package import Pinning
+import Synchronization
+
+/// Sends messages to receivers by HTTP/1.1, each on a connection of its own.
+///
+/// Addresses are found and judged here, and connections are made to addresses and never to names: no second look at a name
+/// can lead elsewhere than the first. Certificates are checked for the name all the same. Redirects are not followed, no
+/// proxy of the environment is asked, and of an answer no more than ``bodyLimit`` is read.
+///
+/// Works on a thread of its own, so that handshakes and slow receivers keep no client of the server waiting.
+package final class WebhookClient: Sendable {
+    /// What bounds an attempt.
+    package struct Limits: Sendable {
+        package var resolve = Duration.seconds(5)
+        package var connect = Duration.seconds(5)
+        /// From the beginning to the answer.
+        package var total = Duration.seconds(10)
+        /// How long an attempt that is under way may go on when the node stops.
+        package var grace = Duration.seconds(2)
+
+        package init() {}
+
+        package init(total: Duration) {
+            self.total = total
+            self.connect = min(self.connect, total)
+            self.resolve = min(self.resolve, total)
+        }
+    }
+
+    /// Finds the addresses of a name.
+    package typealias Resolve = @Sendable (String, Int) async throws(SendFailure) -> [SocketAddress]
+
+    /// Bytes that are read of an answer's body.
+    package static let bodyLimit = 4096
+    /// Addresses of one name that are tried.
+    private static let addressLimit = 3
+
+    private let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    private let resolver = NameResolver()
+    private let resolve: Resolve?
+    private let refusal: @Sendable (SocketAddress) -> String?
+    package let allowsPlain: Bool
+    private let trustFile: String?
+    private let userAgent: String
+    package let limits: Limits
+    private let context: Mutex<NIOSSLContext?> = Mutex(nil)
+
+    /// - Parameters:
+    ///   - refusal: Why an address may not be called; nil where it may.
+    ///   - allowsPlain: Whether `http` URLs are called.
+    ///   - trustFile: PEM of authorities that are trusted besides the system's.
+    ///   - resolve: Instead of the system's own.
+    package init(
+        limits: Limits = Limits(), refusal: @escaping @Sendable (SocketAddress) -> String?, allowsPlain: Bool = false,
+        trustFile: String? = nil, userAgent: String = "pinledger", resolve: Resolve? = nil
+    ) {
+        self.limits = limits
+        self.refusal = refusal
+        self.allowsPlain = allowsPlain
+        self.trustFile = trustFile
+        self.userAgent = userAgent
+        self.resolve = resolve
+    }
+
+    /// Ends what is under way, and the threads.
+    package func close() async {
+        await self.resolver.close()
+        try? await self.group.shutdownGracefully()
+    }
+
+    /// Why a URL is not called, as far as that can be said without looking for the name; nil where it may be.
+    package func refusal(of url: WebhookURL) -> String? {
+        guard url.isSecure || self.allowsPlain else { return "http is not allowed here: the URL must begin with https" }
+        if url.hasAddress, let address = try? SocketAddress(ipAddress: url.host, port: url.port) {
+            return self.refusal(address)
+        }
+        let isLocal = url.host == "localhost" || url.host.hasSuffix(".localhost")
+        guard isLocal, let loopback = try? SocketAddress(ipAddress: "127.0.0.1", port: url.port) else { return nil }
+        return self.refusal(loopback)
+    }
+
+    /// Posts a body and waits for the answer.
+    ///
+    /// A cancelled task has a little time left, so that a receiver that has the message can say so.
+    package func post(
+        _ body: [UInt8], to url: WebhookURL, fields: [(name: String, value: String)]
+    ) async throws(SendFailure) -> ReceiverAnswer {
+        let deadline = NIODeadline.now() + TimeAmount(self.limits.total)
+        let addresses = try await self.addresses(of: url)
+        var head = HTTPRequestHead(version: .http1_1, method: .POST, uri: url.target)
+        head.headers = [
+            "Host": url.authority, "User-Agent": self.userAgent, "Content-Type": "application/json",
+            "Content-Length": String(body.count), "Connection": "close",
+        ]
+        for (name, value) in fields { head.headers.add(name: name, value: value) }
+        var failure = SendFailure.noConnection("there is no address")
+        for address in addresses.prefix(Self.addressLimit) {
+            do throws(SendFailure) {
+                return try await self.exchange(head, ByteBuffer(bytes: body), url, address, until: deadline)
+            } catch {
+                failure = error
+                // Only where nothing was sent may another address be tried within the same attempt.
+                guard case .noConnection = error, NIODeadline.now() < deadline else { throw error }
+            }
+        }
+        throw failure
+    }
+
+    /// The addresses that may be called.
+    private func addresses(of url: WebhookURL) async throws(SendFailure) -> [SocketAddress] {
+        guard url.isSecure || self.allowsPlain else { throw .refused("http is not allowed here") }
+        let found: [SocketAddress]
+        if url.hasAddress {
+            guard let address = try? SocketAddress(ipAddress: url.host, port: url.port) else {
+                throw .unresolved("it is no address")
+            }
+            found = [address]
+        } else if let resolve {
+            found = try await resolve(url.host, url.port)
+        } else {
+            found = try await self.resolver.addresses(
+                of: url.host, port: url.port, within: TimeAmount(self.limits.resolve), on: self.group.next())
+        }
+        let allowed = found.filter { self.refusal($0) == nil }
+        if allowed.isEmpty, let address = found.first {
+            throw .refused("\(address.ipAddress ?? "the address") \(self.refusal(address) ?? "")")
+        }
+        return allowed
+    }
+
+    private func exchange(
+        _ head: HTTPRequestHead, _ body: ByteBuffer, _ url: WebhookURL, _ address: SocketAddress,
+        until deadline: NIODeadline
+    ) async throws(SendFailure) -> ReceiverAnswer {
+        let context = url.isSecure ? try await self.secureContext() : nil
+        let loop = self.group.next()
+        let answered = loop.makePromise(of: ReceiverAnswer.self)
+        let connected = ClientBootstrap(group: loop)
+            .connectTimeout(min(TimeAmount(self.limits.connect), deadline - .now()))
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    let pipeline = channel.pipeline.syncOperations
+                    if let context {
+                        try pipeline.addHandler(Self.secureHandler(context, for: url))
+                    }
+                    try pipeline.addHTTPClientHandlers()
+                    try pipeline.addHandler(ReceiverExchange(head: head, body: body, answered: answered))
+                }
+            }
+            .connect(to: address)
+        connected.whenFailure { answered.fail(SendFailure.noConnection("\($0)")) }
+        // Whatever happens on the channel, the promise is kept by now at the latest.
+        let abandon: @Sendable (SendFailure) -> Void = { failure in
+            connected.whenSuccess { channel in
+                let handler = try? channel.pipeline.syncOperations.handler(type: ReceiverExchange.self)
+                handler?.abandon(failure, on: channel)
+                if handler == nil { answered.fail(failure) }
+            }
+        }
+        let timer = loop.scheduleTask(deadline: deadline) { abandon(.timedOut) }
+        let grace = TimeAmount(self.limits.grace)
+        do {
+            let answer = try await withTaskCancellationHandler {
+                try await answered.futureResult.get()
+            } onCancel: {
+                _ = loop.scheduleTask(in: grace) { abandon(.stopped) }
+            }
+            timer.cancel()
+            return answer
+        } catch {
+            timer.cancel()
+            throw error as? SendFailure ?? .broken("\(error)")
+        }
+    }
+
+    private static func secureHandler(_ context: NIOSSLContext, for url: WebhookURL) throws -> NIOSSLClientHandler {
+        // An address is checked against the certificate's addresses.
+        guard !url.hasAddress else { return try NIOSSLClientHandler(context: context, serverHostname: nil) }
+        return try ._makeSSLClientHandler(context: context, serverHostname: url.host) { certificate, channel in
+            channel.eventLoop.makeCompletedFuture { try ReceiverIdentity.check(certificate, is: url.host) }
+        }
+    }
+
+    /// What certificates are checked with; made once. Reading the authorities takes some ten milliseconds, on a thread for it.
+    private func secureContext() async throws(SendFailure) -> NIOSSLContext {
+        if let context = self.context.withLock({ $0 }) { return context }
+        let trustFile = self.trustFile
+        do {
+            let context = try await NIOThreadPool.singleton.runIfActive { () throws -> NIOSSLContext in
+                var configuration = TLSConfiguration.makeClientConfiguration()
+                configuration.minimumTLSVersion = .tlsv12
+                if let trustFile { configuration.additionalTrustRoots = [.file(trustFile)] }
+                return try NIOSSLContext(configuration: configuration)
+            }
+            self.context.withLock { $0 = context }
+            return context
+        } catch {
+            throw .noConnection("certificates cannot be checked: \(error)")
+        }
+    }
+}

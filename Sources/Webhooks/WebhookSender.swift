@@ -1,0 +1,239 @@
+package import EventStore
+package import Logging
+package import PinWire
+import Pinning
+
+/// Brings the ledger's events to the receivers that the ledger names.
+///
+/// The ledger is the outbox: positions are dense and complete when they are visible, so that a cursor for each webhook is
+/// all that is needed to miss nothing. Any number of nodes do this on one database; a lease keeps two from attempting one
+/// delivery, and of one stream only the first open delivery is ever attempted, so that a receiver gets an app's events in
+/// order. If the process dies during an attempt, it is made again when the lease is over, by whichever node comes first,
+/// with the same id: a receiver may get a message twice and never misses one.
+package actor WebhookSender {
+    /// What bounds a node's part.
+    package struct Limits: Sendable {
+        /// Attempts at once.
+        package var attempts = 16
+        /// Attempts at once on one webhook.
+        package var attemptsOfOne = 2
+
+        package init() {}
+    }
+
+    private let ledger: Ledger
+    private let writer: Writer
+    private let tools: WebhookTools
+    private let client: WebhookClient
+    private let node: String
+    private let limits: Limits
+    private let clock: @Sendable () -> Timestamp
+    private let logger: Logger
+
+    /// The version of the stream whose webhooks ``feeds`` stands for; nil where that has to be looked at.
+    private var followed: Int64?
+    private var feeds: [String: WebhookStore.Feed] = [:]
+    /// Attempts under way, by webhook.
+    private var underway: [String: Int] = [:]
+    /// Who is asked first next time.
+    private var turn = 0
+    private var nextSweep = ContinuousClock.now
+
+    private let wakeUps = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+
+    /// - Parameter node: What tells this node from the others, for people.
+    package init(
+        ledger: Ledger, writer: Writer, tools: WebhookTools, client: WebhookClient, node: String,
+        limits: Limits = Limits(), logger: Logger, clock: @escaping @Sendable () -> Timestamp
+    ) {
+        self.ledger = ledger
+        self.writer = writer
+        self.tools = tools
+        self.client = client
+        self.node = node
+        self.limits = limits
+        self.logger = logger
+        self.clock = clock
+    }
+
+    /// Works until cancelled. What is under way then has a moment left; what is not done by then is left to the others.
+    package func run() async {
+        let (ledger, wake) = (self.ledger, self.wakeUps.continuation)
+        await withDiscardingTaskGroup { group in
+            group.addTask { for await _ in ledger.positions() { wake.yield() } }
+            group.addTask {
+                // For what is to be tried again, and for leases of nodes that died.
+                while !Task.isCancelled {
+                    wake.yield()
+                    try? await Task.sleep(for: .seconds(1))
+                }
+            }
+            for await _ in self.wakeUps.stream {
+                for attempt in await self.next() {
+                    group.addTask {
+                        await self.deliver(attempt.lease, to: attempt.webhook)
+                        await self.end(attempt.lease)
+                    }
+                }
+            }
+            group.cancelAll()
+        }
+    }
+
+    // MARK: What is to be done
+
+    /// Brings the feeds forward and begins what is due.
+    private func next() async -> [(lease: WebhookStore.Lease, webhook: Webhook)] {
+        guard self.ledger.fault == nil, self.ledger.suspension == nil else { return [] }
+        let view = self.ledger.view
+        guard !view.state.webhooks.hooks.isEmpty || self.followed != view.state.webhooks.version else { return [] }
+        do {
+            try await self.follow(view)
+            try await self.sweep(view.state.webhooks)
+            let active = view.state.webhooks.inOrder.filter { !$0.isPaused }
+            for webhook in active { try await self.feed(webhook, until: view.head.position) }
+            return try await self.begin(active)
+        } catch is CancellationError {
+            return []
+        } catch {
+            self.logger.warning("webhooks wait", metadata: ["error": "\(error)"])
+            return []
+        }
+    }
+
+    /// Begins feeds for new webhooks, and forgets those of removed ones.
+    private func follow(_ view: LedgerView) async throws {
+        let webhooks = view.state.webhooks
+        guard self.followed != webhooks.version else { return }
+        var feeds = try await self.tools.store.feeds()
+        for webhook in webhooks.hooks.values where feeds[webhook.id] == nil {
+            try await self.tools.store.open(webhook)
+        }
+        // One that this node has not heard of may be newer than what it knows.
+        for (id, feed) in feeds where webhooks.hooks[id] == nil && feed.createdAt < view.head.position {
+            try await self.tools.store.close(id)
+        }
+        feeds = try await self.tools.store.feeds()
+        self.feeds = feeds.filter { webhooks.hooks[$0.key] != nil }
+        self.followed = webhooks.version
+    }
+
+    private func feed(_ webhook: Webhook, until position: Int64) async throws {
+        for _ in 0..<Self.feedings {
+            guard let cursor = self.feeds[webhook.id]?.cursor, cursor < position,
+                let moved = try await self.tools.store.feed(webhook, until: position)
+            else { return }
+            self.feeds[webhook.id]?.cursor = moved
+            // So many are open that the rest waits in the ledger, or another node was as quick.
+            guard moved > cursor else { return }
+        }
+        self.wakeUps.continuation.yield()
+    }
+
+    /// Pages of the ledger that one webhook takes in before the others have their turn.
+    private static let feedings = 10
+
+    private func begin(_ active: [Webhook]) async throws -> [(lease: WebhookStore.Lease, webhook: Webhook)] {
+        var left = self.limits.attempts - self.underway.values.reduce(0, +)
+        guard left > 0, !active.isEmpty else { return [] }
+        self.turn = (self.turn + 1) % active.count
+        var slots: [(webhook: String, count: Int)] = []
+        for webhook in active[self.turn...] + active[..<self.turn] {
+            let count = min(left, self.limits.attemptsOfOne - self.underway[webhook.id, default: 0])
+            guard count > 0 else { continue }
+            slots.append((webhook.id, count))
+            left -= count
+        }
+        guard !slots.isEmpty else { return [] }
+        let webhooks = Dictionary(uniqueKeysWithValues: active.map { ($0.id, $0) })
+        let leases = try await self.tools.store.lease(slots, for: self.leaseSeconds, node: self.node)
+        return leases.compactMap { lease in
+            guard let webhook = webhooks[lease.webhook] else { return nil }
+            self.underway[lease.webhook, default: 0] += 1
+            return (lease, webhook)
+        }
+    }
+
+    /// Long enough for an attempt and its settling, whatever happens.
+    private var leaseSeconds: Int { Int((self.client.limits.total * 3 / .seconds(1)).rounded(.up)) }
+
+    private func end(_ lease: WebhookStore.Lease) {
+        let count = self.underway[lease.webhook, default: 1] - 1
+        self.underway[lease.webhook] = count == 0 ? nil : count
+        self.wakeUps.continuation.yield()
+    }
+
+    /// Erases old secrets once an hour.
+    private func sweep(_ webhooks: Webhooks) async throws {
+        guard ContinuousClock.now >= self.nextSweep else { return }
+        try await self.tools.secrets.eraseUnused(webhooks, at: self.clock())
+        self.nextSweep = .now + .seconds(3600)
+    }
+
+    // MARK: One attempt
+
+    private func deliver(_ lease: WebhookStore.Lease, to webhook: Webhook) async {
+        let result = await self.attempt(lease, to: webhook)
+        let now = self.clock()
+        let verdict = DeliveryVerdict(
+            result, attempt: lease.round, first: lease.firstAttempt, now: now, random: .random(in: 0..<1)
+        )
+        // Not cancelled with the rest, and awaited here: what a receiver has need not be sent again.
+        let since = await Task { await self.settle(lease, verdict) }.value
+        switch verdict {
+        case .delivered, .released: break
+        case .failed(_, _, let error, let isGone):
+            self.logger.debug(
+                "a webhook's message was not delivered",
+                metadata: ["webhook": "\(webhook.id)", "position": "\(lease.position)", "error": "\(error)"]
+            )
+            if isGone { return await self.pause(webhook, .gone, because: "the receiver answered 410 Gone") }
+        case .dead(_, let error):
+            self.logger.warning(
+                "a webhook's message is given up",
+                metadata: ["webhook": "\(webhook.id)", "position": "\(lease.position)", "error": "\(error)"]
+            )
+        }
+        if let since, max(since, webhook.resumedAt ?? since).adding(seconds: Backoff.patience) < now {
+            await self.pause(webhook, .failing, because: "nothing could be delivered for three days")
+        }
+    }
+
+    private func attempt(
+        _ lease: WebhookStore.Lease, to webhook: Webhook
+    ) async -> Result<ReceiverAnswer, SendFailure> {
+        let message: WebhookMessage
+        do {
+            message = WebhookMessage(webhook: webhook.id, entry: try Entry(bytes: lease.entry), bytes: lease.entry)
+        } catch { return .failure(.unsigned("the event cannot be read")) }
+        return await self.tools.send(message, to: webhook, by: self.client, at: self.clock())
+    }
+
+    /// Records what came of an attempt. Where the database does not take it, the attempt is made again after the lease.
+    private func settle(_ lease: WebhookStore.Lease, _ verdict: DeliveryVerdict) async -> Timestamp? {
+        for pause in [Duration.milliseconds(200), .seconds(1), .zero] {
+            do { return try await self.tools.store.settle(lease, verdict) } catch {
+                self.logger.warning(
+                    "what came of a webhook's message is not recorded",
+                    metadata: ["webhook": "\(lease.webhook)", "error": "\(error)"]
+                )
+                try? await Task.sleep(for: pause)
+            }
+        }
+        return nil
+    }
+
+    private func pause(_ webhook: Webhook, _ why: WebhookPause, because reason: String) async {
+        let request = CommandRequest(
+            command: .webhooks(.pause(id: webhook.id, why)),
+            origin: Origin(actor: .system, reason: try? Reason(reason)), digest: [UInt8](repeating: 0, count: 32)
+        )
+        do throws(WriteFailure) {
+            _ = try await self.writer.execute(request)
+            self.logger.notice("a webhook is paused", metadata: ["webhook": "\(webhook.id)", "reason": "\(reason)"])
+        } catch {
+            if case .refused(.webhookUnknown) = error { return }
+            self.logger.warning("a webhook is not paused yet", metadata: ["error": "\(error)"])
+        }
+    }
+}

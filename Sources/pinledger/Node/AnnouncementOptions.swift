@@ -1,0 +1,27 @@
+import ArgumentParser
+import Pinning
+
+/// How long before its end something is announced.
+struct AnnouncementOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "How many days before its end something is announced (30,14,7,1). [env: PINLEDGER_WARN_DAYS]",
+            valueName: "days"
+        )
+    )
+    var warnDays: String?
+
+    func validate() throws {
+        do { _ = try self.warnDays.map { (text) throws(Horizons.Malformed) in try Horizons(text) } } catch {
+            throw ValidationError("--warn-days \(error)")
+        }
+    }
+
+    /// Checks what was given, by the flag or by the environment.
+    func read() throws -> Horizons {
+        guard let text = self.warnDays ?? Environment["PINLEDGER_WARN_DAYS"] else { return .standard }
+        do { return try Horizons(text) } catch {
+            throw CommandFailure("PINLEDGER_WARN_DAYS (or its flag) \(error.description)", status: .usage)
+        }
+    }
+}

@@ -1,0 +1,58 @@
+import EventStore
+import Logging
+import Observing
+import PinWire
+import Pinning
+import Postgres
+import Probing
+import PublicSuffixes
+import Publishing
+
+/// What a node knows from outside the ledger: what servers present, what clients hold, whose names are whose.
+struct Outlook: Sendable {
+    let observations: ObservationBook
+    let lookout: Lookout
+    let adoption: AdoptionRecorder
+    let surroundings: Surroundings
+    private let prober: Prober
+
+    /// Reads what was recorded before. ``close()`` MUST be called at the end.
+    init(
+        _ configuration: NodeConfiguration, pool: PostgresPool, ledger: Ledger, documents: DocumentTable,
+        logger: Logger, clock: @escaping @Sendable () -> Timestamp
+    ) async throws {
+        let observations = ObservationBook()
+        let store = AdoptionStore(pool: pool)
+        let adoption = AdoptionRecorder(
+            store: store, salt: try await store.salt(), windowSeconds: configuration.documentLifetime, logger: logger,
+            clock: clock, currentVersion: { documents[$0]?.version }
+        )
+        let suffixes = try PublicSuffixList.load()
+        let facts = Facts(
+            documentLifetime: configuration.documentLifetime, documentMaxAge: Int64(configuration.documentMaxAge),
+            ownHosts: configuration.probing.ownHosts, horizons: configuration.horizons,
+            endpoint: { observations.facts(of: $0) },
+            adoption: { app, version in adoption.facts(of: app)?.share(holdingAtLeast: version) }
+        )
+        let probing = configuration.probing
+        // Names only: an address says nothing about a host.
+        let policy = AddressPolicy(allowed: configuration.outgoing.policy.allowed)
+        let prober = try await Prober.start(policy: policy, lookUp: probing.lookUp, now: clock)
+        self.observations = observations
+        self.adoption = adoption
+        self.surroundings = Surroundings(facts: { facts }, isPublicSuffix: { suffixes.isPublicSuffix($0) })
+        self.prober = prober
+        self.lookout = Lookout(
+            book: observations, store: ObservationStore(pool: pool), ledger: ledger, vantage: probing.place,
+            schedule: ProbeSchedule(interval: probing.interval), isScheduled: probing.vantage != nil,
+            records: !configuration.isReadOnly, logger: logger, clock: clock, probe: { await prober.probe($0) }
+        )
+        do { try await self.lookout.load() } catch {
+            await prober.close()
+            throw error
+        }
+    }
+
+    /// Ends the threads that probe. No probe may be under way.
+    func close() async { await self.prober.close() }
+}

@@ -1,0 +1,83 @@
+import ArgumentParser
+import Foundation
+import PinWire
+import Probing
+
+/// How a node looks at what servers present.
+struct ProbeNodeOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "A name for this node's place in the network; given one, it probes every host on a schedule. [env: PINLEDGER_VANTAGE]",
+            valueName: "name"))
+    var vantage: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Time between two probes of a host (900). [env: PINLEDGER_PROBE_INTERVAL]", valueName: "seconds"))
+    var probeInterval: Int64?
+
+    @Option(
+        help: ArgumentHelp(
+            "Probe a name at this address instead of asking DNS: name=address. Several allowed. [env: PINLEDGER_RESOLVE, with commas]",
+            valueName: "name=address"))
+    var resolve: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "A name under which clients reach this service, so that pinning it by itself is noticed. Several allowed. [env: PINLEDGER_PUBLIC_NAMES, with commas]",
+            valueName: "name"))
+    var publicName: [String] = []
+
+    /// Checks what was given.
+    func read() throws -> ProbeConfiguration {
+        let vantage = self.vantage ?? Environment["PINLEDGER_VANTAGE"]
+        if let vantage {
+            guard (1...64).contains(vantage.utf8.count), vantage.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+                throw CommandFailure("--vantage must be 1 to 64 printable characters without spaces", status: .usage)
+            }
+        }
+        func list(_ given: [String], _ variable: String) -> [String] {
+            given.isEmpty
+                ? (Environment[variable] ?? "").split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }
+                : given
+        }
+        var addresses: [String: [IPAddress]] = [:]
+        for text in list(self.resolve, "PINLEDGER_RESOLVE") {
+            let parts = text.split(separator: "=", maxSplits: 1).map(String.init)
+            guard parts.count == 2, (try? HostPattern(parts[0])) != nil, let address = IPAddress(parts[1]) else {
+                throw CommandFailure("--resolve \(text) is not of the form name=address", status: .usage)
+            }
+            addresses[parts[0], default: []].append(address)
+        }
+        return ProbeConfiguration(
+            vantage: vantage,
+            interval: try NodeConfiguration.number(
+                self.probeInterval, "PINLEDGER_PROBE_INTERVAL", default: 900, in: 1...604_800),
+            addresses: addresses,
+            ownHosts: Set(list(self.publicName, "PINLEDGER_PUBLIC_NAMES"))
+        )
+    }
+}
+
+/// What a node needs to know to probe.
+struct ProbeConfiguration: Sendable {
+    /// Nil where the node probes only when asked.
+    var vantage: String?
+    var interval: Int64
+    /// Addresses of names that DNS is not asked for.
+    var addresses: [String: [IPAddress]]
+    /// Names under which clients reach this service.
+    var ownHosts: Set<String>
+
+    /// The name under which observations of this node stand.
+    var place: String { self.vantage ?? ProcessInfo.processInfo.hostName }
+
+    /// Finds the addresses of a name; blocks.
+    var lookUp: NameResolver.LookUp {
+        let fixed = self.addresses
+        return { (name) throws(ProbeFailure) in
+            if let addresses = fixed[name] { return addresses }
+            return try SystemLookUp.addresses(of: name)
+        }
+    }
+}

@@ -1,0 +1,18 @@
+import PinWire
+
+/// What guard rails say, for people: one line each, with what to do below it.
+enum FindingReport {
+    static func print(_ findings: [JSON], indent: String = "", _ write: (String) -> Void = { Console.print($0) }) {
+        for line in Self.lines(findings) { write(indent + line) }
+    }
+
+    static func lines(_ findings: [JSON]) -> [String] {
+        findings.flatMap { finding in
+            let isKnown = finding.text("verdict") == "violated"
+            let severity = isKnown ? finding.text("severity") : "unknown"
+            return [
+                "\(finding.text("code")) \(severity): \(finding.text("detail"))", "     \(finding.text("remedy"))",
+            ]
+        }
+    }
+}

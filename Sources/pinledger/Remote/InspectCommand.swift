@@ -1,0 +1,82 @@
+import ArgumentParser
+import Certificates
+import Foundation
+import PinWire
+import PinledgerServer
+
+extension PinCommands {
+    /// Shows the pins and the other hashes of what a file holds. Needs no server.
+    struct Inspect: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Shows the pins and facts of a certificate, key, signing request or bundle, without a server.",
+            discussion: """
+                pinledger pin inspect server.pem
+
+                PEM, DER, PKCS#7, PKCS#12, JWK, or pins in any spelling. A private key is refused.
+                """
+        )
+        @Argument(help: "The file.") var file: String
+        @Option(help: ArgumentHelp("File with the password of a PKCS#12 file.", valueName: "file"))
+        var passwordFile: String?
+        @Option(name: [.short, .long], help: ArgumentHelp("table or json", valueName: "form"))
+        var output: RemoteOptions.OutputForm = .table
+
+        func run() throws {
+            var password: String?
+            if let file = self.passwordFile {
+                guard let data = FileManager.default.contents(atPath: file) else {
+                    throw CommandFailure("\(file) cannot be read")
+                }
+                password = String(decoding: data, as: UTF8.self).trimmingCharacters(in: .newlines)
+            }
+            let (_, upload) = try KeyInput.read(self.file, password: password)
+            if self.output == .json {
+                return Console.print(JSON.object(["items": .array(upload.items.map(\.json))]).canonicalText)
+            }
+            for (place, item) in upload.items.enumerated() {
+                if place > 0 { Console.print("") }
+                for line in Self.lines(of: item) { Console.print(line) }
+            }
+        }
+
+        private static func lines(of item: Upload.Item) -> [String] {
+            switch item {
+            case .certificate(let certificate): Self.lines(of: certificate)
+            case .publicKey(let key): ["public key"] + Self.lines(of: key)
+            case .request(let request):
+                [
+                    "signing request  \(request.subject)",
+                    "  names            \(request.dnsNames.joined(separator: ", "))",
+                ]
+                    + Self.lines(of: request.key)
+            case .pin(let pin, let spelling):
+                ["pin              \(pin)"]
+                    + (spelling.isAmbiguous
+                        ? ["  Or the fingerprint of a certificate: compare with the certificate itself."] : [])
+            case .fingerprint(let bytes):
+                ["fingerprint      \(Hex.encode(bytes)), which is no pin: inspect the certificate itself"]
+            }
+        }
+
+        private static func lines(of certificate: CertificateFacts) -> [String] {
+            [
+                "certificate      \(certificate.subject)",
+                "  issuer           \(certificate.issuer)\(certificate.isSelfSigned ? " (self-signed)" : "")",
+                "  names            \((certificate.dnsNames + certificate.ipAddresses).joined(separator: ", "))",
+                "  valid            \(certificate.notBefore) to \(certificate.notAfter)",
+                "  serial           \(certificate.serial)\(certificate.isCA ? ", an authority's" : "")",
+                "  certificate SHA-256  \(Hex.encode(certificate.sha256))",
+                "  certificate SHA-1    \(Hex.encode(certificate.sha1))",
+            ] + Self.lines(of: certificate.key)
+        }
+
+        private static func lines(of key: KeyFacts) -> [String] {
+            [
+                "  pin              \(key.pin)   <- this is what clients pin",
+                "  key              \(key.algorithm) \(key.curve ?? "\(key.bits) bits")",
+                "  raw key SHA-256  \(Hex.encode(key.rawKeySHA256))",
+                "  SPKI SHA-512     \(Hex.encode(key.spkiSHA512))",
+            ] + key.weaknesses.map { "  WEAK             the key \($0)" }
+        }
+    }
+}

@@ -1,0 +1,46 @@
+import Certificates
+import Foundation
+import PinWire
+import PinledgerServer
+
+/// A key as people name it on the command line: a file that shows it, or a pin.
+///
+/// Files are read here first, so that a private key never leaves this machine.
+struct KeyInput {
+    let pin: Pin
+    /// What the API is given.
+    let members: [String: JSON]
+
+    init(_ text: String) throws {
+        guard FileManager.default.fileExists(atPath: text) else {
+            do { self.pin = try Pin(text: text) } catch {
+                throw CommandFailure(
+                    "\(text) \(error)",
+                    advice: "Give a pin, or a file with a certificate, a public key or a signing request.",
+                    status: .usage
+                )
+            }
+            self.members = ["pin": .string(self.pin.description)]
+            return
+        }
+        let (bytes, upload) = try Self.read(text)
+        do { self.pin = try KeyMaterial(upload).pin } catch {
+            throw CommandFailure("\(text) \(error)", status: .usage)
+        }
+        self.members =
+            String(validating: bytes, as: UTF8.self).map { ["material": .string($0)] }
+            ?? ["material_base64": .string(Base64.encode(bytes))]
+    }
+
+    /// What a file holds, with its bytes.
+    static func read(_ path: String, password: String? = nil) throws -> ([UInt8], Upload) {
+        guard let data = FileManager.default.contents(atPath: path) else {
+            throw CommandFailure("\(path) cannot be read")
+        }
+        let bytes = Array(data)
+        var copy = bytes
+        do { return (bytes, try Upload.read(&copy, password: password)) } catch {
+            throw CommandFailure("\(path): \(error)", status: .usage)
+        }
+    }
+}

@@ -1,0 +1,69 @@
+import ArgumentParser
+import Foundation
+import PinWire
+import Pinning
+
+struct ProbeCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "probe",
+        abstract: "Shows the chain that a host really serves, from the server's place in the network.",
+        discussion: """
+            pinledger probe api.example.com
+            pinledger probe mail.example.com:587 --starttls smtp
+
+            Every address of the name is asked, and for both kinds of key. What is found is recorded as an observation where \
+            the host is one of an app's, never as a reason to trust it.
+            """
+    )
+    @Argument(help: "host, or host:port") var host: String
+    @Option(help: "smtp, imap, pop3, ftp, ldap, xmpp, postgres or mysql") var starttls: String?
+    @OptionGroup var remote: RemoteOptions
+
+    func run() async throws {
+        let text = self.host + (self.starttls.map { "+\($0)" } ?? "")
+        let endpoint: Endpoint
+        do { endpoint = try Endpoint(text) } catch { throw CommandFailure("\(text) \(error)", status: .usage) }
+        try await self.remote.withClient { client in
+            let body: JSON = ["endpoint": .string(endpoint.description)]
+            let answer = try await client.send("POST", "/v1/probes", body: body.canonicalBytes)
+            try answer.check()
+            let json = try answer.json
+            if self.remote.output == .json { Console.print(json.canonicalText) } else { Self.print(json) }
+            let served = (json["addresses"]?.arrayValue ?? []).contains { $0["chains"] != nil }
+            if !served { throw CommandFailure("no address of \(endpoint) presented a chain", status: .notVerified) }
+        }
+    }
+
+    private static func print(_ json: JSON) {
+        Console.print("\(json.text("endpoint")) seen from \(json.text("vantage")) at \(json.text("at"))")
+        if let failure = json["failure"] { Console.print("  \(failure.text("reason"))") }
+        let keys = Dictionary(
+            (json["keys"]?.arrayValue ?? []).map { ($0.text("pin"), $0) }, uniquingKeysWith: { first, _ in first })
+        for address in json["addresses"]?.arrayValue ?? [] {
+            if let failure = address["failure"] {
+                Console.print("  \(address.text("address")): \(failure.text("reason"))")
+            }
+            for chain in address["chains"]?.arrayValue ?? [] {
+                let trust = chain["verification_failure"]?.stringValue ?? chain.text("verification")
+                Console.print(
+                    "  \(address.text("address")): \(chain.text("tls_version")), \(chain.text("key_kind")), chain \(trust)"
+                )
+                for certificate in chain["certificates"]?.arrayValue ?? [] {
+                    let pin = certificate["key"]?.text("pin") ?? "-"
+                    Console.print("    \(pin)  \(certificate.text("subject"))")
+                    Console.print("      until \(certificate.text("not_after")); \(Self.standing(keys[pin]))")
+                }
+            }
+        }
+    }
+
+    /// Whether the key had been seen before, and who has pinned it.
+    private static func standing(_ key: JSON?) -> String {
+        guard let key else { return "-" }
+        let pinned = (key["pinned_by"]?.arrayValue ?? []).map { place in
+            "\(place.text("state")) \(place.text("role")) of \(place.text("host")) in \(place.text("app"))"
+        }
+        return (key["seen_before"] == true ? "seen before" : "not seen before") + "; "
+            + (pinned.isEmpty ? "pinned nowhere" : pinned.joined(separator: ", "))
+    }
+}

@@ -1,0 +1,173 @@
+import ArgumentParser
+import Foundation
+import PinWire
+
+struct RotationCommands: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "rotation", abstract: "Replaces the key of hosts step by step, so that no client is locked out.",
+        discussion: """
+            The phases: deliver (the next key is published; clients are getting it) -> switch (change the key on the \
+            servers) -> settle (the next key is the primary, the old one still accepted) -> clean_up (the old key is \
+            retired) -> done. `advance` ends a phase, and is refused while it waits for something. It all goes on after \
+            any interruption.
+
+            A key that is compromised goes another way: `start --emergency` begins with the switch, and `advance` \
+            revokes the old key.
+            """,
+        subcommands: [Start.self, Status.self, Advance.self, Abort.self]
+    )
+
+    /// A rotation that is there already.
+    struct Target: ParsableArguments {
+        @Argument var app: String
+        @Argument(help: "The rotation's name.") var rotation: String
+
+        var path: String { "\(RotationCommands.path(self.app))/\(APIClient.escaped(self.rotation))" }
+    }
+
+    static func path(_ app: String) -> String { "/v1/apps/\(APIClient.escaped(app))/rotations" }
+
+    struct Start: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Starts a rotation: publishes the next key as a backup.",
+            discussion: """
+                pinledger rotation start com.example.app api.example.com --next next.csr
+
+                The next key is a file (certificate, signing request, public key) or a pin that the hosts already have.
+                """
+        )
+        @Argument var app: String
+        @Argument(help: "The hosts that get the new key.") var hosts: [String]
+        @Option(help: "The next key: a file, or a pin.") var next: String
+        @Option(help: "The rotation's name; made from the date if left out.") var name: String?
+        @Flag(help: "The served key is compromised.") var emergency = false
+        @Option(help: "With --emergency: the compromised key, if not every primary.") var compromised: String?
+        @Option(help: "Share of clients in per cent that must have the next key.") var adoption: Double?
+        @Option(help: "Least time before the switch, such as 1h.") var minimumWait: String?
+        @Option(help: "Time that is enough whatever is counted, such as 25h.") var sufficientWait: String?
+        @Option(help: "How long the next key must be served before the old one goes, such as 1d.") var settling: String?
+        @OptionGroup var change: ChangeOptions
+        @OptionGroup var remote: RemoteOptions
+
+        func run() async throws {
+            var goals: [String: JSON] = [:]
+            goals["adoption_basis_points"] = try self.adoption.map { try RolloutCommands.basisPoints($0) }
+            for (name, text) in [
+                ("minimum_wait_seconds", self.minimumWait), ("sufficient_wait_seconds", self.sufficientWait),
+                ("settling_seconds", self.settling),
+            ] {
+                goals[name] = try text.map { .integer(try KillCommands.Engage.seconds($0)) }
+            }
+            var members: [String: JSON] = [
+                "rotation": .string(self.name ?? Self.name(at: Node.clock())),
+                "kind": self.emergency ? "emergency" : "planned",
+                "hosts": .array(self.hosts.map { .string($0) }),
+                "next": .object(try KeyInput(self.next).members),
+            ]
+            members["compromised"] = try self.compromised.map { .string(try KeyInput($0).pin.description) }
+            if !goals.isEmpty { members["goals"] = .object(goals) }
+            try await self.remote.withClient { client in
+                let answer = try await client.change("POST", RotationCommands.path(self.app), members, self.change)
+                ChangeReport.print(answer, self.remote.output)
+                guard self.remote.output == .table, answer["dry_run"] != true else { return }
+                Console.print("Next: pinledger rotation status \(self.app)")
+            }
+        }
+
+        /// A name that says when: `2026-01-31.120000`.
+        private static func name(at now: Timestamp) -> String {
+            Timestamp(seconds: now.seconds).rfc3339.replacing(":", with: "").replacing("T", with: ".")
+                .replacing("Z", with: "")
+        }
+    }
+
+    struct Status: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Shows how far rotations are, what they wait for, and what would go wrong if forced.")
+        @Argument var app: String
+        @Argument(help: "One rotation; without it all.") var rotation: String?
+        @OptionGroup var remote: RemoteOptions
+
+        func run() async throws {
+            try await self.remote.withClient { client in
+                let base = RotationCommands.path(self.app)
+                let json = try await client.get(self.rotation.map { "\(base)/\(APIClient.escaped($0))" } ?? base)
+                guard self.remote.output == .table else { return Console.print(json.canonicalText) }
+                let rotations = json["rotations"]?.arrayValue ?? [json]
+                if rotations.isEmpty { Console.error("None.") }
+                for (place, rotation) in rotations.enumerated() {
+                    if place > 0 { Console.print("") }
+                    RotationReport.print(rotation, app: self.app)
+                }
+            }
+        }
+    }
+
+    struct Advance: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Ends the phase a rotation is in, and begins the next.",
+            discussion:
+                "Refused while the phase waits for something. --force with --reason goes on all the same, which is recorded with what was overridden."
+        )
+        @OptionGroup var target: Target
+        @Option(help: "Refuse unless the rotation is in this phase.") var from: String?
+        @OptionGroup var change: ChangeOptions
+        @OptionGroup var remote: RemoteOptions
+
+        func run() async throws {
+            let members: [String: JSON] = self.from.map { ["from": .string($0)] } ?? [:]
+            try await self.remote.change("POST", "\(self.target.path)/advance", members, self.change)
+        }
+    }
+
+    struct Abort: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Ends a rotation before its time.",
+            discussion:
+                "A next key that came with the rotation and is not in service yet is retired; all other pins stay as they are."
+        )
+        @OptionGroup var target: Target
+        @Flag(help: "Leave the next key published.") var keepNext = false
+        @OptionGroup var change: ChangeOptions
+        @OptionGroup var remote: RemoteOptions
+
+        func run() async throws {
+            let members: [String: JSON] = self.keepNext ? ["keep_next": true] : [:]
+            try await self.remote.change("POST", "\(self.target.path)/abort", members, self.change)
+        }
+    }
+}
+
+/// A rotation for people.
+enum RotationReport {
+    static func print(_ rotation: JSON, app: String) {
+        let name = rotation.text("rotation")
+        let hosts = rotation["hosts"]?.arrayValue?.compactMap(\.stringValue).joined(separator: ", ") ?? ""
+        Console.print("\(name) (\(rotation.text("kind"))): \(hosts)")
+        Console.print("  \(Self.line(of: rotation))")
+        Console.print("  next key  \(rotation.text("next"))")
+        for old in rotation["old"]?.arrayValue ?? [] { Console.print("  old key   \(old.stringValue ?? "-")") }
+        for wait in rotation["waits_for"]?.arrayValue ?? [] {
+            let mark = ["yes": "[x]", "no": "[ ]"][wait.text("met")] ?? "[?]"
+            Console.print("  \(mark) \(wait.text("what")): \(wait.text("detail"))")
+        }
+        Console.print("  \(rotation.text("advice"))")
+        guard let next = rotation["next_phase"]?.stringValue else { return }
+        if rotation["ready"] == true {
+            Console.print(
+                "  Ready for \(next): pinledger rotation advance \(app) \(name) --from \(rotation.text("phase"))")
+        } else {
+            Console.print("  Not ready for \(next). If forced now:")
+        }
+        FindingReport.print(rotation["findings"]?.arrayValue ?? [], indent: "    ")
+    }
+
+    /// The phases on one line, the current one in brackets.
+    private static func line(of rotation: JSON) -> String {
+        let current = rotation.text("phase")
+        var phases = rotation.text("kind") == "planned" ? ["deliver", "switch", "settle"] : ["switch"]
+        phases += ["clean_up", current == "aborted" ? "aborted" : "done"]
+        return phases.map { $0 == current ? "[\($0)]" : $0 }.joined(separator: " -> ")
+            + "  since \(rotation.text("phase_since"))"
+    }
+}

@@ -1,0 +1,170 @@
+import PinWire
+import Pinning
+
+private let fresh: [AppCommand] = [.rename("Shop")]
+/// As many hosts as are touched at once without a word, and one more, each with three keys.
+private let many = (0...20).map { host("host-\($0).example.com") }
+private func hosts(_ count: Int) -> [AppCommand] {
+    many.prefix(count).map {
+        .addHost($0, includesSubdomains: false, mode: .reportOnly, pins: [new(1), new(2, .backup), new(3, .backup)])
+    }
+}
+private let unpinned: [AppCommand] = many.map { pattern in
+    .addHost(host("new-\(pattern.text)"), includesSubdomains: false, mode: .off, pins: [])
+}
+private func engage(_ pattern: HostPattern? = api, hours: Int64 = 4) -> AppCommand {
+    .engageKillSwitch(pattern, expiresAt: monday.adding(seconds: hours * 3600))
+}
+private let automatic: [AppCommand] = sound + [.setMonitoring(Monitoring(isEnabled: true, autoDisables: true))]
+private let own = host("pins.example.com")
+private let ownFacts = Facts(serving(1), ownHosts: ["pins.example.com"])
+private let parent = host("example.com")
+/// How many risky changes were made at these minutes before Monday noon.
+private func risky(_ minutes: Int64...) -> @Sendable (inout App) -> Void {
+    { $0.riskyChanges = minutes.map { monday.adding(seconds: -60 * $0) } }
+}
+private let saturday = noon.adding(seconds: 7 * day)
+
+/// G15 where it only warns, G25 to G29, G32, G33, G36 and G37.
+let changeCases: [RailCase] = [
+    // G15; what is no host name at all is in heldRails.
+    RailCase(
+        .hostName, .warn, "for a name that mixes scripts", given: fresh,
+        when: enforcing(on: host("xn--pypal-4ve.com"), mode: .off), facts: unseen),
+    RailCase(
+        .hostName, .warn, "for a name that looks like another of the same change", given: fresh,
+        when: enforcing(on: host("xn--80ak6aa92e.com"), mode: .off), enforcing(on: host("apple.com"), mode: .off),
+        facts: unseen),
+    RailCase(
+        .hostName, quiet: "for a name in one script", given: fresh,
+        when: enforcing(on: host("xn--bcher-kva.example"), mode: .off)),
+
+    // G25
+    RailCase(
+        .oldClients, .unknown, "for a wildcard", given: fresh, when: enforcing(on: cdn, mode: .off)),
+    RailCase(
+        .oldClients, .unknown, "for subdomains", when: .setSubdomains(api, includesSubdomains: true)),
+    RailCase(
+        .oldClients, .unknown, "for a new host with subdomains", given: fresh,
+        when: enforcing(subdomains: true, mode: .off)),
+    RailCase(.oldClients, quiet: "for a host by itself", given: fresh, when: enforcing(mode: .off)),
+
+    // G26
+    RailCase(
+        .tooManyRiskyChanges, .override, "for the fourth within an hour", when: .retirePin(api, .baseline, pin(3)),
+        prepare: risky(50, 30, 1)),
+    RailCase(
+        .tooManyRiskyChanges, quiet: "for the third", when: .retirePin(api, .baseline, pin(3)),
+        prepare: risky(61, 30, 1)),
+    RailCase(
+        .tooManyRiskyChanges, quiet: "for what takes nothing away", when: .addPin(api, .baseline, requested(8)),
+        prepare: risky(50, 30, 1)),
+    RailCase(
+        .tooManyRiskyChanges, quiet: "for the end of a pin that was never published",
+        given: sound + [.addPin(api, .baseline, new(8, .backup, isActive: false))],
+        when: .retirePin(api, .baseline, pin(8)), prepare: risky(50, 30, 1)),
+
+    // G27
+    RailCase(
+        .changeFreeze, .warn, "on a Saturday", when: .retirePin(api, .baseline, pin(3)),
+        facts: Facts(serving(1, now: saturday)), at: saturday),
+    RailCase(
+        .changeFreeze, .warn, "on a Sunday", when: .setMode(api, .baseline, .reportOnly),
+        facts: Facts(serving(1, now: saturday)), at: saturday.adding(seconds: 86_399)),
+    RailCase(.changeFreeze, quiet: "on a Monday", when: .retirePin(api, .baseline, pin(3))),
+    RailCase(
+        .changeFreeze, quiet: "for what takes nothing away", when: .addPin(api, .baseline, requested(8)),
+        facts: Facts(serving(1, now: saturday)), at: saturday),
+
+    // G28
+    RailCase(.canary, .unknown, "for what takes something away", when: .retirePin(api, .baseline, pin(3))),
+    RailCase(
+        .canary, .unknown, "for subdomains that are left out",
+        given: [enforcing(subdomains: true, shown(certificate(1)), requested(2))],
+        when: .setSubdomains(api, includesSubdomains: false)),
+    RailCase(
+        .canary, .unknown, "for a host that changes places with another", when: .removeHost(api),
+        enforcing(on: own, mode: .off), prepare: { $0.loweredRails = [.massChange] }),
+    RailCase(.canary, quiet: "for what takes nothing away", when: .addPin(api, .baseline, requested(8))),
+
+    // G29
+    RailCase(
+        .killSwitchAlone, .override, "together with a change of pins", when: engage(),
+        .retirePin(api, .baseline, pin(3))),
+    RailCase(.killSwitchAlone, .warn, "for more than a day", when: engage(hours: 25)),
+    RailCase(.killSwitchAlone, quiet: "by itself, for a day", when: engage(hours: 24)),
+
+    // G32
+    RailCase(
+        .bootstrapLoop, .warn, "for this service's own name", given: fresh, when: enforcing(on: own, mode: .off),
+        facts: ownFacts),
+    RailCase(
+        .bootstrapLoop, .warn, "for a wildcard over it", given: fresh,
+        when: enforcing(on: host("*.example.com"), mode: .off),
+        facts: ownFacts),
+    RailCase(
+        .bootstrapLoop, .warn, "for a host with it among its subdomains", given: [enforcing(on: parent, mode: .off)],
+        when: .setSubdomains(parent, includesSubdomains: true),
+        facts: Facts(serving(1), ownHosts: ["eu.pins.example.com"])),
+    RailCase(
+        .bootstrapLoop, quiet: "for another name", given: fresh, when: enforcing(on: parent, mode: .off),
+        facts: Facts(serving(1), ownHosts: ["pins.example.com", "notexample.com"])),
+
+    // G33
+    RailCase(
+        .restoredBackup, .warn, "where clients hold documents that were never made", when: .rename("Store"),
+        facts: Facts(serving(1), share: installs(3, 5))),
+    RailCase(
+        .restoredBackup, quiet: "where none does", when: .rename("Store"),
+        facts: Facts(serving(1), share: installs(0, 5))),
+    RailCase(
+        .restoredBackup, quiet: "where nobody counted", when: .rename("Store"),
+        facts: Facts(serving(1), share: .unknown)),
+
+    // G36
+    RailCase(
+        .massChange, .override, "where pins of several hosts go", given: hosts(3),
+        when: .retirePin(many[0], .baseline, pin(3)), .retirePin(many[1], .baseline, pin(3)), facts: unseen),
+    RailCase(
+        .massChange, .override, "where they are exchanged for others", given: hosts(3),
+        when: .retirePin(many[0], .baseline, pin(3)), .retirePin(many[1], .baseline, pin(3)),
+        .addPin(many[0], .baseline, requested(7)), .addPin(many[1], .baseline, requested(7)), facts: unseen),
+    RailCase(
+        .massChange, .override, "where several hosts go", given: hosts(3), when: .removeHost(many[0]),
+        .removeHost(many[1]), facts: unseen),
+    RailCase(
+        .massChange, .override, "where more than twenty hosts are touched", given: hosts(1) + sound,
+        commands: unpinned),
+    RailCase(
+        .massChange, quiet: "where a tenth of the pins goes", given: hosts(7),
+        when: .retirePin(many[0], .baseline, pin(3)), .retirePin(many[1], .baseline, pin(3)), facts: unseen),
+    RailCase(
+        .massChange, quiet: "where a host comes and another stays", given: hosts(3),
+        when: enforcing(on: own, mode: .off),
+        facts: unseen),
+    RailCase(
+        .massChange, quiet: "for a step of a rotation of several hosts",
+        given: hosts(2) + [rotation([many[0], many[1]]), advance(), advance()], when: advance(),
+        facts: Facts(
+            serving(4, at: "host-0.example.com:443", now: monday), serving(4, at: "host-1.example.com:443"))),
+
+    // G37
+    RailCase(
+        .telemetryWeakens, .block, "where reports would turn an app off", given: automatic, when: engage(nil),
+        actor: .system),
+    RailCase(
+        .telemetryWeakens, .block, "where nobody allowed it", when: engage(), facts: Facts(serving(9)), actor: .system),
+    RailCase(
+        .telemetryWeakens, .block, "while the served key is pinned", given: automatic, when: engage(), actor: .system),
+    RailCase(
+        .telemetryWeakens, .block, "while the served key is not known", given: automatic, when: engage(),
+        facts: unseen,
+        actor: .system),
+    RailCase(
+        .telemetryWeakens, .block, "for a mode", given: automatic, when: .setMode(api, .baseline, .reportOnly),
+        actor: .system),
+    RailCase(
+        .telemetryWeakens, quiet: "where it was allowed and clients are locked out", given: automatic, when: engage(),
+        facts: Facts(serving(9)), actor: .system),
+    RailCase(.telemetryWeakens, quiet: "for a person", when: engage()),
+]

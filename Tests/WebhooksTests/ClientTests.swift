@@ -1,0 +1,195 @@
+import NIOCore
+import NIOHTTP1
+import Pinning
+import Probing
+import Synchronization
+import Testing
+import Webhooks
+
+@Suite(.timeLimit(.minutes(1))) struct `A webhook's sender` {
+    /// A client that may call loopback, and nothing else that is not public.
+    private func client<R>(
+        allowing ranges: [String] = ["127.0.0.0/8"], allowsPlain: Bool = true, total: Duration = .seconds(10),
+        resolve: WebhookClient.Resolve? = nil, _ body: (WebhookClient) async throws -> R
+    ) async throws -> R {
+        let policy = AddressPolicy(allowed: try ranges.map { try IPNetwork($0) }, allowsLiterals: true)
+        let client = WebhookClient(
+            limits: .init(total: total), refusal: { policy.refusal(of: $0) }, allowsPlain: allowsPlain, resolve: resolve
+        )
+        let result: Result<R, any Error>
+        do { result = .success(try await body(client)) } catch { result = .failure(error) }
+        await client.close()
+        return try result.get()
+    }
+
+    private func post(_ client: WebhookClient, _ url: String) async throws -> Result<ReceiverAnswer, SendFailure> {
+        let url = try WebhookURL(url)
+        do {
+            return .success(try await client.post(Array("{}".utf8), to: url, fields: [("webhook-id", "whd_1")]))
+        } catch { return .failure(error) }
+    }
+
+    @Test func `posts the message and takes the answer`() async throws {
+        try await Receiver.run(.answer(202, [("Retry-After", "7")], body: "thanks")) { receiver in
+            try await self.client { client in
+                let answer = try await self.post(client, "http://127.0.0.1:\(receiver.port)/in?a=b").get()
+                #expect(answer == ReceiverAnswer(status: 202, retryAfter: "7", body: Array("thanks".utf8)))
+            }
+            let request = try #require(receiver.requests.first)
+            #expect(request.head.method == .POST && request.head.uri == "/in?a=b" && request.body == "{}")
+            #expect(request.head.headers["host"] == ["127.0.0.1:\(receiver.port)"])
+            #expect(request.head.headers["webhook-id"] == ["whd_1"])
+            #expect(request.head.headers["content-type"] == ["application/json"])
+        }
+    }
+
+    @Test func `follows no redirect`() async throws {
+        try await Receiver.run(.answer(200)) { other in
+            let location = [("Location", "http://127.0.0.1:\(other.port)/")]
+            try await Receiver.run(.answer(307, location)) { receiver in
+                try await self.client { client in
+                    let answer = try await self.post(client, "http://127.0.0.1:\(receiver.port)/").get()
+                    #expect(answer.status == 307)
+                }
+            }
+            #expect(other.connections == 0)
+        }
+    }
+
+    @Test func `waits for no receiver longer than it may`() async throws {
+        try await Receiver.run(.hang) { receiver in
+            try await self.client(total: .milliseconds(300)) { client in
+                let result = try await self.post(client, "http://127.0.0.1:\(receiver.port)/")
+                #expect(result == .failure(.timedOut))
+            }
+        }
+    }
+
+    @Test func `takes no more of an answer than it keeps`() async throws {
+        try await Receiver.run(.flood) { receiver in
+            try await self.client { client in
+                let answer = try await self.post(client, "http://127.0.0.1:\(receiver.port)/").get()
+                #expect(answer.status == 200 && answer.body.count == WebhookClient.bodyLimit)
+            }
+        }
+    }
+
+    @Test func `says that an exchange broke off`() async throws {
+        for behaviour in [Receiver.Behaviour.hangUp, .babble] {
+            try await Receiver.run(behaviour) { receiver in
+                try await self.client { client in
+                    let result = try await self.post(client, "http://127.0.0.1:\(receiver.port)/")
+                    guard case .failure(.broken) = result else {
+                        Issue.record("\(result)")
+                        return
+                    }
+                }
+            }
+        }
+        try await self.client { client in
+            let result = try await self.post(client, "http://127.0.0.1:1/")
+            guard case .failure(.noConnection) = result else {
+                Issue.record("\(result)")
+                return
+            }
+        }
+    }
+
+    @Test func `calls nothing but public addresses unless it may`() async throws {
+        try await Receiver.run(.answer(200)) { receiver in
+            try await self.client(allowing: []) { client in
+                for host in [
+                    "127.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "10.0.0.1", "169.254.169.254", "192.168.1.1",
+                    "[fd00::1]", "[fe80::1]", "0.0.0.0", "[64:ff9b::7f00:1]", "[2002:7f00:1::]", "localhost",
+                ] {
+                    let url = "http://\(host):\(receiver.port)/"
+                    let result = try await self.post(client, url)
+                    guard case .failure(.refused) = result else {
+                        Issue.record("\(host): \(result)")
+                        continue
+                    }
+                    #expect(client.refusal(of: try WebhookURL(url)) != nil, "\(host)")
+                }
+                #expect(client.refusal(of: try WebhookURL("https://hooks.example.com/")) == nil)
+            }
+            #expect(receiver.connections == 0)
+        }
+    }
+
+    @Test func `calls https only, unless it may`() async throws {
+        try await Receiver.run(.answer(200)) { receiver in
+            try await self.client(allowsPlain: false) { client in
+                let result = try await self.post(client, "http://127.0.0.1:\(receiver.port)/")
+                guard case .failure(.refused) = result else {
+                    Issue.record("\(result)")
+                    return
+                }
+            }
+            #expect(receiver.connections == 0)
+        }
+    }
+
+    @Test func `connects to the address that was judged, whatever the name says the next time`() async throws {
+        try await Receiver.run(.answer(200)) { receiver in
+            // First a public address (of a documentation range that is allowed here), then this machine.
+            let answers = Mutex(0)
+            let rebinding: WebhookClient.Resolve = { _, port throws(SendFailure) in
+                let count = answers.withLock { count in
+                    count += 1
+                    return count
+                }
+                let text = count == 1 ? "192.0.2.1" : "127.0.0.1"
+                guard let address = try? SocketAddress(ipAddress: text, port: port) else { throw .unresolved(text) }
+                return [address]
+            }
+            try await self.client(allowing: ["192.0.2.0/24"], total: .milliseconds(300), resolve: rebinding) { client in
+                _ = try await self.post(client, "http://rebinding.example:\(receiver.port)/")
+                #expect(answers.withLock { $0 } == 1, "the name is looked up once for each attempt")
+                let second = try await self.post(client, "http://rebinding.example:\(receiver.port)/")
+                guard case .failure(.refused) = second else {
+                    Issue.record("\(second)")
+                    return
+                }
+            }
+            #expect(receiver.connections == 0)
+        }
+    }
+
+    @Test func `passes over the addresses of a name that it may not call`() async throws {
+        try await Receiver.run(.answer(204)) { receiver in
+            let both: WebhookClient.Resolve = { _, port throws(SendFailure) in
+                ["10.0.0.1", "127.0.0.1"].compactMap { try? SocketAddress(ipAddress: $0, port: port) }
+            }
+            try await self.client(resolve: both) { client in
+                let answer = try await self.post(client, "http://both.example:\(receiver.port)/").get()
+                #expect(answer.status == 204)
+            }
+            #expect(receiver.requests.first?.head.headers["host"] == ["both.example:\(receiver.port)"])
+        }
+    }
+
+    @Test func `finds the addresses of names by the system`() async throws {
+        try await Receiver.run(.answer(200)) { receiver in
+            try await self.client(allowing: ["127.0.0.0/8", "::1"]) { client in
+                #expect(try await self.post(client, "http://localhost:\(receiver.port)/").get().status == 200)
+                let result = try await self.post(client, "http://nothing.invalid:\(receiver.port)/")
+                guard case .failure(.unresolved) = result else {
+                    Issue.record("\(result)")
+                    return
+                }
+            }
+        }
+    }
+
+    @Test func `lets an attempt end when it is cancelled, and gives it up after a moment`() async throws {
+        try await Receiver.run(.hang) { receiver in
+            try await self.client { client in
+                let url = "http://127.0.0.1:\(receiver.port)/"
+                let task = Task { try await self.post(client, url) }
+                while receiver.requests.isEmpty { try await Task.sleep(for: .milliseconds(5)) }
+                task.cancel()
+                #expect(try await task.value == .failure(.stopped))
+            }
+        }
+    }
+}

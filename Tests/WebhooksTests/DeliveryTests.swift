@@ -1,0 +1,437 @@
+import EventStore
+import Fixtures
+import Keys
+import Logging
+import PinWire
+import Pinning
+import Postgres
+import Probing
+import Testing
+
+@testable import Webhooks
+
+/// The feeds and deliveries in the database, and nodes that work on them.
+@Suite(.database, .timeLimit(.minutes(2))) struct `Deliveries` {
+    private static let id = "whk_0123456789abcdef"
+
+    /// A node, and what it takes to send webhooks.
+    private struct Site {
+        let node: TestNode
+        let tools: WebhookTools
+        var store: WebhookStore { self.tools.store }
+
+        func webhook(_ id: String = `Deliveries`.id) throws -> Webhook {
+            try #require(self.node.ledger.view.state.webhooks.hooks[id])
+        }
+
+        func execute(_ command: Command) async throws {
+            _ = try await self.node.writer.execute(try Sample.request(command))
+        }
+
+        func add(_ url: String, types: [String] = [], apps: [AppID] = []) async throws {
+            let secret = WebhookName.secret()
+            _ = try await self.tools.secrets.create(secret, of: `Deliveries`.id)
+            let settings = WebhookSettings(url: try WebhookURL(url), types: types, apps: apps)
+            try await self.execute(.webhooks(.create(id: `Deliveries`.id, settings, secretID: secret)))
+            try await self.store.open(try self.webhook())
+        }
+
+        /// Takes in all there is, and returns how far it came.
+        @discardableResult func feed() async throws -> Int64 {
+            let position = self.node.ledger.position
+            var cursor: Int64 = -1
+            while let moved = try await self.store.feed(try self.webhook(), until: position), moved > cursor {
+                cursor = moved
+            }
+            return cursor
+        }
+
+        func lease(_ count: Int = 100, for seconds: Int = 30) async throws -> [WebhookStore.Lease] {
+            try await self.store.lease([(`Deliveries`.id, count)], for: seconds, node: self.node.name)
+                .sorted { $0.position < $1.position }
+        }
+
+        func states() async throws -> [Int64: String] {
+            let page = try await self.store.deliveries(of: `Deliveries`.id, in: nil, before: nil, limit: 1000)
+            return Dictionary(
+                uniqueKeysWithValues: page.deliveries.map { ($0.position, $0.json["state"]?.stringValue ?? "") })
+        }
+    }
+
+    private static let key = Random.bytes(32)
+
+    private func tools(_ node: TestNode, client: WebhookClient? = nil) throws -> WebhookTools {
+        let secrets = WebhookSecrets(pool: node.pool, keyEncryptionKey: try KeyEncryptionKey(Self.key))
+        return WebhookTools(pool: node.pool, secrets: secrets, client: client)
+    }
+
+    private func withSite(_ body: (Site) async throws -> Void) async throws {
+        try await TestNode.run(on: try TestDatabase.current) { node in
+            try await body(Site(node: node, tools: try self.tools(node)))
+        }
+    }
+
+    private func moment() async throws { try await Task.sleep(for: .milliseconds(5)) }
+
+    // MARK: Feeding
+
+    @Test func `begin behind the webhook's own creation and leave nothing out`() async throws {
+        try await self.withSite { site in
+            let app = try Sample.app()
+            _ = try await site.node.writer.execute(try Sample.create(app))
+            try await site.add("https://hooks.example.com/")
+            for number in 0..<3 { _ = try await site.node.writer.execute(try Sample.rename(app, "n\(number)")) }
+            #expect(try await site.feed() == 5)
+            #expect(try await site.states() == [2: "pending", 3: "pending", 4: "pending"])
+            #expect(try await site.feed() == 5)
+            #expect(try await site.states().count == 3)
+        }
+    }
+
+    @Test func `are those that pass the filters`() async throws {
+        try await self.withSite { site in
+            let (one, other) = (try Sample.app(), try Sample.app())
+            try await site.add("https://hooks.example.com/", types: ["AppRenamed"], apps: [one])
+            for app in [one, other] {
+                _ = try await site.node.writer.execute(try Sample.create(app))
+                _ = try await site.node.writer.execute(try Sample.rename(app, "renamed"))
+            }
+            try await site.execute(.fleet(.setIssuer("x")))
+            #expect(try await site.feed() == 6)
+            #expect(try await site.states() == [2: "pending"])
+        }
+    }
+
+    @Test func `are not taken in beyond what the node has verified, nor beyond the ledger`() async throws {
+        try await self.withSite { site in
+            try await site.add("https://hooks.example.com/")
+            try await site.execute(.fleet(.setIssuer("x")))
+            try await site.execute(.fleet(.setIssuer("y")))
+            #expect(try await site.store.feed(try site.webhook(), until: 2) == 2)
+            #expect(try await site.store.feed(try site.webhook(), until: 1000) == 3)
+            #expect(try await site.states().keys.sorted() == [1, 2])
+        }
+    }
+
+    @Test func `are taken in once, however many nodes do so`() async throws {
+        try await TestNode.run(3, on: try TestDatabase.current) { nodes in
+            let sites = try nodes.map { Site(node: $0, tools: try self.tools($0)) }
+            try await sites[0].add("https://hooks.example.com/")
+            let app = try Sample.app()
+            _ = try await nodes[0].writer.execute(try Sample.create(app))
+            for number in 0..<40 { _ = try await nodes[0].writer.execute(try Sample.rename(app, "n\(number)")) }
+            let (webhook, position) = (try sites[0].webhook(), nodes[0].ledger.position)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for site in sites {
+                    group.addTask {
+                        for _ in 0..<20 { _ = try await site.store.feed(webhook, until: position) }
+                    }
+                }
+                try await group.waitForAll()
+            }
+            #expect(try await sites[0].states().count == 41)
+            #expect(try await sites[0].store.feeds()[Self.id]?.cursor == position)
+        }
+    }
+
+    // MARK: Leasing
+
+    @Test func `of one stream are attempted one after the other, and of several beside each other`() async throws {
+        try await self.withSite { site in
+            let (one, other) = (try Sample.app(), try Sample.app())
+            try await site.add("https://hooks.example.com/")
+            for app in [one, other] { _ = try await site.node.writer.execute(try Sample.create(app)) }
+            for app in [one, other] { _ = try await site.node.writer.execute(try Sample.rename(app, "b")) }
+            try await site.feed()
+            let first = try await site.lease()
+            #expect(first.map(\.position) == [1, 2])
+            #expect(try await site.lease().isEmpty)
+            _ = try await site.store.settle(first[0], .delivered(status: 200))
+            let second = try await site.lease()
+            #expect(second.map(\.position) == [3])
+            #expect(try Entry(bytes: second[0].entry).stream == .app(one))
+        }
+    }
+
+    @Test func `that failed hold back their own stream until they are delivered or given up`() async throws {
+        try await self.withSite { site in
+            let (one, other) = (try Sample.app(), try Sample.app())
+            try await site.add("https://hooks.example.com/")
+            _ = try await site.node.writer.execute(try Sample.create(one))
+            _ = try await site.node.writer.execute(try Sample.rename(one, "b"))
+            _ = try await site.node.writer.execute(try Sample.create(other))
+            try await site.feed()
+            var leases = try await site.lease()
+            #expect(leases.map(\.position) == [1, 3])
+            _ = try await site.store.settle(
+                leases[0], .failed(delay: 3600, status: 500, error: "answered 500", isGone: false))
+            _ = try await site.store.settle(leases[1], .delivered(status: 204))
+            #expect(try await site.lease().isEmpty)
+            #expect(try await site.states() == [1: "failed", 2: "pending", 3: "delivered"])
+            try await site.node.database.execute(
+                "UPDATE pinledger.webhook_delivery SET next_attempt_at = now() WHERE position = 1")
+            leases = try await site.lease()
+            #expect(leases.map(\.position) == [1] && leases[0].round == 2)
+            _ = try await site.store.settle(leases[0], .dead(status: 500, error: "answered 500"))
+            #expect(try await site.lease().map(\.position) == [2])
+            #expect(try await site.states()[1] == "dead")
+        }
+    }
+
+    @Test func `are leased by one node only, and by another when the lease is over`() async throws {
+        try await TestNode.run(4, on: try TestDatabase.current) { nodes in
+            let sites = try nodes.map { Site(node: $0, tools: try self.tools($0)) }
+            try await sites[0].add("https://hooks.example.com/")
+            for _ in 0..<30 { _ = try await nodes[0].writer.execute(try Sample.create(try Sample.app())) }
+            try await sites[0].feed()
+            let leased = try await withThrowingTaskGroup(of: [Int64].self) { group in
+                for site in sites {
+                    group.addTask {
+                        var mine: [Int64] = []
+                        for _ in 0..<10 { mine += try await site.lease(2, for: 60).map(\.position) }
+                        return mine
+                    }
+                }
+                return try await group.reduce(into: []) { $0 += $1 }
+            }
+            #expect(Set(leased).count == leased.count)
+            #expect(leased.count == 30)
+            try await nodes[0].database.execute("UPDATE pinledger.webhook_delivery SET lease_until = now()")
+            try await self.moment()
+            let again = try await sites[3].lease()
+            #expect(again.count == 30 && again.allSatisfy { $0.attempt == 2 })
+        }
+    }
+
+    @Test func `are settled by their newest attempt only`() async throws {
+        try await self.withSite { site in
+            try await site.add("https://hooks.example.com/")
+            try await site.execute(.fleet(.setIssuer("x")))
+            try await site.feed()
+            let old = try #require(try await site.lease().first)
+            try await site.node.database.execute("UPDATE pinledger.webhook_delivery SET lease_until = now()")
+            try await self.moment()
+            let new = try #require(try await site.lease().first)
+            #expect(try await site.store.settle(old, .dead(status: nil, error: "late")) == nil)
+            #expect(try await site.states() == [1: "pending"])
+            _ = try await site.store.settle(new, .delivered(status: 200))
+            #expect(try await site.states() == [1: "delivered"])
+            // And once.
+            _ = try await site.store.settle(new, .failed(delay: 1, status: 500, error: "x", isGone: false))
+            #expect(try await site.states() == [1: "delivered"])
+        }
+    }
+
+    @Test func `that were released are attempted at once by whoever comes first`() async throws {
+        try await self.withSite { site in
+            try await site.add("https://hooks.example.com/")
+            try await site.execute(.fleet(.setIssuer("x")))
+            try await site.feed()
+            let lease = try #require(try await site.lease().first)
+            #expect(try await site.store.settle(lease, .released) == nil)
+            #expect(try await site.lease().map(\.attempt) == [2])
+        }
+    }
+
+    @Test func `tell since when none of a webhook succeeds`() async throws {
+        try await self.withSite { site in
+            try await site.add("https://hooks.example.com/")
+            for name in ["x", "y"] { try await site.execute(.fleet(.setIssuer(name))) }
+            try await site.feed()
+            let failed = DeliveryVerdict.failed(delay: 0, status: nil, error: "no answer", isGone: false)
+            let first = try await site.store.settle(try #require(try await site.lease().first), failed)
+            try await self.moment()
+            let second = try await site.store.settle(try #require(try await site.lease().first), failed)
+            #expect(first != nil && first == second)
+            try await self.moment()
+            _ = try await site.store.settle(
+                try #require(try await site.lease().first), .delivered(status: 200))
+            let progress = try #require(try await site.store.progress(of: Self.id))
+            #expect(progress["failing_since"] == nil && progress["last_success_at"] != nil && progress["waiting"] == 1)
+        }
+    }
+
+    // MARK: Asking again
+
+    @Test func `are replayed with the ids they had, also those of before the webhook`() async throws {
+        try await self.withSite { site in
+            let app = try Sample.app()
+            _ = try await site.node.writer.execute(try Sample.create(app))
+            try await site.add("https://hooks.example.com/")
+            try await site.execute(.fleet(.setIssuer("x")))
+            try await site.feed()
+            let lease = try #require(try await site.lease().first)
+            let webhook = try site.webhook()
+            // What is under way is left alone.
+            #expect(try await site.store.replay(webhook, at: 2..<3, isComplete: false) == 0)
+            _ = try await site.store.settle(lease, .delivered(status: 200))
+            #expect(try await site.store.replay(webhook, at: 0..<1, isComplete: false) == 0)
+            #expect(try await site.store.replay(webhook, at: 2..<3, isComplete: false) == 1)
+            let again = try await site.lease()
+            #expect(again.map(\.position) == [2] && again[0].attempt == 2 && again[0].round == 1)
+            _ = try await site.store.settle(again[0], .delivered(status: 200))
+            #expect(try await site.store.replay(webhook, at: 0..<100, isComplete: true) == 3)
+            #expect(try await site.states() == [0: "pending", 1: "pending", 2: "pending"])
+        }
+    }
+
+    @Test func `are forgotten with their webhook, and after thirty days`() async throws {
+        try await self.withSite { site in
+            try await site.add("https://hooks.example.com/")
+            for name in ["x", "y"] { try await site.execute(.fleet(.setIssuer(name))) }
+            try await site.feed()
+            _ = try await site.store.settle(try #require(try await site.lease().first), .delivered(status: 200))
+            try await site.node.database.execute(
+                "UPDATE pinledger.webhook_delivery SET settled_at = now() - interval '31 days' WHERE state = 'delivered'"
+            )
+            let sql = "SELECT pinledger.forget_deliveries(now() - interval '30 days')"
+            #expect(try await site.node.pool.query(sql).only.int64(0) == 1)
+            #expect(try await site.states() == [2: "pending"])
+            try await site.store.close(Self.id)
+            let left = try await site.node.database.query(
+                """
+                SELECT (SELECT count(*) FROM pinledger.webhook_delivery) + (SELECT count(*) FROM pinledger.webhook_feed)
+                     + (SELECT count(*) FROM pinledger.webhook_secret)
+                """)
+            #expect(try left.only.int64(0) == 0)
+        }
+    }
+
+    @Test func `are written by nobody but the functions`() async throws {
+        let database = try TestDatabase.current
+        for user in [TestDatabase.User.app, .reader] {
+            let connection = try await database.connect(as: user)
+            for sql in [
+                "DELETE FROM pinledger.webhook_delivery", "UPDATE pinledger.webhook_feed SET cursor = 1",
+                "INSERT INTO pinledger.webhook_secret VALUES ('a', 'b', 'c', '', '')",
+            ] {
+                await #expect(throws: PostgresError.self) { try await connection.query(sql) }
+            }
+        }
+        let reader = try await database.connect(as: .reader)
+        await #expect(throws: PostgresError.self) { try await reader.query("SELECT * FROM pinledger.webhook_secret") }
+    }
+
+    // MARK: Nodes that send
+
+    private func sending(
+        _ node: TestNode, total: Duration = .seconds(10), _ body: (Site) async throws -> Void
+    ) async throws {
+        let policy = AddressPolicy(allowed: [try IPNetwork("127.0.0.0/8")], allowsLiterals: true)
+        let client = WebhookClient(
+            limits: .init(total: total), refusal: { policy.refusal(of: $0) }, allowsPlain: true)
+        let tools = try self.tools(node, client: client)
+        let sender = WebhookSender(
+            ledger: node.ledger, writer: node.writer, tools: tools, client: client, node: node.name,
+            logger: node.logger, clock: { .wall }
+        )
+        let result = await withTaskGroup(of: Void.self, returning: Result<Void, any Error>.self) { group in
+            group.addTask { await sender.run() }
+            let result: Result<Void, any Error>
+            do { result = .success(try await body(Site(node: node, tools: tools))) } catch { result = .failure(error) }
+            group.cancelAll()
+            await group.waitForAll()
+            return result
+        }
+        await client.close()
+        try result.get()
+    }
+
+    private func wait(_ what: Comment, until isDone: () async throws -> Bool) async throws {
+        let end = ContinuousClock.now + .seconds(60)
+        while !(try await isDone()) {
+            guard ContinuousClock.now < end else {
+                Issue.record(what)
+                return
+            }
+            try await Task.sleep(for: .milliseconds(10))
+        }
+    }
+
+    @Test func `reach the receiver once each and in order, from two nodes`() async throws {
+        try await Receiver.run(.answer(200)) { receiver in
+            try await TestNode.run(2, on: try TestDatabase.current) { nodes in
+                try await self.sending(nodes[0]) { one in
+                    try await self.sending(nodes[1]) { _ in
+                        try await one.add("http://127.0.0.1:\(receiver.port)/")
+                        let apps = try (0..<3).map { _ in try Sample.app() }
+                        for app in apps { _ = try await nodes[0].writer.execute(try Sample.create(app)) }
+                        for number in 0..<10 {
+                            for (place, app) in apps.enumerated() {
+                                _ = try await nodes[place % 2].writer.execute(try Sample.rename(app, "n\(number)"))
+                            }
+                        }
+                        try await self.wait("33 messages") { receiver.requests.count >= 33 }
+                        try await self.wait("all delivered") {
+                            try await one.states().values.filter { $0 == "delivered" }.count == 33
+                        }
+                    }
+                }
+            }
+            let entries = try receiver.requests.map { request in
+                try #require(try JSON(parsing: Array(request.body.utf8))["entry"])
+            }
+            #expect(entries.count == 33)
+            let streams = Dictionary(grouping: entries) { $0["stream"]?.stringValue ?? "" }
+            for (_, entries) in streams {
+                #expect(entries.compactMap { $0["stream_version"]?.integerValue } == Array(1...11))
+            }
+        }
+    }
+
+    @Test func `stop where the receiver is gone, and the ledger says so`() async throws {
+        try await Receiver.run(.answer(410)) { receiver in
+            try await TestNode.run(on: try TestDatabase.current) { node in
+                try await self.sending(node) { site in
+                    try await site.add("http://127.0.0.1:\(receiver.port)/")
+                    try await site.execute(.fleet(.setIssuer("x")))
+                    try await self.wait("a pause") { try site.webhook().pause == .gone }
+                    let entry = try #require(
+                        try await LedgerReader(pool: node.pool).entries(at: 2..<3, limit: 1).first)
+                    #expect(entry.entry.origin.actor == .system)
+                    #expect(entry.entry.event == .webhooks(.paused(id: Self.id, .gone)))
+                    try await site.execute(.fleet(.setIssuer("y")))
+                    try await Task.sleep(for: .milliseconds(1500))
+                    #expect(receiver.requests.count == 1)
+                }
+            }
+        }
+    }
+
+    @Test func `stop after three days without one success`() async throws {
+        try await Receiver.run(.answer(500)) { receiver in
+            try await TestNode.run(on: try TestDatabase.current) { node in
+                try await self.sending(node) { site in
+                    try await site.add("http://127.0.0.1:\(receiver.port)/")
+                    try await site.node.database.execute(
+                        "UPDATE pinledger.webhook_feed SET failing_since = now() - interval '73 hours'")
+                    try await site.execute(.fleet(.setIssuer("x")))
+                    try await self.wait("a pause") { try site.webhook().pause == .failing }
+                    // Taken up again, it has three days again.
+                    var resume = WebhookChange()
+                    resume.isPaused = false
+                    try await site.execute(.webhooks(.change(id: Self.id, resume)))
+                    try await site.node.database.execute(
+                        "UPDATE pinledger.webhook_delivery SET next_attempt_at = now() WHERE state = 'failed'")
+                    try await self.wait("another attempt") { receiver.requests.count > 1 }
+                    try await Task.sleep(for: .milliseconds(300))
+                    #expect(try !site.webhook().isPaused)
+                }
+            }
+        }
+    }
+
+    @Test func `that a node was sending when it stopped are released`() async throws {
+        try await Receiver.run(.hang) { receiver in
+            try await TestNode.run(on: try TestDatabase.current) { node in
+                try await self.sending(node) { site in
+                    try await site.add("http://127.0.0.1:\(receiver.port)/")
+                    try await site.execute(.fleet(.setIssuer("x")))
+                    try await self.wait("the message") { receiver.requests.count == 1 }
+                }
+                let site = Site(node: node, tools: try self.tools(node))
+                #expect(try await site.lease().map(\.attempt) == [2])
+            }
+        }
+    }
+}
