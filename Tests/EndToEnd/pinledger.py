@@ -151,9 +151,11 @@ class API:
         return json.loads(unbase64url(answer.body.decode().split(".")[1]))
 
     def lower_rails(self) -> None:
-        """Lets the guard rails only warn that would have most tests show real keys, and change little in an hour."""
+        """Lets the guard rails only warn that would have most tests show real keys, and change little in an hour. Where
+        nothing can be recorded, they stay as they are."""
         for code in ("G13", "G26", "G42"):
-            self.must("PUT", f"/v1/guard-rails/{code}", {"lowered": True, "reason": "pins of no key in tests"})
+            if self.get(f"/v1/guard-rails/{code}").json.get("lowered") is False:
+                self.request("PUT", f"/v1/guard-rails/{code}", {"lowered": True, "reason": "pins of no key in tests"})
 
     def make_app(self, app: str, *hosts: str) -> None:
         self.must("POST", "/v1/apps", {"app": app})
@@ -249,7 +251,8 @@ class Server(Process):
 
         self.wait_until(is_ready)
         assert json.loads(context.read_text())["server"] == f"http://127.0.0.1:{self.port}"
-        if self.lowers_rails: self.api.lower_rails()
+        if self.lowers_rails:
+            self.api.lower_rails()
         return self
 
     def restart(self) -> "Server":

@@ -67,7 +67,10 @@ class Node(Process):
         started = time.monotonic()
         self.spawn()
         self.wait_until(lambda: self.api.get("/readyz").status == 200, seconds)
-        return time.monotonic() - started
+        taken = time.monotonic() - started
+        if "--read-only" not in self.arguments:
+            self.api.lower_rails()
+        return taken
 
     @property
     def pid(self) -> int:

@@ -77,6 +77,8 @@ class Node(Process):
         with pinned(self.core):
             self.spawn()
         self.wait_until(lambda: fetch(self.port, "/readyz", tls=bool(self.certificate)).status == 200, seconds)
+        if not self.certificate:
+            self.api.lower_rails()
         return self
 
     @property
