@@ -53,6 +53,10 @@ public struct CertificateFacts: Hashable, Sendable {
     /// Subject and issuer are the same name, and it is signed with its own key.
     public var isSelfSigned: Bool
 
+    /// Whether it stands for an authority rather than for a server: one that may sign and names no host. `openssl req
+    /// -x509` makes servers' certificates that say they may sign.
+    public var isAuthority: Bool { self.isCA && self.dnsNames.isEmpty }
+
     public init(
         key: KeyFacts, sha256: [UInt8], sha1: [UInt8], subject: String, issuer: String, commonName: String? = nil,
         dnsNames: [String] = [], ipAddresses: [String] = [], serial: String, notBefore: Timestamp, notAfter: Timestamp,

@@ -23,7 +23,7 @@ package struct KeyMaterial: Sendable {
         let items = upload.items
         if case .certificate = items[0], items.allSatisfy(\.isCertificate) {
             let certificates = items.compactMap(\.certificate)
-            let leaves = certificates.filter { !$0.isCA }
+            let leaves = certificates.filter { !$0.isAuthority }
             if Set(leaves.map(\.key.pin)).count > 1 {
                 throw Ambiguity(
                     description:

@@ -14,8 +14,8 @@ enum AuthorityRails {
     /// remains a root.
     private static func kind(_ knowledge: KeyKnowledge?) -> Kind? {
         guard let certificates = knowledge?.certificates, !certificates.isEmpty else { return nil }
-        if certificates.contains(where: { $0.isCA && $0.isSelfSigned }) { return .root }
-        return certificates.contains(where: \.isCA) ? .intermediate : .leaf
+        if certificates.contains(where: { $0.isAuthority && $0.isSelfSigned }) { return .root }
+        return certificates.contains(where: \.isAuthority) ? .intermediate : .leaf
     }
 
     /// What vouches for a policy's server: the one kind that all its primaries are of, where that is known.
@@ -46,7 +46,7 @@ enum AuthorityRails {
         }
         guard kind == .intermediate else { return [] }
         let certificates = arm.now.activePins.filter { $0.role == .primary }.compactMap { entry in
-            change.knowledge(of: entry.pin, at: arm.pattern)?.certificates.first { $0.isCA }
+            change.knowledge(of: entry.pin, at: arm.pattern)?.certificates.first { $0.isAuthority }
         }
         guard let first = certificates.first else { return [] }
         let rotating = certificates.first { certificate in
@@ -94,8 +94,8 @@ enum AuthorityRails {
                 return nil
             }
             // One's own signature says nothing of where the next certificate comes from.
-            guard certificate.isCA || !certificate.isSelfSigned else { return nil }
-            return Self.owner(certificate.isCA ? certificate.subject : certificate.issuer)
+            guard certificate.isAuthority || !certificate.isSelfSigned else { return nil }
+            return Self.owner(certificate.isAuthority ? certificate.subject : certificate.issuer)
         }
         guard pins.count > 1, issuers.count == pins.count, Set(issuers).count == 1, let issuer = issuers.first else {
             return []

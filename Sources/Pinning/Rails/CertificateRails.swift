@@ -105,7 +105,7 @@ enum CertificateRails {
     private static func fitness(_ knowledge: KeyKnowledge?, _ new: Staged, _ change: Judgement) -> [Finding] {
         let pattern = new.pattern
         // A renewed certificate of the same key may be among them: the newest counts. Authorities' are not a host's.
-        guard let certificate = knowledge?.certificates.first, !certificate.isCA else { return [] }
+        guard let certificate = knowledge?.certificates.first, !certificate.isAuthority else { return [] }
         let severity: GuardRail.Severity = new.role == .primary ? .override : .warn
         var findings: [Finding] = []
         func add(_ severity: GuardRail.Severity, _ detail: String, _ remedy: String) {
@@ -142,7 +142,7 @@ enum CertificateRails {
 
     /// G20.
     private static func management(_ knowledge: KeyKnowledge?, _ new: Staged, _ change: Judgement) -> [Finding] {
-        guard new.role == .primary, let certificate = knowledge?.certificates.first, !certificate.isCA,
+        guard new.role == .primary, let certificate = knowledge?.certificates.first, !certificate.isAuthority,
             !certificate.isSelfSigned
         else { return [] }
         let day: Int64 = 86_400
