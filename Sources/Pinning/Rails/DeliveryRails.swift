@@ -218,7 +218,7 @@ enum DeliveryRails {
         return [
             Finding(
                 .removalWhileInUse, host: pattern,
-                "Clients fetched this app's document within the last week: without the host they connect to \(pattern) unpinned.",
+                "Clients have fetched this app's document lately: without the host they connect to \(pattern) unpinned.",
                 remedy: "Set its mode to report_only or off first, and remove it when nobody asks any more."
             )
         ]
