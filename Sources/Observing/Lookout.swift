@@ -3,6 +3,7 @@ package import Logging
 package import PinWire
 package import Pinning
 package import Probing
+import Synchronization
 
 /// Probes the services of all hosts on a schedule, from this node's place in the network, and keeps what any node saw.
 ///
@@ -20,6 +21,8 @@ package final class Lookout: Sendable {
     private let records: Bool
     private let clock: @Sendable () -> Timestamp
     private let logger: Logger
+    /// What the ledger asked for when it was last looked through, and how far it was then.
+    private let targets = Mutex<(position: Int64, endpoints: [Endpoint: Bool])>((-1, [:]))
 
     /// Probes at once; each may have several connections.
     private static let concurrency = 32
@@ -54,7 +57,7 @@ package final class Lookout: Sendable {
     package func probe(_ endpoint: Endpoint) async -> Observation {
         let report = await self.look(endpoint.target)
         let observation = Observation(report, of: endpoint, from: self.vantage, at: self.clock())
-        guard self.isWatched(endpoint) else { return observation }
+        guard self.watched()[endpoint] != nil else { return observation }
         await self.keep(observation)
         return observation
     }
@@ -144,10 +147,14 @@ package final class Lookout: Sendable {
 
     // MARK: What to probe
 
-    /// The endpoints of all hosts, and whether a rotation waits for what they present.
+    /// The endpoints of all hosts, and whether a rotation waits for what they present. Looked up anew only when the
+    /// ledger has grown.
     private func watched() -> [Endpoint: Bool] {
+        let view = self.ledger.view
+        let known = self.targets.withLock { $0.position == view.head.position ? $0.endpoints : nil }
+        if let known { return known }
         var endpoints: [Endpoint: Bool] = [:]
-        for app in self.ledger.view.state.apps.values {
+        for app in view.state.apps.values {
             let urgent = Set(
                 app.rotations.filter { $0.phase == .switch || $0.phase == .settle }.flatMap(\.hosts))
             for (pattern, host) in app.hosts {
@@ -156,12 +163,7 @@ package final class Lookout: Sendable {
                 }
             }
         }
+        self.targets.withLock { $0 = (view.head.position, endpoints) }
         return endpoints
-    }
-
-    private func isWatched(_ endpoint: Endpoint) -> Bool {
-        self.ledger.view.state.apps.values.contains { app in
-            app.hosts.contains { $0.value.probed(of: $0.key).contains(endpoint) }
-        }
     }
 }

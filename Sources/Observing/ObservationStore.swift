@@ -41,7 +41,8 @@ package struct ObservationStore: Sendable {
         var outcome: JSON
     }
 
-    /// The chains that were seen after `time`; all there are without it.
+    /// The chains that were seen after `time`; all there are without it. A row that cannot be read, as a later program may
+    /// have written it, is passed over: it is evidence, and will be seen again.
     func chains(after time: Timestamp?) async throws -> [Row] {
         let rows = try await self.pool.read(
             """
@@ -50,9 +51,10 @@ package struct ObservationStore: Sendable {
             """, [.timestamp((time ?? Timestamp(microseconds: 0)).microseconds)]
         )
         return try rows.compactMap { row in
-            guard let endpoint = try? Endpoint(try row.text(0)) else { return nil }
-            let json = try JSON(parsing: try row.bytes(4), limits: JSONLimits(depth: 16, nodes: 100_000))
-            let certificates = try JSONField(json).elements(atMost: 100).map { try CertificateFacts($0) }
+            guard let endpoint = try? Endpoint(try row.text(0)),
+                let json = try? JSON(parsing: try row.bytes(4), limits: JSONLimits(depth: 16, nodes: 100_000)),
+                let certificates = try? JSONField(json).elements(atMost: 100).map({ try CertificateFacts($0) })
+            else { return nil }
             return Row(
                 endpoint: endpoint, digest: try row.bytes(3),
                 chain: Pinning.ServedChain(
@@ -64,7 +66,7 @@ package struct ObservationStore: Sendable {
         }
     }
 
-    /// The probes that were made after `time`; all there are without it.
+    /// The probes that were made after `time`; all there are without it. What cannot be read is passed over.
     func attempts(after time: Timestamp?) async throws -> [Attempt] {
         let rows = try await self.pool.read(
             """
@@ -73,13 +75,15 @@ package struct ObservationStore: Sendable {
             """, [.timestamp((time ?? Timestamp(microseconds: 0)).microseconds)]
         )
         return try rows.compactMap { row in
-            guard let endpoint = try? Endpoint(try row.text(0)) else { return nil }
+            guard let endpoint = try? Endpoint(try row.text(0)),
+                let outcome = try? JSON(parsing: try row.bytes(5), limits: JSONLimits(depth: 32, nodes: 100_000))
+            else { return nil }
             return Attempt(
                 endpoint: endpoint, vantage: try row.text(1),
                 lastAttempt: Timestamp(microseconds: try row.timestamp(2)),
                 lastSuccess: try row.optionalTimestamp(3).map { Timestamp(microseconds: $0) },
                 failures: Int(try row.int32(4)),
-                outcome: try JSON(parsing: try row.bytes(5), limits: JSONLimits(depth: 32, nodes: 100_000))
+                outcome: outcome
             )
         }
     }

@@ -180,16 +180,6 @@ struct Node {
         )
         let follower = Follower(ledger: ledger, pool: pool, listener: listener, audit: audit, logger: self.logger)
         let table = DocumentTable()
-        let outlook = try await Outlook(
-            self.configuration, pool: pool, ledger: ledger, documents: table, logger: self.logger, clock: now)
-        let writer =
-            self.configuration.isReadOnly
-            ? nil
-            : Writer(
-                ledger: ledger, configuration: Self.writing(database, within: self.configuration.databaseTimeout),
-                limits: Self.limits(self.configuration), logger: self.logger, clock: now,
-                surroundings: outlook.surroundings
-            )
         let keys = SigningKeys(
             pool: pool, keyEncryptionKey: self.configuration.isReadOnly ? nil : self.configuration.keyEncryptionKey
         )
@@ -209,7 +199,17 @@ struct Node {
             }
         }
         try await Self.checkSigning(keys, ledger)
-
+        // Last, because it has threads to be ended: nothing behind it fails.
+        let outlook = try await Outlook(
+            self.configuration, pool: pool, ledger: ledger, documents: table, logger: self.logger, clock: now)
+        let writer =
+            self.configuration.isReadOnly
+            ? nil
+            : Writer(
+                ledger: ledger, configuration: Self.writing(database, within: self.configuration.databaseTimeout),
+                limits: Self.limits(self.configuration), logger: self.logger, clock: now,
+                surroundings: outlook.surroundings
+            )
         let services = Services(
             ledger: ledger, writer: writer, pool: pool, publisher: publisher, keys: keys, adoption: outlook.adoption,
             webhooks: self.webhookTools(pool), clock: now, logger: self.logger,
