@@ -172,7 +172,7 @@ let package = Package(
         .testTarget(
             name: "ProbingTests",
             dependencies: [
-                "Probing", "PinWire",
+                "Fixtures", "Probing", "PinWire",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
             ]

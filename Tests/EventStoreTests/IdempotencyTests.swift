@@ -5,7 +5,7 @@ import Postgres
 import Testing
 
 /// Commands with an idempotency key.
-@Suite(.database, .timeLimit(.minutes(1)))
+@Suite(.database, .timeLimit(.minutes(5)))
 struct IdempotencyTests {
     private static func attempts(
         _ count: Int, on nodes: [TestNode], _ request: CommandRequest

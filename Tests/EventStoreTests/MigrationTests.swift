@@ -4,7 +4,7 @@ import Foundation
 import Postgres
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.takingTurns, .timeLimit(.minutes(5)))
 struct MigrationTests {
     /// An empty database, without the schema.
     private static func withEmptyDatabase(_ body: (TestDatabase) async throws -> Void) async throws {

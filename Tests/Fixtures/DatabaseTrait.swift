@@ -5,16 +5,10 @@ package import Testing
 package struct DatabaseTrait: TestTrait, SuiteTrait, TestScoping {
     package let isRecursive = true
 
-    private static let turnstile = Turnstile(places: 8)
-
     package func provideScope(
         for test: Test, testCase: Test.Case?, performing function: @concurrent @Sendable () async throws -> Void
     ) async throws {
-        await Self.turnstile.enter()
-        let result: Result<Void, any Error>
-        do { result = .success(try await Self.scope(function)) } catch { result = .failure(error) }
-        await Self.turnstile.leave()
-        try result.get()
+        try await Turnstile.shared.pass { try await Self.scope(function) }
     }
 
     private static func scope(_ function: @concurrent @Sendable () async throws -> Void) async throws {

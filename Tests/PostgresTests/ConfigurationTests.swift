@@ -1,8 +1,9 @@
+import Fixtures
 import Testing
 
 @testable import Postgres
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.takingTurns, .timeLimit(.minutes(5)))
 struct ConfigurationTests {
     @Test(arguments: [
         "postgresql://user:s3cret@db.example:5433/pins?sslmode=verify-full&sslpassword=s3cret",

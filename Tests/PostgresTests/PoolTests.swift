@@ -1,15 +1,17 @@
+import Fixtures
 import Postgres
 import Synchronization
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.takingTurns, .timeLimit(.minutes(5)))
 struct PoolTests {
     static func backends(_ pool: PostgresPool) async throws -> Int32 {
         try await pool.query("SELECT pg_backend_pid()").only.int32(0)
     }
 
     @Test func `no more connections are open than allowed, and all requests are served`() async throws {
-        let pool = PostgresPool(configuration: try TestDatabase.configuration(), maximumConnections: 3)
+        let pool = PostgresPool(
+            configuration: try TestDatabase.configuration(), maximumConnections: 3, waitTimeout: .seconds(120))
         let seen = try await withThrowingTaskGroup(of: Int32.self) { group in
             for _ in 0..<60 {
                 group.addTask {

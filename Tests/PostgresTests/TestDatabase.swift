@@ -14,7 +14,8 @@ enum TestDatabase {
     }
 
     static func configuration() throws -> PostgresConfiguration {
-        PostgresConfiguration(connectionString: try self.environment("PINLEDGER_TEST_DATABASE"))
+        PostgresConfiguration(
+            connectionString: try self.environment("PINLEDGER_TEST_DATABASE"), connectTimeout: .seconds(60))
     }
 
     static func connect() async throws -> PostgresConnection {
@@ -33,9 +34,9 @@ enum TestDatabase {
         "\(prefix)_\(UInt64.random(in: 0 ... .max))"
     }
 
-    /// Asks again until the condition holds; false after ten seconds.
+    /// Asks again until the condition holds; false after a minute.
     static func eventually(_ condition: () async throws -> Bool) async rethrows -> Bool {
-        let end = ContinuousClock.now + .seconds(10)
+        let end = ContinuousClock.now + .seconds(60)
         while ContinuousClock.now < end {
             if try await condition() { return true }
             try? await Task.sleep(for: .milliseconds(10))

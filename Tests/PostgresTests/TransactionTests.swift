@@ -1,7 +1,8 @@
+import Fixtures
 import Postgres
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.takingTurns, .timeLimit(.minutes(5)))
 struct TransactionTests {
     struct Refusal: Error {}
 

@@ -1,12 +1,13 @@
+import Fixtures
 import Glibc
 import Probing
 import Synchronization
 import Testing
 
 /// Each costs its own time-out at most, and says what was wrong.
-@Suite(.timeLimit(.minutes(2))) struct `A hostile host` {
+@Suite(.takingTurns, .timeLimit(.minutes(5))) struct `A hostile host` {
     private func failure(
-        _ options: ProbeOptions = hurried, startTLS: StartTLS? = nil,
+        _ options: ProbeOptions = patient, startTLS: StartTLS? = nil,
         of behaviour: @escaping @Sendable (SocketHost.Connection) -> Void
     ) async throws -> ProbeFailure {
         let host = try SocketHost(behaviour)
@@ -18,9 +19,9 @@ import Testing
     }
 
     @Test func `that hangs times out, in each stage`() async throws {
-        #expect(try await self.failure { $0.hang() }.stage == .handshake)
-        #expect(try await self.failure { $0.hang() }.kind == .timedOut)
-        let silent = try await self.failure(startTLS: .smtp) { $0.hang() }
+        #expect(try await self.failure(hurried) { $0.hang() }.stage == .handshake)
+        #expect(try await self.failure(hurried) { $0.hang() }.kind == .timedOut)
+        let silent = try await self.failure(hurried, startTLS: .smtp) { $0.hang() }
         #expect(silent.stage == .startTLS && silent.kind == .timedOut)
     }
 
@@ -86,7 +87,7 @@ import Testing
 
     @Test func `that never comes to the point is cut off after 256 KiB`() async throws {
         // HelloRequests, which a client passes over.
-        let failure = try await self.failure(ProbeOptions(addressTimeout: .seconds(60))) { connection in
+        let failure = try await self.failure { connection in
             while connection.send([22, 3, 3, 0x40, 0] + [UInt8](repeating: 0, count: 0x4000)) {}
         }
         #expect(failure.kind == .tooLarge && failure.reason.contains("256 KiB"))
@@ -103,7 +104,7 @@ import Testing
     }
 
     @Test func `that sends one byte at a time has no more time than others`() async throws {
-        let failure = try await self.failure { connection in
+        let failure = try await self.failure(hurried) { connection in
             for byte in Self.serverHello where connection.send([byte]) { usleep(50_000) }
             connection.hang()
         }
@@ -114,9 +115,10 @@ import Testing
         let hanging = try SocketHost { $0.hang() }
         let server = try OpenSSLServer("ecdsa")
         try await withProber { prober in
-            let patient = ProbeOptions(addressTimeout: .seconds(3600))
             let target = try hanging.target()
-            let stuck = Task { await prober.probe(target, options: patient) }
+            let stuck = Task {
+                await prober.probe(target, options: ProbeOptions(addressTimeout: .seconds(3600)))
+            }
             let chains = try await prober.probe(server.target()).chains
             #expect(chains.count == 1)
             stuck.cancel()

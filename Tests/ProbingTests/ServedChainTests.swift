@@ -1,9 +1,10 @@
+import Fixtures
 import PinWire
 import Probing
 import Testing
 
 /// Against `openssl s_server`.
-@Suite(.timeLimit(.minutes(2))) struct `A real host's chain` {
+@Suite(.takingTurns, .timeLimit(.minutes(5))) struct `A real host's chain` {
     private let authority: TestAuthority
 
     init() throws {

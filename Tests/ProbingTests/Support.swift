@@ -26,6 +26,9 @@ func withProber(
 /// Short, for hosts that use all of it.
 let hurried = ProbeOptions(addressTimeout: .milliseconds(400), asksForOtherKind: false)
 
+/// For hosts that are found out by what they send, however busy the machine is.
+let patient = ProbeOptions(addressTimeout: .seconds(60), asksForOtherKind: false)
+
 extension ProbeReport {
     /// What the only address serves.
     func service() throws -> ServedChains {

@@ -8,7 +8,7 @@ import Testing
 @testable import Publishing
 
 /// Clients that were seen, on their way into the database and out of it again.
-@Suite(.timeLimit(.minutes(1)), .database)
+@Suite(.timeLimit(.minutes(5)), .database)
 struct AdoptionRecorderTests {
     /// A node's recorder and what it writes with.
     private struct Recorder {

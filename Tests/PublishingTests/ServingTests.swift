@@ -8,7 +8,7 @@ import Publishing
 import Testing
 
 /// What nodes serve that did not sign it.
-@Suite(.database, .timeLimit(.minutes(1)))
+@Suite(.database, .timeLimit(.minutes(5)))
 struct ServingTests {
     @Test(arguments: [TestDatabase.User.app, .reader])
     func `a node without a key-encryption key serves what another signs`(user: TestDatabase.User) async throws {

@@ -1,3 +1,4 @@
+import Fixtures
 import NIOCore
 import NIOHTTP1
 import Pinning
@@ -6,10 +7,10 @@ import Synchronization
 import Testing
 import Webhooks
 
-@Suite(.timeLimit(.minutes(1))) struct `A webhook's sender` {
+@Suite(.takingTurns, .timeLimit(.minutes(5))) struct `A webhook's sender` {
     /// A client that may call loopback, and nothing else that is not public.
     private func client<R>(
-        allowing ranges: [String] = ["127.0.0.0/8"], allowsPlain: Bool = true, total: Duration = .seconds(10),
+        allowing ranges: [String] = ["127.0.0.0/8"], allowsPlain: Bool = true, total: Duration = .seconds(60),
         resolve: WebhookClient.Resolve? = nil, _ body: (WebhookClient) async throws -> R
     ) async throws -> R {
         let policy = AddressPolicy(allowed: try ranges.map { try IPNetwork($0) }, allowsLiterals: true)

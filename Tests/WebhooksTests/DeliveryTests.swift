@@ -11,7 +11,7 @@ import Testing
 @testable import Webhooks
 
 /// The feeds and deliveries in the database, and nodes that work on them.
-@Suite(.database, .timeLimit(.minutes(2))) struct `Deliveries` {
+@Suite(.database, .timeLimit(.minutes(5))) struct `Deliveries` {
     private static let id = "whk_0123456789abcdef"
 
     /// A node, and what it takes to send webhooks.
@@ -315,7 +315,7 @@ import Testing
     // MARK: Nodes that send
 
     private func sending(
-        _ node: TestNode, total: Duration = .seconds(10), _ body: (Site) async throws -> Void
+        _ node: TestNode, total: Duration = .seconds(60), _ body: (Site) async throws -> Void
     ) async throws {
         let policy = AddressPolicy(allowed: [try IPNetwork("127.0.0.0/8")], allowsLiterals: true)
         let client = WebhookClient(
