@@ -29,6 +29,7 @@ package struct Migration: Sendable, Hashable {
         Migration(9, "adoption", PackageResources._009_adoption_sql),
         Migration(10, "webhooks", PackageResources._010_webhooks_sql),
         Migration(11, "observations", PackageResources._011_observations_sql),
+        Migration(12, "lanes", PackageResources._012_lanes_sql),
     ]
 }
 

@@ -28,6 +28,8 @@ extension App {
         out.add(each: self.rotations) { $0.add(json: $1.json) }
         out.add(each: self.loweredRails.sorted()) { $0.add(place: $1) }
         out.add(each: self.riskyChanges) { $0.add($1) }
+        out.add(self.watch.version)
+        out.add(each: self.watch.inOrder) { $0.add(json: $1.json) }
     }
 
     init(_ reader: inout SnapshotReader) throws(SnapshotDefect) {
@@ -68,6 +70,11 @@ extension App {
         }
         self.loweredRails = Set(try reader.each { (r) throws(SnapshotDefect) in try r.value(GuardRail.self) })
         self.riskyChanges = try reader.each { (r) throws(SnapshotDefect) in try r.time() }
+        self.watch.version = try reader.number()
+        let warnings = try reader.each { (r) throws(SnapshotDefect) in
+            try r.json { (f) throws(JSONDefect) in try Warning(f) }
+        }
+        for warning in warnings { self.watch.standing[warning.subject] = warning }
     }
 }
 

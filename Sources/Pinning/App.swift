@@ -26,6 +26,8 @@ package struct App: Hashable, Sendable {
     package var loweredRails: Set<GuardRail>
     /// When the last risky changes were made, at most ``riskyLimit``.
     package var riskyChanges: [Timestamp]
+    /// What the service has warned of by itself. Of another stream; nothing of it is published.
+    package var watch: Watch
 
     /// Hosts one app may have.
     package static let hostLimit = 1000
@@ -58,5 +60,6 @@ package struct App: Hashable, Sendable {
         self.rotations = []
         self.loweredRails = []
         self.riskyChanges = []
+        self.watch = Watch()
     }
 }

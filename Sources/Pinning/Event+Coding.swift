@@ -13,6 +13,7 @@ extension Event {
         "PinActivated", "PinRetired", "PinRevoked", "PinRoleSet", "PinStaged", "PinsValidUntilSet",
         "RotationAborted", "RotationAdvanced", "RotationStarted", "SigningKeyActivated", "SigningKeyCreated",
         "SigningKeyRailsOverridden", "SigningKeyRetired", "TokenIssued", "TokenRevoked", "VersionGateSet",
+        "WarningCleared", "WarningRaised",
         "WebhookChanged", "WebhookCreated", "WebhookPaused", "WebhookRemoved", "WebhookResumed", "WebhookSecretRotated",
     ]
 
@@ -20,6 +21,7 @@ extension Event {
     package var type: String {
         switch self {
         case .app(let event): event.type
+        case .watch(let event): event.encoded.type
         case .fleet(let event): event.encoded.type
         case .keys(let event): event.encoded.type
         case .access(let event): event.encoded.type
@@ -31,6 +33,7 @@ extension Event {
     package var data: JSON {
         switch self {
         case .app(let event): event.data
+        case .watch(let event): event.encoded.data
         case .fleet(let event): event.encoded.data
         case .keys(let event): event.encoded.data
         case .access(let event): event.encoded.data
@@ -50,6 +53,8 @@ extension Event {
         }
         if let event = try AppEvent(type: type, field) {
             self = .app(event)
+        } else if let event = try WatchEvent(type: type, field) {
+            self = .watch(event)
         } else if let event = try FleetEvent(type: type, field) {
             self = .fleet(event)
         } else if let event = try KeyEvent(type: type, field) {

@@ -3,6 +3,7 @@ package import PinWire
 /// A fact of any kind of stream.
 package enum Event: Hashable, Sendable {
     case app(AppEvent)
+    case watch(WatchEvent)
     case fleet(FleetEvent)
     case keys(KeyEvent)
     case access(AccessEvent)
@@ -12,6 +13,8 @@ package enum Event: Hashable, Sendable {
 /// What somebody wants of any kind of stream; one command is one atomic change of one stream.
 package enum Command: Hashable, Sendable {
     case app(AppID, [AppCommand])
+    /// To record what is to be warned of about an app. What the server itself does.
+    case watch(AppID)
     case fleet(FleetCommand)
     case keys(KeyCommand)
     case access(AccessCommand)
@@ -21,6 +24,7 @@ package enum Command: Hashable, Sendable {
     package var stream: StreamID {
         switch self {
         case .app(let id, _): .app(id)
+        case .watch(let id): .watch(id)
         case .fleet: .fleet
         case .keys: .keys
         case .access: .access
@@ -66,6 +70,7 @@ package struct LedgerState: Sendable {
     package func version(of stream: StreamID) -> Int64 {
         switch stream {
         case .app(let id): self.apps.version(of: id)
+        case .watch(let id): self.apps[id]?.watch.version ?? 0
         case .fleet: self.fleet.version
         case .keys: self.keys.version
         case .access: self.access.version
@@ -108,6 +113,8 @@ package struct LedgerState: Sendable {
                 guard let app = App(first: event, id: id, at: time) else { return false }
                 self.apps.insert(app)
             }
+        case (.watch(let id), .watch(let event)):
+            return self.apps.update(id) { $0.watch.evolve(event) } != nil
         case (.fleet, .fleet(let event)): self.fleet.evolve(event, at: time)
         case (.keys, .keys(let event)): self.keys.evolve(event, at: time)
         case (.access, .access(let event)): self.access.evolve(event, at: time)
@@ -132,6 +139,7 @@ package struct LedgerState: Sendable {
                 events: try self.fitting(judged.events, id, at: context.now).map { .app($0) },
                 findings: judged.findings
             )
+        case .watch(let id): return Decision(try self.warnings(of: id, in: context).map { .watch($0) })
         case .fleet(let command): return Decision(try self.fleet.decide(command, in: context).map { .fleet($0) })
         case .keys(let command):
             let isLowered = self.fleet.loweredRails.contains(.signingKeyOverlap)

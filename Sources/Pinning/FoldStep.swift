@@ -100,6 +100,9 @@ extension StreamID {
         {
             guard let id = names.app(UnsafeBufferPointer(rebasing: name[4...])) else { return nil }
             self = .app(id)
+        } else if name.count > 6, UnsafeBufferPointer(rebasing: name[..<6]).matches("watch/") {
+            guard let id = names.app(UnsafeBufferPointer(rebasing: name[6...])) else { return nil }
+            self = .watch(id)
         } else if name.matches("fleet") {
             self = .fleet
         } else if name.matches("keys") {

@@ -4,6 +4,9 @@ package import PinWire
 package enum StreamID: Hashable, Sendable, CustomStringConvertible {
     /// One app: its hosts, pins, rollouts and kill switches.
     case app(AppID)
+    /// What the service warned of by itself about one app. Apart from the app's own stream, so that a warning neither makes
+    /// a new document nor stands in the way of a change that expects a version.
+    case watch(AppID)
     /// What holds for every app.
     case fleet
     /// Signing keys, public halves only.
@@ -13,10 +16,11 @@ package enum StreamID: Hashable, Sendable, CustomStringConvertible {
     /// Receivers of events, without their secrets.
     case webhooks
 
-    /// The stream's name in the ledger: `app/<id>`, `fleet`, `keys`, `access`, `webhooks`.
+    /// The stream's name in the ledger: `app/<id>`, `watch/<id>`, `fleet`, `keys`, `access`, `webhooks`.
     package var text: String {
         switch self {
         case .app(let id): "app/\(id)"
+        case .watch(let id): "watch/\(id)"
         case .fleet: "fleet"
         case .keys: "keys"
         case .access: "access"
@@ -34,13 +38,21 @@ package enum StreamID: Hashable, Sendable, CustomStringConvertible {
         case "access": self = .access
         case "webhooks": self = .webhooks
         default:
-            guard text.hasPrefix("app/"), let id = try? AppID(String(text.dropFirst(4))) else { return nil }
-            self = .app(id)
+            if text.hasPrefix("app/"), let id = try? AppID(String(text.dropFirst(4))) {
+                self = .app(id)
+            } else if text.hasPrefix("watch/"), let id = try? AppID(String(text.dropFirst(6))) {
+                self = .watch(id)
+            } else {
+                return nil
+            }
         }
     }
 
+    /// The app that the stream is about; nil for what concerns every app.
     package var app: AppID? {
-        guard case .app(let id) = self else { return nil }
-        return id
+        switch self {
+        case .app(let id), .watch(let id): id
+        case .fleet, .keys, .access, .webhooks: nil
+        }
     }
 }

@@ -79,7 +79,8 @@ package struct WebhookStore: Sendable {
     }
 
     private static func filters(of webhook: Webhook) -> [PostgresValue] {
-        [.textArray(webhook.settings.types), .textArray(webhook.settings.apps.map { StreamID.app($0).text })]
+        let streams = webhook.settings.apps.flatMap { [StreamID.app($0), .watch($0)] }
+        return [.textArray(webhook.settings.types), .textArray(streams.map(\.text))]
     }
 
     // MARK: Attempts

@@ -218,6 +218,23 @@ def test_a_served_key_that_is_not_pinned_is_urgent_until_it_is_pinned(seeing, tm
     with Presenting(tmp_path, "primary", port):
         eventually(lambda: not items("served_key_unpinned"))
 
+    # What came about by itself is recorded, by the system, beside the app's own history, and published nothing.
+    def warnings() -> list[dict]:
+        return api.must("GET", f"/v1/history?stream=watch/{app}&order=oldest").json["events"]
+
+    eventually(lambda: any((event["type"], event["data"]["kind"]) == ("WarningCleared", "served_key_unpinned") for event in warnings()))
+    told = [(event["type"], event["data"]["kind"], event["data"].get("severity")) for event in warnings()]
+    assert ("WarningRaised", "certificate_expires", "soon") in told
+    assert told.index(("WarningRaised", "served_key_unpinned", "urgent")) < told.index(("WarningCleared", "served_key_unpinned", None))
+    assert told.count(("WarningRaised", "served_key_unpinned", "urgent")) == 1
+    assert all(event["actor"]["kind"] == "system" for event in warnings())
+    expiry = next(event["data"] for event in warnings() if event["data"].get("pin") == pin_of_key(pinned) and "endpoint" in event["data"])
+    assert (expiry["lead_seconds"], expiry["code"], expiry["host"]) == (300 * 86400, "G23", "api.example.com")
+    assert "WarningRaised" in seeing.cli("history", "--stream", f"watch/{app}").stdout
+    version = api.must("GET", f"/v1/apps/{app}").json["version"]
+    assert all(event["stream"] == f"app/{app}" for event in api.must("GET", f"/v1/apps/{app}/history").json["events"])
+    assert api.must("GET", f"/v1/apps/{app}/history").json["events"][0]["stream_version"] == version
+
 
 def test_horizons_that_are_none_are_refused(tmp_path):
     server = Server(home=tmp_path)

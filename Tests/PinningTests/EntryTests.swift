@@ -47,6 +47,8 @@ import Testing
         case rotationAborted = "RotationAborted"
         case fleetGuardRailSet = "FleetGuardRailSet"
         case signingKeyRailsOverridden = "SigningKeyRailsOverridden"
+        case warningRaised = "WarningRaised"
+        case warningCleared = "WarningCleared"
         case webhookCreated = "WebhookCreated"
         case webhookChanged = "WebhookChanged"
         case webhookPaused = "WebhookPaused"
@@ -100,6 +102,8 @@ import Testing
         case .keys(.railsOverridden): .signingKeyRailsOverridden
         case .access(.tokenIssued): .tokenIssued
         case .access(.tokenRevoked): .tokenRevoked
+        case .watch(.warningRaised): .warningRaised
+        case .watch(.warningCleared): .warningCleared
         case .webhooks(.created): .webhookCreated
         case .webhooks(.changed): .webhookChanged
         case .webhooks(.paused): .webhookPaused

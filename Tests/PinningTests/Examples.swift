@@ -73,6 +73,12 @@ let examples: [String: Entry] = {
         id: "autumn", kind: .planned, hosts: [cdn, api], next: pin(3), isNextNew: true, old: [pin(1)],
         goals: Rotation.Goals(), startedAt: noon
     )
+    let warning = Warning(
+        Warning.Subject(
+            .certificateExpires, host: api, policy: .candidate, pin: pin(1),
+            endpoint: endpoints("api.example.com:8443")[0], rotation: "autumn"),
+        severity: .soon, date: end, lead: 1_209_600, code: "G23", detail: "It expires “soon”.", remedy: "Renew it."
+    )
     let newer: [(String, StreamID, Event)] = [
         ("EndpointsSet", .app(shop), .app(.endpointsSet(api, endpoints("api.example.com:8443", "a.example:25+smtp")))),
         ("EndpointsSet.none", .app(shop), .app(.endpointsSet(api, nil))),
@@ -92,6 +98,16 @@ let examples: [String: Entry] = {
             "SigningKeyRailsOverridden", .keys,
             .keys(.railsOverridden([OverriddenFinding(code: "G31", host: nil, pin: nil, detail: "Too early.")]))
         ),
+        ("WarningRaised", .watch(shop), .watch(.warningRaised(warning))),
+        (
+            "WarningRaised.plain", .watch(shop),
+            .watch(
+                .warningRaised(
+                    Warning(
+                        Warning.Subject(.rotationReady, rotation: "autumn"), severity: .urgent, detail: "It is ready.",
+                        remedy: "Advance it.")))
+        ),
+        ("WarningCleared", .watch(shop), .watch(.warningCleared(warning.subject))),
     ]
     let plain = Origin(actor: Actor(kind: .token, id: "tok_0", name: "Ann"))
     // Everything that an entry can say, and something that it need not.

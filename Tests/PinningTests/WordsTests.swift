@@ -31,14 +31,16 @@ import Testing
     }
 
     @Test func `a stream's name leads back to it`() {
-        for stream: StreamID in [.app(shop), .app(appID("fleet")), .fleet, .keys, .access, .webhooks] {
+        for stream: StreamID in [.app(shop), .app(appID("fleet")), .watch(shop), .fleet, .keys, .access, .webhooks] {
             #expect(StreamID(text: stream.text) == stream)
             #expect(stream.description == stream.text)
         }
         #expect(StreamID.app(shop).text == "app/com.example.shop" && StreamID.app(shop).app == shop)
+        #expect(StreamID.watch(shop).text == "watch/com.example.shop" && StreamID.watch(shop).app == shop)
         #expect(StreamID.fleet.app == nil)
         for text in [
             "", "app", "app/", "app/../x", "apps/x", "App/x", "fleet/", "Fleet", "keys ", "change/1", "app/a/b",
+            "watch", "watch/", "watch/a/b",
         ] {
             #expect(StreamID(text: text) == nil)
         }

@@ -153,6 +153,31 @@ import Testing
         }
     }
 
+    @Test func `of an app and of the warnings about it are attempted one after the other`() async throws {
+        try await self.withSite { site in
+            let (app, other) = (try Sample.app(), try Sample.app())
+            try await site.add("https://hooks.example.com/", apps: [app])
+            _ = try await site.node.writer.execute(try Sample.create(app, hosts: 1))
+            try await site.execute(.app(app, [.setPinsValidUntil(.wall.adding(seconds: 3600))]))
+            _ = try await site.node.writer.execute(try Sample.create(other))
+            try await site.execute(.watch(app))
+            try await site.execute(.watch(app))
+            try await site.feed()
+            let count = try await site.states().count
+            var order: [String] = []
+            for _ in 0..<count {
+                let leases = try await site.lease()
+                #expect(leases.count == 1)
+                for lease in leases {
+                    order.append(try Entry(bytes: lease.entry).event.type)
+                    _ = try await site.store.settle(lease, .delivered(status: 200))
+                }
+            }
+            #expect(order.first == "AppCreated" && order.suffix(2) == ["PinsValidUntilSet", "WarningRaised"])
+            #expect(order.count { $0 == "WarningRaised" } == 1)
+        }
+    }
+
     @Test func `that failed hold back their own stream until they are delivered or given up`() async throws {
         try await self.withSite { site in
             let (one, other) = (try Sample.app(), try Sample.app())

@@ -23,7 +23,7 @@ struct HistoryRoutes: Sendable {
                     guard let stream = StreamID(text: text) else {
                         throw Problem(
                             .malformedRequest,
-                            "The query parameter stream must be app/<id>, fleet, keys, access or webhooks.")
+                            "The query parameter stream must be app/<id>, watch/<id>, fleet, keys, access or webhooks.")
                     }
                     filter.stream = stream
                 }

@@ -27,11 +27,14 @@ extension App {
     /// What a date of the calendar asks for; nil before it is to be announced, and where another item says it.
     func attention(to entry: CalendarEntry, at now: Timestamp) -> AttentionItem? {
         guard entry.isAnnounced(at: now) else { return nil }
+        var item: AttentionItem?
         switch entry.kind {
-        case .certificateExpires, .servedCertificateExpires: return self.expiry(entry, at: now)
-        case .pinsValidUntil: return self.end(entry, at: now)
-        case .killSwitchEnds, .rotationDue: return nil
+        case .certificateExpires, .servedCertificateExpires: item = self.expiry(entry, at: now)
+        case .pinsValidUntil: item = self.end(entry, at: now)
+        case .killSwitchEnds, .rotationDue: item = nil
         }
+        item?.lead = entry.lead(at: now)
+        return item
     }
 
     private func expiry(_ entry: CalendarEntry, at now: Timestamp) -> AttentionItem? {

@@ -58,6 +58,11 @@ package struct CalendarEntry: Hashable, Sendable {
         self.date <= now.adding(seconds: self.leads.first ?? 0)
     }
 
+    /// The nearest lead that has come: 0 where the date is past, nil where none has.
+    func lead(at now: Timestamp) -> Int64? {
+        self.date <= now ? 0 : self.leads.filter { self.date <= now.adding(seconds: $0) }.min()
+    }
+
     package var json: JSON {
         .members([
             "uid": .string(self.uid),

@@ -24,7 +24,7 @@ extension LedgerState {
         return list
     }
 
-    private func attention(of app: App, in context: DecisionContext) -> [AttentionItem] {
+    func attention(of app: App, in context: DecisionContext) -> [AttentionItem] {
         var items = app.attention(in: context)
         if let calendar = self.calendar(of: app.id, in: context) {
             items += calendar.entries.compactMap { app.attention(to: $0, at: context.now) }

@@ -43,6 +43,10 @@ struct Node {
         )
         let housekeeping = Housekeeping(
             ledger: ledger, pool: pool, snapshotKey: self.snapshotKey, logger: self.logger)
+        let warnings = WarningRounds(
+            ledger: ledger, writer: writer, surroundings: parts.outlook.surroundings, clock: services.clock,
+            interval: .seconds(min(60, self.configuration.probing.interval)), logger: self.logger
+        )
         let expiry = KillSwitchExpiry(ledger: ledger, writer: writer, clock: services.clock, logger: self.logger)
 
         // Started first, stopped last.
@@ -61,6 +65,7 @@ struct Node {
         if writer != nil {
             running.append(.init(service: Loop { await housekeeping.run() }))
             running.append(.init(service: Loop { await expiry.run() }))
+            running.append(.init(service: Loop { await warnings.run() }))
         }
         if let writer, let client = services.webhooks.client {
             let sender = WebhookSender(

@@ -6,6 +6,8 @@ struct HistoryCommand: AsyncParsableCommand {
         commandName: "history", abstract: "Who changed what, when and why; newest first."
     )
     @Argument(help: "Only this app.") var app: String?
+    @Option(help: "Only this stream: app/ID, watch/ID (warnings about an app), fleet, keys, access or webhooks.")
+    var stream: String?
     @Option(help: "Only these types of events, with commas between them.") var type: String?
     @Option(help: "Only events of this actor (its id).") var actor: String?
     @Option(help: "Only events from this time on (RFC 3339).") var since: String?
@@ -15,10 +17,16 @@ struct HistoryCommand: AsyncParsableCommand {
     @OptionGroup var remote: RemoteOptions
 
     func run() async throws {
+        guard self.app == nil || self.stream == nil else {
+            throw CommandFailure("give an app or a --stream, not both", status: .usage)
+        }
         guard self.limit > 0 else { throw CommandFailure("--limit must be at least 1", status: .usage) }
         let base = self.app.map { "/v1/apps/\(APIClient.escaped($0))/history" } ?? "/v1/history"
-        var query = [("type", self.type), ("actor", self.actor), ("since", self.since), ("until", self.until)]
-            .compactMap { name, value in value.map { "\(name)=\(APIClient.escaped($0))" } }
+        var query = [
+            ("stream", self.stream), ("type", self.type), ("actor", self.actor), ("since", self.since),
+            ("until", self.until),
+        ]
+        .compactMap { name, value in value.map { "\(name)=\(APIClient.escaped($0))" } }
         if self.oldest { query.append("order=oldest") }
         try await self.remote.withClient { client in
             var events: [JSON] = []

@@ -1,0 +1,152 @@
+package import PinWire
+
+/// Something that the service warns of by itself, as the ledger keeps it: an item of the attention list that somebody has
+/// to hear of without looking.
+package struct Warning: Hashable, Sendable {
+    /// What is warned of. A part of ``AttentionItem/Kind``: what does not come and go by itself was said when it was
+    /// changed, and what probes could not see comes and goes too often.
+    package enum Kind: String, CaseIterable, Sendable, Hashable {
+        case certificateExpires = "certificate_expires"
+        case servedKeyUnpinned = "served_key_unpinned"
+        case pinsValidUntil = "pins_valid_until"
+        case rotationReady = "rotation_ready"
+        case rotationStuck = "rotation_stuck"
+
+        init?(_ kind: AttentionItem.Kind) { self.init(rawValue: kind.rawValue) }
+    }
+
+    /// What a warning is about: while it stands, the same is not warned of again, unless it has become graver.
+    package struct Subject: Hashable, Sendable {
+        package var kind: Kind
+        package var host: HostPattern?
+        package var policy: PolicySlot?
+        package var pin: Pin?
+        package var endpoint: Endpoint?
+        package var rotation: String?
+
+        package init(
+            _ kind: Kind, host: HostPattern? = nil, policy: PolicySlot? = nil, pin: Pin? = nil,
+            endpoint: Endpoint? = nil, rotation: String? = nil
+        ) {
+            self.kind = kind
+            self.host = host
+            self.policy = policy
+            self.pin = pin
+            self.endpoint = endpoint
+            self.rotation = rotation
+        }
+    }
+
+    package var subject: Subject
+    package var severity: AttentionItem.Severity
+    /// When it happens, or since when it has been so; nil where there is no such time.
+    package var date: Timestamp?
+    /// How many seconds before the date this is announced, a horizon of the deployment: 0 where the date is past, nil where
+    /// the date is not ahead of anything.
+    package var lead: Int64?
+    /// The guard rail whose page explains it. A text, because a ledger outlives the list of rails.
+    package var code: String?
+    /// What is the matter, and what to do: a sentence each.
+    package var detail: String
+    package var remedy: String
+
+    package init(
+        _ subject: Subject, severity: AttentionItem.Severity, date: Timestamp? = nil, lead: Int64? = nil,
+        code: String? = nil, detail: String, remedy: String
+    ) {
+        self.subject = subject
+        self.severity = severity
+        self.date = date
+        self.lead = lead
+        self.code = code
+        self.detail = detail
+        self.remedy = remedy
+    }
+
+    /// Nil for what is only on the list.
+    init?(_ item: AttentionItem) {
+        guard item.severity != .info, let kind = Kind(item.kind) else { return nil }
+        // Addresses that present different keys, none of them pinned, are one matter.
+        let pin = kind == .servedKeyUnpinned ? nil : item.pin
+        self.init(
+            Subject(
+                kind, host: item.host, policy: item.policy, pin: pin, endpoint: item.endpoint, rotation: item.rotation),
+            severity: item.severity, date: item.date, lead: item.lead, code: item.rail?.code, detail: item.detail,
+            remedy: item.remedy
+        )
+    }
+}
+
+/// A fact about what the service warned of.
+package enum WatchEvent: Hashable, Sendable {
+    case warningRaised(Warning)
+    /// It is not so any more.
+    case warningCleared(Warning.Subject)
+}
+
+extension WatchEvent {
+    var encoded: (type: String, data: JSON) {
+        switch self {
+        case .warningRaised(let warning): ("WarningRaised", warning.json)
+        case .warningCleared(let subject): ("WarningCleared", .object(subject.members))
+        }
+    }
+
+    init?(type: String, _ field: JSONField) throws(JSONDefect) {
+        switch type {
+        case "WarningRaised": self = .warningRaised(try Warning(field))
+        case "WarningCleared":
+            self = try field.object { (m) throws(JSONDefect) in .warningCleared(try Warning.Subject(&m)) }
+        default: return nil
+        }
+    }
+}
+
+extension Warning {
+    package var json: JSON {
+        var members = self.subject.members
+        members["severity"] = .string(self.severity.rawValue)
+        members["date"] = self.date.map { .string($0.rfc3339) }
+        members["lead_seconds"] = self.lead.map { .integer($0) }
+        members["code"] = self.code.map { .string($0) }
+        members["detail"] = .string(self.detail)
+        members["remedy"] = .string(self.remedy)
+        return .object(members)
+    }
+
+    init(_ field: JSONField) throws(JSONDefect) {
+        self = try field.object { (m) throws(JSONDefect) in
+            Warning(
+                try Subject(&m), severity: try m.required("severity").oneOf(AttentionItem.Severity.self),
+                date: try m.optional("date")?.timestamp(), lead: try m.optional("lead_seconds")?.integer(0...(.max)),
+                code: try m.optional("code")?.string(), detail: try m.required("detail").string(),
+                remedy: try m.required("remedy").string()
+            )
+        }
+    }
+}
+
+extension Warning.Subject {
+    fileprivate var members: [String: JSON] {
+        let members: [String: JSON?] = [
+            "kind": .string(self.kind.rawValue),
+            "host": self.host.map { .string($0.text) },
+            "policy": self.policy.map { .string($0.rawValue) },
+            "pin": self.pin.map { .string($0.description) },
+            "endpoint": self.endpoint.map { .string($0.description) },
+            "rotation": self.rotation.map { .string($0) },
+        ]
+        return members.compactMapValues { $0 }
+    }
+
+    fileprivate init(_ members: inout JSONMembers) throws(JSONDefect) {
+        self.init(
+            try members.required("kind").oneOf(Warning.Kind.self),
+            host: try members.optional("host")?.parse(HostPattern.init),
+            policy: try members.optional("policy")?.oneOf(PolicySlot.self),
+            pin: try members.optional("pin")?.parse(Pin.init(text:)),
+            endpoint: try members.optional("endpoint")?.parse(Endpoint.init),
+            rotation: try members.optional("rotation")?.string()
+        )
+    }
+}
