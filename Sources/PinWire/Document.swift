@@ -153,7 +153,8 @@ public struct Document: Hashable, Sendable {
     ///
     /// - Parameters:
     ///   - issuedAt: `iat`, written in whole seconds.
-    ///   - expiresAt: `exp`; after it a client keeps the pins it has and reports that they are stale.
+    ///   - expiresAt: `exp`; after it a client fetches anew before it connects to a pinned host. Where it cannot, it
+    ///     goes by the pins it has, until `pins_valid_until`, and reports that they are stale.
     public func payload(issuedAt: Timestamp, expiresAt: Timestamp) -> [UInt8] {
         let content = self.content
         guard case .object(var members) = content else { return [] }

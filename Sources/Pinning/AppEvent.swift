@@ -101,13 +101,14 @@ extension App {
         case .candidatePromoted(let pattern):
             guard var candidate = self.hosts[pattern]?.candidate else { break }
             if let was = self.hosts[pattern]?[.baseline], !was.lost(to: candidate).isEmpty { self.noteRisk(at: time) }
-            candidate.takeOver(self.hosts[pattern]?[.baseline], at: time, by: self.version)
+            // Devices of a built-in baseline had none of its pins from here.
+            let baseline = self.hosts[pattern]?[.baseline] ?? Policy(mode: .off)
+            candidate.takeOver(baseline, at: time, by: self.version)
             self.hosts[pattern]?.baseline = .policy(candidate)
             self.hosts[pattern]?.candidate = nil
             self.hosts[pattern]?.rollout = nil
         case .candidateDropped(let pattern):
-            let candidate = self.hosts[pattern]?.candidate
-            if self.hosts[pattern]?[.baseline] != nil {
+            if let candidate = self.hosts[pattern]?.candidate, self.hosts[pattern]?[.baseline] != nil {
                 self.hosts[pattern]?[.baseline]?.takeOver(candidate, at: time, by: self.version)
             }
             self.hosts[pattern]?.candidate = nil
@@ -153,6 +154,7 @@ extension App {
 
     private mutating func setPhase(_ phase: Rotation.Phase, of id: String, at time: Timestamp) {
         guard let place = self.rotations.firstIndex(where: { $0.id == id }) else { return }
+        if phase == .aborted { self.rotations[place].abortedIn = self.rotations[place].phase }
         self.rotations[place].phase = phase
         self.rotations[place].phaseSince = time
         while self.rotations.count(where: \.phase.isOver) > Rotation.pastLimit,

@@ -46,11 +46,12 @@ package struct Decision: Hashable, Sendable {
         self.findings = findings
     }
 
-    /// A hash of what a change records and on what it builds, 32 bytes: SHA-256 of canonical JSON.
+    /// A hash of what a change records and on what it builds, 32 bytes: SHA-256 of canonical JSON. Times and samples that
+    /// come from the moment of the decision are left out: they are never the same twice.
     package static func plan(of events: [Event], after version: Int64) -> [UInt8] {
         let json: JSON = [
             "after_version": .integer(version),
-            "events": .array(events.map { ["type": .string($0.type), "data": $0.data] }),
+            "events": .array(events.map { ["type": .string($0.type), "data": $0.planned] }),
         ]
         return sha256(json.canonicalBytes)
     }
@@ -166,5 +167,24 @@ package struct LedgerState: Sendable {
             throw .documentTooLarge(bytes: byteCount, limit: App.documentLimit)
         }
         return events
+    }
+}
+
+extension Event {
+    /// What the event says as far as the command and the state decide it.
+    fileprivate var planned: JSON {
+        guard case .object(var members) = self.data else { return self.data }
+        switch self {
+        case .app(.rotationStarted): members["started_at"] = nil
+        case .app(.guardRailsOverridden(let findings)), .keys(.railsOverridden(let findings)):
+            members["findings"] = .array(
+                findings.map { finding in
+                    var finding = finding
+                    finding.detail = ""
+                    return finding.json
+                })
+        default: break
+        }
+        return .object(members)
     }
 }

@@ -23,9 +23,8 @@ package struct Policy: Hashable, Sendable {
     }
 
     /// Notes that devices of another policy get this one from now on: to them, its pins are published only now, but for
-    /// those that they had. A policy of which nothing is known here leaves all as it was.
-    mutating func takeOver(_ other: Policy?, at time: Timestamp, by version: Int64) {
-        guard let other else { return }
+    /// those that they had.
+    mutating func takeOver(_ other: Policy, at time: Timestamp, by version: Int64) {
         for (pin, record) in self.pins where record.state == .active {
             let known = other.pins[pin].flatMap { $0.state == .active ? $0 : nil }
             self.pins[pin]?.since = max(record.since, known?.since ?? time)

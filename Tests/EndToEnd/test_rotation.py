@@ -121,6 +121,9 @@ def test_a_rotation_in_the_right_order_locks_nobody_out(world):
     assert world.old.pin not in world.fetch()
     assert world.connects(world.fetch()) and world.connects(lagging)
 
+    # Until the last document with the old key is stale, the old key is not to be destroyed.
+    assert "G11" in world.advance(fails=True).stderr
+    world.wait_until_ready()
     world.advance("--from", "clean_up")
     assert world.status()["phase"] == "done"
     assert world.overridden() == []
@@ -194,6 +197,7 @@ def test_a_rotation_goes_on_after_the_server_was_killed_at_each_step(world):
     world.wait_until_ready()
     world.advance("--reason", "done with")
     killed()
+    world.wait_until_ready()
     world.advance()
     assert world.status()["phase"] == "done" and world.overridden() == []
     assert world.connects(world.fetch())
@@ -205,6 +209,28 @@ def test_a_rotation_can_be_aborted(world):
     assert world.status()["phase"] == "aborted"
     assert world.next.pin not in world.fetch()
     assert world.connects(world.fetch())
+
+
+def test_what_was_shown_by_a_dry_run_is_what_is_done(world):
+    target = f"/v1/apps/{world.app}/rotations"
+    body = {"rotation": "r", "hosts": [HOST], "next": {"material": world.next.request.read_text()}}
+    shown = world.node.api.must("POST", f"{target}?dry_run=true", body).json
+    done = world.node.api.request("POST", f"{target}?plan_hash={shown['plan_hash']}", body)
+    assert done.status in (200, 201), done
+    assert world.status()["phase"] == "deliver"
+
+
+def test_a_rotation_to_the_only_backup_says_what_will_stand_in_its_way(world):
+    target = f"/v1/apps/{world.app}/rotations"
+    started = world.node.api.must("POST", target, {"rotation": "r", "hosts": [HOST], "next": {"pin": world.spare.pin}}).json
+    assert "G02" in [finding["code"] for finding in started["guard_rail_findings"]]
+    for why in ["too early, to see", "too early, to see", "again"]:
+        status = world.status()
+        if "obstacle" in status:
+            break
+        world.node.cli("rotation", "advance", world.app, "r", "--force", "--reason", why)
+    assert status["phase"] == "settle" and status["obstacle"]["type"] == "/problems/too_few_pins", status
+    assert "Not possible" in world.node.cli("rotation", "status", world.app, "r").stdout
 
 
 def test_certificates_and_keys_are_shown_with_their_pins(world):

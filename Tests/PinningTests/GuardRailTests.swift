@@ -4,7 +4,8 @@ import Testing
 
 /// The guard rails by their tables: `RailCases+….swift` for those that judge changes, `HeldRails.swift` for the others.
 @Suite struct `A guard rail` {
-    static let cases = policyCases + liveCases + deliveryCases + certificateCases + authorityCases + changeCases
+    static let cases =
+        policyCases + liveCases + reachCases + deliveryCases + certificateCases + authorityCases + changeCases
     static let firing = cases.filter { $0.severity != nil }
     static let quiet = cases.filter { $0.severity == nil }
     static let overridable = firing.filter { $0.severity == .override }

@@ -77,6 +77,15 @@ struct RailCase: CustomTestStringConvertible, Sendable {
         self.severity = nil
     }
 
+    /// A case of many commands in which the rail has nothing to say.
+    init(
+        _ rail: GuardRail, quiet description: String, given: [AppCommand], commands: [AppCommand], at now: Timestamp,
+        actor: Actor.Kind
+    ) {
+        self.init(rail, quiet: description, given: given, facts: unseen, at: now, actor: actor)
+        self.commands = commands
+    }
+
     /// What comes of the commands.
     struct Outcome {
         /// Nil where they are refused.

@@ -25,6 +25,8 @@ private func risky(_ minutes: Int64...) -> @Sendable (inout App) -> Void {
 }
 private let saturday = noon.adding(seconds: 7 * day)
 
+private let running: [AppCommand] = hosts(21) + many.map { engage($0) }
+
 /// G15 where it only warns, G25 to G29, G32, G33, G36 and G37.
 let changeCases: [RailCase] = [
     // G15; what is no host name at all is in heldRails.
@@ -135,6 +137,10 @@ let changeCases: [RailCase] = [
     RailCase(
         .massChange, .override, "where more than twenty hosts are touched", given: hosts(1) + sound,
         commands: unpinned),
+    RailCase(
+        .massChange, quiet: "where kill switches of many hosts run out", given: running,
+        commands: many.map { .releaseKillSwitch($0) },
+        at: monday.adding(seconds: day), actor: .system),
     RailCase(
         .massChange, quiet: "where a tenth of the pins goes", given: hosts(7),
         when: .retirePin(many[0], .baseline, pin(3)), .retirePin(many[1], .baseline, pin(3)), facts: unseen),

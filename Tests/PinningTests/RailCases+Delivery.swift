@@ -16,6 +16,18 @@ private let two: [AppCommand] =
 private let off: [AppCommand] = started + [.setMode(api, .baseline, .off)]
 private let replaced: [AppCommand] = sound + [.addPin(api, .baseline, shown(certificate(5)))]
 
+/// A further address of the service, which was seen only now.
+private func elsewhere(_ number: Int, now: Timestamp) -> Presented {
+    var presented = serving(number, sinceDays: 0, now: now)
+    presented.chains = presented.chains.map { chain in
+        var chain = chain
+        chain.address = "192.0.2.99"
+        chain.firstSeen = chain.lastSeen
+        return chain
+    }
+    return presented
+}
+
 /// G10, G11, G34 and G43.
 let deliveryCases: [RailCase] = [
     // G10
@@ -54,7 +66,39 @@ let deliveryCases: [RailCase] = [
         .notDelivered, quiet: "where the host is gone", given: started + [.removeHost(api)], when: advance(),
         facts: unseen, at: hour),
 
+    RailCase(
+        .notDelivered, .warn, "of a rotation that asks for less than all but a hundredth",
+        when: rotation(goals: Rotation.Goals(adoption: 9899))),
+    RailCase(
+        .notDelivered, .warn, "of a rotation that does not wait for an hour",
+        when: rotation(goals: Rotation.Goals(minimumWait: 0))),
+    RailCase(.notDelivered, quiet: "of a rotation that asks for what is usual", when: rotation()),
+    RailCase(
+        .notDelivered, .override, "where a candidate takes the place of pins that are built in",
+        given: [
+            .addHost(api, includesSubdomains: false, mode: nil, pins: []),
+            .startCandidate(
+                api, mode: .enforce, copiesBaseline: false,
+                pins: [shown(certificate(1)), requested(2), requested(3)]),
+            .promoteCandidate(api), rotation(to: AppCommand.NewPin(pin: pin(2), role: .backup)),
+        ],
+        when: advance(), facts: Facts(serving(1, now: hour), share: installs(10, 20)), at: hour),
+
     // G11
+    RailCase(
+        .oldKeyTooSoon, .warn, "of a rotation that gives the old key up in less than a day",
+        when: rotation(goals: Rotation.Goals(settling: day - 1))),
+    RailCase(
+        .oldKeyTooSoon, .override, "of a rotation that ends before the last document with the old key is stale",
+        given: settling + [advance()], when: advance(), facts: Facts(serving(4, now: noon)),
+        at: noon.adding(seconds: 89_999)),
+    RailCase(
+        .oldKeyTooSoon, quiet: "of one that ends after that", given: settling + [advance()], when: advance(),
+        facts: Facts(serving(4, now: noon)), at: noon.adding(seconds: 90_000)),
+    RailCase(
+        .oldKeyTooSoon, quiet: "where a load balancer has a new address for a service that has proved itself",
+        given: settling, when: advance(),
+        facts: Facts(serving(4, now: settled), elsewhere(4, now: settled)), at: settled),
     RailCase(
         .oldKeyTooSoon, .override, "before the next key was served for long enough", given: settling, when: advance(),
         facts: Facts(serving(4, now: noon)), at: noon.adding(seconds: day - 1)),

@@ -51,6 +51,11 @@ let policyCases: [RailCase] = [
         .backupNotServed, .override, "where two services between them present every pin",
         given: sound + [.setEndpoints(api, endpoints("api.example.com", "b.example.com"))],
         when: .retirePin(api, .baseline, pin(3)), facts: Facts(serving(1), serving(2, at: "b.example.com:443"))),
+    RailCase(
+        .backupNotServed, .warn, "where a rotation to the only backup will leave none", given: narrow,
+        when: rotation(to: AppCommand.NewPin(pin: pin(2), role: .backup))),
+    RailCase(
+        .backupNotServed, quiet: "where a rotation to a new key leaves the backup", given: narrow, when: rotation()),
     RailCase(.backupNotServed, quiet: "while one stays", when: .retirePin(api, .baseline, pin(3))),
     RailCase(
         .backupNotServed, quiet: "where the backup changes places with the primary", given: narrow,

@@ -186,4 +186,22 @@ import Testing
         #expect(app.rotations.count == Rotation.pastLimit)
         #expect(app.rotations.last?.id == "r29" && app.rotations.last?.phase == .aborted)
     }
+
+    @Test func `is planned the same whenever it is asked, and insisted on`() throws {
+        var state = LedgerState()
+        let app = try #require(try given([Self.served]))
+        state.apps.insert(app)
+        func plan(at now: Timestamp, next: Int, seen: Timestamp) throws -> [UInt8] {
+            let facts = Facts(serving(9, now: seen))
+            let command = Command.app(
+                shop, [Self.start(next: new(next, .backup)), .addPin(api, .baseline, new(7, .backup))])
+            let context = DecisionContext(
+                now: now, reason: reason("w"), isForced: true, facts: facts, isPublicSuffix: { _ in false })
+            return Decision.plan(of: try state.decide(command, in: context).events, after: 1)
+        }
+        let shown = try plan(at: monday, next: 3, seen: monday)
+        let later = monday.adding(seconds: 60)
+        #expect(try plan(at: later, next: 3, seen: later) == shown)
+        #expect(try plan(at: monday, next: 4, seen: monday) != shown)
+    }
 }

@@ -108,6 +108,11 @@ enum ChangeRails {
             }
         }
         guard !isStep else { return [] }
+        // Kill switches that were engaged together end together, and that is recorded by itself.
+        let isExpiry =
+            change.context.actor == .system
+            && change.events.allSatisfy { if case .killSwitchReleased = $0 { true } else { false } }
+        guard !isExpiry else { return [] }
         var findings: [Finding] = []
         let remedy = "Look at the difference (`dry_run`), and insist if all of it is meant."
         if change.hosts.count > Self.hostsAtOnce {

@@ -6,7 +6,7 @@ package struct Delivery: Hashable, Sendable {
     package var publishedAt: Timestamp
     package var documentVersion: Int64
     package var share: AdoptionShare
-    /// From then on no client trusts a document without the key, whatever was counted.
+    /// From then on no client goes by a document without the key unless it failed to fetch a newer one, whatever was counted.
     package var sufficientAt: Timestamp
     /// Before then it does not count however many have it.
     package var earliestAt: Timestamp
@@ -66,6 +66,13 @@ extension App {
             sufficientAt: since.adding(seconds: max(goals.sufficientWait, facts.deliverySeconds)),
             earliestAt: since.adding(seconds: goals.minimumWait), goal: goals.adoption
         )
+    }
+}
+
+extension Rotation {
+    /// When the last document that still had the old key goes stale; of a rotation in its phase `clean_up`.
+    func staleAt(_ facts: Facts) -> Timestamp {
+        self.phaseSince.adding(seconds: max(self.goals.sufficientWait, facts.deliverySeconds))
     }
 }
 

@@ -9,8 +9,9 @@ enum DeliveryRails {
             case .rotationAdvanced(let id, let phase):
                 guard let rotation = change.rotation(id) else { continue }
                 findings += Self.advance(rotation, to: phase, change)
-            case .rotationStarted(let rotation) where rotation.kind == .emergency:
-                findings += Self.emergency(rotation, change)
+            case .rotationStarted(let rotation):
+                findings += Self.goals(of: rotation, change) + Self.remainder(of: rotation, change)
+                if rotation.kind == .emergency { findings += Self.emergency(rotation, change) }
             case .pinRoleSet(let pattern, _, let pin, .primary):
                 // A role alone changes no client's mind: what it says of the server had better be so.
                 if change.before?.openRotation(of: pattern)?.next != pin {
@@ -31,8 +32,64 @@ enum DeliveryRails {
         case .settle: Self.seen(rotation, change)
         case .cleanUp where rotation.kind == .emergency: Self.seen(rotation, change)
         case .cleanUp: Self.seen(rotation, change) + Self.settled(rotation, change)
+        case .done where rotation.kind == .planned: Self.ended(rotation, change)
         case .deliver, .done, .aborted: []
         }
+    }
+
+    /// G10 and G11 of a rotation whose own goals ask for less than is safe: they decide what those rails wait for later.
+    private static func goals(of rotation: Rotation, _ change: Judgement) -> [Finding] {
+        let (goals, safe) = (rotation.goals, Rotation.Goals(for: change.facts))
+        var findings: [Finding] = []
+        if rotation.kind == .planned, goals.adoption < safe.adoption || goals.minimumWait < safe.minimumWait {
+            findings.append(
+                Finding(
+                    .notDelivered, .warn, host: rotation.hosts.first, pin: rotation.next,
+                    "This rotation takes the key for delivered when \(goals.adoption / 100) % of the clients have it, after \(goals.minimumWait) seconds at the earliest: the others would refuse a server that presents it.",
+                    remedy:
+                        "Ask for \(safe.adoption / 100) % and \(safe.minimumWait) seconds, which is what holds where nothing is said."
+                )
+            )
+        }
+        if rotation.kind == .planned, goals.settling < safe.settling {
+            findings.append(
+                Finding(
+                    .oldKeyTooSoon, .warn, host: rotation.hosts.first, pin: rotation.old.first,
+                    "This rotation gives the old key up when the next one has been served for \(goals.settling) seconds: should the server go back to it after that, clients would refuse it.",
+                    remedy: "Ask for \(safe.settling) seconds, which is what holds where nothing is said."
+                )
+            )
+        }
+        return findings
+    }
+
+    /// G02 of what a rotation will leave behind.
+    private static func remainder(of rotation: Rotation, _ change: Judgement) -> [Finding] {
+        let lone = change.after.policies(of: rotation).first { _, _, policy in
+            policy.mode == .enforce
+                && !policy.activePins.contains { $0.pin != rotation.next && !rotation.old.contains($0.pin) }
+        }
+        guard let lone else { return [] }
+        return [
+            Finding(
+                .backupNotServed, .warn, host: lone.pattern, policy: lone.slot, pin: rotation.next,
+                "When the old key goes, the next one is the only pin of \(lone.pattern): the rotation cannot come to its phase clean_up like this.",
+                remedy: "Add another backup pin before then: `pinledger pin add`."
+            )
+        ]
+    }
+
+    /// G11 for the end of a rotation: the old key can be destroyed only when no document has its pin any more.
+    private static func ended(_ rotation: Rotation, _ change: Judgement) -> [Finding] {
+        let until = rotation.staleAt(change.facts)
+        guard change.now < until else { return [] }
+        return [
+            Finding(
+                .oldKeyTooSoon, host: rotation.hosts.first, pin: rotation.old.first,
+                "The last document that has the old key's pin goes stale at \(until): until then the old key may still have to come back.",
+                remedy: "Wait until then, and keep the old private key."
+            )
+        ]
     }
 
     /// G10: whether clients have the key.

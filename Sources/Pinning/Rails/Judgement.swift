@@ -53,7 +53,8 @@ struct Judgement {
 
     /// Every check there is. The order does not matter: findings are sorted.
     private static let checks: [@Sendable (Judgement) -> [Finding]] = [
-        PolicyRails.findings, LiveRails.findings, DeliveryRails.findings, CertificateRails.findings,
+        PolicyRails.findings, LiveRails.findings, ReachRails.findings, DeliveryRails.findings,
+        CertificateRails.findings,
         AuthorityRails.findings, ChangeRails.findings,
     ]
 
@@ -172,10 +173,16 @@ struct Judgement {
 
         /// Since when an address has presented a key without another one in between, as far as probes looked. With a new
         /// certificate it is the same key.
+        ///
+        /// A new address that never presented another key counts like the service's others: those of a load balancer come
+        /// and go.
         func steadySince(_ pin: Pin, _ endpoint: Endpoint, _ chain: ServedChain) -> Timestamp {
-            let first = self.onRecord(endpoint, chain).filter { $0.pins.contains(pin) }.map(\.firstSeen).min()
-            return self.earlier(endpoint, chain).filter { !$0.pins.contains(pin) }.map(\.lastSeen)
-                .reduce(first ?? chain.firstSeen, max)
+            let others = self.earlier(endpoint, chain).filter { !$0.pins.contains(pin) }.map(\.lastSeen)
+            let record =
+                others.isEmpty
+                ? (self.seen[endpoint] ?? []).filter { $0.vantage == chain.vantage } : self.onRecord(endpoint, chain)
+            let first = record.filter { $0.pins.contains(pin) }.map(\.firstSeen).min()
+            return others.reduce(first ?? chain.firstSeen, max)
         }
 
         /// What the same place saw the same address present before what it presents now.
@@ -199,8 +206,10 @@ struct Judgement {
         of pattern: HostPattern, _ before: App?, _ after: App, _ context: DecisionContext
     ) -> Sight {
         var sight = Sight()
-        let host = after.hosts[pattern] ?? before?.hosts[pattern]
-        for endpoint in host?.probed(of: pattern) ?? [] {
+        // Of a service that this very change leaves out it is still known what it presents.
+        var endpoints = after.hosts[pattern]?.probed(of: pattern) ?? []
+        endpoints += (before?.hosts[pattern]?.probed(of: pattern) ?? []).filter { !endpoints.contains($0) }
+        for endpoint in endpoints {
             guard let facts = context.facts.endpoint(endpoint) else {
                 sight.unseen.append(endpoint)
                 continue

@@ -16,7 +16,6 @@ enum LiveRails {
             arms[arm.pattern, default: []].append(arm)
         }
         for pattern in change.hosts {
-            findings += Self.wider(pattern, change)
             guard let arms = arms[pattern] else { continue }
             let sight = change.sight(of: pattern)
             for arm in arms {
@@ -28,7 +27,7 @@ enum LiveRails {
             }
             findings += Self.sightings(pattern, arms, sight, change)
         }
-        return findings + Self.released(change)
+        return findings + Self.unnamed(change)
     }
 
     /// G07.
@@ -53,11 +52,11 @@ enum LiveRails {
     /// G07 ahead of time: a rotation has told the operator to present its next key, and whether he has is not known yet.
     private static func announced(_ arm: Judgement.Arm, _ sight: Judgement.Sight, _ change: Judgement) -> [Finding] {
         let before = change.before?.openRotation(of: arm.pattern)
-        guard let rotation = change.after.openRotation(of: arm.pattern) ?? before, rotation.phase != .deliver,
-            !arm.activePins.contains(rotation.next)
-        else { return [] }
+        let rotation =
+            change.after.openRotation(of: arm.pattern) ?? before ?? Self.brokenOff(arm.pattern, sight, change)
+        guard let rotation, rotation.isSwitching, !arm.activePins.contains(rotation.next) else { return [] }
         let had = arm.was?.pins[rotation.next]?.state == .active
-        let wasWithout = arm.was?.mode == .enforce && !had && before.map { $0.phase != .deliver } == true
+        let wasWithout = arm.was?.mode == .enforce && !had && before.map(\.isSwitching) == true
         guard had || (arm.now.mode == .enforce && !wasWithout),
             // What was seen is said already.
             !had || !sight.recent.contains(where: { $0.chain.isCurrent && $0.chain.pins.contains(rotation.next) })
@@ -65,10 +64,43 @@ enum LiveRails {
         return [
             Finding(
                 .stillServed, host: arm.pattern, policy: arm.slot, pin: rotation.next,
-                "The rotation \(rotation.id) is in its phase \(rotation.phase.rawValue), so that servers of \(arm.pattern) may present this key already: clients without its pin would refuse them.",
+                "The rotation \(rotation.id) \(rotation.abortedIn.map { "was aborted in its phase \($0.rawValue)" } ?? "is in its phase \(rotation.phase.rawValue)"), so that servers of \(arm.pattern) may present this key already: clients without its pin would refuse them.",
                 remedy: "Keep the pin until the rotation is over, or see to it that no server presents the key."
             )
         ]
+    }
+
+    /// A rotation of the host that was aborted when servers might present its next key already, while not every service was
+    /// seen since; for a week.
+    private static func brokenOff(
+        _ pattern: HostPattern, _ sight: Judgement.Sight, _ change: Judgement
+    ) -> Rotation? {
+        change.before?.rotations.last { rotation in
+            guard rotation.isSwitching, rotation.abortedIn != nil, rotation.hosts.contains(pattern),
+                change.now < rotation.phaseSince.adding(seconds: EndpointFacts.recentSeconds)
+            else { return false }
+            return !sight.isComplete || sight.live.contains { $0.chain.lastSeen <= rotation.phaseSince }
+        }
+    }
+
+    /// G07 of a service that is not to be looked at any more: pins that only it presents could be taken away unnoticed.
+    private static func unnamed(_ change: Judgement) -> [Finding] {
+        change.events.flatMap { event -> [Finding] in
+            guard case .endpointsSet(let pattern, _) = event, let was = change.before?.hosts[pattern],
+                let now = change.after.hosts[pattern], was.enforces || now.enforces
+            else { return [] }
+            let kept = Set(now.probed(of: pattern))
+            return was.probed(of: pattern).filter { !kept.contains($0) }.compactMap { endpoint in
+                guard let seen = change.facts.endpoint(endpoint)?.live(at: change.now).map(\.lastSeen).max() else {
+                    return nil
+                }
+                return Finding(
+                    .stillServed, .override, host: pattern,
+                    "\(endpoint) answered at \(seen) and would not be looked at any more: a key that only it presents could lose its pin unnoticed, and clients that meet it there would refuse it.",
+                    remedy: "Leave it named while clients reach it; a day after it has stopped answering it can go."
+                )
+            }
+        }
     }
 
     /// G08, G09, and G42 where a candidate is concerned: of each at most the gravest, of the first service it is about.
@@ -111,59 +143,13 @@ enum LiveRails {
         )
     }
 
-    private static func place(of miss: (endpoint: Endpoint, chain: ServedChain)) -> String {
+    static func place(of miss: (endpoint: Endpoint, chain: ServedChain)) -> String {
         let key = miss.chain.pins.first.map { "\($0)" } ?? "no key"
         return "\(miss.endpoint) presents \(key) (\(miss.chain.address), \(miss.chain.lastSeen))"
     }
 
-    private static func remedy(for endpoint: Endpoint) -> String {
+    static func remedy(for endpoint: Endpoint) -> String {
         "Publish the pin of the key that is served, or have the server present a pinned one; look again with `pinledger probe \(endpoint)`."
-    }
-
-    /// G09 where the end of a kill switch is what turns enforcing on.
-    private static func released(_ change: Judgement) -> [Finding] {
-        var patterns: Set<HostPattern> = []
-        for event in change.events {
-            guard case .killSwitchReleased(let pattern) = event else { continue }
-            let was = pattern.map { change.before?.hosts[$0]?.killSwitch } ?? change.before?.killSwitch
-            // One that has run out holds nothing back any more.
-            guard was?.isInForce(at: change.now) == true else { continue }
-            patterns.formUnion(pattern.map { [$0] } ?? change.after.hosts.keys)
-        }
-        if change.after.killSwitch?.isInForce(at: change.now) == true { return [] }
-        var findings: [Finding] = []
-        var unseen: [HostPattern] = []
-        for pattern in patterns.sorted() {
-            guard let host = change.after.hosts[pattern], host.enforces,
-                host.killSwitch?.isInForce(at: change.now) != true
-            else { continue }
-            let sight = change.sight(of: pattern)
-            if !sight.isComplete { unseen.append(pattern) }
-            for slot in PolicySlot.allCases {
-                guard let policy = host[slot], policy.mode == .enforce else { continue }
-                let pins = Set(policy.activePins.map(\.pin))
-                guard let miss = sight.live.first(where: { pins.isDisjoint(with: $0.chain.pins) }) else { continue }
-                findings.append(
-                    Finding(
-                        .liveChainUnmatched, host: pattern, policy: slot,
-                        "\(Self.place(of: miss)), and the \(slot.rawValue) has no pin that matches it: without the kill switch its devices would refuse the server.",
-                        remedy:
-                            "Publish the pin of the key that is served first, or engage a kill switch for \(pattern) alone before you release this one."
-                    )
-                )
-            }
-        }
-        if let first = unseen.first {
-            let others = unseen.count > 1 ? " and of \(unseen.count - 1) more hosts" : ""
-            findings.append(
-                .unknown(
-                    .liveChainUnmatched, host: first,
-                    "Whether the key that is served is pinned is not known of \(first)\(others): \(change.sight(of: first).gap(of: first)).",
-                    remedy: change.sight(of: first).remedy(for: first)
-                )
-            )
-        }
-        return findings
     }
 
     /// G09 where enforcing begins: an address that was silent today may still come back with the key that it had.
@@ -238,21 +224,6 @@ enum LiveRails {
             )
         )
         return findings
-    }
-
-    /// G09 of the names below a host, which nobody probes unless they are named.
-    private static func wider(_ pattern: HostPattern, _ change: Judgement) -> [Finding] {
-        guard let host = change.after.hosts[pattern], host.includesSubdomains, host.enforces,
-            change.before?.hosts[pattern].map({ $0.includesSubdomains && $0.enforces }) != true,
-            !host.probed(of: pattern).contains(where: { $0.host.name.hasSuffix(".\(pattern.name)") })
-        else { return [] }
-        return [
-            .unknown(
-                .liveChainUnmatched, host: pattern,
-                "Whether the names below \(pattern) present a pinned key is not known: none of them is probed.",
-                remedy: "Name them in the host's `endpoints`, or give names with keys of their own a host of their own."
-            )
-        ]
     }
 }
 

@@ -52,6 +52,7 @@ extension Rotation {
             var rotation = try Rotation(&m)
             rotation.phase = try m.required("phase").oneOf(Phase.self)
             rotation.phaseSince = try m.required("phase_since").timestamp()
+            rotation.abortedIn = try m.optional("aborted_in")?.oneOf(Phase.self)
             return rotation
         }
     }
@@ -78,6 +79,7 @@ extension Rotation {
         guard case .object(var members) = self.startJSON else { return .null }
         members["phase"] = .string(self.phase.rawValue)
         members["phase_since"] = .string(self.phaseSince.rfc3339)
+        members["aborted_in"] = self.abortedIn.map { .string($0.rawValue) }
         return .object(members)
     }
 }

@@ -47,7 +47,8 @@ package struct Rotation: Hashable, Sendable {
         package var adoption: Int
         /// The least time between publication and switch, in seconds.
         package var minimumWait: Int64
-        /// The time after which no client trusts an older document, whatever was counted, in seconds.
+        /// The time after which no client goes by an older document unless it failed to fetch a newer one, whatever was
+        /// counted, in seconds.
         package var sufficientWait: Int64
         /// How long the next key must have been served before the old one goes, in seconds.
         package var settling: Int64
@@ -73,6 +74,8 @@ package struct Rotation: Hashable, Sendable {
     package var phase: Phase
     package let startedAt: Timestamp
     package var phaseSince: Timestamp
+    /// In which phase it was aborted; nil where it was not.
+    package var abortedIn: Phase?
     /// Whether no host had the next key before.
     package let isNextNew: Bool
 
@@ -90,6 +93,14 @@ package struct Rotation: Hashable, Sendable {
         self.phase = kind == .planned ? .deliver : .switch
         self.startedAt = startedAt
         self.phaseSince = startedAt
+    }
+
+    /// Whether servers may present the next key already, since the operator has been told to change it.
+    var isSwitching: Bool {
+        switch self.abortedIn ?? self.phase {
+        case .switch, .settle, .cleanUp, .done: true
+        case .deliver, .aborted: false
+        }
     }
 
     /// Hosts that one rotation may cover.

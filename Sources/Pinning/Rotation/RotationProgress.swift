@@ -120,7 +120,7 @@ extension App {
             )
             return seen() + [settled, delivered()]
         case .cleanUp:
-            let until = rotation.phaseSince.adding(seconds: rotation.goals.sufficientWait)
+            let until = rotation.staleAt(facts)
             return [
                 .init(
                     what: "no client relies on the old key", isMet: until <= now,

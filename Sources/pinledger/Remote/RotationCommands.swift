@@ -156,6 +156,8 @@ enum RotationReport {
         if rotation["ready"] == true {
             Console.print(
                 "  Ready for \(next): pinledger rotation advance \(app) \(name) --from \(rotation.text("phase"))")
+        } else if let obstacle = rotation["obstacle"] {
+            Console.print("  Not possible, whoever insists: \(obstacle.text("detail"))")
         } else {
             Console.print("  Not ready for \(next). If forced now:")
         }

@@ -1,0 +1,195 @@
+import PinWire
+
+/// G09 where a policy stays as it is and comes to be enforced all the same, by more devices or for more names: a kill
+/// switch ends, `pins_valid_until` had passed and is moved on, a rollout or a version gate lets more devices in, subdomains
+/// are included. Of policies that the change itself touches ``LiveRails`` has said all.
+enum ReachRails {
+    /// Why an unchanged policy comes to be enforced.
+    private enum Cause {
+        case killSwitch
+        case pinsValidUntil
+        case rollout
+        case subdomains
+
+        /// What comes about, a clause with devices as its subject.
+        var consequence: String {
+            switch self {
+            case .killSwitch: "without the kill switch its devices would refuse the server"
+            case .pinsValidUntil:
+                "its devices, which do not enforce since `pins_valid_until`, would refuse the server again"
+            case .rollout: "more devices would refuse the server"
+            case .subdomains: "devices would refuse the server, whose name the host did not stand for"
+            }
+        }
+    }
+
+    /// One policy whose reach grows.
+    private struct Growth {
+        var pattern: HostPattern
+        var slots: [PolicySlot]
+        var cause: Cause
+    }
+
+    @Sendable static func findings(of change: Judgement) -> [Finding] {
+        // Where clients have stopped enforcing on their own, nothing reaches them.
+        if let end = change.after.pinsValidUntil, end <= change.now { return [] }
+        return Self.unmatched(change) + change.hosts.flatMap { Self.wider($0, change) }
+    }
+
+    private static func unmatched(_ change: Judgement) -> [Finding] {
+        let changed = Set(
+            change.arms.filter { $0.isChanged && $0.now.mode != .off }.map { [$0.pattern.text, $0.slot.rawValue] })
+        var findings: [Finding] = []
+        var unseen: [HostPattern] = []
+        for growth in Self.growth(of: change) {
+            let pattern = growth.pattern
+            guard let host = change.after.hosts[pattern], host.enforces, !Self.isHeldBack(pattern, change) else {
+                continue
+            }
+            let sight = change.sight(of: pattern)
+            if growth.cause != .subdomains, !sight.isComplete { unseen.append(pattern) }
+            for slot in growth.slots {
+                guard let policy = host[slot], policy.mode == .enforce,
+                    !changed.contains([pattern.text, slot.rawValue])
+                else { continue }
+                let pins = Set(policy.activePins.map(\.pin))
+                let live = sight.live.filter { growth.cause != .subdomains || $0.endpoint.isBelow(pattern) }
+                guard let miss = live.first(where: { pins.isDisjoint(with: $0.chain.pins) }) else { continue }
+                findings.append(
+                    Finding(
+                        .liveChainUnmatched, host: pattern, policy: slot,
+                        "\(LiveRails.place(of: miss)), and the \(slot.rawValue) of \(pattern) has no pin that matches it: \(growth.cause.consequence).",
+                        remedy: growth.cause == .killSwitch
+                            ? "Publish the pin of the key that is served first, or engage a kill switch for \(pattern) alone before you end this one."
+                            : LiveRails.remedy(for: miss.endpoint)
+                    )
+                )
+            }
+        }
+        guard let first = unseen.first else { return findings }
+        let others = unseen.count > 1 ? " and of \(unseen.count - 1) more hosts" : ""
+        findings.append(
+            .unknown(
+                .liveChainUnmatched, host: first,
+                "Whether the key that is served is pinned is not known of \(first)\(others): \(change.sight(of: first).gap(of: first)).",
+                remedy: change.sight(of: first).remedy(for: first)
+            )
+        )
+        return findings
+    }
+
+    /// What the change makes reach further; of each host and cause once, in order.
+    private static func growth(of change: Judgement) -> [Growth] {
+        let all = PolicySlot.allCases
+        var growths: [Growth] = []
+        func everywhere(_ cause: Cause) {
+            growths += change.after.hosts.keys.map { Growth(pattern: $0, slots: all, cause: cause) }
+        }
+        for event in change.events {
+            switch event {
+            case .killSwitchReleased(let pattern), .killSwitchEngaged(let pattern, _):
+                guard Self.isEnded(event, change) else { continue }
+                if let pattern {
+                    growths.append(Growth(pattern: pattern, slots: all, cause: .killSwitch))
+                } else {
+                    everywhere(.killSwitch)
+                }
+            case .pinsValidUntilSet:
+                if let was = change.before?.pinsValidUntil, was <= change.now { everywhere(.pinsValidUntil) }
+            case .appRolloutSet(let rollout):
+                if let was = change.before?.rollout, was.isExceeded(by: rollout) { everywhere(.rollout) }
+            case .versionGateSet(let gate):
+                if let was = change.before?.versionGate, was.isExceeded(by: gate) { everywhere(.rollout) }
+            case .hostRolloutSet(let pattern, let rollout):
+                if let was = change.before?.hosts[pattern]?.rollout, was.isExceeded(by: rollout) {
+                    growths.append(Growth(pattern: pattern, slots: [.candidate], cause: .rollout))
+                }
+            case .hostSubdomainsSet(let pattern, includesSubdomains: true):
+                growths.append(Growth(pattern: pattern, slots: all, cause: .subdomains))
+            default: continue
+            }
+        }
+        var named: Set<HostPattern> = []
+        return growths.filter { $0.cause == .subdomains || named.insert($0.pattern).inserted }
+    }
+
+    /// Whether the event ends a kill switch that was in force, now or before its time: engaged anew for a shorter time, it
+    /// is as good as released.
+    private static func isEnded(_ event: AppEvent, _ change: Judgement) -> Bool {
+        func inForce(_ pattern: HostPattern?) -> KillSwitch? {
+            let was = pattern.map { change.before?.hosts[$0]?.killSwitch } ?? change.before?.killSwitch
+            // One that has run out holds nothing back any more.
+            return was.flatMap { $0.isInForce(at: change.now) ? $0 : nil }
+        }
+        switch event {
+        case .killSwitchReleased(let pattern): return inForce(pattern) != nil
+        case .killSwitchEngaged(let pattern, let end): return inForce(pattern).map { end < $0.expiresAt } ?? false
+        default: return false
+        }
+    }
+
+    /// Whether another kill switch than one that the change ends keeps a host's devices from enforcing.
+    private static func isHeldBack(_ pattern: HostPattern, _ change: Judgement) -> Bool {
+        func isEnded(_ ended: HostPattern?) -> Bool {
+            change.events.contains { event in
+                switch event {
+                case .killSwitchReleased(ended), .killSwitchEngaged(ended, _): Self.isEnded(event, change)
+                default: false
+                }
+            }
+        }
+        if change.after.killSwitch?.isInForce(at: change.now) == true, !isEnded(nil) { return true }
+        return change.after.hosts[pattern]?.killSwitch?.isInForce(at: change.now) == true && !isEnded(pattern)
+    }
+
+    /// The names below a host, which nobody probes unless they are named.
+    private static func wider(_ pattern: HostPattern, _ change: Judgement) -> [Finding] {
+        guard let host = change.after.hosts[pattern], host.includesSubdomains, host.enforces,
+            change.before?.hosts[pattern].map({ $0.includesSubdomains && $0.enforces }) != true,
+            !host.probed(of: pattern).contains(where: { $0.isBelow(pattern) })
+        else { return [] }
+        return [
+            .unknown(
+                .liveChainUnmatched, host: pattern,
+                "Whether the names below \(pattern) present a pinned key is not known: none of them is probed.",
+                remedy: "Name them in the host's `endpoints`, or give names with keys of their own a host of their own."
+            )
+        ]
+    }
+}
+
+extension Endpoint {
+    /// Whether its name lies below the host's.
+    fileprivate func isBelow(_ pattern: HostPattern) -> Bool { self.host.name.hasSuffix(".\(pattern.name)") }
+}
+
+extension Rollout {
+    /// Whether another rollout, or none, may let in a device that this one does not.
+    fileprivate func isExceeded(by other: Rollout?) -> Bool {
+        guard let other else { return true }
+        if other.basisPoints == 0, other.whitelist.isEmpty { return false }
+        var same = other
+        same.basisPoints = self.basisPoints
+        same.exclusions = self.exclusions
+        same.whitelist = self.whitelist
+        same.countries = self.countries
+        return same != self || self.basisPoints < other.basisPoints
+            || !Set(self.exclusions).isSubset(of: other.exclusions)
+            || !Set(other.whitelist).isSubset(of: self.whitelist)
+            || !Set(other.countries).isSubset(of: self.countries)
+    }
+}
+
+extension VersionGate {
+    /// Whether another gate, or none, may let in a version that this one does not.
+    fileprivate func isExceeded(by other: VersionGate?) -> Bool {
+        guard let other else { return !self.isOpen }
+        func isLoosened<T: Comparable>(_ bound: T?, _ now: T?, _ isTighter: (T, T) -> Bool) -> Bool {
+            guard let bound else { return false }
+            return now.map { !isTighter($0, bound) } ?? true
+        }
+        return isLoosened(self.minimum, other.minimum, >=) || isLoosened(self.maximum, other.maximum, <=)
+            || isLoosened(self.minimumBuild, other.minimumBuild, >=)
+            || !Set(self.excluded).isSubset(of: other.excluded)
+    }
+}

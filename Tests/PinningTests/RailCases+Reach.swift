@@ -1,0 +1,124 @@
+import PinWire
+import Pinning
+
+private let engaged: [AppCommand] = sound + [.engageKillSwitch(api, expiresAt: monday.adding(seconds: day))]
+private let allOff: [AppCommand] = sound + [.engageKillSwitch(nil, expiresAt: monday.adding(seconds: day))]
+private let lapsed: [AppCommand] = sound + [.setPinsValidUntil(monday.adding(seconds: -60))]
+private let ahead = monday.adding(seconds: 30 * day)
+private let named: [AppCommand] =
+    sound + [.setEndpoints(api, endpoints("api.example.com", "eu.api.example.com", "b.example.com"))]
+private let below = "eu.api.example.com:443"
+private let narrow = VersionGate(minimum: version("2.0"), maximum: version("3.0"), excluded: [version("2.5")])
+private let apart: [AppCommand] =
+    sound + [.startCandidate(api, mode: .enforce, copiesBaseline: true, pins: [requested(7), requested(8)])]
+private let aborted: [AppCommand] = sound + [rotation(), advance(), .abortRotation("r", keepsNext: true)]
+
+/// G09 where an unchanged policy comes to be enforced, and G07 of what is not seen or not looked at any more.
+let reachCases: [RailCase] = [
+    RailCase(
+        .liveChainUnmatched, .block, "where a kill switch is engaged anew for a shorter time", given: engaged,
+        when: .engageKillSwitch(api, expiresAt: monday.adding(seconds: 1)), facts: Facts(serving(9))),
+    RailCase(
+        .liveChainUnmatched, .block, "where that of the app is, and its hosts have none", given: allOff,
+        when: .engageKillSwitch(nil, expiresAt: monday.adding(seconds: 1)), facts: Facts(serving(9))),
+    RailCase(
+        .liveChainUnmatched, quiet: "where it is engaged for longer", given: engaged,
+        when: .engageKillSwitch(api, expiresAt: monday.adding(seconds: day + 1)), facts: Facts(serving(9))),
+    RailCase(
+        .liveChainUnmatched, quiet: "where that of the app holds while the host's ends",
+        given: allOff + [.engageKillSwitch(api, expiresAt: monday.adding(seconds: day))],
+        when: .releaseKillSwitch(api), facts: Facts(serving(9))),
+    RailCase(
+        .liveChainUnmatched, .block, "where clients had stopped enforcing and are to begin again", given: lapsed,
+        when: .setPinsValidUntil(ahead), facts: Facts(serving(9))),
+    RailCase(
+        .liveChainUnmatched, .block, "where they are never to stop again", given: lapsed,
+        when: .setPinsValidUntil(nil), facts: Facts(serving(9))),
+    RailCase(
+        .liveChainUnmatched, .unknown, "where they begin again unseen", given: lapsed,
+        when: .setPinsValidUntil(ahead), facts: unseen),
+    RailCase(
+        .liveChainUnmatched, quiet: "where they begin again with the right pins", given: lapsed,
+        when: .setPinsValidUntil(ahead)),
+    RailCase(
+        .liveChainUnmatched, quiet: "where they have not stopped, and it is moved on",
+        given: sound + [.setPinsValidUntil(monday.adding(seconds: 60))], when: .setPinsValidUntil(ahead),
+        facts: Facts(serving(9))),
+    RailCase(
+        .liveChainUnmatched, .block, "where subdomains come in, one of which presents another key", given: named,
+        when: .setSubdomains(api, includesSubdomains: true),
+        facts: Facts(serving(1), serving(9, at: below), serving(1, at: "b.example.com:443"))),
+    RailCase(
+        .liveChainUnmatched, quiet: "where subdomains come in that present the same", given: named,
+        when: .setSubdomains(api, includesSubdomains: true),
+        facts: Facts(serving(1), serving(1, at: below), serving(9, at: "b.example.com:443"))),
+    RailCase(
+        .liveChainUnmatched, .block, "where a candidate with the wrong pins gets more devices",
+        given: apart + [.setHostRollout(api, Rollout(basisPoints: 0))],
+        when: .setHostRollout(api, Rollout(basisPoints: 1)), facts: Facts(serving(9))),
+    RailCase(
+        .liveChainUnmatched, .block, "where it gets all of them",
+        given: apart + [.setHostRollout(api, Rollout(basisPoints: 9999))], when: .setHostRollout(api, nil),
+        facts: Facts(serving(9))),
+    RailCase(
+        .liveChainUnmatched, .block, "where it gets others",
+        given: apart + [.setHostRollout(api, Rollout(basisPoints: 500, salt: "a"))],
+        when: .setHostRollout(api, Rollout(basisPoints: 500, salt: "b")), facts: Facts(serving(9))),
+    RailCase(
+        .liveChainUnmatched, quiet: "where it gets fewer",
+        given: apart + [.setHostRollout(api, Rollout(basisPoints: 500))],
+        when: .setHostRollout(api, Rollout(basisPoints: 499)), facts: Facts(serving(9))),
+    RailCase(
+        .liveChainUnmatched, quiet: "where it gets none",
+        given: apart + [.setHostRollout(api, Rollout(basisPoints: 500, salt: "a"))],
+        when: .setHostRollout(api, Rollout(basisPoints: 0, salt: "b")), facts: Facts(serving(9))),
+    RailCase(
+        .liveChainUnmatched, .block, "where the app's rollout lets more in",
+        given: sound + [.setRollout(Rollout(basisPoints: 100))], when: .setRollout(Rollout(basisPoints: 200)),
+        facts: Facts(serving(9))),
+    RailCase(
+        .liveChainUnmatched, quiet: "where the app's rollout is only begun",
+        when: .setRollout(Rollout(basisPoints: 200)),
+        facts: Facts(serving(9))),
+    RailCase(
+        .liveChainUnmatched, .block, "where the version gate is opened", given: sound + [.setVersionGate(narrow)],
+        when: .setVersionGate(nil), facts: Facts(serving(9))),
+    RailCase(
+        .liveChainUnmatched, .block, "where it lets in one version more", given: sound + [.setVersionGate(narrow)],
+        when: .setVersionGate(VersionGate(minimum: version("2.0"), maximum: version("3.0"))),
+        facts: Facts(serving(9))),
+    RailCase(
+        .liveChainUnmatched, quiet: "where it lets in fewer", given: sound + [.setVersionGate(narrow)],
+        when: .setVersionGate(
+            VersionGate(minimum: version("2.1"), maximum: version("3.0"), excluded: [version("2.5"), version("2.6")])),
+        facts: Facts(serving(9))),
+
+    // Endpoints
+    RailCase(
+        .liveChainUnmatched, .block, "where the very change that begins to enforce names the service no more",
+        given: [enforcing(mode: .reportOnly, shown(certificate(1)), requested(2), requested(3))],
+        when: .setMode(api, .baseline, .enforce), .setEndpoints(api, []), facts: Facts(serving(9))),
+    RailCase(
+        .stillServed, .override, "of a service that answers and is not to be looked at any more",
+        when: .setEndpoints(api, [])),
+    RailCase(
+        .stillServed, quiet: "of one that has not answered for a day", when: .setEndpoints(api, []),
+        facts: Facts(serving(1, hoursAgo: 24))),
+    RailCase(
+        .stillServed, quiet: "of one that nothing is enforced of",
+        given: [enforcing(mode: .reportOnly, shown(certificate(1)), requested(2), requested(3))],
+        when: .setEndpoints(api, [])),
+
+    // A rotation that was broken off
+    RailCase(
+        .stillServed, .override, "of a rotation's next key, where the servers were not seen since it was aborted",
+        given: aborted, when: .retirePin(api, .baseline, pin(4)),
+        facts: Facts(serving(1, now: noon)), at: noon.adding(seconds: 60)),
+    RailCase(
+        .stillServed, quiet: "where they were seen with the old key since", given: aborted,
+        when: .retirePin(api, .baseline, pin(4))),
+    RailCase(
+        .stillServed, quiet: "where it was aborted before anybody was told to change a server",
+        given: sound + [rotation(), .abortRotation("r", keepsNext: true)], when: .retirePin(api, .baseline, pin(4)),
+        facts: Facts(serving(1, now: noon)), at: noon.adding(seconds: 60)),
+]
