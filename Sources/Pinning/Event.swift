@@ -141,7 +141,11 @@ package struct LedgerState: Sendable {
                 findings: judged.findings
             )
         case .watch(let id): return Decision(try self.warnings(of: id, in: context).map { .watch($0) })
-        case .fleet(let command): return Decision(try self.fleet.decide(command, in: context).map { .fleet($0) })
+        case .fleet(let command):
+            let events = try self.fleet.decide(command, in: context)
+            let findings = FleetRails.findings(of: command, in: self, context)
+            if findings.contains(where: { $0.severity == .block }) { throw .guarded(findings) }
+            return Decision(events: events.map { .fleet($0) }, findings: findings)
         case .keys(let command):
             let isLowered = self.fleet.loweredRails.contains(.signingKeyOverlap)
             let findings = self.keys.overlap(command, isLowered: isLowered, in: context).map { [$0] } ?? []

@@ -128,4 +128,33 @@ import Testing
         for event in events { fleet.evolve(event, at: noon) }
         #expect(fleet.issuer == "pins.example.com")
     }
+
+    @Test func `over everything is not ended while a host presents a key that is not pinned`() throws {
+        let (end, sooner) = (noon.adding(seconds: 7200), noon.adding(seconds: 60))
+        func outcome(_ command: FleetCommand, _ commands: [AppCommand], presenting key: Int?, at now: Timestamp = noon)
+            throws -> [Finding]
+        {
+            var state = try ledger(after: commands)
+            state.fleet.killSwitch = KillSwitch(engagedAt: noon, expiresAt: end)
+            let facts = key.map { Facts(serving($0, now: now)) } ?? unseen
+            let context = DecisionContext(now: now, reason: reason("w"), isForced: true, facts: facts) { _ in false }
+            return try state.decide(.fleet(command), in: context).findings
+        }
+        let host = [enforcing(new(1), new(2, .backup))]
+        for command in [FleetCommand.releaseKillSwitch, .engageKillSwitch(expiresAt: sooner)] {
+            #expect { try outcome(command, host, presenting: 9) } throws: { error in
+                guard case .guarded(let findings) = error as? Refusal else { return false }
+                return findings.contains { $0.rail == .liveChainUnmatched && $0.severity == .block && $0.host == api }
+            }
+            #expect(try outcome(command, host, presenting: 1).isEmpty)
+            #expect(try outcome(command, host, presenting: nil).map(\.verdict) == [.unknown])
+            // What holds a host back by itself goes on doing so.
+            let held = [AppCommand.engageKillSwitch(api, expiresAt: end), .engageKillSwitch(nil, expiresAt: end)]
+            for more in held { #expect(try outcome(command, host + [more], presenting: 9).isEmpty) }
+            let lapsed = host + [.setPinsValidUntil(noon.adding(seconds: 20))]
+            #expect(try outcome(command, lapsed, presenting: 9, at: noon.adding(seconds: 30)).isEmpty)
+        }
+        #expect(try outcome(.engageKillSwitch(expiresAt: end.adding(seconds: 1)), host, presenting: 9).isEmpty)
+        #expect(try outcome(.releaseKillSwitch, host, presenting: 9, at: end).isEmpty)
+    }
 }

@@ -197,7 +197,11 @@ import Testing
                 shop, [Self.start(next: new(next, .backup)), .addPin(api, .baseline, new(7, .backup))])
             let context = DecisionContext(
                 now: now, reason: reason("w"), isForced: true, facts: facts, isPublicSuffix: { _ in false })
-            return Decision.plan(of: try state.decide(command, in: context).events, after: 1)
+            let events = try state.decide(command, in: context).events
+            #expect(
+                events.contains { $0.type == "GuardRailsOverridden" }
+                    && events.contains { $0.type == "RotationStarted" })
+            return Decision.plan(of: events, after: 1)
         }
         let shown = try plan(at: monday, next: 3, seen: monday)
         let later = monday.adding(seconds: 60)

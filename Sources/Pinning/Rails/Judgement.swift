@@ -202,7 +202,8 @@ struct Judgement {
         self.sights[pattern] ?? Self.sight(of: pattern, self.before, self.after, self.context)
     }
 
-    private static func sight(
+    /// What is known of a host, as it is after a change and was before.
+    static func sight(
         of pattern: HostPattern, _ before: App?, _ after: App, _ context: DecisionContext
     ) -> Sight {
         var sight = Sight()
