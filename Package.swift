@@ -177,6 +177,13 @@ let package = Package(
                 .product(name: "NIOPosix", package: "swift-nio"),
             ]
         ),
+        .testTarget(
+            name: "ObservingTests",
+            dependencies: [
+                "EventStore", "Fixtures", "Observing", "PinWire", "Pinning", "Postgres", "Probing",
+                .product(name: "Logging", package: "swift-log"),
+            ]
+        ),
         .testTarget(name: "KeysTests", dependencies: ["Keys", "PinWire"]),
         .testTarget(name: "PinWireTests", dependencies: ["PinWire"], exclude: ["Golden", "Vectors"]),
         .testTarget(name: "PinningTests", dependencies: ["PinWire", "Pinning"], exclude: ["Golden"]),
