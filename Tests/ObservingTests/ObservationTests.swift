@@ -15,7 +15,7 @@ import Testing
     }
 
     @Test func `is of the path that clients go by, and tells what was sent`() throws {
-        let made = try MadeCertificates()
+        let made = try MadeCertificates.shared.get()
         let chain = ServedChain(
             certificates: [made.ec, made.ec], path: [made.ec, made.rsa], keyKind: .ecdsa, version: "TLSv1.3",
             verification: .valid)
@@ -30,7 +30,7 @@ import Testing
     }
 
     @Test func `is incomplete where the question for the other kind of key failed`() throws {
-        let made = try MadeCertificates()
+        let made = try MadeCertificates.shared.get()
         let chain = ServedChain(certificates: [made.ec], keyKind: .ecdsa, version: "TLSv1.3")
         for (other, isComplete) in [
             (ServedChains.OtherKind.absent, true), (.notAsked, true),

@@ -51,10 +51,13 @@ extension ObservationBook {
 
 /// Certificates in DER that the openssl program made, by itself each: one for a key on a curve, one for RSA.
 struct MadeCertificates {
+    /// Made once for all tests.
+    static let shared = Result { try MadeCertificates() }
+
     let ec: [UInt8]
     let rsa: [UInt8]
 
-    init() throws {
+    private init() throws {
         self.ec = try Self.make("ec -pkeyopt ec_paramgen_curve:P-256")
         self.rsa = try Self.make("rsa:2048")
     }
