@@ -190,8 +190,10 @@ let package = Package(
         .testTarget(
             name: "PinledgerServerTests",
             dependencies: [
-                "EventStore", "Observing", "PinWire", "Pinning", "PinledgerServer", "Postgres", "Probing", "Publishing",
+                "Certificates", "EventStore", "Observing", "PinWire", "Pinning", "PinledgerServer", "Postgres",
+                "Probing", "Publishing",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),
