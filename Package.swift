@@ -177,14 +177,23 @@ let package = Package(
                 .product(name: "NIOPosix", package: "swift-nio"),
             ]
         ),
+        .testTarget(
+            name: "ObservingTests",
+            dependencies: [
+                "EventStore", "Fixtures", "Observing", "PinWire", "Pinning", "Postgres", "Probing",
+                .product(name: "Logging", package: "swift-log"),
+            ]
+        ),
         .testTarget(name: "KeysTests", dependencies: ["Keys", "PinWire"]),
         .testTarget(name: "PinWireTests", dependencies: ["PinWire"], exclude: ["Golden", "Vectors"]),
         .testTarget(name: "PinningTests", dependencies: ["PinWire", "Pinning"], exclude: ["Golden"]),
         .testTarget(
             name: "PinledgerServerTests",
             dependencies: [
-                "EventStore", "Observing", "PinWire", "Pinning", "PinledgerServer", "Postgres", "Probing", "Publishing",
+                "Certificates", "EventStore", "Observing", "PinWire", "Pinning", "PinledgerServer", "Postgres",
+                "Probing", "Publishing",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),

@@ -77,7 +77,7 @@ enum JSONWebKeys {
                 DERWriter.integer(try number("n")), DERWriter.integer(try number("e")))
             encoding = DERWriter.publicKey(DERWriter.Algorithm.rsa, numbers)
         case ("EC", let name?):
-            guard let curve = Self.curves[name] else { fallthrough }
+            guard let curve = Self.curves[name] else { throw Self.unknownType(place) }
             let point = try [4] + number("x", count: curve.size) + number("y", count: curve.size)
             encoding = DERWriter.publicKey(DERWriter.Algorithm.ec(curve.identifier), point)
         case ("OKP", "Ed25519"):
@@ -85,11 +85,15 @@ enum JSONWebKeys {
         case ("OKP", "Ed448"):
             encoding = DERWriter.publicKey(DERWriter.Algorithm.ed448, try number("x", count: 57))
         default:
-            throw .malformed(
-                place, kind: .jsonWebKey,
-                detail: "its type is not RSA, nor EC on P-256, P-384 or P-521, nor OKP with Ed25519 or Ed448")
+            throw Self.unknownType(place)
         }
         return try PublicKey.facts(of: encoding[...], place)
+    }
+
+    private static func unknownType(_ place: UploadPlace) -> UploadError {
+        .malformed(
+            place, kind: .jsonWebKey,
+            detail: "its type is not RSA, nor EC on P-256, P-384 or P-521, nor OKP with Ed25519 or Ed448")
     }
 
     /// Object identifiers as encoded, and the number of bytes of a coordinate (RFC 7518 section 6.2.1.2).

@@ -3,12 +3,8 @@ internal import PinWire
 
 /// A PKCS#12 file (RFC 7292), of which the certificates are taken, and which is refused if there is a key in it.
 ///
-/// Opening a password is made slow on purpose, by a number in the file; what is spent on one file is bounded.
+/// Opening a password is made slow on purpose, by a number in the file; what is spent is bounded (``KeyStoreAllowance``).
 @safe struct KeyStore {
-    /// The most rounds of hashing that a file may ask for one password: some seconds. Programs write files with 2,000
-    /// to 600,000 for each of two or three parts.
-    static let maximumIterations = 2_000_000
-
     private let place: UploadPlace
     private let store: Owned
     /// The file's parts (of type `PKCS7`), some of them encrypted.
@@ -17,13 +13,16 @@ internal import PinWire
 
     /// The certificates in the order of the file, those that stand in the clear first.
     static func certificates(
-        of bytes: ArraySlice<UInt8>, password: String?, _ place: UploadPlace
+        of bytes: ArraySlice<UInt8>, password: String?, allowance: inout KeyStoreAllowance, _ place: UploadPlace
     ) throws(UploadError) -> [CertificateFacts] {
         // Keys nearly always stand where no password is needed to see them, so that OpenSSL makes no copies of them.
         if KeyBags.areVisible(in: bytes) { throw .privateKey(place, form: "PKCS#12") }
         var store = try KeyStore(bytes, place)
         try store.readOpenParts()
-        if try store.isLocked { try store.readLockedParts(store.rightPassword(password)) }
+        if try store.isLocked {
+            guard allowance.spend(try store.iterations()) else { throw .tooManyIterations(place) }
+            try store.readLockedParts(store.rightPassword(password))
+        }
         guard !store.certificates.isEmpty else { throw .noCertificates(place, kind: .keyStore) }
         return store.certificates
     }
@@ -102,7 +101,6 @@ internal import PinWire
 
     /// The password that the checksum, or without one the first encrypted part, is made with.
     private func rightPassword(_ given: String?) throws(UploadError) -> Password {
-        try self.checkIterations()
         let candidates = given.map { [Password(text: $0)] } ?? [Password(text: ""), Password(text: nil)]
         for candidate in candidates {
             if self.hasChecksum {
@@ -141,13 +139,12 @@ internal import PinWire
         }
     }
 
-    /// Throws if trying one password takes more work than is spent.
-    private func checkIterations() throws(UploadError) {
+    /// The rounds of hashing that trying one password takes. Throws if they are more than are ever spent.
+    private func iterations() throws(UploadError) -> Int {
         var sum = 0
         func add(_ count: Int) throws(UploadError) {
-            guard (0...Self.maximumIterations).contains(count) else { throw .tooManyIterations(self.place) }
+            guard (0...KeyStoreAllowance.iterations).contains(count) else { throw .tooManyIterations(self.place) }
             sum += count
-            if sum > Self.maximumIterations { throw .tooManyIterations(self.place) }
         }
         if self.hasChecksum {
             var count: UnsafePointer<ASN1_INTEGER>?
@@ -162,6 +159,7 @@ internal import PinWire
             else { throw .tooManyIterations(self.place) }
             try add(iterations)
         }
+        return sum
     }
 
     /// Takes over a stack of bags, and takes the certificates out of it.

@@ -35,10 +35,21 @@ package struct Upload: Hashable, Sendable {
     /// - Parameter password: of a PKCS#12 file. Without one, the empty one and none at all are tried.
     /// - Throws: ``UploadError``, for everything if one thing in it is wrong.
     package static func read(_ bytes: inout [UInt8], password: String? = nil) throws(UploadError) -> Upload {
+        var allowance = KeyStoreAllowance()
+        return try self.read(&bytes, password: password, allowance: &allowance)
+    }
+
+    /// Reads one of several uploads that came together.
+    ///
+    /// - Parameter allowance: What may be spent on the PKCS#12 files of all of them.
+    package static func read(
+        _ bytes: inout [UInt8], password: String? = nil, allowance: inout KeyStoreAllowance
+    ) throws(UploadError) -> Upload {
         OpenSSL.forgetErrors()
         defer { OpenSSL.forgetErrors() }
+        var reader = UploadReader(password: password, allowance: allowance)
+        defer { allowance = reader.allowance }
         do {
-            var reader = UploadReader(password: password)
             try reader.read(bytes[...])
             return Upload(items: reader.items)
         } catch {

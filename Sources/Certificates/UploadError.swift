@@ -89,10 +89,8 @@ extension UploadError: CustomStringConvertible {
             "More than \(Upload.maximumCount) certificates, keys or pins were sent. Send the certificates of one host "
                 + "at a time rather than a whole bundle of authorities."
         case .privateKey(let place, let form):
-            "\(place.beginning) is or holds a private key (\(form)). Nothing of the upload was kept, and its bytes were "
-                + "overwritten. Send the certificate, or the public half alone: openssl pkey -in FILE -pubout. If it "
-                + "came here over a connection or through hands that you do not trust, consider the key exposed and "
-                + "replace it."
+            Self.privateKey(
+                place, form, "Nothing of the upload was kept, and the bytes that were read are overwritten.")
         case .sshKey:
             "This is an OpenSSH public key, which TLS servers do not use. \(Self.advice)"
         case .pgp: "This is a PGP key or message, which TLS servers do not use. \(Self.advice)"
@@ -150,6 +148,18 @@ extension UploadError: CustomStringConvertible {
         case .unknownText(let place):
             "\(place.beginning) is a text that is neither a certificate, a key nor a pin. \(Self.advice)"
         }
+    }
+
+    /// The same of an upload that came within a larger text, of which other copies are freed and not overwritten.
+    package var descriptionWithinText: String {
+        guard case .privateKey(let place, let form) = self else { return self.description }
+        return Self.privateKey(place, form, "Nothing of the upload was kept.")
+    }
+
+    private static func privateKey(_ place: UploadPlace, _ form: String, _ fate: String) -> String {
+        "\(place.beginning) is or holds a private key (\(form)). \(fate) Send the certificate, or the public half alone: "
+            + "openssl pkey -in FILE -pubout. If it came here over a connection or through hands that you do not trust, "
+            + "consider the key exposed and replace it."
     }
 
     private static let advice =

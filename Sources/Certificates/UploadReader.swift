@@ -5,10 +5,12 @@ internal import PinWire
 struct UploadReader {
     /// Of a PKCS#12 file.
     let password: String?
+    private(set) var allowance: KeyStoreAllowance
     private(set) var items: [Upload.Item] = []
 
-    init(password: String?) {
+    init(password: String?, allowance: KeyStoreAllowance) {
         self.password = password
+        self.allowance = allowance
     }
 
     mutating func add(_ item: Upload.Item) throws(UploadError) {
@@ -80,9 +82,9 @@ struct UploadReader {
         case .keyStore:
             // One password is slow enough to try; no program writes these as PEM.
             if case .block = place { throw .unknownBlock(place) }
-            for facts in try KeyStore.certificates(of: bytes, password: self.password, place) {
-                try self.add(.certificate(facts))
-            }
+            let certificates = try KeyStore.certificates(
+                of: bytes, password: self.password, allowance: &self.allowance, place)
+            for facts in certificates { try self.add(.certificate(facts)) }
         case .unknown: throw .unknownBinary(place)
         }
     }

@@ -7,7 +7,7 @@ import Synchronization
 
 /// Probes the services of all hosts on a schedule, from this node's place in the network, and keeps what any node saw.
 ///
-/// A node that is not given a place of its own only reads. If the process dies, what it has probed since the last record
+/// A node that is not given a place of its own probes when it is asked, as ``unnamed``. If the process dies, what it has probed since the last record
 /// (one probe at the most) is seen again by the next one.
 package final class Lookout: Sendable {
     private let book: ObservationBook
@@ -16,11 +16,18 @@ package final class Lookout: Sendable {
     private let look: @Sendable (ProbeTarget) async -> ProbeReport
     /// The name of this node's place in the network.
     package let vantage: String
+    /// The name that all nodes share which were not given one. It stands for no place, since nobody knows where they are:
+    /// two of them may be the same machine, and so it does not count as a second point of view (G24).
+    package static let unnamed = "unnamed"
     private let schedule: ProbeSchedule
     private let isScheduled: Bool
     private let records: Bool
     private let clock: @Sendable () -> Timestamp
     private let logger: Logger
+    /// How often it reads what other nodes found.
+    private let readingInterval: Duration
+    /// Up to when everything that was recorded has been read; nil until all of it has been once.
+    private let readUntil = Mutex<Timestamp?>(nil)
     /// What the ledger asked for when it was last looked through, and how far it was then.
     private let targets = Mutex<(position: Int64, endpoints: [Endpoint: Bool])>((-1, [:]))
 
@@ -32,8 +39,8 @@ package final class Lookout: Sendable {
     ///   - records: Whether it may write to the database.
     package init(
         book: ObservationBook, store: ObservationStore, ledger: Ledger, vantage: String, schedule: ProbeSchedule,
-        isScheduled: Bool, records: Bool, logger: Logger, clock: @escaping @Sendable () -> Timestamp,
-        probe: @escaping @Sendable (ProbeTarget) async -> ProbeReport
+        isScheduled: Bool, records: Bool, logger: Logger, readingInterval: Duration = .seconds(5),
+        clock: @escaping @Sendable () -> Timestamp, probe: @escaping @Sendable (ProbeTarget) async -> ProbeReport
     ) {
         self.book = book
         self.store = store
@@ -44,14 +51,13 @@ package final class Lookout: Sendable {
         self.isScheduled = isScheduled
         self.records = records
         self.logger = logger
+        self.readingInterval = readingInterval
         self.clock = clock
     }
 
-    /// Reads all that is recorded.
-    package func load() async throws {
-        let (chains, attempts) = (try await self.store.chains(after: nil), try await self.store.attempts(after: nil))
-        self.book.take(chains, attempts)
-    }
+    /// Reads all that is recorded. Where it cannot, it says so, and ``run()`` tries again: until then nothing is known of
+    /// what servers present, and the guard rails say so.
+    package func load() async { await self.readNews() }
 
     /// Probes an endpoint now. What is found is recorded where the endpoint is one of an app's host.
     package func probe(_ endpoint: Endpoint) async -> Observation {
@@ -74,22 +80,24 @@ package final class Lookout: Sendable {
     // MARK: Reading
 
     private func follow() async {
-        var since = self.clock()
         while !Task.isCancelled {
-            try? await Task.sleep(for: .seconds(5))
-            // Clocks of other nodes may be a little behind, and their records take a moment.
-            let from = since.adding(seconds: -60)
-            since = self.clock()
-            do {
-                let (chains, attempts) = (
-                    try await self.store.chains(after: from), try await self.store.attempts(after: from)
-                )
-                self.book.take(chains, attempts)
-            } catch is CancellationError {
-                return
-            } catch {
-                self.logger.warning("what other nodes observed cannot be read", metadata: ["error": "\(error)"])
-            }
+            try? await Task.sleep(for: self.readingInterval)
+            await self.readNews()
+        }
+    }
+
+    /// Reads what was recorded since it was last read with success.
+    private func readNews() async {
+        // Clocks of other nodes may be a little behind, and their records take a moment.
+        let from = self.readUntil.withLock { $0 }?.adding(seconds: -60)
+        let now = self.clock()
+        do {
+            try await self.store.read(after: from) { self.book.take($0, $1) }
+            self.readUntil.withLock { $0 = now }
+        } catch is CancellationError {
+            return
+        } catch {
+            self.logger.warning("what other nodes observed cannot be read", metadata: ["error": "\(error)"])
         }
     }
 

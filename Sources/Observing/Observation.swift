@@ -5,13 +5,16 @@ import Probing
 
 /// What one probe of an endpoint found, ready to be recorded.
 package struct Observation: Hashable, Sendable {
-    /// A chain that one address presented.
+    /// A chain that one address presented, as clients go by it (``Probing/ServedChain/path``).
     package struct Sight: Hashable, Sendable {
         package var address: String
         /// SHA-256 of the certificates in DER, one behind the other: 32 bytes.
         package var chainDigest: [UInt8]
         /// The server's own first. Of a certificate that cannot be read nothing is kept, nor of those behind it.
         package var certificates: [CertificateFacts]
+        /// Whether the probe learned of all its address presents. Where the question for the other kind of key failed, it
+        /// says nothing about the chain for that kind.
+        package var isComplete: Bool
     }
 
     package var endpoint: Endpoint
@@ -23,7 +26,9 @@ package struct Observation: Hashable, Sendable {
     package var outcome: JSON
     /// Whether it says anything about the endpoint, rather than about this machine and its network.
     package var isEvidence: Bool
+}
 
+extension Observation {
     /// Reads what the probe brought. Parses certificates: milliseconds, and nothing for an event loop.
     init(_ report: ProbeReport, of endpoint: Endpoint, from vantage: String, at time: Timestamp) {
         self.endpoint = endpoint
@@ -37,14 +42,17 @@ package struct Observation: Hashable, Sendable {
             case .failed(let failure):
                 addresses.append(["address": .string(entry.address.description), "failure": failure.json])
             case .served(let service):
+                let isComplete = if case .unknown = service.otherKind { false } else { true }
                 var chains: [JSON] = []
                 for chain in service.chains {
+                    let sent = Self.facts(chain.certificates)
+                    let path = chain.path == chain.certificates ? sent : Self.facts(chain.path)
                     let sight = Sight(
-                        address: entry.address.description, chainDigest: sha256(chain.certificates.flatMap(\.self)),
-                        certificates: Self.facts(chain.certificates)
+                        address: entry.address.description, chainDigest: sha256(chain.path.flatMap(\.self)),
+                        certificates: path, isComplete: isComplete
                     )
-                    if !sight.certificates.isEmpty { sights.append(sight) }
-                    chains.append(chain.json(sight.certificates))
+                    if !path.isEmpty { sights.append(sight) }
+                    chains.append(chain.json(sent: sent, path: path))
                 }
                 var members: [String: JSON] = [
                     "address": .string(entry.address.description), "chains": .array(chains),
@@ -85,9 +93,16 @@ extension ProbeFailure {
 }
 
 extension Probing.ServedChain {
-    fileprivate func json(_ facts: [CertificateFacts]) -> JSON {
+    fileprivate func json(sent: [CertificateFacts], path: [CertificateFacts]) -> JSON {
         var members: [String: JSON] = [
-            "certificates": .array(facts.map(\.json)),
+            "certificates": .array(sent.map(\.json)),
+            "path": .array(
+                path.map { certificate in
+                    [
+                        "pin": .string(certificate.key.pin.description), "subject": .string(certificate.subject),
+                        "sent": .bool(sent.contains { $0.sha256 == certificate.sha256 }),
+                    ]
+                }),
             "certificate_count": .integer(Int64(self.certificates.count)),
             "tls_version": .string(self.version),
             "key_kind": .string(self.keyKind.rawValue),

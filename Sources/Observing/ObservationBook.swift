@@ -12,16 +12,24 @@ package final class ObservationBook: Sendable {
         var digest: [UInt8]
     }
 
+    /// What is known of one sight.
+    fileprivate struct Seen {
+        var chain: Pinning.ServedChain
+        /// When a probe last saw it that learned of all its address presents; nil where none did.
+        var lastComplete: Timestamp?
+    }
+
     fileprivate struct Page {
-        var sights: [Sight: Pinning.ServedChain] = [:]
+        var sights: [Sight: Seen] = [:]
         var attempts: [String: ObservationStore.Attempt] = [:]
         var facts = EndpointFacts()
     }
 
     private let pages = Mutex<[Endpoint: Page]>([:])
 
-    /// Chains that are kept of one endpoint: those seen last.
-    fileprivate static let sightLimit = 100
+    /// Sights that are kept of one endpoint. What is evidence of its own stays in any case, up to the second limit.
+    static let sightLimit = 100
+    static let evidenceLimit = 256
 
     package init() {}
 
@@ -53,9 +61,12 @@ package final class ObservationBook: Sendable {
             var touched: Set<Endpoint> = []
             for row in rows {
                 let sight = Sight(vantage: row.chain.vantage, address: row.chain.address, digest: row.digest)
-                let known = pages[row.endpoint, default: Page()].sights[sight]
-                guard known.map({ $0.lastSeen < row.chain.lastSeen }) ?? true else { continue }
-                pages[row.endpoint, default: Page()].sights[sight] = row.chain
+                var seen = Seen(chain: row.chain, lastComplete: row.lastComplete)
+                if let known = pages[row.endpoint]?.sights[sight] {
+                    guard known.chain.lastSeen < row.chain.lastSeen else { continue }
+                    seen.lastComplete = [known.lastComplete, row.lastComplete].compactMap(\.self).max()
+                }
+                pages[row.endpoint, default: Page()].sights[sight] = seen
                 touched.insert(row.endpoint)
             }
             for attempt in attempts {
@@ -77,7 +88,8 @@ package final class ObservationBook: Sendable {
                 chain: Pinning.ServedChain(
                     pins: sight.certificates.map(\.key.pin), certificates: sight.certificates, address: sight.address,
                     vantage: observation.vantage, firstSeen: first, lastSeen: observation.at, isCurrent: true
-                )
+                ),
+                lastComplete: sight.isComplete ? observation.at : nil
             )
         }
         var success: Timestamp? = observation.at
@@ -93,27 +105,85 @@ package final class ObservationBook: Sendable {
 
     private func firstSeen(_ sight: Observation.Sight, _ observation: Observation) -> Timestamp {
         let key = Sight(vantage: observation.vantage, address: sight.address, digest: sight.chainDigest)
-        return self.pages.withLock { $0[observation.endpoint]?.sights[key]?.firstSeen } ?? observation.at
+        return self.pages.withLock { $0[observation.endpoint]?.sights[key]?.chain.firstSeen } ?? observation.at
     }
 }
 
 extension ObservationBook.Page {
-    /// Finds which chain each address showed last, and forgets the oldest.
+    /// Finds which chains each address showed last, and forgets what is too much.
     fileprivate mutating func sumUp() {
-        let surplus = self.sights.sorted { $0.value.lastSeen > $1.value.lastSeen }.dropFirst(ObservationBook.sightLimit)
-        for (sight, _) in surplus { self.sights[sight] = nil }
-        var newest: [[String]: Timestamp] = [:]
-        for (sight, chain) in self.sights {
-            let place = [sight.vantage, sight.address]
-            newest[place] = max(newest[place] ?? chain.lastSeen, chain.lastSeen)
-        }
-        for (sight, chain) in self.sights {
-            self.sights[sight]?.isCurrent = newest[[sight.vantage, sight.address]] == chain.lastSeen
-        }
+        self.findCurrent()
+        self.trim()
         self.facts = EndpointFacts(
-            chains: self.sights.values.sorted { ($0.lastSeen, $0.address) > ($1.lastSeen, $1.address) },
+            chains: self.sights.values.map(\.chain)
+                .sorted { ($0.lastSeen, $0.address) > ($1.lastSeen, $1.address) },
             lastSuccess: self.attempts.values.compactMap(\.lastSuccess).max(),
             lastAttempt: self.attempts.values.map(\.lastAttempt).max()
         )
+    }
+
+    /// An address as one place sees it, and there the chains for one kind of key.
+    private struct Corner: Hashable {
+        var vantage: String
+        var address: String
+        var isRSA: Bool?
+
+        init(_ chain: ServedChain, ofItsKind: Bool) {
+            self.vantage = chain.vantage
+            self.address = chain.address
+            self.isRSA = ofItsKind ? chain.certificates.first?.key.algorithm.hasPrefix("rsa") : nil
+        }
+    }
+
+    /// A chain is superseded by another one for the same kind of key, and by a probe that learned of all its address
+    /// presents and did not see it.
+    private mutating func findCurrent() {
+        var newest: [Corner: Timestamp] = [:]
+        var complete: [Corner: Timestamp] = [:]
+        for seen in self.sights.values {
+            let corner = Corner(seen.chain, ofItsKind: true)
+            newest[corner] = max(newest[corner] ?? seen.chain.lastSeen, seen.chain.lastSeen)
+            guard let last = seen.lastComplete else { continue }
+            let address = Corner(seen.chain, ofItsKind: false)
+            complete[address] = max(complete[address] ?? last, last)
+        }
+        for (sight, seen) in self.sights {
+            let last = seen.chain.lastSeen
+            self.sights[sight]?.chain.isCurrent =
+                newest[Corner(seen.chain, ofItsKind: true)] == last
+                && complete[Corner(seen.chain, ofItsKind: false)].map { $0 <= last } != false
+        }
+    }
+
+    /// Forgets what says least: first what is superseded or older than a week, then a chain's further addresses. What is
+    /// left is each chain that a place sees now, of which the places in turn keep their newest.
+    ///
+    /// What is superseded goes first also because it would count as current again if what superseded it were gone.
+    private mutating func trim() {
+        guard self.sights.count > ObservationBook.sightLimit else { return }
+        let newest = self.sights.values.map(\.chain.lastSeen).max()
+        var evidence: [(turn: Int, sight: ObservationBook.Sight)] = []
+        var repetitions: [ObservationBook.Sight] = []
+        var past: [ObservationBook.Sight] = []
+        var known: Set<[String]> = []
+        var turns: [String: Int] = [:]
+        let sights = self.sights.sorted {
+            ($0.value.chain.lastSeen, $0.key.address) > ($1.value.chain.lastSeen, $1.key.address)
+        }
+        for (sight, seen) in sights {
+            let end = seen.chain.lastSeen.adding(seconds: EndpointFacts.recentSeconds)
+            if !seen.chain.isCurrent || newest.map({ end <= $0 }) == true {
+                past.append(sight)
+            } else if known.insert([sight.vantage, Hex.encode(sight.digest)]).inserted {
+                evidence.append((turns[sight.vantage, default: 0], sight))
+                turns[sight.vantage, default: 0] += 1
+            } else {
+                repetitions.append(sight)
+            }
+        }
+        let kept = min(max(evidence.count, ObservationBook.sightLimit), ObservationBook.evidenceLimit)
+        // Sorting leaves what is equal as it stands.
+        evidence.sort { $0.turn < $1.turn }
+        for sight in (evidence.map(\.sight) + repetitions + past).dropFirst(kept) { self.sights[sight] = nil }
     }
 }

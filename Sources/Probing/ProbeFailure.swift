@@ -8,8 +8,10 @@ package struct ProbeFailure: Error, Hashable, Sendable, CustomStringConvertible 
     }
 
     package enum Kind: String, Hashable, Sendable, CaseIterable {
-        /// The resolver knows no address of the name.
+        /// There is no such name, or it has no address.
         case nameNotResolved = "name_not_resolved"
+        /// The resolver could not find out, or took too long. Says nothing about the host.
+        case resolverFailed = "resolver_failed"
         /// The operator's ``AddressPolicy`` refuses the address.
         case blocked
         /// From this machine no way leads there, such as to IPv6 from a network without it. Says nothing about the host.
@@ -49,7 +51,7 @@ package struct ProbeFailure: Error, Hashable, Sendable, CustomStringConvertible 
     /// Whether it says anything about the host, rather than about this machine, its network or its policy.
     package var isEvidence: Bool {
         switch self.kind {
-        case .blocked, .unreachable, .overloaded, .cancelled: false
+        case .resolverFailed, .blocked, .unreachable, .overloaded, .cancelled: false
         case .nameNotResolved, .refused, .reset, .closed, .timedOut, .notTLS, .tooLarge, .handshakeAlert,
             .handshakeFailed, .startTLSRefused:
             true

@@ -1,6 +1,6 @@
 /// How one probe is made.
 package struct ProbeOptions: Hashable, Sendable {
-    /// For one address: connection, STARTTLS, and the handshakes for both kinds of key together.
+    /// For one handshake with an address, with its connection and STARTTLS; asking for both kinds of key takes two.
     package var addressTimeout: Duration
     /// For the resolver.
     package var resolutionTimeout: Duration

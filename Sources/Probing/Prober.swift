@@ -91,7 +91,7 @@ package final class Prober: Sendable {
 
     /// Probes every address of a target.
     ///
-    /// Ends at the latest after both time-outs of the options together, and twice their patience. A cancelled task ends
+    /// Ends at the latest after the resolver's time-out, twice the address's, and twice the patience of the options. A cancelled task ends
     /// at once, with every connection closed.
     package func probe(_ target: ProbeTarget, options: ProbeOptions = ProbeOptions()) async -> ProbeReport {
         let found: [IPAddress]
@@ -170,7 +170,6 @@ package final class Prober: Sendable {
     private func examine(
         _ address: IPAddress, _ target: ProbeTarget, _ options: ProbeOptions
     ) async -> AddressReport.Outcome {
-        let deadline = ContinuousClock.now + options.addressTimeout
         let first: ServedChain
         switch await self.dialler.attempt(
             address, of: target, .any, timeout: options.addressTimeout, options: options)
@@ -181,8 +180,9 @@ package final class Prober: Sendable {
         guard options.asksForOtherKind, let choice = KeyChoice.other(than: first.keyKind) else {
             return .served(ServedChains(chains: [first], otherKind: .notAsked))
         }
-        let remaining = max(ContinuousClock.now.duration(to: deadline), .zero)
-        let second = await self.dialler.attempt(address, of: target, choice, timeout: remaining, options: options)
+        // With a time-out of its own: a host that took its time for the first has as much for the second.
+        let second = await self.dialler.attempt(
+            address, of: target, choice, timeout: options.addressTimeout, options: options)
         return .served(ServedChains(first, choice, second))
     }
 

@@ -42,6 +42,15 @@ import Testing
         }
     }
 
+    @Test(arguments: ["secp256k1", "secp256r1", "P256", "prime256v1", "Ed25519", ""])
+    func `on a curve that RFC 7518 does not name is refused, however long its coordinates`(curve: String) throws {
+        let text = Self.ec.replacing("P-256", with: curve)
+        guard case .malformed(.whole, kind: .jsonWebKey, let detail) = refusal(text.utf8) else {
+            throw Unexpected(description: "\(curve) is not refused as a key")
+        }
+        #expect(detail.contains("EC on P-256, P-384 or P-521"))
+    }
+
     @Test(
         arguments: [
             "{}", "[]", "[1]", #"{"keys":[]}"#, #"{"keys":[{"kty":"EC"}]}"#, #"{"kty":"RSA","n":"AQAB"}"#,

@@ -68,6 +68,8 @@ import Testing
             }
             let text = error?.description ?? ""
             #expect(text.contains("private key") && text.contains("overwritten") && text.contains("exposed"))
+            let within = error?.descriptionWithinText ?? ""
+            #expect(within.contains("private key") && !within.contains("overwritten") && within.contains("exposed"))
         }
     }
 

@@ -114,6 +114,36 @@ import Testing
         }
     }
 
+    @Test func `are overwritten on the way from one thread to another`() async {
+        await #expect(processExitsWith: .success) {
+            let key = MaskedKey()
+            let copy = SoleCopy(key.base64(before: "", after: ""))
+            let search = try Search()
+            #expect(throws: UploadError.self) { try copy.read() }
+            #expect(copy.contents.allSatisfy { $0 == 0 })
+            #expect(search.pieces(of: key) == 0)
+        }
+    }
+
+    @Test func `are overwritten where it came from a file`() async {
+        await #expect(processExitsWith: .success) {
+            let key = MaskedKey()
+            let path = NSTemporaryDirectory() + "wiping-\(UUID().uuidString)"
+            defer { unlink(path) }
+            var text = key.base64(before: "", after: "")
+            let file = open(path, O_WRONLY | O_CREAT, 0o600)
+            #expect(write(file, text, text.count) == text.count)
+            close(file)
+            for index in text.indices { text[index] = 0 }
+            let search = try Search()
+            let copy = try #require(SoleCopy(file: path))
+            #expect(throws: UploadError.self) { try copy.read() }
+            #expect(copy.contents.count == text.count && copy.contents.allSatisfy { $0 == 0 })
+            #expect(search.pieces(of: key) == 0)
+            #expect(SoleCopy(file: path + "-none") == nil)
+        }
+    }
+
     @Test func `would be found if they were not`() async {
         await #expect(processExitsWith: .success) {
             let key = MaskedKey()

@@ -153,6 +153,9 @@ let liveCases: [RailCase] = [
     RailCase(
         .vantagePoints, .warn, "where one place looked", when: .retirePin(api, .baseline, pin(3)),
         facts: Facts(serving(1, from: ["oslo"]))),
+    RailCase(
+        .vantagePoints, .warn, "where the other place has no name", when: .retirePin(api, .baseline, pin(3)),
+        facts: Facts(serving(1, from: ["oslo", "unnamed"]))),
     RailCase(.vantagePoints, quiet: "where two did", when: .retirePin(api, .baseline, pin(3))),
     RailCase(
         .vantagePoints, quiet: "where nothing is taken away", when: .addPin(api, .baseline, requested(8)),

@@ -1,5 +1,6 @@
 import Dispatch
 import Fixtures
+import Glibc
 import Probing
 import Synchronization
 import Testing
@@ -70,6 +71,18 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        (EAI_NONAME, true), (-5, true), (EAI_AGAIN, false), (EAI_FAIL, false), (EAI_SYSTEM, false), (EAI_MEMORY, false),
+    ])
+    func `takes only a resolver's answer for evidence`(status: CInt, isAnswer: Bool) async throws {
+        let failure = SystemLookUp.failure(of: "probe.test", status: status)
+        #expect(failure.kind == (isAnswer ? .nameNotResolved : .resolverFailed))
+        try await withProber(lookUp: { name throws(ProbeFailure) in throw failure }) { prober in
+            let report = try await prober.probe(ProbeTarget("probe.test"))
+            #expect(report.failure == failure && report.isEvidence == isAnswer)
+        }
+    }
+
     @Test func `does not wait for a resolver that is stuck, nor lets it pile up look-ups`() async throws {
         let isReleased = DispatchSemaphore(value: 0)
         let started = Atomic(0)
@@ -88,7 +101,7 @@ import Testing
                 return await group.reduce(into: [ProbeFailure.Kind: Int]()) { $0[$1 ?? .closed, default: 0] += 1 }
             }
             // The two that hold the threads, and the four behind them.
-            #expect(kinds == [.timedOut: 2, .overloaded: 4])
+            #expect(kinds == [.resolverFailed: 2, .overloaded: 4])
             let count = started.load(ordering: .relaxed)
             #expect(count == 2)
             isReleased.signal()

@@ -1,4 +1,5 @@
 import Fixtures
+import Glibc
 import PinWire
 import Probing
 import Testing
@@ -38,6 +39,28 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        ("middle.pem", ["ecdsa", "middle", "root"], ["ecdsa", "middle"]),
+        ("whole.pem", ["ecdsa", "middle", "root"], ["ecdsa", "middle", "root"]),
+        ("stray.pem", ["ecdsa", "middle", "root"], ["ecdsa", "middle"]),
+        ("backwards.pem", ["ecdsa", "middle", "root"], ["ecdsa"]),
+        ("namesake.pem", nil, ["ecdsa"]),
+        (nil, nil, ["ecdsa"]),
+    ])
+    func `is one thing as sent, and another as clients go by it`(
+        file: String?, verified: [String]?, linked: [String]
+    ) async throws {
+        let server = try OpenSSLServer("ecdsa", chain: file)
+        for (trustFile, path) in [(self.authority.file("root.pem"), verified ?? linked), ("/nowhere.pem", linked)] {
+            try await withProber(trustFile: trustFile) { prober in
+                let chain = try #require(try await prober.probe(server.target()).service().chains.first)
+                let files = try path.map { try self.authority.der($0) }
+                #expect(chain.path == files)
+                #expect((chain.verification == .valid) == (verified != nil && trustFile != "/nowhere.pem"))
+            }
+        }
+    }
+
     @Test func `is seen in either version alone`() async throws {
         for (argument, version) in [("-tls1_2", "TLSv1.2"), ("-tls1_3", "TLSv1.3")] {
             for leaf in ["rsa", "ecdsa"] {
@@ -70,6 +93,20 @@ import Testing
             let once = ProbeOptions(asksForOtherKind: false)
             let first = try await prober.probe(server.target(), options: once).service()
             #expect(first.chains.count == 1 && first.otherKind == .notAsked)
+        }
+    }
+
+    @Test func `of the other kind may take as long as the first`() async throws {
+        let server = try OpenSSLServer(
+            "ecdsa", ["-dcert", "rsa.pem", "-dkey", "rsa.key", "-dcert_chain", "middle.pem"])
+        let host = try SocketHost { [port = server.port] connection in
+            usleep(3_500_000)
+            connection.relay(to: port)
+        }
+        try await withProber { prober in
+            let options = ProbeOptions(addressTimeout: .seconds(6))
+            let service = try await prober.probe(host.target(), options: options).service()
+            #expect(service.otherKind == .served, "\(service.otherKind)")
         }
     }
 

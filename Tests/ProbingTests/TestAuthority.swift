@@ -22,7 +22,9 @@ struct TestAuthority {
     }
 
     /// The leaves: rsa, ecdsa, ed25519 and weak for probe.test and the loopback addresses, other for other.test, all by
-    /// the intermediate; lonely by itself; long.pem and endless.pem, lists of 15 and of 500 certificates.
+    /// the intermediate; lonely by itself; stray.pem, whole.pem and backwards.pem, the intermediate with
+    /// another one that has nothing to do with it, with the root, and behind the root; namesake, which has the
+    /// intermediate's name and another key; long.pem and endless.pem, lists of 15 and of 500 certificates.
     private static let script = """
         authority() {
             openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout "$1.key" -out "$1.pem" \
@@ -45,6 +47,12 @@ struct TestAuthority {
         leaf weak probe.test "$names" -newkey rsa:1024
         leaf other other.test DNS:other.test -newkey ec -pkeyopt ec_paramgen_curve:P-384
         authority lonely -addext subjectAltName=DNS:probe.test
+        openssl req -new -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout stale.key -out stale.csr -subj /CN=stale
+        openssl x509 -req -in stale.csr -CA root.pem -CAkey root.key -CAcreateserial -days 3650 \
+            -extfile <(echo basicConstraints=critical,CA:true) -out stale.pem
+        authority namesake -subj /CN=middle
+        cat middle.pem stale.pem > stray.pem
+        cat middle.pem root.pem > whole.pem
         cat root.pem middle.pem > backwards.pem
         for _ in {1..14}; do cat middle.pem; done > long.pem
         for _ in {1..500}; do cat middle.pem; done > endless.pem

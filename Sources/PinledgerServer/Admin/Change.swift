@@ -1,3 +1,4 @@
+import Certificates
 import EventStore
 import HTTPTypes
 import Hummingbird
@@ -16,25 +17,39 @@ struct Change<Content: Sendable>: Sendable {
     var body: [UInt8]
 }
 
+extension Change {
+    fileprivate init(_ body: [UInt8], _ read: (inout JSONMembers) throws(JSONDefect) -> Content) throws {
+        let (content, reason, isForced) = try JSONField(try JSON(parsing: body)).object {
+            (members) throws(JSONDefect) in
+            let reason = try members.optional("reason")?.parse(Reason.init)
+            let isForced = try members.optional("force")?.bool() ?? false
+            return (try read(&members), reason, isForced)
+        }
+        self.init(content: content, reason: reason, isForced: isForced, body: body)
+    }
+}
+
 extension Exchange {
     /// Reads a body that states a change: the members that `read` asks for, and `reason` and `force`.
     func change<Content: Sendable>(
-        _ read: @escaping @Sendable (inout JSONMembers) throws(JSONDefect) -> Content
+        _ read: (inout JSONMembers) throws(JSONDefect) -> Content
     ) async throws -> Change<Content> {
         let body = try await self.body()
         try self.requireJSON()
-        let work: @Sendable () throws -> Change<Content> = {
-            let (content, reason, isForced) = try JSONField(try JSON(parsing: body)).object {
-                (members) throws(JSONDefect) in
-                let reason = try members.optional("reason")?.parse(Reason.init)
-                let isForced = try members.optional("force")?.bool() ?? false
-                return (try read(&members), reason, isForced)
-            }
-            return Change(content: content, reason: reason, isForced: isForced, body: body)
+        return try Change(body, read)
+    }
+
+    /// The same of a body that may show keys: on a thread that may be blocked, since a key store takes up to seconds to
+    /// open. All those of one body share what may be spent on them.
+    func keyChange<Content: Sendable>(
+        _ read: @escaping @Sendable (inout JSONMembers, inout KeyStoreAllowance) throws(JSONDefect) -> Content
+    ) async throws -> Change<Content> {
+        let body = try await self.body()
+        try self.requireJSON()
+        return try await NIOThreadPool.singleton.runIfActive {
+            var allowance = KeyStoreAllowance()
+            return try Change(body) { (members) throws(JSONDefect) in try read(&members, &allowance) }
         }
-        // A key store may take a second to open.
-        guard body.contains("material_base64".utf8) else { return try work() }
-        return try await NIOThreadPool.singleton.runIfActive(work)
     }
 
     /// A change whose request has no body: reason and insistence stand in the query.

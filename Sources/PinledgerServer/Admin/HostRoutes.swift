@@ -1,3 +1,4 @@
+import Certificates
 import EventStore
 import HTTPTypes
 import Hummingbird
@@ -45,7 +46,7 @@ struct HostRoutes: Sendable {
 
     private func add(_ exchange: Exchange) async throws -> Response {
         let id = try exchange.app
-        let change = try await exchange.change { (members) throws(JSONDefect) in
+        let change = try await exchange.keyChange { (members, allowance) throws(JSONDefect) in
             let pattern = try members.required("host").parse(HostPattern.init)
             let subdomains = try members.optional("include_subdomains")?.bool() ?? false
             let field = try members.required("baseline")
@@ -54,7 +55,9 @@ struct HostRoutes: Sendable {
                 switch try source.string() {
                 case "builtin": return (PinMode?.none, [AppCommand.NewPin]())
                 case "document":
-                    return (try m.required("mode").oneOf(PinMode.self), try Self.newPins(m.optional("pins")))
+                    return (
+                        try m.required("mode").oneOf(PinMode.self), try Self.newPins(m.optional("pins"), &allowance)
+                    )
                 default: throw source.defect("must be builtin or document")
                 }
             }
@@ -103,12 +106,12 @@ struct HostRoutes: Sendable {
     private func startCandidate(_ exchange: Exchange) async throws -> Response {
         let id = try exchange.app
         let pattern = try exchange.host
-        let change = try await exchange.change { (members) throws(JSONDefect) in
+        let change = try await exchange.keyChange { (members, allowance) throws(JSONDefect) in
             var commands: [AppCommand] = [
                 .startCandidate(
                     pattern, mode: try members.required("mode").oneOf(PinMode.self),
                     copiesBaseline: try members.optional("copy_baseline")?.bool(),
-                    pins: try Self.newPins(members.optional("pins"))
+                    pins: try Self.newPins(members.optional("pins"), &allowance)
                 )
             ]
             if let rollout = members.optional("rollout") {
@@ -133,11 +136,13 @@ struct HostRoutes: Sendable {
         return try await self.change(command, of: change, in: exchange)
     }
 
-    private static func newPins(_ field: JSONField?) throws(JSONDefect) -> [AppCommand.NewPin] {
+    private static func newPins(
+        _ field: JSONField?, _ allowance: inout KeyStoreAllowance
+    ) throws(JSONDefect) -> [AppCommand.NewPin] {
         guard let field else { return [] }
         var pins: [AppCommand.NewPin] = []
         for element in try field.elements(atMost: App.pinLimit) {
-            pins.append(try element.object { (m) throws(JSONDefect) in try AppCommand.NewPin(&m) })
+            pins.append(try element.object { (m) throws(JSONDefect) in try AppCommand.NewPin(&m, &allowance) })
         }
         return pins
     }
@@ -157,11 +162,15 @@ extension Endpoint {
 }
 
 extension AppCommand.NewPin {
-    /// Reads the key (``JSONMembers/key()``), `role`, `state` (`active` or `staged`) and `note`.
+    /// Reads the key (``JSONMembers/key(_:)``), `role`, `state` (`active` or `staged`) and `note`.
     ///
-    /// - Parameter role: The role where none is given; nil where one must be.
-    init(_ members: inout JSONMembers, role: PinRole? = nil) throws(JSONDefect) {
-        let key = try members.key()
+    /// - Parameters:
+    ///   - role: The role where none is given; nil where one must be.
+    ///   - allowance: What may be spent on all key stores of the request.
+    init(
+        _ members: inout JSONMembers, _ allowance: inout KeyStoreAllowance, role: PinRole? = nil
+    ) throws(JSONDefect) {
+        let key = try members.key(&allowance)
         let given = role == nil ? try members.required("role") : members.optional("role")
         self.init(pin: key.pin, role: try given?.oneOf(PinRole.self) ?? role ?? .backup, evidence: key.evidence)
         if let state = members.optional("state") {

@@ -27,11 +27,10 @@ struct MaterialRoutes: Sendable {
 
     /// Says what is in the body, which may be of any type, and keeps nothing.
     private func inspect(_ exchange: Exchange) async throws -> Response {
-        let body = try await exchange.body()
+        let body = SoleCopy(try await exchange.body())
         // Opening a key store may take a second.
         let outcome = try await NIOThreadPool.singleton.runIfActive { () -> Result<Upload, UploadError> in
-            var bytes = body
-            return Result { () throws(UploadError) in try Upload.read(&bytes) }
+            Result { () throws(UploadError) in try body.read() }
         }
         switch outcome {
         case .success(let upload): return .json(["items": .array(upload.items.map(\.json))])
@@ -42,11 +41,9 @@ struct MaterialRoutes: Sendable {
     /// Keeps more about keys whose pins the app has.
     private func describe(_ exchange: Exchange) async throws -> Response {
         let id = try exchange.app
-        let change = try await exchange.change { (members) throws(JSONDefect) in
+        let change = try await exchange.keyChange { (members, allowance) throws(JSONDefect) in
             let field = try members.required("material")
-            var bytes = Array(try field.string().utf8)
-            let upload: Upload
-            do { upload = try Upload.read(&bytes) } catch { throw field.defect("is refused. \(error)") }
+            let upload = try field.upload(Array(try field.string().utf8), &allowance)
             var evidence: [KeyEvidence] = []
             for item in upload.items {
                 switch item {

@@ -53,10 +53,9 @@ struct ProbeRoutes: Sendable {
     private func pinned(_ pin: Pin, at endpoint: Endpoint) -> [JSON] {
         let apps = self.services.ledger.view.state.apps.values.sorted { $0.id < $1.id }
         return apps.flatMap { app in
-            app.hosts.flatMap { pattern, host -> [JSON] in
-                guard host.probed(of: pattern).contains(endpoint) || pattern.matches(endpoint.host.text) else {
-                    return []
-                }
+            let covering = HostPattern.mostSpecific(for: endpoint.host.text, among: app.hosts.map { ($0, $1) })
+            return app.hosts.flatMap { pattern, host -> [JSON] in
+                guard host.probed(of: pattern).contains(endpoint) || pattern == covering else { return [] }
                 return PolicySlot.allCases.compactMap { slot in
                     guard let record = host[slot]?.pins[pin] else { return nil }
                     return [
@@ -89,6 +88,21 @@ struct ProbeRoutes: Sendable {
             return ["pin": .string(pin.description), "sighting": .string(sighting.rawValue), "detail": .string(detail)]
         }
         return .json(["host": .string(pattern.text), "endpoints": .array(endpoints), "pins": .array(sightings)])
+    }
+}
+
+extension HostPattern {
+    /// The host by whose pins clients go at a name: its own, a wildcard's, or else that of the nearest name above it
+    /// that stands for its subdomains; nil for none.
+    static func mostSpecific(for name: String, among hosts: [(HostPattern, Host)]) -> HostPattern? {
+        let covering = hosts.filter { pattern, host in
+            pattern.matches(name) || host.includesSubdomains && name.hasSuffix(".\(pattern.name)")
+        }
+        return covering.map(\.0).max { left, right in
+            let (matches, others) = (left.matches(name), right.matches(name))
+            if left.name.utf8.count != right.name.utf8.count { return left.name.utf8.count < right.name.utf8.count }
+            return !matches && others
+        }
     }
 }
 

@@ -6,8 +6,10 @@ extension JSONMembers {
     /// Reads which key is meant: `pin`, or what shows the key as text (`material`: PEM, a JWK, a pin in any spelling) or in
     /// binary (`material_base64`).
     ///
-    /// Reading `material_base64` may take a second: not on a cooperative thread.
-    mutating func key() throws(JSONDefect) -> KeyMaterial {
+    /// Reading may take a second, for a key store: not on a cooperative thread.
+    ///
+    /// - Parameter allowance: What may be spent on all key stores of the request.
+    mutating func key(_ allowance: inout KeyStoreAllowance) throws(JSONDefect) -> KeyMaterial {
         let names = ["pin", "material", "material_base64"]
         let given = names.filter { self.mentions($0) }
         guard given.count <= 1 else {
@@ -15,22 +17,37 @@ extension JSONMembers {
                 pointer: self.pointer.appending(given[1]), message: "must not be given together with \(given[0])")
         }
         if let field = self.optional("material") {
-            return try Self.read(Array(try field.string().utf8), field)
+            return try Self.read(Array(try field.string().utf8), field, &allowance)
         }
         if let field = self.optional("material_base64") {
             guard let bytes = Base64.decode(try field.string()) else {
                 throw field.defect("must be base64 with padding and without line breaks")
             }
-            return try Self.read(bytes, field)
+            return try Self.read(bytes, field, &allowance)
         }
         let field = try self.required("pin")
         return KeyMaterial(pin: try field.parse(Pin.init(text:)))
     }
 
-    private static func read(_ bytes: [UInt8], _ field: JSONField) throws(JSONDefect) -> KeyMaterial {
-        var bytes = bytes
-        let upload: Upload
-        do { upload = try Upload.read(&bytes) } catch { throw field.defect("is refused. \(error)") }
+    private static func read(
+        _ bytes: consuming [UInt8], _ field: JSONField, _ allowance: inout KeyStoreAllowance
+    ) throws(JSONDefect) -> KeyMaterial {
+        let upload = try field.upload(bytes, &allowance)
         do { return try KeyMaterial(upload) } catch { throw field.defect(error.description) }
+    }
+}
+
+extension JSONField {
+    /// Reads what the field holds as an upload.
+    ///
+    /// - Parameters:
+    ///   - bytes: What is overwritten if it is refused. The texts it came in are not.
+    ///   - allowance: What may be spent on all key stores of the request.
+    func upload(
+        _ bytes: consuming [UInt8], _ allowance: inout KeyStoreAllowance
+    ) throws(JSONDefect) -> Upload {
+        do { return try Upload.read(&bytes, allowance: &allowance) } catch {
+            throw self.defect("is refused. \(error.descriptionWithinText)")
+        }
     }
 }

@@ -214,7 +214,7 @@ enum LiveRails {
                 )
             )
         }
-        let places = Set(sight.live.map(\.chain.vantage))
+        let places = Set(sight.live.map(\.chain.vantage)).subtracting(["unnamed"])
         guard change.isRisky, sight.isKnown, places.count < 2 else { return findings }
         findings.append(
             Finding(

@@ -47,7 +47,9 @@ package final class NameResolver: Sendable {
         let first = FirstAnswer<Result<[IPAddress], ProbeFailure>>()
         let timer = self.loop.scheduleTask(in: TimeAmount(timeout)) {
             first.give(
-                .failure(ProbeFailure(.resolution, .timedOut, "the resolver did not answer within \(timeout.text)")))
+                .failure(
+                    ProbeFailure(
+                        .resolution, .resolverFailed, "the resolver did not answer within \(timeout.text)")))
         }
         defer { timer.cancel() }
         self.threads.submit { [permits, lookUp] state in

@@ -1,4 +1,5 @@
-/// A range of addresses that is not for everybody's use, after the special-purpose registries of IANA (RFC 6890).
+/// A range of addresses that is not for everybody's use, after the special-purpose registries of IANA (RFC 6890), and what
+/// a cloud took out of the public ones for itself.
 struct SpecialRange {
     var range: IPNetwork
     var purpose: String
@@ -25,6 +26,7 @@ struct SpecialRange {
         ("100.64.0.0/10", "addresses shared behind carriers' NAT (RFC 6598)"),
         ("127.0.0.0/8", "loopback (RFC 1122)"),
         ("169.254.0.0/16", "link-local addresses, and clouds' metadata (RFC 3927)"),
+        ("168.63.129.16", "the platform services of Azure, beside its metadata"),
         ("172.16.0.0/12", "private addresses (RFC 1918)"),
         ("192.0.0.0/24", "protocol assignments (RFC 6890)"),
         ("192.0.2.0/24", "documentation (RFC 5737)"),

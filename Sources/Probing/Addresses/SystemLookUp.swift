@@ -17,8 +17,7 @@ package enum SystemLookUp {
         var list: UnsafeMutablePointer<addrinfo>?
         let status = unsafe getaddrinfo(name, nil, &hints, &list)
         guard status == 0 else {
-            let words = unsafe String(cString: gai_strerror(status))
-            throw ProbeFailure(.resolution, .nameNotResolved, "\(name) cannot be resolved: \(words)")
+            throw self.failure(of: name, status: status)
         }
         defer { unsafe freeaddrinfo(list) }
         var addresses: [IPAddress] = []
@@ -29,6 +28,17 @@ package enum SystemLookUp {
         }
         return addresses
     }
+
+    /// What a status of getaddrinfo(3) other than 0 means. Only two of them say anything about the name.
+    package static func failure(of name: String, status: CInt) -> ProbeFailure {
+        let words = unsafe String(cString: gai_strerror(status))
+        let isAnswer = status == EAI_NONAME || status == Self.noData
+        return ProbeFailure(
+            .resolution, isAnswer ? .nameNotResolved : .resolverFailed, "\(name) cannot be resolved: \(words)")
+    }
+
+    /// EAI_NODATA, which only GNU's header has: the name exists, and has no address.
+    private static let noData: CInt = -5
 
     private static func address(_ entry: addrinfo) -> IPAddress? {
         guard let start = unsafe UnsafeRawPointer(entry.ai_addr) else { return nil }

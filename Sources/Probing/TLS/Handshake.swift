@@ -158,16 +158,16 @@ package import PinWire
             let reason = "the host sent \(count) certificates; a chain may have \(TLSContext.maximumCertificates)"
             return .failure(ProbeFailure(.handshake, .tooLarge, reason))
         }
-        var certificates: [[UInt8]] = []
-        for index in 0..<count {
-            guard let encoded = unsafe Self.encoded(tls_chain_certificate(chain, CInt(index))) else {
-                return .failure(ProbeFailure(.handshake, .handshakeFailed, "a certificate cannot be encoded"))
-            }
-            certificates.append(encoded)
-        }
+        let verification = self.verification
+        guard let certificates = unsafe Self.encoded(chain, first: count),
+            let path = unsafe verification == .valid
+                ? Self.encoded(SSL_get0_verified_chain(self.connection))
+                : Self.encoded(chain, first: Self.linkedCount(chain, count))
+        else { return .failure(ProbeFailure(.handshake, .handshakeFailed, "a certificate cannot be encoded")) }
         return .success(
             ServedChain(
                 certificates: certificates,
+                path: path,
                 keyKind: unsafe Self.keyKind(of: leaf),
                 version: unsafe SSL_get_version(self.connection).map { unsafe String(cString: $0) } ?? "",
                 cipher: unsafe SSL_get_current_cipher(self.connection).flatMap {
@@ -175,7 +175,7 @@ package import PinWire
                 },
                 signature: self.signature,
                 applicationProtocol: self.applicationProtocol,
-                verification: self.verification,
+                verification: verification,
                 incompletion: incompletion
             ))
     }
@@ -219,7 +219,32 @@ package import PinWire
         }
     }
 
-    private static func encoded(_ certificate: OpaquePointer?) -> [UInt8]? {
+    /// How many certificates lead on from the leaf, each of them the issuer of the one before it.
+    private static func linkedCount(_ chain: OpaquePointer?, _ count: Int) -> Int {
+        var linked = 1
+        while linked < count, let subject = unsafe tls_chain_certificate(chain, CInt(linked - 1)),
+            let issuer = unsafe tls_chain_certificate(chain, CInt(linked)),
+            unsafe X509_check_issued(issuer, subject) == X509_V_OK, let key = unsafe X509_get0_pubkey(issuer),
+            unsafe X509_verify(subject, key) == 1
+        {
+            linked += 1
+        }
+        // What did not fit is no error of the handshake.
+        ERR_clear_error()
+        return linked
+    }
+
+    /// The first certificates of a chain, or all of them, in DER; nil if one cannot be encoded, or there is none.
+    private static func encoded(_ chain: OpaquePointer?, first limit: Int? = nil) -> [[UInt8]]? {
+        guard let chain = unsafe chain else { return nil }
+        let count = unsafe limit ?? Int(tls_chain_count(chain))
+        let certificates = (0..<count).compactMap { index in
+            unsafe Self.encoded(certificate: tls_chain_certificate(chain, CInt(index)))
+        }
+        return certificates.isEmpty || certificates.count < count ? nil : certificates
+    }
+
+    private static func encoded(certificate: OpaquePointer?) -> [UInt8]? {
         let length = unsafe i2d_X509(certificate, nil)
         guard length > 0 else { return nil }
         return unsafe [UInt8](unsafeUninitializedCapacity: Int(length)) { buffer, written in

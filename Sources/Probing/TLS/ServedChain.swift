@@ -2,6 +2,10 @@
 package struct ServedChain: Hashable, Sendable {
     /// Each certificate in DER, in the order sent: the leaf first, 1 to 10 of them.
     package var certificates: [[UInt8]]
+    /// Each certificate that clients go by, in DER, the leaf first. Where ``verification`` is valid these are those of the
+    /// path that was verified, up to the root, whether sent or not. Otherwise they are the first ones sent, as far as
+    /// each has issued the one before it.
+    package var path: [[UInt8]]
     /// The kind of the leaf's key.
     package var keyKind: KeyKind
     /// `TLSv1.2` or `TLSv1.3`.
@@ -17,12 +21,14 @@ package struct ServedChain: Hashable, Sendable {
     /// Why the handshake was not completed after the proof, such as because the host demands a client's certificate.
     package var incompletion: String?
 
+    /// - Parameter path: What was sent, if it is not given.
     package init(
-        certificates: [[UInt8]], keyKind: KeyKind, version: String, cipher: String? = nil,
+        certificates: [[UInt8]], path: [[UInt8]]? = nil, keyKind: KeyKind, version: String, cipher: String? = nil,
         signature: SignatureKind? = nil, applicationProtocol: String? = nil, verification: Verification = .unknown,
         incompletion: String? = nil
     ) {
         self.certificates = certificates
+        self.path = path ?? certificates
         self.keyKind = keyKind
         self.version = version
         self.cipher = cipher

@@ -47,10 +47,7 @@ struct Outlook: Sendable {
             schedule: ProbeSchedule(interval: probing.interval), isScheduled: probing.vantage != nil,
             records: !configuration.isReadOnly, logger: logger, clock: clock, probe: { await prober.probe($0) }
         )
-        do { try await self.lookout.load() } catch {
-            await prober.close()
-            throw error
-        }
+        await self.lookout.load()
     }
 
     /// Ends the threads that probe. No probe may be under way.

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import Observing
 import PinWire
 import Probing
 
@@ -34,6 +35,10 @@ struct ProbeNodeOptions: ParsableArguments {
         if let vantage {
             guard (1...64).contains(vantage.utf8.count), vantage.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
                 throw CommandFailure("--vantage must be 1 to 64 printable characters without spaces", status: .usage)
+            }
+            guard vantage != Lookout.unnamed else {
+                throw CommandFailure(
+                    "--vantage \(vantage) stands for the nodes without a name; give this one another", status: .usage)
             }
         }
         func list(_ given: [String], _ variable: String) -> [String] {
@@ -70,7 +75,7 @@ struct ProbeConfiguration: Sendable {
     var ownHosts: Set<String>
 
     /// The name under which observations of this node stand.
-    var place: String { self.vantage ?? ProcessInfo.processInfo.hostName }
+    var place: String { self.vantage ?? Lookout.unnamed }
 
     /// Finds the addresses of a name; blocks.
     var lookUp: NameResolver.LookUp {

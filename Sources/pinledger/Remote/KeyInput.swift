@@ -34,12 +34,11 @@ struct KeyInput {
 
     /// What a file holds, with its bytes.
     static func read(_ path: String, password: String? = nil) throws -> ([UInt8], Upload) {
-        guard let data = FileManager.default.contents(atPath: path) else {
-            throw CommandFailure("\(path) cannot be read")
-        }
-        let bytes = Array(data)
-        var copy = bytes
-        do { return (bytes, try Upload.read(&copy, password: password)) } catch {
+        guard let copy = SoleCopy(file: path) else { throw CommandFailure("\(path) cannot be read") }
+        do {
+            let upload = try copy.read(password: password)
+            return (copy.contents, upload)
+        } catch {
             throw CommandFailure("\(path): \(error)", status: .usage)
         }
     }

@@ -48,10 +48,18 @@ struct ProbeCommand: AsyncParsableCommand {
                 Console.print(
                     "  \(address.text("address")): \(chain.text("tls_version")), \(chain.text("key_kind")), chain \(trust)"
                 )
+                let path = chain["path"]?.arrayValue ?? []
                 for certificate in chain["certificates"]?.arrayValue ?? [] {
                     let pin = certificate["key"]?.text("pin") ?? "-"
+                    let isLinked = path.contains { $0.text("pin") == pin }
+                    let standing = isLinked ? Self.standing(keys[pin]) : "no part of the path that clients go by"
                     Console.print("    \(pin)  \(certificate.text("subject"))")
-                    Console.print("      until \(certificate.text("not_after")); \(Self.standing(keys[pin]))")
+                    Console.print("      until \(certificate.text("not_after")); \(standing)")
+                }
+                for certificate in path where certificate["sent"] == false {
+                    let pin = certificate.text("pin")
+                    Console.print("    \(pin)  \(certificate.text("subject"))")
+                    Console.print("      not sent, but clients have it; \(Self.standing(keys[pin]))")
                 }
             }
         }

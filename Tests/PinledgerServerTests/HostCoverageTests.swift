@@ -1,0 +1,35 @@
+import PinWire
+import Pinning
+import Testing
+
+@testable import PinledgerServer
+
+/// Whose pins a probe's report speaks of.
+@Suite struct `The host that covers a name` {
+    /// Hosts alone, hosts with the names below them, a name, and who covers it.
+    private static let cases: [([String], [String], String, String?)] = [
+        (["api.example.com"], [], "api.example.com", "api.example.com"),
+        (["api.example.com"], [], "www.api.example.com", nil),
+        ([], ["example.com"], "a.b.example.com", "example.com"),
+        ([], ["example.com"], "badexample.com", nil),
+        (["api.example.com"], ["example.com"], "api.example.com", "api.example.com"),
+        ([], ["example.com", "b.example.com"], "a.b.example.com", "b.example.com"),
+        (["*.example.com"], ["example.com"], "a.example.com", "*.example.com"),
+        (["*.example.com"], ["example.com"], "a.b.example.com", "example.com"),
+        (["*.example.com", "a.example.com"], [], "a.example.com", "a.example.com"),
+        ([], ["*.example.com"], "a.b.example.com", "*.example.com"),
+    ]
+
+    @Test(arguments: cases)
+    func `is the most specific one`(alone: [String], withSubdomains: [String], name: String, host: String?) throws {
+        var hosts: [(HostPattern, Host)] = []
+        for (names, includesSubdomains) in [(alone, false), (withSubdomains, true)] {
+            for name in names {
+                hosts.append((try HostPattern(name), Host(includesSubdomains: includesSubdomains, baseline: .builtin)))
+            }
+        }
+        for hosts in [hosts, hosts.reversed()] {
+            #expect(HostPattern.mostSpecific(for: name, among: hosts)?.text == host)
+        }
+    }
+}

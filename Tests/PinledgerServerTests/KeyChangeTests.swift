@@ -1,0 +1,73 @@
+import Certificates
+import Foundation
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import PinWire
+import Pinning
+import Testing
+
+@testable import PinledgerServer
+
+/// How a request is read that may show keys.
+@Suite struct `A change that shows keys` {
+    private func exchange(_ body: String) -> Exchange {
+        let head = HTTPRequest(
+            method: .post, scheme: "http", authority: "a.test", path: "/",
+            headerFields: [.contentType: "application/json"])
+        return Exchange(
+            request: Request(head: head, body: RequestBody(buffer: ByteBuffer(string: body))), requestID: "1",
+            parameters: [:], query: [:], principal: nil, bodyLimit: 1 << 20)
+    }
+
+    /// A PKCS#12 file without a password, in base64, that takes so many rounds for each of its two parts.
+    private func keyStore(rounds: Int) throws -> String {
+        let process = Process()
+        process.executableURL = URL(filePath: "/bin/bash")
+        process.arguments = [
+            "-euc",
+            """
+            exec 2>/dev/null
+            openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout /dev/null -subj /CN=a |
+                openssl pkcs12 -export -nokeys -passout pass: -iter \(rounds) | base64 -w0
+            """,
+        ]
+        let output = Pipe()
+        process.standardOutput = output
+        try process.run()
+        let bytes = try output.fileHandleForReading.readToEnd() ?? Data()
+        process.waitUntilExit()
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    @Test(arguments: [#"{"material":""}"#, #"{"material\u005fbase64":""}"#, "{}"])
+    func `is read on a thread that may be blocked, whatever its members look like`(body: String) async throws {
+        let change = try await self.exchange(body).keyChange { (members, _) throws(JSONDefect) in
+            _ = (members.optional("material"), members.optional("material_base64"))
+            // The name of the thread that reads this: one of NIO's thread pool.
+            return (try? String(contentsOfFile: "/proc/thread-self/comm", encoding: .utf8)) ?? ""
+        }
+        #expect(change.content.contains("-TP-"), "\(change.content)")
+    }
+
+    @Test func `spends on all its key stores together no more than on one`() async throws {
+        let store = try self.keyStore(rounds: 600_000)
+        let pin = #"{"material_base64":"\#(store)"}"#
+        func read(_ pins: [String]) async throws -> [AppCommand.NewPin] {
+            try await self.exchange(#"{"pins":[\#(pins.joined(separator: ","))]}"#).keyChange {
+                (members, allowance) throws(JSONDefect) in
+                var pins: [AppCommand.NewPin] = []
+                for element in try members.required("pins").elements(atMost: 10) {
+                    pins.append(
+                        try element.object { (m) throws(JSONDefect) in
+                            try AppCommand.NewPin(&m, &allowance, role: .backup)
+                        })
+                }
+                return pins
+            }.content
+        }
+        #expect(try await read([pin]).count == 1)
+        let error = try await #require(throws: JSONDefect.self) { try await read([pin, pin]) }
+        #expect(error.message.contains("too much work"), "\(error)")
+    }
+}
