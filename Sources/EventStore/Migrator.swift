@@ -30,6 +30,7 @@ package struct Migration: Sendable, Hashable {
         Migration(10, "webhooks", PackageResources._010_webhooks_sql),
         Migration(11, "observations", PackageResources._011_observations_sql),
         Migration(12, "lanes", PackageResources._012_lanes_sql),
+        Migration(14, "backlogs", PackageResources._014_backlogs_sql),
     ]
 }
 
