@@ -38,20 +38,31 @@ package struct Housekeeping: Sendable {
         self.logger = logger
     }
 
+    /// What is done once an hour.
+    private struct Chore {
+        var statement: PreparedStatement
+        /// How much one call does, where the call answers with how much it did; nil where one call does all.
+        var limit: Int64?
+
+        static let all = [
+            Chore(statement: Statements.ensurePartitions),
+            Chore(statement: Statements.forgetCommands, limit: 10_000),
+            Chore(statement: Statements.forgetAdoption),
+            Chore(statement: Statements.forgetDeliveries, limit: 10_000),
+            Chore(statement: Statements.forgetObservations),
+        ]
+
+        /// How long one chore is gone on with; the rest waits for the next hour.
+        static let patience = Duration.seconds(120)
+    }
+
     /// Makes partitions ahead and forgets old idempotency keys, counts, observations and deliveries once an hour, and keeps a
-    /// snapshot whenever one is due;
-    /// until cancelled.
+    /// snapshot whenever one is due; until cancelled.
     package func run() async {
         var ticks = 0
         while !Task.isCancelled {
             do {
-                if ticks % 360 == 0 {
-                    _ = try await self.pool.query(Statements.ensurePartitions.sql)
-                    _ = try await self.pool.query(Statements.forgetCommands.sql)
-                    _ = try await self.pool.query(Statements.forgetAdoption.sql)
-                    _ = try await self.pool.query(Statements.forgetDeliveries.sql)
-                    _ = try await self.pool.query(Statements.forgetObservations.sql)
-                }
+                if ticks % 360 == 0 { try await self.sweep() }
                 try await self.keepSnapshot()
             } catch is CancellationError {
                 return
@@ -61,6 +72,27 @@ package struct Housekeeping: Sendable {
             ticks += 1
             try? await Task.sleep(for: .seconds(10))
         }
+    }
+
+    /// Makes partitions ahead and forgets all that is old. A chore that fails keeps the others from nothing.
+    package func sweep() async throws(CancellationError) {
+        for chore in Chore.all {
+            do { try await self.perform(chore) } catch {
+                guard !Task.isCancelled else { throw CancellationError() }
+                self.logger.warning(
+                    "housekeeping failed, and will be tried again",
+                    metadata: ["statement": "\(chore.statement.sql)", "error": "\(error)"]
+                )
+            }
+        }
+    }
+
+    private func perform(_ chore: Chore) async throws {
+        let end = ContinuousClock.now + Chore.patience
+        repeat {
+            let row = try await self.pool.query(chore.statement.sql).only
+            guard let limit = chore.limit, try row.int64(0) >= limit else { return }
+        } while ContinuousClock.now < end && !Task.isCancelled
     }
 
     /// Keeps a snapshot if one is due. What counts is the newest stored one, whoever made it.

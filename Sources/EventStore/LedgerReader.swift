@@ -124,8 +124,8 @@ package struct LedgerReader: Sendable {
         if let stream = filter.stream { add("stream = ?", .text(stream.text)) }
         if !filter.types.isEmpty { add("type = ANY(?)", .textArray(filter.types)) }
         if let actor = filter.actorID { add("actor_id = ?", .text(actor)) }
-        if let since = filter.since { add("recorded_at >= ?", .timestamp(since.microseconds)) }
-        if let until = filter.until { add("recorded_at < ?", .timestamp(until.microseconds)) }
+        if let since = filter.since { add("position >= ?", .int64(try await self.position(at: since))) }
+        if let until = filter.until { add("position < ?", .int64(try await self.position(at: until))) }
         if let boundary { add(ascending ? "position > ?" : "position < ?", .int64(boundary)) }
         parameters.append(.int64(Int64(limit) + 1))
         // Within a stream, versions stand in the order of positions, and there is an index on them.

@@ -31,6 +31,7 @@ package struct Migration: Sendable, Hashable {
         Migration(11, "observations", PackageResources._011_observations_sql),
         Migration(12, "lanes", PackageResources._012_lanes_sql),
         Migration(13, "complete_observations", PackageResources._013_complete_observations_sql),
+        Migration(14, "backlogs", PackageResources._014_backlogs_sql),
     ]
 }
 

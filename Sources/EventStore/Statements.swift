@@ -22,6 +22,10 @@ enum Statements {
         SELECT position, entry, leaf_hash FROM pinledger.event
         WHERE position >= $1 AND position < $2 ORDER BY position LIMIT $3
         """
+    /// When the events at the positions $1 were recorded.
+    static let times: PreparedStatement = """
+        SELECT position, recorded_at FROM pinledger.event WHERE position = ANY($1) ORDER BY position
+        """
     static let commands: PreparedStatement = """
         SELECT w.place, c.digest, c.first_position, c.event_count
         FROM unnest($1::text[], $2::text[]) WITH ORDINALITY w (actor, key, place)

@@ -33,6 +33,8 @@ package actor WebhookSender {
     /// The version of the stream whose webhooks ``feeds`` stands for; nil where that has to be looked at.
     private var followed: Int64?
     private var feeds: [String: WebhookStore.Feed] = [:]
+    /// Removed webhooks of which something is left.
+    private var closing: Set<String> = []
     /// Attempts under way, by webhook.
     private var underway: [String: Int] = [:]
     /// Who is asked first next time.
@@ -86,13 +88,17 @@ package actor WebhookSender {
     private func next() async -> [(lease: WebhookStore.Lease, webhook: Webhook)] {
         guard self.ledger.fault == nil, self.ledger.suspension == nil else { return [] }
         let view = self.ledger.view
-        guard !view.state.webhooks.hooks.isEmpty || self.followed != view.state.webhooks.version else { return [] }
+        guard
+            !view.state.webhooks.hooks.isEmpty || !self.closing.isEmpty || self.followed != view.state.webhooks.version
+        else { return [] }
         do {
             try await self.follow(view)
             try await self.sweep(view.state.webhooks)
             let active = view.state.webhooks.inOrder.filter { !$0.isPaused }
             for webhook in active { try await self.feed(webhook, until: view.head.position) }
-            return try await self.begin(active)
+            let begun = await self.begin(active)
+            await self.close()
+            return begun
         } catch is CancellationError {
             return []
         } catch {
@@ -101,7 +107,7 @@ package actor WebhookSender {
         }
     }
 
-    /// Begins feeds for new webhooks, and forgets those of removed ones.
+    /// Begins feeds for new webhooks, and finds those of removed ones.
     private func follow(_ view: LedgerView) async throws {
         let webhooks = view.state.webhooks
         guard self.followed != webhooks.version else { return }
@@ -110,12 +116,23 @@ package actor WebhookSender {
             try await self.tools.store.open(webhook)
         }
         // One that this node has not heard of may be newer than what it knows.
-        for (id, feed) in feeds where webhooks.hooks[id] == nil && feed.createdAt < view.head.position {
-            try await self.tools.store.close(id)
-        }
+        self.closing = Set(
+            feeds.filter { webhooks.hooks[$0.key] == nil && $0.value.createdAt < view.head.position }.keys)
         feeds = try await self.tools.store.feeds()
         self.feeds = feeds.filter { webhooks.hooks[$0.key] != nil }
         self.followed = webhooks.version
+    }
+
+    /// Forgets some of what removed webhooks have left. The rest has its turn when the others have had theirs.
+    private func close() async {
+        guard let id = self.closing.randomElement() else { return }
+        do {
+            if try await self.tools.store.close(id) { self.closing.remove(id) }
+            if !self.closing.isEmpty { self.wakeUps.continuation.yield() }
+        } catch {
+            self.logger.warning(
+                "a removed webhook is not forgotten yet", metadata: ["webhook": "\(id)", "error": "\(error)"])
+        }
     }
 
     private func feed(_ webhook: Webhook, until position: Int64) async throws {
@@ -133,25 +150,26 @@ package actor WebhookSender {
     /// Pages of the ledger that one webhook takes in before the others have their turn.
     private static let feedings = 10
 
-    private func begin(_ active: [Webhook]) async throws -> [(lease: WebhookStore.Lease, webhook: Webhook)] {
+    /// Begins what is due, of each webhook by itself: one that the database cannot answer for holds up no other.
+    private func begin(_ active: [Webhook]) async -> [(lease: WebhookStore.Lease, webhook: Webhook)] {
         var left = self.limits.attempts - self.underway.values.reduce(0, +)
         guard left > 0, !active.isEmpty else { return [] }
         self.turn = (self.turn + 1) % active.count
-        var slots: [(webhook: String, count: Int)] = []
+        var begun: [(lease: WebhookStore.Lease, webhook: Webhook)] = []
         for webhook in active[self.turn...] + active[..<self.turn] {
             let count = min(left, self.limits.attemptsOfOne - self.underway[webhook.id, default: 0])
-            guard count > 0 else { continue }
-            slots.append((webhook.id, count))
-            left -= count
+            guard count > 0, !Task.isCancelled else { continue }
+            do {
+                let leases = try await self.tools.store.lease(
+                    count, of: webhook.id, for: self.leaseSeconds, node: self.node)
+                if !leases.isEmpty { self.underway[webhook.id, default: 0] += leases.count }
+                left -= leases.count
+                begun += leases.map { ($0, webhook) }
+            } catch {
+                self.logger.warning("a webhook waits", metadata: ["webhook": "\(webhook.id)", "error": "\(error)"])
+            }
         }
-        guard !slots.isEmpty else { return [] }
-        let webhooks = Dictionary(uniqueKeysWithValues: active.map { ($0.id, $0) })
-        let leases = try await self.tools.store.lease(slots, for: self.leaseSeconds, node: self.node)
-        return leases.compactMap { lease in
-            guard let webhook = webhooks[lease.webhook] else { return nil }
-            self.underway[lease.webhook, default: 0] += 1
-            return (lease, webhook)
-        }
+        return begun
     }
 
     /// Long enough for an attempt and its settling, whatever happens.

@@ -65,9 +65,9 @@ package struct WebhookStore: Sendable {
         )
     }
 
-    /// Forgets a removed webhook.
-    func close(_ webhook: String) async throws {
-        while !(try await self.pool.query("SELECT pinledger.close_webhook($1)", [.text(webhook)]).only.bool(0)) {}
+    /// Forgets some of a removed webhook; true when nothing is left of it.
+    func close(_ webhook: String) async throws -> Bool {
+        try await self.pool.query("SELECT pinledger.close_webhook($1)", [.text(webhook)]).only.bool(0)
     }
 
     /// Takes the next events into a webhook's deliveries, and returns how far it has come; nil where another node is at it.
@@ -85,16 +85,15 @@ package struct WebhookStore: Sendable {
 
     // MARK: Attempts
 
-    /// Leases what is due: of each webhook at most as many as there are slots.
-    func lease(_ slots: [(webhook: String, count: Int)], for seconds: Int, node: String) async throws -> [Lease] {
+    /// Leases what is due of a webhook, at most `count`.
+    func lease(_ count: Int, of webhook: String, for seconds: Int, node: String) async throws -> [Lease] {
         let rows = try await self.pool.query(
             """
             SELECT webhook, position, attempt, attempts_before, first_attempt_at, entry
             FROM pinledger.lease_deliveries($1, $2, $3, $4)
             """,
             [
-                .textArray(slots.map(\.webhook)), .int32Array(slots.map { Int32($0.count) }), .int32(Int32(seconds)),
-                .text(node),
+                .textArray([webhook]), .int32Array([Int32(count)]), .int32(Int32(seconds)), .text(node),
             ]
         )
         return try rows.map { row in
@@ -214,15 +213,18 @@ package struct WebhookStore: Sendable {
     /// Events that one call may ask for.
     package static let replayLimit: Int64 = 10_000
 
-    /// Has events sent again, and returns how many.
+    /// Deliveries of one webhook that may be open when more are asked for.
+    package static let openLimit = 10_000
+
+    /// Has events sent again, and returns how many; nil, and nothing happens, where ``openLimit`` are open already.
     ///
     /// - Parameter isComplete: Whether also those that are no longer among the deliveries, or never were, and pass the filters.
-    package func replay(_ webhook: Webhook, at positions: Range<Int64>, isComplete: Bool) async throws -> Int64 {
+    package func replay(_ webhook: Webhook, at positions: Range<Int64>, isComplete: Bool) async throws -> Int64? {
         try await self.pool.query(
             "SELECT pinledger.replay_deliveries($1, $2, $3, $4, $5, $6)",
             [
                 .text(webhook.id), .int64(positions.lowerBound), .int64(positions.upperBound), .bool(isComplete),
             ] + Self.filters(of: webhook)
-        ).only.int64(0)
+        ).only.optionalInt64(0)
     }
 }

@@ -7,7 +7,7 @@ import threading
 import time
 
 import pytest
-from pinledger import pin_of
+from pinledger import API, from_now, in_threads, pin_of
 
 APP, OTHER, HOST = "com.example.stream", "com.example.stream.other", "api.example.com"
 
@@ -174,3 +174,52 @@ def test_readers_that_leave_give_their_places_back(api):
     with Stream(api) as stream:
         events = add_pin(api, OTHER, "after three hundred")
         assert_same(stream.take(2), events)
+
+
+def test_a_hundred_streams_hear_the_same_and_none_is_cut(api):
+    """Many more than the database has connections, and more than may wait for one."""
+    streams = in_threads(100, lambda _: Stream(api))
+    try:
+        events = [event for number in range(20) for event in add_pin(api, APP, f"to a hundred {number}")]
+        for stream in streams:
+            assert_same(stream.take(len(events), seconds=20), events)
+    finally:
+        for stream in streams:
+            stream.close()
+    start = events[0]["position"] - 1
+    streams = in_threads(100, lambda number: Stream(api, f"?after={start + number % 30}"))
+    try:
+        for number, stream in enumerate(streams):
+            missed = events[number % 30 :]
+            assert_same(stream.take(len(missed), seconds=20), missed)
+    finally:
+        for stream in streams:
+            stream.close()
+
+
+def made_token(api, **body) -> tuple[API, str]:
+    answer = api.must("POST", "/v1/tokens", {"name": "reader of a stream"} | body).json
+    return API(api.port, answer["token"]), answer["token_id"]
+
+
+def test_a_stream_ends_when_its_token_is_revoked(api):
+    reader, token_id = made_token(api)
+    with Stream(reader) as stream:
+        assert_same(stream.take(2), add_pin(api, APP, "before the token is revoked"))
+        api.must("DELETE", f"/v1/tokens/{token_id}")
+        add_pin(api, APP, "after the token was revoked")
+        assert stream.events.get(timeout=5) is None, "nothing more, and the end"
+        stream.thread.join(5)
+    assert reader.get("/v1/events").status == 401
+
+
+def test_a_stream_ends_when_its_token_expires(api):
+    reader, _ = made_token(api, expires_at=from_now(seconds=2))
+    with Stream(reader) as stream:
+        time.sleep(2.5)
+        add_pin(api, APP, "after the token expired")
+        assert stream.events.get(timeout=5) is None
+    reader, _ = made_token(api, expires_at=from_now(seconds=2))
+    with Stream(reader) as stream:
+        # Where nothing is recorded, the next sign of life is due.
+        assert stream.events.get(timeout=20) is None

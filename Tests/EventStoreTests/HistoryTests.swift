@@ -127,6 +127,81 @@ struct HistoryTests {
         }
     }
 
+    @Test func `a time of long ago is found without reading what lies between`() async throws {
+        let database = try TestDatabase.current
+        // As many as a tree with one full subtree has, a second apart.
+        try await database.execute(
+            """
+            INSERT INTO pinledger.event
+            SELECT p, p + 1, '2026-01-01T00:00:00Z'::timestamptz + p * interval '1 second', 'fleet', 'Common', 'token',
+                'actor', 'entry', sha256('\\x00'::bytea || 'entry')
+            FROM generate_series(0, 16383) p;
+            UPDATE pinledger.head SET next_position = 16384, frontier = sha256('any'),
+                last_time = '2026-01-01T00:00:00Z'::timestamptz + interval '16383 seconds';
+            """
+        )
+        try await database.execute("VACUUM ANALYZE pinledger.event")
+        let first = try #require(Timestamp(rfc3339: "2026-01-01T00:00:00Z"))
+        func read(_ change: (inout LedgerReader.Filter) -> Void, ascending: Bool) async throws -> Int64 {
+            let before = try await Self.rowsRead(database)
+            var filter = LedgerReader.Filter()
+            change(&filter)
+            let pool = PostgresPool(configuration: try database.configuration(), maximumConnections: 1)
+            // The rows are no real entries; they are found, and then refused.
+            await #expect(throws: LedgerFault.self) {
+                try await LedgerReader(pool: pool).history(filter, from: nil, ascending: ascending, limit: 20)
+            }
+            await pool.close()
+            #expect(try await eventually { try await Self.rowsRead(database) > before })
+            return try await Self.rowsRead(database) - before
+        }
+        #expect(try await read({ $0.until = first.adding(seconds: 100) }, ascending: false) < 1000)
+        #expect(try await read({ $0.since = first.adding(seconds: 16_000) }, ascending: true) < 1000)
+        #expect(
+            try await read(
+                { ($0.since, $0.until) = (first.adding(seconds: 8000), first.adding(seconds: 8010)) }, ascending: false)
+                < 1000)
+    }
+
+    @Test func `the position of a time is that of the first event that is not before it`() async throws {
+        let clock = ManualClock()
+        let start = clock.now
+        try await TestNode.run(on: try TestDatabase.current, .with { $0.clock = { clock.now } }) { node in
+            let reader = LedgerReader(pool: node.pool)
+            #expect(try await reader.position(at: start) == 0)
+            // Several at one time, and gaps.
+            for number in 0..<40 {
+                if number % 3 == 0 { clock.advance(seconds: 10) }
+                _ = try await node.writer.execute(try Sample.create(try Sample.app()))
+            }
+            let all = try await reader.entries(at: 0..<1000, limit: 1000).map(\.entry)
+            for time in [start, start.adding(seconds: 10_000)]
+                + all.flatMap({ [$0.time.adding(seconds: -1), $0.time, $0.time.adding(seconds: 1)] })
+            {
+                let expected = all.first { $0.time >= time }?.position ?? Int64(all.count)
+                #expect(try await reader.position(at: time) == expected)
+            }
+            // Where events are gone, nothing is made up.
+            try await node.database.execute(
+                """
+                ALTER TABLE pinledger.event DISABLE TRIGGER refuse_change;
+                ALTER TABLE pinledger.event_00000000000000 DISABLE TRIGGER refuse_change;
+                DELETE FROM pinledger.event WHERE position BETWEEN 5 AND 30;
+                """)
+            await #expect(throws: LedgerFault.self) { try await reader.position(at: all[20].time) }
+        }
+    }
+
+    /// Rows of the ledger that were looked at, whichever way.
+    private static func rowsRead(_ database: TestDatabase) async throws -> Int64 {
+        try await database.query(
+            """
+            SELECT coalesce(sum(seq_tup_read + idx_tup_fetch), 0)::bigint FROM pg_stat_all_tables
+            WHERE schemaname = 'pinledger' AND relname = 'event_00000000000000'
+            """
+        ).only.int64(0)
+    }
+
     private static func usage(_ database: TestDatabase) async throws -> [String: Int64] {
         let rows = try await database.query(
             """

@@ -77,6 +77,16 @@ import Yams
         }
     }
 
+    /// A node that started on a damaged ledger cannot tell whether a token is valid, whatever is asked of it.
+    @Test func `operations behind a token say that a node may be halted`() throws {
+        let paths = try #require(try Self.contract()["paths"] as? [String: [String: Any]])
+        for route in ExampleServer.routes.all where route.access == .token {
+            let operation = try #require(paths[route.path]?[route.method.rawValue.lowercased()] as? [String: Any])
+            let responses = try #require(operation["responses"] as? [String: Any])
+            #expect(responses["503"] != nil, "\(route.operationID)")
+        }
+    }
+
     @Test func `operations that take the token as a password say so, and change nothing`() throws {
         let paths = try #require(try Self.contract()["paths"] as? [String: [String: Any]])
         for route in ExampleServer.routes.all {

@@ -154,6 +154,21 @@ struct AttentionCase: CustomTestStringConvertible, Sendable {
         #expect(state.attention(of: appID("com.example.other"), in: looking(facts)).items.isEmpty)
     }
 
+    @Test(arguments: [(WebhookPause.gone, 1), (.failing, 1), (.requested, 0)])
+    func `is asked for where the server has paused a webhook`(pause: WebhookPause, count: Int) throws {
+        var state = LedgerState()
+        let settings = WebhookSettings(url: webhookURL("https://hooks.example.com/secret"))
+        state.webhooks.evolve(.created(id: "whk_1", settings, secretID: "whs_1"), at: noon)
+        #expect(state.attention(in: looking()).items.isEmpty)
+        state.webhooks.evolve(.paused(id: "whk_1", pause), at: noon)
+        let items = state.attention(in: looking()).items
+        #expect(items.map(\.kind) == Array(repeating: .webhookPaused, count: count))
+        #expect(items.allSatisfy { $0.severity == .soon && $0.app == nil && $0.date == noon })
+        #expect(items.allSatisfy { $0.detail.contains("whk_1") && !$0.detail.contains("hooks.example.com") })
+        state.webhooks.evolve(.resumed(id: "whk_1"), at: noon)
+        #expect(state.attention(in: looking()).items.isEmpty)
+    }
+
     @Test func `is a list with an end`() throws {
         var state = LedgerState()
         for number in 0..<1200 {

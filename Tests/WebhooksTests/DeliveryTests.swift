@@ -47,7 +47,7 @@ import Testing
         }
 
         func lease(_ count: Int = 100, for seconds: Int = 30) async throws -> [WebhookStore.Lease] {
-            try await self.store.lease([(`Deliveries`.id, count)], for: seconds, node: self.node.name)
+            try await self.store.lease(count, of: `Deliveries`.id, for: seconds, node: self.node.name)
                 .sorted { $0.position < $1.position }
         }
 
@@ -276,7 +276,84 @@ import Testing
         }
     }
 
+    @Test func `that are given up when nothing else is to be delivered end the time of failing`() async throws {
+        try await self.withSite { site in
+            try await site.add("https://hooks.example.com/")
+            let (one, other) = (try Sample.app(), try Sample.app())
+            for app in [one, other] { _ = try await site.node.writer.execute(try Sample.create(app)) }
+            try await site.feed()
+            let failed = DeliveryVerdict.failed(delay: 0, status: 503, error: "answered 503", isGone: false)
+            let dead = DeliveryVerdict.dead(status: 503, error: "answered 503")
+            let leases = try await site.lease()
+            #expect(leases.count == 2)
+            let since = try #require(try await site.store.settle(leases[0], failed))
+            // While another one is open, it goes on.
+            #expect(try await site.store.settle(leases[1], dead) == since)
+            let last = try #require(try await site.lease().first)
+            #expect(try await site.store.settle(last, dead) == nil)
+            #expect(try await site.store.progress(of: Self.id)?["failing_since"] == nil)
+            // Weeks later, the first failure is the first of its own.
+            try await site.execute(.fleet(.setIssuer("x")))
+            try await site.feed()
+            let next = try #require(try await site.lease().first)
+            let later = try #require(try await site.store.settle(next, failed))
+            #expect(later > since)
+        }
+    }
+
+    @Test func `that wait behind thousands are found quickly, and the one under way holds its lane`() async throws {
+        try await self.withSite { site in
+            try await site.add("https://hooks.example.com/")
+            let (one, other) = (try Sample.app(), try Sample.app())
+            for app in [one, other] { _ = try await site.node.writer.execute(try Sample.create(app)) }
+            for _ in 0..<2 { _ = try await site.node.writer.execute(try Sample.rename(one, "n")) }
+            try await site.feed()
+            let first = try #require(try await site.lease(1).first)
+            _ = try await site.store.settle(first, .delivered(status: 200))
+            #expect(try await site.lease().map(\.position) == [2, 3])
+            // Asked for again, an earlier one of the lane is the first, and waits for what is under way.
+            #expect(try await site.store.replay(try site.webhook(), at: 1..<2, isComplete: false) == 1)
+            #expect(try await site.lease().isEmpty)
+        }
+    }
+
     // MARK: Asking again
+
+    @Test func `are replayed where they pass the filters, and no others`() async throws {
+        try await self.withSite { site in
+            try await site.add("https://hooks.example.com/")
+            let (one, other) = (try Sample.app(), try Sample.app())
+            for app in [one, other] { _ = try await site.node.writer.execute(try Sample.create(app)) }
+            try await site.feed()
+            for lease in try await site.lease() { _ = try await site.store.settle(lease, .delivered(status: 200)) }
+            var change = WebhookChange()
+            change.apps = [other]
+            try await site.execute(.webhooks(.change(id: Self.id, change)))
+            #expect(try await site.store.replay(try site.webhook(), at: 0..<100, isComplete: true) == 1)
+            #expect(try await site.states() == [1: "delivered", 2: "pending"])
+            // One by itself is sent whatever the filters are.
+            #expect(try await site.store.replay(try site.webhook(), at: 1..<2, isComplete: false) == 1)
+        }
+    }
+
+    @Test func `are not asked for again while ten thousand are open`() async throws {
+        try await self.withSite { site in
+            try await site.add("https://hooks.example.com/")
+            try await site.execute(.fleet(.setIssuer("x")))
+            try await site.feed()
+            _ = try await site.store.settle(try #require(try await site.lease().first), .delivered(status: 200))
+            try await site.node.database.execute(
+                """
+                INSERT INTO pinledger.webhook_delivery (webhook, position, stream, type)
+                SELECT '\(Self.id)', n, 'app/a', 'AppRenamed' FROM generate_series(1000, 10999) n
+                """)
+            #expect(try await site.store.replay(try site.webhook(), at: 0..<100, isComplete: true) == nil)
+            #expect(try await site.store.replay(try site.webhook(), at: 1..<2, isComplete: false) == nil)
+            #expect(try await site.states()[1] == nil, "the list shows a thousand")
+            try await site.node.database.execute("DELETE FROM pinledger.webhook_delivery WHERE position = 1000")
+            #expect(try await site.store.replay(try site.webhook(), at: 1..<2, isComplete: false) == 1)
+        }
+    }
 
     @Test func `are replayed with the ids they had, also those of before the webhook`() async throws {
         try await self.withSite { site in
@@ -312,7 +389,7 @@ import Testing
             let sql = "SELECT pinledger.forget_deliveries(now() - interval '30 days')"
             #expect(try await site.node.pool.query(sql).only.int64(0) == 1)
             #expect(try await site.states() == [2: "pending"])
-            try await site.store.close(Self.id)
+            #expect(try await site.store.close(Self.id))
             let left = try await site.node.database.query(
                 """
                 SELECT (SELECT count(*) FROM pinledger.webhook_delivery) + (SELECT count(*) FROM pinledger.webhook_feed)
@@ -442,6 +519,43 @@ import Testing
                     try await Task.sleep(for: .milliseconds(300))
                     #expect(try !site.webhook().isPaused)
                 }
+            }
+        }
+    }
+
+    @Test func `go on while a removed webhook with thousands of them is forgotten`() async throws {
+        try await Receiver.run(.answer(200)) { receiver in
+            try await TestNode.run(on: try TestDatabase.current) { node in
+                let site = Site(node: node, tools: try self.tools(node))
+                let removed = "whk_removed000000000"
+                let settings = WebhookSettings(url: try WebhookURL("https://hooks.example.com/"))
+                try await site.execute(.webhooks(.create(id: removed, settings, secretID: "whs_removed")))
+                try await site.store.open(try site.webhook(removed))
+                try await node.database.execute(
+                    """
+                    INSERT INTO pinledger.webhook_delivery (webhook, position, stream, type)
+                    SELECT '\(removed)', n, 'app/a', 'AppRenamed' FROM generate_series(1000, 13000) n
+                    """)
+                try await site.execute(.webhooks(.remove(id: removed)))
+                try await site.add("http://127.0.0.1:\(receiver.port)/")
+                try await site.execute(.fleet(.setIssuer("x")))
+                // Somebody else is at the removed one for as long as this test likes.
+                let other = try await node.database.connect()
+                try await other.execute(
+                    script: "BEGIN; SELECT FROM pinledger.webhook_feed WHERE webhook = '\(removed)' FOR UPDATE")
+                try await self.sending(node) { site in
+                    try await self.wait("the message") { !receiver.requests.isEmpty }
+                    try await other.execute(script: "ROLLBACK")
+                    try await self.wait("the end of the removed one") {
+                        let left = try await node.database.query(
+                            """
+                            SELECT (SELECT count(*) FROM pinledger.webhook_delivery WHERE webhook = '\(removed)')
+                                 + (SELECT count(*) FROM pinledger.webhook_feed WHERE webhook = '\(removed)')
+                            """)
+                        return try left.only.int64(0) == 0
+                    }
+                }
+                await other.close()
             }
         }
     }

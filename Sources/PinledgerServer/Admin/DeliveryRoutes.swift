@@ -86,6 +86,12 @@ struct DeliveryRoutes: Sendable {
 
     private func replay(_ webhook: Webhook, at positions: Range<Int64>, isComplete: Bool) async throws -> Int64 {
         guard self.services.writer != nil else { throw Problem(.readOnly, "This node only reads.") }
-        return try await self.store.replay(webhook, at: positions, isComplete: isComplete)
+        guard let count = try await self.store.replay(webhook, at: positions, isComplete: isComplete) else {
+            throw Problem(
+                .overloaded,
+                "\(webhook.id) has \(WebhookStore.openLimit) deliveries that are not settled; nothing is added to them."
+            )
+        }
+        return count
     }
 }

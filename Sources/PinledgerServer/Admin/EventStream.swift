@@ -5,6 +5,7 @@ import Hummingbird
 import NIOCore
 import PinWire
 import Pinning
+import Postgres
 import Publishing
 import ServiceLifecycle
 import Synchronization
@@ -12,10 +13,17 @@ import Synchronization
 /// New events as they are recorded, as server-sent events: `/v1/events`.
 ///
 /// `id` is the event's position. A client that comes back with `Last-Event-ID` goes on after it and misses nothing; one
-/// that comes without hears what is recorded from now on.
+/// that comes without hears what is recorded from now on. A stream lasts no longer than the token that opened it.
 struct EventStream: Sendable {
     let services: Services
     let slots: StreamSlots
+    private let pages: EventPages
+
+    init(services: Services, slots: StreamSlots) {
+        self.services = services
+        self.slots = slots
+        self.pages = EventPages(reader: services.reader)
+    }
 
     var routes: [Route] {
         [Route("streamEvents", .get, "/v1/events", query: ["app", "after"], self.stream)]
@@ -41,45 +49,63 @@ struct EventStream: Sendable {
         if exchange.request.method == .head { return Response(status: .ok, headers: headers) }
         guard let slot = self.slots.take() else { throw Problem(.overloaded, "Too many event streams are open.") }
 
-        let (services, start) = (self.services, cursor)
+        let (stream, start, principal) = (self, cursor, exchange.principal)
         let body = ResponseBody { writer in
             defer { slot.release() }
             var writer = writer
             try await exchange.request.body.consumeWithCancellationOnInboundClose { _ in
-                try await Self.write(from: start, of: app, services, to: &writer)
+                try await stream.write(from: start, of: app, for: principal, to: &writer)
             }
             try await writer.finish(nil)
         }
         return Response(status: .ok, headers: headers, body: body)
     }
 
-    @concurrent private static func write(
-        from start: Int64, of app: AppID?, _ services: Services, to writer: inout any ResponseBodyWriter
+    @concurrent private func write(
+        from start: Int64, of app: AppID?, for principal: Actor?, to writer: inout any ResponseBodyWriter
     ) async throws {
+        let ledger = self.services.ledger
         var cursor = start
         // Tells the client at once that the stream stands, and proxies that it is alive.
         try await writer.write(ByteBuffer(string: ": pinledger\n\n"))
         let heartbeat = AsyncTimerSequence(interval: .seconds(15), clock: .continuous).map { _ in Int64?.none }
-        let wakeups = merge(services.ledger.positions().map { Int64?.some($0) }, heartbeat)
+        let wakeups = merge(ledger.positions().map { Int64?.some($0) }, heartbeat)
         for try await wakeup in wakeups.cancelOnGracefulShutdown() {
-            guard let position = wakeup else {
-                try await writer.write(ByteBuffer(string: ": alive\n\n"))
+            guard self.isAllowed(principal) else { return }
+            if wakeup == nil { try await writer.write(ByteBuffer(string: ": alive\n\n")) }
+            do {
+                // With a heartbeat comes what could not be read before.
+                let position = wakeup ?? ledger.position
+                while cursor < position, self.isAllowed(principal) {
+                    let page = try await self.pages.entries(at: cursor..<position)
+                    guard let last = page.last, self.isAllowed(principal) else { break }
+                    let text = Self.text(of: page, app)
+                    if text.readableBytes > 0 { try await writer.write(text) }
+                    cursor = last.entry.position + 1
+                }
+            } catch let error as PostgresError where error.isRetryable {
+                // The database has no time just now, or is away: the stream stands, and goes on at the next wake-up.
                 continue
             }
-            while cursor < position {
-                let page = try await services.reader.entries(at: cursor..<position, limit: 500)
-                guard let last = page.last else { break }
-                var text = ByteBuffer()
-                for stored in page where app == nil || stored.entry.stream.app == app {
-                    // Canonical JSON has no line feed, so that one data line holds the entry.
-                    text.writeString("id: \(stored.entry.position)\nevent: \(stored.entry.event.type)\ndata: ")
-                    text.writeBytes(stored.bytes)
-                    text.writeString("\n\n")
-                }
-                if text.readableBytes > 0 { try await writer.write(text) }
-                cursor = last.entry.position + 1
-            }
         }
+    }
+
+    /// Whether the token that opened a stream still opens anything. It may be revoked, or expire, at any time.
+    private func isAllowed(_ principal: Actor?) -> Bool {
+        guard let principal, self.services.ledger.partialFault == nil else { return false }
+        let token = self.services.ledger.view.state.access.tokens[principal.id]
+        return token?.isValid(at: self.services.clock()) ?? false
+    }
+
+    private static func text(of page: ArraySlice<LedgerReader.Stored>, _ app: AppID?) -> ByteBuffer {
+        var text = ByteBuffer()
+        for stored in page where app == nil || stored.entry.stream.app == app {
+            // Canonical JSON has no line feed, so that one data line holds the entry.
+            text.writeString("id: \(stored.entry.position)\nevent: \(stored.entry.event.type)\ndata: ")
+            text.writeBytes(stored.bytes)
+            text.writeString("\n\n")
+        }
+        return text
     }
 }
 

@@ -33,6 +33,8 @@ extension Problem {
         case let error as PostgresError:
             switch error.code {
             case .poolExhausted, .timeout: self.init(.overloaded, "Too many requests wait for the database.")
+            case .server(let state) where Self.isStrain(state):
+                self.init(.overloaded, "The database has no time or no room for this now.")
             case .connectionFailed, .connectionLost, .outcomeUnknown, .poolClosed, .cancelled:
                 self.init(.databaseUnavailable, "The database cannot be reached.")
             default: self.init(.internalError, "An unforeseen error came up.")
@@ -42,6 +44,12 @@ extension Problem {
             self.init(.bodyTooLarge, "The body is larger than this operation takes.")
         default: self.init(.internalError, "An unforeseen error came up.")
         }
+    }
+
+    /// Whether an SQLSTATE says that the statement took too long, that resources are short, or that it was the one of a
+    /// deadlock to give way.
+    private static func isStrain(_ state: String) -> Bool {
+        state == "57014" || state == "40P01" || state.hasPrefix("53")
     }
 
     init(_ failure: WriteFailure) {

@@ -124,7 +124,7 @@ enum ProblemType: String, CaseIterable, Sendable {
         case .tokenMissing:
             (
                 .unauthorized, "A token is needed",
-                "Send `Authorization: Bearer pk_…`; `pinledger token create` makes one."
+                "Send `Authorization: Bearer pk_…`; the first one comes from `pinledger token bootstrap`, further ones from `pinledger token create`."
             )
         case .tokenMalformed:
             (

@@ -37,6 +37,7 @@ package struct AttentionItem: Hashable, Sendable {
         case rotationAborted = "rotation_aborted"
         case guardRailLowered = "guard_rail_lowered"
         case nothingProbed = "nothing_probed"
+        case webhookPaused = "webhook_paused"
     }
 
     package let severity: Severity

@@ -51,6 +51,7 @@ extension LedgerState {
                     remedy: "Start a node with --vantage, better two in different networks."
                 ))
         }
+        items += self.webhooks.inOrder.compactMap(\.attention)
         return items
     }
 
@@ -73,6 +74,26 @@ extension EndpointFacts {
     /// Whether a probe has tried within a day.
     func isWatched(at now: Timestamp) -> Bool {
         self.lastAttempt.map { now < $0.adding(seconds: Self.freshSeconds) } ?? false
+    }
+}
+
+extension Webhook {
+    /// What there is to say of a webhook that the server itself has paused; nil where there is nothing.
+    fileprivate var attention: AttentionItem? {
+        guard let pause = self.pause, let since = self.pausedAt else { return nil }
+        let cause: String
+        switch pause {
+        case .requested: return nil
+        case .gone: cause = "its receiver answered 410 Gone"
+        case .failing: cause = "nothing could be delivered for three days"
+        }
+        var item = AttentionItem(
+            .soon, .webhookPaused, app: nil,
+            "The webhook \(self.id) is paused since \(since): \(cause). Nobody hears of what happens through it.",
+            remedy: "Mend the receiver and go on: `pinledger webhook resume \(self.id)`; or remove the webhook."
+        )
+        item.date = since
+        return item
     }
 }
 

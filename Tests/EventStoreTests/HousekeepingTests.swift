@@ -1,0 +1,67 @@
+import EventStore
+import Fixtures
+import Postgres
+import Testing
+
+/// What is forgotten in time, however much it is.
+@Suite(.database, .timeLimit(.minutes(5))) struct HousekeepingTests {
+    private static let old = """
+        INSERT INTO pinledger.command
+        SELECT 'token:old', 'k' || n, sha256(n::text::bytea), 0, 0, now() - interval '31 days'
+        FROM generate_series(1, 25000) n;
+        INSERT INTO pinledger.command
+        SELECT 'token:new', 'k' || n, sha256(n::text::bytea), 0, 0, now() - interval '29 days' FROM generate_series(1, 10) n;
+        INSERT INTO pinledger.webhook_delivery (webhook, position, stream, type, state, settled_at)
+        SELECT 'whk_a', n, 'app/a', 'AppRenamed', 'delivered', now() - interval '31 days'
+        FROM generate_series(1, 25000) n;
+        INSERT INTO pinledger.webhook_delivery (webhook, position, stream, type, state, settled_at)
+        SELECT 'whk_a', n, 'app/a', 'AppRenamed', 'delivered', now() - interval '29 days'
+        FROM generate_series(30001, 30010) n;
+        INSERT INTO pinledger.webhook_delivery (webhook, position, stream, type)
+        SELECT 'whk_a', n, 'app/a', 'AppRenamed' FROM generate_series(40001, 40010) n;
+        """
+
+    private static func counts(_ database: TestDatabase) async throws -> [Int64] {
+        let row = try await database.query(
+            """
+            SELECT (SELECT count(*) FROM pinledger.command), (SELECT count(*) FROM pinledger.webhook_delivery)
+            """
+        ).only
+        return [try row.int64(0), try row.int64(1)]
+    }
+
+    @Test func `one round forgets all that is old, and nothing else`() async throws {
+        let database = try TestDatabase.current
+        try await TestNode.run(on: database) { node in
+            try await database.execute(Self.old)
+            try await Housekeeping(ledger: node.ledger, pool: node.pool, logger: node.logger).sweep()
+            #expect(try await Self.counts(database) == [10, 20])
+        }
+    }
+
+    @Test func `one call forgets some thousand, so that none takes long`() async throws {
+        let database = try TestDatabase.current
+        try await TestNode.run(on: database) { node in
+            try await database.execute(Self.old)
+            for table in ["commands", "deliveries"] {
+                let sql = "SELECT pinledger.forget_\(table)(now() - interval '30 days')"
+                for expected in [10_000, 10_000, 5000, 0] as [Int64] {
+                    #expect(try await node.pool.query(sql).only.int64(0) == expected)
+                }
+            }
+        }
+    }
+
+    @Test func `what fails keeps nothing else from being done`() async throws {
+        let database = try TestDatabase.current
+        try await TestNode.run(on: database) { node in
+            try await database.execute(Self.old)
+            try await database.execute(
+                """
+                REVOKE EXECUTE ON FUNCTION pinledger.ensure_partitions, pinledger.forget_commands FROM pinledger_app
+                """)
+            try await Housekeeping(ledger: node.ledger, pool: node.pool, logger: node.logger).sweep()
+            #expect(try await Self.counts(database) == [25_010, 20])
+        }
+    }
+}
