@@ -301,7 +301,7 @@ import Testing
         }
     }
 
-    @Test func `that wait behind thousands are found quickly, and the one under way holds its lane`() async throws {
+    @Test func `that are asked for again wait for a later one of their lane that is under way`() async throws {
         try await self.withSite { site in
             try await site.add("https://hooks.example.com/")
             let (one, other) = (try Sample.app(), try Sample.app())
