@@ -12,7 +12,10 @@ extension Webhooks {
             out.add(hook.createdAt)
             out.add(hook.createdVersion)
             out.add(hook.secretID)
-            out.add(hook.previousSecretID) { $0.add($1) }
+            out.add(each: hook.replacedSecrets) { out, secret in
+                out.add(secret.id)
+                out.add(secret.replacedAt)
+            }
             out.add(hook.secretRotatedAt) { $0.add($1) }
             out.add(hook.pause) { $0.add(place: $1) }
             out.add(hook.pausedAt) { $0.add($1) }
@@ -39,7 +42,10 @@ extension Webhook {
         )
         self.init(
             id: id, settings: settings, createdAt: try reader.time(), createdVersion: try reader.number(),
-            secretID: try reader.text(), previousSecretID: try reader.optional(text),
+            secretID: try reader.text(),
+            replacedSecrets: try reader.each { (r) throws(SnapshotDefect) in
+                ReplacedSecret(id: try r.text(), replacedAt: try r.time())
+            },
             secretRotatedAt: try reader.optional(time),
             pause: try reader.optional { (r) throws(SnapshotDefect) in try r.value(WebhookPause.self) },
             pausedAt: try reader.optional(time), resumedAt: try reader.optional(time)

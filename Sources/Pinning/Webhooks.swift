@@ -40,8 +40,8 @@ package struct Webhook: Hashable, Sendable {
     package let createdVersion: Int64
     /// The name of the secret that signs.
     package var secretID: String
-    /// The name of the one before it, which signs as well for ``Webhooks/overlapSeconds``.
-    package var previousSecretID: String?
+    /// Those before it, which sign as well, each for ``Webhooks/overlapSeconds``; the newest first.
+    package var replacedSecrets: [ReplacedSecret] = []
     package var secretRotatedAt: Timestamp?
     package var pause: WebhookPause?
     package var pausedAt: Timestamp?
@@ -52,11 +52,31 @@ package struct Webhook: Hashable, Sendable {
 
     /// The names of the secrets that sign at `now`, the newest first.
     package func secretIDs(at now: Timestamp) -> [String] {
-        guard let previous = self.previousSecretID, let rotated = self.secretRotatedAt,
-            now < rotated.adding(seconds: Webhooks.overlapSeconds)
-        else { return [self.secretID] }
-        return [self.secretID, previous]
+        [self.secretID] + self.replacedSecrets.filter { $0.isSigning(at: now) }.map(\.id)
     }
+
+    /// Puts a new secret before all others, at `time`.
+    fileprivate mutating func rotate(to secretID: String, at time: Timestamp) {
+        let signing = self.replacedSecrets.filter { $0.isSigning(at: time) }
+        self.replacedSecrets = [ReplacedSecret(id: self.secretID, replacedAt: time)] + signing
+        self.replacedSecrets.removeLast(max(0, self.replacedSecrets.count - Webhooks.replacedLimit))
+        self.secretID = secretID
+        self.secretRotatedAt = time
+    }
+}
+
+/// A secret that another one has come after. Whoever rotates twice, because the first answer was lost, gives a receiver
+/// as long to follow as after one rotation.
+package struct ReplacedSecret: Hashable, Sendable {
+    package let id: String
+    package let replacedAt: Timestamp
+
+    package init(id: String, replacedAt: Timestamp) {
+        self.id = id
+        self.replacedAt = replacedAt
+    }
+
+    func isSigning(at now: Timestamp) -> Bool { now < self.replacedAt.adding(seconds: Webhooks.overlapSeconds) }
 }
 
 /// All receivers of events: the state of the stream `webhooks`.
@@ -69,6 +89,8 @@ package struct Webhooks: Hashable, Sendable {
     package static let limit = 50
     /// How long a secret signs beside the one that replaced it: a day.
     package static let overlapSeconds: Int64 = 86_400
+    /// Replaced secrets that sign beside the newest one, however often it is rotated in a day.
+    package static let replacedLimit = 4
 
     package init() {}
 
@@ -88,11 +110,7 @@ package struct Webhooks: Hashable, Sendable {
             self.hooks[id]?.pause = nil
             self.hooks[id]?.pausedAt = nil
             self.hooks[id]?.resumedAt = time
-        case .secretRotated(let id, let secretID):
-            guard let hook = self.hooks[id] else { break }
-            self.hooks[id]?.previousSecretID = hook.secretID
-            self.hooks[id]?.secretID = secretID
-            self.hooks[id]?.secretRotatedAt = time
+        case .secretRotated(let id, let secretID): self.hooks[id]?.rotate(to: secretID, at: time)
         case .removed(let id): self.hooks[id] = nil
         }
     }

@@ -70,8 +70,9 @@ class Stream:
             return True
 
     def close(self) -> None:
-        # Ends the blocked read as well.
-        self.response.fp.raw._sock.shutdown(2)
+        # Ends the blocked read as well; a stream that has ended has let go of its socket.
+        if self.response.fp is not None:
+            self.response.fp.raw._sock.shutdown(2)
         self.thread.join(5)
         self.connection.close()
 
@@ -205,7 +206,8 @@ def made_token(api, **body) -> tuple[API, str]:
 def test_a_stream_ends_when_its_token_is_revoked(api):
     reader, token_id = made_token(api)
     with Stream(reader) as stream:
-        assert_same(stream.take(2), add_pin(api, APP, "before the token is revoked"))
+        events = add_pin(api, APP, "before the token is revoked")
+        assert_same(stream.take(2), events)
         api.must("DELETE", f"/v1/tokens/{token_id}")
         add_pin(api, APP, "after the token was revoked")
         assert stream.events.get(timeout=5) is None, "nothing more, and the end"

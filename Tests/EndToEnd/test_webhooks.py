@@ -221,7 +221,7 @@ def test_a_webhook_can_be_tested_even_while_it_is_paused(hooked, add):
         assert "answered 500" in hooked.cli("webhook", "test", hook, status=1).stderr
 
 
-def test_for_a_day_two_secrets_sign(hooked, add):
+def test_for_a_day_replaced_secrets_sign_too(hooked, add):
     with Receiver() as receiver:
         hook, old = add(receiver.url, types=["IssuerSet"])
         new = hooked.cli("webhook", "rotate-secret", hook, "--reason", "yearly").stdout.strip()
@@ -233,8 +233,15 @@ def test_for_a_day_two_secrets_sign(hooked, add):
         third = hooked.api.must("POST", f"/v1/webhooks/{hook}/rotate-secret", {}).json["secret"]
         hooked.api.must("PATCH", "/v1/fleet", {"issuer": "again.example.com"})
         receiver.wait(lambda messages: len(messages) == 2)
-        assert receiver.messages[1].verify(third) and receiver.messages[1].verify(new)
-        assert not receiver.messages[1].verify(old)
+        assert len(receiver.messages[1].signatures) == 3
+        assert all(receiver.messages[1].verify(secret) for secret in [third, new, old]), "the day counts for each"
+        for _ in range(3):
+            last = hooked.api.must("POST", f"/v1/webhooks/{hook}/rotate-secret", {}).json["secret"]
+        hooked.api.must("PATCH", "/v1/fleet", {"issuer": "many.example.com"})
+        receiver.wait(lambda messages: len(messages) == 3)
+        assert len(receiver.messages[2].signatures) == 5, "four replaced ones at the most"
+        assert receiver.messages[2].verify(last) and receiver.messages[2].verify(new)
+        assert not receiver.messages[2].verify(old)
 
 
 def test_a_secret_is_shown_once(hooked, add):

@@ -87,6 +87,13 @@ import Yams
         }
     }
 
+    @Test func `operations that draw something new for every request take no plan`() throws {
+        let drawing: Set = ["createWebhook", "rotateWebhookSecret", "createToken", "createKey"]
+        for route in ExampleServer.routes.all where route.query.contains("dry_run") {
+            #expect(route.query.contains("plan_hash") != drawing.contains(route.operationID), "\(route.operationID)")
+        }
+    }
+
     @Test func `operations that take the token as a password say so, and change nothing`() throws {
         let paths = try #require(try Self.contract()["paths"] as? [String: [String: Any]])
         for route in ExampleServer.routes.all {

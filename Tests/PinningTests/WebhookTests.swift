@@ -71,7 +71,22 @@ import Testing
         #expect(hook.secretIDs(at: later.adding(seconds: 86_399)) == ["whs_2", "whs_1"])
         #expect(hook.secretIDs(at: later.adding(seconds: 86_400)) == ["whs_2"])
         state.evolve(.secretRotated(id: "whk_1", secretID: "whs_3"), at: later.adding(seconds: 1))
-        #expect(state.hooks["whk_1"]?.secretIDs(at: later.adding(seconds: 2)) == ["whs_3", "whs_2"])
+        let twice = try #require(state.hooks["whk_1"])
+        #expect(twice.secretRotatedAt == later.adding(seconds: 1))
+        // The promised day counts for each of them, also where one answer was lost and the secret rotated again.
+        #expect(twice.secretIDs(at: later.adding(seconds: 2)) == ["whs_3", "whs_2", "whs_1"])
+        #expect(twice.secretIDs(at: later.adding(seconds: 86_400)) == ["whs_3", "whs_2"])
+        #expect(twice.secretIDs(at: later.adding(seconds: 86_401)) == ["whs_3"])
+    }
+
+    @Test func `sign with four replaced secrets at the most`() throws {
+        var state = try self.state([self.created])
+        for number in 2...9 { state.evolve(.secretRotated(id: "whk_1", secretID: "whs_\(number)"), at: noon) }
+        let hook = try #require(state.hooks["whk_1"])
+        #expect(hook.secretIDs(at: noon) == ["whs_9", "whs_8", "whs_7", "whs_6", "whs_5"])
+        // What signs no more is not kept.
+        state.evolve(.secretRotated(id: "whk_1", secretID: "whs_10"), at: noon.adding(seconds: 86_400))
+        #expect(state.hooks["whk_1"]?.replacedSecrets.map(\.id) == ["whs_9"])
     }
 
     @Test func `are shown without any secret`() throws {

@@ -301,7 +301,7 @@ import Testing
         }
     }
 
-    @Test func `that wait behind thousands are found quickly, and the one under way holds its lane`() async throws {
+    @Test func `that are asked for again wait for a later one of their lane that is under way`() async throws {
         try await self.withSite { site in
             try await site.add("https://hooks.example.com/")
             let (one, other) = (try Sample.app(), try Sample.app())
@@ -396,6 +396,28 @@ import Testing
                      + (SELECT count(*) FROM pinledger.webhook_secret)
                 """)
             #expect(try left.only.int64(0) == 0)
+        }
+    }
+
+    @Test func `are signed with every secret that was replaced within a day, and those are not erased`() async throws {
+        try await self.withSite { site in
+            try await site.add("https://hooks.example.com/")
+            for _ in 0..<2 {
+                let secret = WebhookName.secret()
+                _ = try await site.tools.secrets.create(secret, of: Self.id)
+                try await site.execute(.webhooks(.rotateSecret(id: Self.id, secretID: secret)))
+            }
+            try await site.node.database.execute(
+                "UPDATE pinledger.webhook_secret SET created_at = now() - interval '2 days'")
+            let webhooks = site.node.ledger.view.state.webhooks
+            func left() async throws -> Int64 {
+                try await site.node.database.query("SELECT count(*) FROM pinledger.webhook_secret").only.int64(0)
+            }
+            try await site.tools.secrets.eraseUnused(webhooks, at: .wall)
+            #expect(try await left() == 3)
+            #expect(try await site.tools.secrets.signing(try site.webhook(), at: .wall).count == 3)
+            try await site.tools.secrets.eraseUnused(webhooks, at: .wall.adding(seconds: 2 * 86_400))
+            #expect(try await left() == 1)
         }
     }
 

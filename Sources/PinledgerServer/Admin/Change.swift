@@ -66,6 +66,8 @@ struct ChangeHandler: Sendable {
 
     /// The query parameters that every change knows.
     static let query = ["dry_run", "plan_hash"]
+    /// Those of changes that draw a new id, key or secret for every request: none is the one that was shown.
+    static let drawingQuery = ["dry_run"]
     /// And those of changes without a body.
     static let bodilessQuery = ["dry_run", "plan_hash", "reason", "force"]
 

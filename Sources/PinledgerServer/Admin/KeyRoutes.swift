@@ -18,7 +18,7 @@ struct KeyRoutes: Sendable {
     var routes: [Route] {
         [
             Route("listKeys", .get, "/v1/keys", self.list),
-            Route("createKey", .post, "/v1/keys", query: ChangeHandler.query, self.create),
+            Route("createKey", .post, "/v1/keys", query: ChangeHandler.drawingQuery, self.create),
             Route("activateKey", .post, "/v1/keys/{kid}/activate", query: ChangeHandler.query) { exchange in
                 let kid = try self.keyID(exchange)
                 let change = try await exchange.change { (_) throws(JSONDefect) in }

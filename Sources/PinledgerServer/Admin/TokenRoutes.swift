@@ -21,7 +21,7 @@ struct TokenRoutes: Sendable {
         [
             Route("whoAmI", .get, "/v1/whoami", self.whoAmI),
             Route("listTokens", .get, "/v1/tokens", self.list),
-            Route("createToken", .post, "/v1/tokens", query: ChangeHandler.query, self.create),
+            Route("createToken", .post, "/v1/tokens", query: ChangeHandler.drawingQuery, self.create),
             Route("revokeToken", .delete, "/v1/tokens/{token_id}", query: ChangeHandler.bodilessQuery) { exchange in
                 let id = try exchange.parameter("token_id") { (text) throws(TokenIDMalformed) in
                     guard let id = TokenID(text) else { throw TokenIDMalformed() }

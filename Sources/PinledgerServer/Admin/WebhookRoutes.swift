@@ -22,11 +22,13 @@ struct WebhookRoutes: Sendable {
         let query = ChangeHandler.query
         return [
             Route("listWebhooks", .get, "/v1/webhooks", self.list),
-            Route("createWebhook", .post, "/v1/webhooks", query: query, self.create),
+            Route("createWebhook", .post, "/v1/webhooks", query: ChangeHandler.drawingQuery, self.create),
             Route("getWebhook", .get, hook, self.show),
             Route("updateWebhook", .patch, hook, query: query, self.update),
             Route("removeWebhook", .delete, hook, query: ChangeHandler.bodilessQuery, self.remove),
-            Route("rotateWebhookSecret", .post, "\(hook)/rotate-secret", query: query, self.rotateSecret),
+            Route(
+                "rotateWebhookSecret", .post, "\(hook)/rotate-secret", query: ChangeHandler.drawingQuery,
+                self.rotateSecret),
             Route("testWebhook", .post, "\(hook)/test", self.test),
         ]
     }

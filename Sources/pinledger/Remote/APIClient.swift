@@ -2,6 +2,7 @@ import AsyncHTTPClient
 import Foundation
 import NIOCore
 import NIOHTTP1
+import NIOPosix
 import PinWire
 
 /// The API as the operator's commands see it.
@@ -66,6 +67,47 @@ struct APIClient {
     func send(
         _ method: String, _ path: String, body: [UInt8]? = nil, headers: [(String, String)] = []
     ) async throws -> Answer {
+        do { return try await self.exchange(method, path, body: body, headers: headers) } catch { throw error.failure }
+    }
+
+    /// Sends one change and, while nobody can say whether it was recorded, the very same request again: by its idempotency
+    /// key the server knows it and records it once.
+    ///
+    /// - Parameter key: Nil for a new one.
+    func sendOnce(
+        _ method: String, _ path: String, body: [UInt8]?, key: String?, headers: [(String, String)] = []
+    ) async throws -> Answer {
+        let key = key ?? UUID().uuidString
+        let end = ContinuousClock.now + .seconds(60)
+        var isUncertain = false
+        var last = ""
+        for pause in [Duration.milliseconds(250), .seconds(1), .seconds(2), .seconds(4), .zero] {
+            do {
+                let answer = try await self.exchange(
+                    method, path, body: body, headers: headers + [("Idempotency-Key", key)])
+                let problem = answer.status == 503 ? try? answer.json : nil
+                if problem?["type"] == "/problems/outcome_unknown" { isUncertain = true }
+                // After an uncertain attempt, a server that can do nothing now tells nothing about it.
+                guard isUncertain, answer.status == 503 else { return answer }
+                last = problem?["detail"]?.stringValue ?? "the server answered 503"
+            } catch {
+                guard isUncertain || !error.isUnsent else { throw error.failure }
+                isUncertain = true
+                last = error.failure.message
+            }
+            guard pause > .zero, ContinuousClock.now < end else { break }
+            try await Task.sleep(for: pause)
+        }
+        throw CommandFailure(
+            "\(last)\nThe change may have been recorded, or may not.",
+            advice: "Repeat the same command with `--idempotency-key \(key)`: it is recorded once, and answered.",
+            status: .unreachable
+        )
+    }
+
+    private func exchange(
+        _ method: String, _ path: String, body: [UInt8]?, headers: [(String, String)]
+    ) async throws(BrokenExchange) -> Answer {
         var base = self.context.server
         while base.hasSuffix("/") { base.removeLast() }
         var request = HTTPClientRequest(url: base + path)
@@ -83,13 +125,26 @@ struct APIClient {
             return Answer(
                 status: Int(response.status.code), headers: response.headers, body: Array(bytes.readableBytesView)
             )
-        } catch let error as CommandFailure {
-            throw error
         } catch {
-            throw CommandFailure(
-                "\(base) cannot be reached: \(error)",
-                advice: "Is the server running? `pinledger doctor` looks closer.",
-                status: .unreachable
+            throw BrokenExchange(server: base, cause: error)
+        }
+    }
+
+    /// A request that got no answer, or half of one.
+    struct BrokenExchange: Error {
+        var server: String
+        var cause: any Error
+
+        /// Whether there was no connection, so that the server has not seen the request.
+        var isUnsent: Bool {
+            self.cause is NIOConnectionError || self.cause as? HTTPClientError == .connectTimeout
+                || (self.cause as? IOError)?.errnoCode == ECONNREFUSED
+        }
+
+        var failure: CommandFailure {
+            CommandFailure(
+                "\(self.server) cannot be reached: \(self.cause)",
+                advice: "Is the server running? `pinledger doctor` looks closer.", status: .unreachable
             )
         }
     }
@@ -106,7 +161,7 @@ struct APIClient {
         _ method: String, _ path: String, _ members: [String: JSON], _ options: ChangeOptions
     ) async throws -> JSON {
         var query: [String] = options.dryRun ? ["dry_run=true"] : []
-        var headers = [("Idempotency-Key", options.idempotencyKey ?? UUID().uuidString)]
+        var headers: [(String, String)] = []
         if let version = options.ifVersion { headers.append(("If-Match", "\"\(version)\"")) }
         var body: [UInt8]?
         if method == "DELETE" {
@@ -119,7 +174,7 @@ struct APIClient {
             body = JSON.object(members).canonicalBytes
         }
         let target = path + (query.isEmpty ? "" : (path.contains("?") ? "&" : "?") + query.joined(separator: "&"))
-        let answer = try await self.send(method, target, body: body, headers: headers)
+        let answer = try await self.sendOnce(method, target, body: body, key: options.idempotencyKey, headers: headers)
         try answer.check()
         return try answer.json
     }

@@ -27,12 +27,12 @@ struct ImportCommands: AsyncParsableCommand {
             if self.change.dryRun { query.append("dry_run=true") }
             if self.change.force { query.append("force=true") }
             if let reason = self.change.reason { query.append("reason=\(APIClient.escaped(reason))") }
-            var headers = [("Idempotency-Key", self.change.idempotencyKey ?? UUID().uuidString)]
+            var headers: [(String, String)] = []
             if let version = self.change.ifVersion { headers.append(("If-Match", "\"\(version)\"")) }
             try await self.remote.withClient { client in
-                let answer = try await client.send(
+                let answer = try await client.sendOnce(
                     "POST", "/v1/import/remote-config?\(query.joined(separator: "&"))", body: Array(data),
-                    headers: headers
+                    key: self.change.idempotencyKey, headers: headers
                 )
                 let json = try? answer.json
                 if self.remote.output == .table { self.show(json) }

@@ -164,7 +164,8 @@ struct WebhookCommands: AsyncParsableCommand {
     struct RotateSecret: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Makes a new secret and shows it, this once.",
-            discussion: "For a day messages carry two signatures, by the old secret and by the new one."
+            discussion:
+                "For a day messages carry the signature of the old secret as well; after several rotations, of the last four."
         )
         @Argument(help: "whk_…") var id: String
         @OptionGroup var change: ChangeOptions
