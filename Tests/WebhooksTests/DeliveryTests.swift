@@ -10,73 +10,14 @@ import Testing
 
 @testable import Webhooks
 
-/// The feeds and deliveries in the database, and nodes that work on them.
+/// The feeds and deliveries in the database.
 @Suite(.database, .timeLimit(.minutes(5))) struct `Deliveries` {
-    private static let id = "whk_0123456789abcdef"
-
-    /// A node, and what it takes to send webhooks.
-    private struct Site {
-        let node: TestNode
-        let tools: WebhookTools
-        var store: WebhookStore { self.tools.store }
-
-        func webhook(_ id: String = `Deliveries`.id) throws -> Webhook {
-            try #require(self.node.ledger.view.state.webhooks.hooks[id])
-        }
-
-        func execute(_ command: Command) async throws {
-            _ = try await self.node.writer.execute(try Sample.request(command))
-        }
-
-        func add(_ url: String, types: [String] = [], apps: [AppID] = []) async throws {
-            let secret = WebhookName.secret()
-            _ = try await self.tools.secrets.create(secret, of: `Deliveries`.id)
-            let settings = WebhookSettings(url: try WebhookURL(url), types: types, apps: apps)
-            try await self.execute(.webhooks(.create(id: `Deliveries`.id, settings, secretID: secret)))
-            try await self.store.open(try self.webhook())
-        }
-
-        /// Takes in all there is, and returns how far it came.
-        @discardableResult func feed() async throws -> Int64 {
-            let position = self.node.ledger.position
-            var cursor: Int64 = -1
-            while let moved = try await self.store.feed(try self.webhook(), until: position), moved > cursor {
-                cursor = moved
-            }
-            return cursor
-        }
-
-        func lease(_ count: Int = 100, for seconds: Int = 30) async throws -> [WebhookStore.Lease] {
-            try await self.store.lease(count, of: `Deliveries`.id, for: seconds, node: self.node.name)
-                .sorted { $0.position < $1.position }
-        }
-
-        func states() async throws -> [Int64: String] {
-            let page = try await self.store.deliveries(of: `Deliveries`.id, in: nil, before: nil, limit: 1000)
-            return Dictionary(
-                uniqueKeysWithValues: page.deliveries.map { ($0.position, $0.json["state"]?.stringValue ?? "") })
-        }
-    }
-
-    private static let key = Random.bytes(32)
-
-    private func tools(_ node: TestNode, client: WebhookClient? = nil) throws -> WebhookTools {
-        let secrets = WebhookSecrets(pool: node.pool, keyEncryptionKey: try KeyEncryptionKey(Self.key))
-        return WebhookTools(pool: node.pool, secrets: secrets, client: client)
-    }
-
-    private func withSite(_ body: (Site) async throws -> Void) async throws {
-        try await TestNode.run(on: try TestDatabase.current) { node in
-            try await body(Site(node: node, tools: try self.tools(node)))
-        }
-    }
-
     private func moment() async throws { try await Task.sleep(for: .milliseconds(5)) }
 
     // MARK: Feeding
 
     @Test func `begin behind the webhook's own creation and leave nothing out`() async throws {
-        try await self.withSite { site in
+        try await Site.with { site in
             let app = try Sample.app()
             _ = try await site.node.writer.execute(try Sample.create(app))
             try await site.add("https://hooks.example.com/")
@@ -89,7 +30,7 @@ import Testing
     }
 
     @Test func `are those that pass the filters`() async throws {
-        try await self.withSite { site in
+        try await Site.with { site in
             let (one, other) = (try Sample.app(), try Sample.app())
             try await site.add("https://hooks.example.com/", types: ["AppRenamed"], apps: [one])
             for app in [one, other] {
@@ -103,7 +44,7 @@ import Testing
     }
 
     @Test func `are not taken in beyond what the node has verified, nor beyond the ledger`() async throws {
-        try await self.withSite { site in
+        try await Site.with { site in
             try await site.add("https://hooks.example.com/")
             try await site.execute(.fleet(.setIssuer("x")))
             try await site.execute(.fleet(.setIssuer("y")))
@@ -115,7 +56,7 @@ import Testing
 
     @Test func `are taken in once, however many nodes do so`() async throws {
         try await TestNode.run(3, on: try TestDatabase.current) { nodes in
-            let sites = try nodes.map { Site(node: $0, tools: try self.tools($0)) }
+            let sites = try nodes.map { Site(node: $0, tools: try Site.tools($0)) }
             try await sites[0].add("https://hooks.example.com/")
             let app = try Sample.app()
             _ = try await nodes[0].writer.execute(try Sample.create(app))
@@ -130,14 +71,14 @@ import Testing
                 try await group.waitForAll()
             }
             #expect(try await sites[0].states().count == 41)
-            #expect(try await sites[0].store.feeds()[Self.id]?.cursor == position)
+            #expect(try await sites[0].store.feeds()[Site.id]?.cursor == position)
         }
     }
 
     // MARK: Leasing
 
     @Test func `of one stream are attempted one after the other, and of several beside each other`() async throws {
-        try await self.withSite { site in
+        try await Site.with { site in
             let (one, other) = (try Sample.app(), try Sample.app())
             try await site.add("https://hooks.example.com/")
             for app in [one, other] { _ = try await site.node.writer.execute(try Sample.create(app)) }
@@ -154,7 +95,7 @@ import Testing
     }
 
     @Test func `of an app and of the warnings about it are attempted one after the other`() async throws {
-        try await self.withSite { site in
+        try await Site.with { site in
             let (app, other) = (try Sample.app(), try Sample.app())
             try await site.add("https://hooks.example.com/", apps: [app])
             _ = try await site.node.writer.execute(try Sample.create(app, hosts: 1))
@@ -179,7 +120,7 @@ import Testing
     }
 
     @Test func `that failed hold back their own stream until they are delivered or given up`() async throws {
-        try await self.withSite { site in
+        try await Site.with { site in
             let (one, other) = (try Sample.app(), try Sample.app())
             try await site.add("https://hooks.example.com/")
             _ = try await site.node.writer.execute(try Sample.create(one))
@@ -205,7 +146,7 @@ import Testing
 
     @Test func `are leased by one node only, and by another when the lease is over`() async throws {
         try await TestNode.run(4, on: try TestDatabase.current) { nodes in
-            let sites = try nodes.map { Site(node: $0, tools: try self.tools($0)) }
+            let sites = try nodes.map { Site(node: $0, tools: try Site.tools($0)) }
             try await sites[0].add("https://hooks.example.com/")
             for _ in 0..<30 { _ = try await nodes[0].writer.execute(try Sample.create(try Sample.app())) }
             try await sites[0].feed()
@@ -229,7 +170,7 @@ import Testing
     }
 
     @Test func `are settled by their newest attempt only`() async throws {
-        try await self.withSite { site in
+        try await Site.with { site in
             try await site.add("https://hooks.example.com/")
             try await site.execute(.fleet(.setIssuer("x")))
             try await site.feed()
@@ -248,7 +189,7 @@ import Testing
     }
 
     @Test func `that were released are attempted at once by whoever comes first`() async throws {
-        try await self.withSite { site in
+        try await Site.with { site in
             try await site.add("https://hooks.example.com/")
             try await site.execute(.fleet(.setIssuer("x")))
             try await site.feed()
@@ -259,7 +200,7 @@ import Testing
     }
 
     @Test func `tell since when none of a webhook succeeds`() async throws {
-        try await self.withSite { site in
+        try await Site.with { site in
             try await site.add("https://hooks.example.com/")
             for name in ["x", "y"] { try await site.execute(.fleet(.setIssuer(name))) }
             try await site.feed()
@@ -271,13 +212,13 @@ import Testing
             try await self.moment()
             _ = try await site.store.settle(
                 try #require(try await site.lease().first), .delivered(status: 200))
-            let progress = try #require(try await site.store.progress(of: Self.id))
+            let progress = try #require(try await site.store.progress(of: Site.id))
             #expect(progress["failing_since"] == nil && progress["last_success_at"] != nil && progress["waiting"] == 1)
         }
     }
 
     @Test func `that are given up when nothing else is to be delivered end the time of failing`() async throws {
-        try await self.withSite { site in
+        try await Site.with { site in
             try await site.add("https://hooks.example.com/")
             let (one, other) = (try Sample.app(), try Sample.app())
             for app in [one, other] { _ = try await site.node.writer.execute(try Sample.create(app)) }
@@ -291,7 +232,7 @@ import Testing
             #expect(try await site.store.settle(leases[1], dead) == since)
             let last = try #require(try await site.lease().first)
             #expect(try await site.store.settle(last, dead) == nil)
-            #expect(try await site.store.progress(of: Self.id)?["failing_since"] == nil)
+            #expect(try await site.store.progress(of: Site.id)?["failing_since"] == nil)
             // Weeks later, the first failure is the first of its own.
             try await site.execute(.fleet(.setIssuer("x")))
             try await site.feed()
@@ -302,7 +243,7 @@ import Testing
     }
 
     @Test func `that are asked for again wait for a later one of their lane that is under way`() async throws {
-        try await self.withSite { site in
+        try await Site.with { site in
             try await site.add("https://hooks.example.com/")
             let (one, other) = (try Sample.app(), try Sample.app())
             for app in [one, other] { _ = try await site.node.writer.execute(try Sample.create(app)) }
@@ -320,7 +261,7 @@ import Testing
     // MARK: Asking again
 
     @Test func `are replayed where they pass the filters, and no others`() async throws {
-        try await self.withSite { site in
+        try await Site.with { site in
             try await site.add("https://hooks.example.com/")
             let (one, other) = (try Sample.app(), try Sample.app())
             for app in [one, other] { _ = try await site.node.writer.execute(try Sample.create(app)) }
@@ -328,7 +269,7 @@ import Testing
             for lease in try await site.lease() { _ = try await site.store.settle(lease, .delivered(status: 200)) }
             var change = WebhookChange()
             change.apps = [other]
-            try await site.execute(.webhooks(.change(id: Self.id, change)))
+            try await site.execute(.webhooks(.change(id: Site.id, change)))
             #expect(try await site.store.replay(try site.webhook(), at: 0..<100, isComplete: true) == 1)
             #expect(try await site.states() == [1: "delivered", 2: "pending"])
             // One by itself is sent whatever the filters are.
@@ -337,7 +278,7 @@ import Testing
     }
 
     @Test func `are not asked for again while ten thousand are open`() async throws {
-        try await self.withSite { site in
+        try await Site.with { site in
             try await site.add("https://hooks.example.com/")
             try await site.execute(.fleet(.setIssuer("x")))
             try await site.feed()
@@ -345,7 +286,7 @@ import Testing
             try await site.node.database.execute(
                 """
                 INSERT INTO pinledger.webhook_delivery (webhook, position, stream, type)
-                SELECT '\(Self.id)', n, 'app/a', 'AppRenamed' FROM generate_series(1000, 10999) n
+                SELECT '\(Site.id)', n, 'app/a', 'AppRenamed' FROM generate_series(1000, 10999) n
                 """)
             #expect(try await site.store.replay(try site.webhook(), at: 0..<100, isComplete: true) == nil)
             #expect(try await site.store.replay(try site.webhook(), at: 1..<2, isComplete: false) == nil)
@@ -356,7 +297,7 @@ import Testing
     }
 
     @Test func `are replayed with the ids they had, also those of before the webhook`() async throws {
-        try await self.withSite { site in
+        try await Site.with { site in
             let app = try Sample.app()
             _ = try await site.node.writer.execute(try Sample.create(app))
             try await site.add("https://hooks.example.com/")
@@ -378,7 +319,7 @@ import Testing
     }
 
     @Test func `are forgotten with their webhook, and after thirty days`() async throws {
-        try await self.withSite { site in
+        try await Site.with { site in
             try await site.add("https://hooks.example.com/")
             for name in ["x", "y"] { try await site.execute(.fleet(.setIssuer(name))) }
             try await site.feed()
@@ -389,7 +330,7 @@ import Testing
             let sql = "SELECT pinledger.forget_deliveries(now() - interval '30 days')"
             #expect(try await site.node.pool.query(sql).only.int64(0) == 1)
             #expect(try await site.states() == [2: "pending"])
-            #expect(try await site.store.close(Self.id))
+            #expect(try await site.store.close(Site.id))
             let left = try await site.node.database.query(
                 """
                 SELECT (SELECT count(*) FROM pinledger.webhook_delivery) + (SELECT count(*) FROM pinledger.webhook_feed)
@@ -400,12 +341,12 @@ import Testing
     }
 
     @Test func `are signed with every secret that was replaced within a day, and those are not erased`() async throws {
-        try await self.withSite { site in
+        try await Site.with { site in
             try await site.add("https://hooks.example.com/")
             for _ in 0..<2 {
                 let secret = WebhookName.secret()
-                _ = try await site.tools.secrets.create(secret, of: Self.id)
-                try await site.execute(.webhooks(.rotateSecret(id: Self.id, secretID: secret)))
+                _ = try await site.tools.secrets.create(secret, of: Site.id)
+                try await site.execute(.webhooks(.rotateSecret(id: Site.id, secretID: secret)))
             }
             try await site.node.database.execute(
                 "UPDATE pinledger.webhook_secret SET created_at = now() - interval '2 days'")
@@ -434,165 +375,5 @@ import Testing
         }
         let reader = try await database.connect(as: .reader)
         await #expect(throws: PostgresError.self) { try await reader.query("SELECT * FROM pinledger.webhook_secret") }
-    }
-
-    // MARK: Nodes that send
-
-    private func sending(
-        _ node: TestNode, total: Duration = .seconds(60), _ body: (Site) async throws -> Void
-    ) async throws {
-        let policy = AddressPolicy(allowed: [try IPNetwork("127.0.0.0/8")], allowsLiterals: true)
-        let client = WebhookClient(
-            limits: .init(total: total), refusal: { policy.refusal(of: $0) }, allowsPlain: true)
-        let tools = try self.tools(node, client: client)
-        let sender = WebhookSender(
-            ledger: node.ledger, writer: node.writer, tools: tools, client: client, node: node.name,
-            logger: node.logger, clock: { .wall }
-        )
-        let result = await withTaskGroup(of: Void.self, returning: Result<Void, any Error>.self) { group in
-            group.addTask { await sender.run() }
-            let result: Result<Void, any Error>
-            do { result = .success(try await body(Site(node: node, tools: tools))) } catch { result = .failure(error) }
-            group.cancelAll()
-            await group.waitForAll()
-            return result
-        }
-        await client.close()
-        try result.get()
-    }
-
-    private func wait(_ what: Comment, until isDone: () async throws -> Bool) async throws {
-        let end = ContinuousClock.now + .seconds(60)
-        while !(try await isDone()) {
-            guard ContinuousClock.now < end else {
-                Issue.record(what)
-                return
-            }
-            try await Task.sleep(for: .milliseconds(10))
-        }
-    }
-
-    @Test func `reach the receiver once each and in order, from two nodes`() async throws {
-        try await Receiver.run(.answer(200)) { receiver in
-            try await TestNode.run(2, on: try TestDatabase.current) { nodes in
-                try await self.sending(nodes[0]) { one in
-                    try await self.sending(nodes[1]) { _ in
-                        try await one.add("http://127.0.0.1:\(receiver.port)/")
-                        let apps = try (0..<3).map { _ in try Sample.app() }
-                        for app in apps { _ = try await nodes[0].writer.execute(try Sample.create(app)) }
-                        for number in 0..<10 {
-                            for (place, app) in apps.enumerated() {
-                                _ = try await nodes[place % 2].writer.execute(try Sample.rename(app, "n\(number)"))
-                            }
-                        }
-                        try await self.wait("33 messages") { receiver.requests.count >= 33 }
-                        try await self.wait("all delivered") {
-                            try await one.states().values.filter { $0 == "delivered" }.count == 33
-                        }
-                    }
-                }
-            }
-            let entries = try receiver.requests.map { request in
-                try #require(try JSON(parsing: Array(request.body.utf8))["entry"])
-            }
-            #expect(entries.count == 33)
-            let streams = Dictionary(grouping: entries) { $0["stream"]?.stringValue ?? "" }
-            for (_, entries) in streams {
-                #expect(entries.compactMap { $0["stream_version"]?.integerValue } == Array(1...11))
-            }
-        }
-    }
-
-    @Test func `stop where the receiver is gone, and the ledger says so`() async throws {
-        try await Receiver.run(.answer(410)) { receiver in
-            try await TestNode.run(on: try TestDatabase.current) { node in
-                try await self.sending(node) { site in
-                    try await site.add("http://127.0.0.1:\(receiver.port)/")
-                    try await site.execute(.fleet(.setIssuer("x")))
-                    try await self.wait("a pause") { try site.webhook().pause == .gone }
-                    let entry = try #require(
-                        try await LedgerReader(pool: node.pool).entries(at: 2..<3, limit: 1).first)
-                    #expect(entry.entry.origin.actor == .system)
-                    #expect(entry.entry.event == .webhooks(.paused(id: Self.id, .gone)))
-                    try await site.execute(.fleet(.setIssuer("y")))
-                    try await Task.sleep(for: .milliseconds(1500))
-                    #expect(receiver.requests.count == 1)
-                }
-            }
-        }
-    }
-
-    @Test func `stop after three days without one success`() async throws {
-        try await Receiver.run(.answer(500)) { receiver in
-            try await TestNode.run(on: try TestDatabase.current) { node in
-                try await self.sending(node) { site in
-                    try await site.add("http://127.0.0.1:\(receiver.port)/")
-                    try await site.node.database.execute(
-                        "UPDATE pinledger.webhook_feed SET failing_since = now() - interval '73 hours'")
-                    try await site.execute(.fleet(.setIssuer("x")))
-                    try await self.wait("a pause") { try site.webhook().pause == .failing }
-                    // Taken up again, it has three days again.
-                    var resume = WebhookChange()
-                    resume.isPaused = false
-                    try await site.execute(.webhooks(.change(id: Self.id, resume)))
-                    try await site.node.database.execute(
-                        "UPDATE pinledger.webhook_delivery SET next_attempt_at = now() WHERE state = 'failed'")
-                    try await self.wait("another attempt") { receiver.requests.count > 1 }
-                    try await Task.sleep(for: .milliseconds(300))
-                    #expect(try !site.webhook().isPaused)
-                }
-            }
-        }
-    }
-
-    @Test func `go on while a removed webhook with thousands of them is forgotten`() async throws {
-        try await Receiver.run(.answer(200)) { receiver in
-            try await TestNode.run(on: try TestDatabase.current) { node in
-                let site = Site(node: node, tools: try self.tools(node))
-                let removed = "whk_removed000000000"
-                let settings = WebhookSettings(url: try WebhookURL("https://hooks.example.com/"))
-                try await site.execute(.webhooks(.create(id: removed, settings, secretID: "whs_removed")))
-                try await site.store.open(try site.webhook(removed))
-                try await node.database.execute(
-                    """
-                    INSERT INTO pinledger.webhook_delivery (webhook, position, stream, type)
-                    SELECT '\(removed)', n, 'app/a', 'AppRenamed' FROM generate_series(1000, 13000) n
-                    """)
-                try await site.execute(.webhooks(.remove(id: removed)))
-                try await site.add("http://127.0.0.1:\(receiver.port)/")
-                try await site.execute(.fleet(.setIssuer("x")))
-                // Somebody else is at the removed one for as long as this test likes.
-                let other = try await node.database.connect()
-                try await other.execute(
-                    script: "BEGIN; SELECT FROM pinledger.webhook_feed WHERE webhook = '\(removed)' FOR UPDATE")
-                try await self.sending(node) { site in
-                    try await self.wait("the message") { !receiver.requests.isEmpty }
-                    try await other.execute(script: "ROLLBACK")
-                    try await self.wait("the end of the removed one") {
-                        let left = try await node.database.query(
-                            """
-                            SELECT (SELECT count(*) FROM pinledger.webhook_delivery WHERE webhook = '\(removed)')
-                                 + (SELECT count(*) FROM pinledger.webhook_feed WHERE webhook = '\(removed)')
-                            """)
-                        return try left.only.int64(0) == 0
-                    }
-                }
-                await other.close()
-            }
-        }
-    }
-
-    @Test func `that a node was sending when it stopped are released`() async throws {
-        try await Receiver.run(.hang) { receiver in
-            try await TestNode.run(on: try TestDatabase.current) { node in
-                try await self.sending(node) { site in
-                    try await site.add("http://127.0.0.1:\(receiver.port)/")
-                    try await site.execute(.fleet(.setIssuer("x")))
-                    try await self.wait("the message") { receiver.requests.count == 1 }
-                }
-                let site = Site(node: node, tools: try self.tools(node))
-                #expect(try await site.lease().map(\.attempt) == [2])
-            }
-        }
     }
 }

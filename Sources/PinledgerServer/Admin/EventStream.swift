@@ -61,6 +61,9 @@ struct EventStream: Sendable {
         return Response(status: .ok, headers: headers, body: body)
     }
 
+    /// How often a page is asked for, a second apart, before the next heartbeat.
+    private static let attempts = 10
+
     @concurrent private func write(
         from start: Int64, of app: AppID?, for principal: Actor?, to writer: inout any ResponseBodyWriter
     ) async throws {
@@ -73,19 +76,23 @@ struct EventStream: Sendable {
         for try await wakeup in wakeups.cancelOnGracefulShutdown() {
             guard self.isAllowed(principal) else { return }
             if wakeup == nil { try await writer.write(ByteBuffer(string: ": alive\n\n")) }
-            do {
-                // With a heartbeat comes what could not be read before.
-                let position = wakeup ?? ledger.position
-                while cursor < position, self.isAllowed(principal) {
-                    let page = try await self.pages.entries(at: cursor..<position)
-                    guard let last = page.last, self.isAllowed(principal) else { break }
-                    let text = Self.text(of: page, app)
-                    if text.readableBytes > 0 { try await writer.write(text) }
-                    cursor = last.entry.position + 1
+            // With a heartbeat comes what could not be read before.
+            let position = wakeup ?? ledger.position
+            var failures = 0
+            while cursor < position, self.isAllowed(principal) {
+                let page: ArraySlice<LedgerReader.Stored>
+                do { page = try await self.pages.entries(at: cursor..<position) } catch let error as PostgresError {
+                    failures += 1
+                    guard error.isRetryable else { throw error }
+                    // The database has no time just now, or is away: the stream stands, and shows by heartbeats that it does.
+                    guard failures < Self.attempts else { break }
+                    try await Task.sleep(for: .seconds(1))
+                    continue
                 }
-            } catch let error as PostgresError where error.isRetryable {
-                // The database has no time just now, or is away: the stream stands, and goes on at the next wake-up.
-                continue
+                guard let last = page.last, self.isAllowed(principal) else { break }
+                let text = Self.text(of: page, app)
+                if text.readableBytes > 0 { try await writer.write(text) }
+                cursor = last.entry.position + 1
             }
         }
     }
