@@ -3,7 +3,8 @@ internal import PinWire
 
 /// A PKCS#12 file (RFC 7292), of which the certificates are taken, and which is refused if there is a key in it.
 ///
-/// Opening a password is made slow on purpose, by a number in the file; what is spent is bounded (``KeyStoreAllowance``).
+/// Opening a password is made slow on purpose, by a number in the file; what is spent is bounded
+/// (``KeyStoreAllowance``).
 @safe struct KeyStore {
     private let place: UploadPlace
     private let store: Owned

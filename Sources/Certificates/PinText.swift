@@ -32,8 +32,8 @@ enum PinText {
 
     /// Gives `add` every pin and fingerprint of `text`.
     ///
-    /// Entries stand apart by white space, `;` or `,`, with or without quotation marks. Of a `Public-Key-Pins` header the
-    /// other directives are skipped.
+    /// Entries stand apart by white space, `;` or `,`, with or without quotation marks. Of a `Public-Key-Pins` header
+    /// the other directives are skipped.
     static func read(
         _ text: ArraySlice<UInt8>, _ add: (Upload.Item) throws(UploadError) -> Void
     ) throws(UploadError) {

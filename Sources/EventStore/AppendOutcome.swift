@@ -45,8 +45,8 @@ enum AppendOutcome: Sendable {
 
     /// Looks what became of a batch whose connection broke before the answer.
     ///
-    /// The head's lock is taken first: a transaction that is still running on the server ends before that. Then the event
-    /// at the batch's first position is either the batch's own, byte for byte, or the batch was not recorded.
+    /// The head's lock is taken first: a transaction that is still running on the server ends before that. Then the
+    /// event at the batch's first position is either the batch's own, byte for byte, or the batch was not recorded.
     init(of batch: Batch, seenFrom connection: isolated PostgresConnection) throws {
         let head = try Head(try connection.query(prepared: Statements.lockHead).only)
         // Only no-ops with keys: repeated, they are no-ops again or found as recorded.

@@ -5,9 +5,10 @@ import Synchronization
 
 /// The time as the database has it: asked for now and then, and counted on by the monotonic clock in between.
 ///
-/// All nodes of a fleet share it, so that the times of entries, documents and tokens agree whatever the nodes' own clocks
-/// say, and however those jump. One of the two clocks is wrong where they are far apart, and nobody here can tell which:
-/// then the node's ``Ledger`` is suspended, so that nothing is signed with a time that clients do not share.
+/// All nodes of a fleet share it, so that the times of entries, documents and tokens agree whatever the nodes' own
+/// clocks say, and however those jump. One of the two clocks is wrong where they are far apart, and nobody here can
+/// tell which: then the node's ``Ledger`` is suspended, so that nothing is signed with a time that clients do not
+/// share.
 ///
 /// If the process dies, the next one asks again before it serves.
 package final class DatabaseClock: Sendable {

@@ -56,8 +56,8 @@ package struct Housekeeping: Sendable {
         static let patience = Duration.seconds(120)
     }
 
-    /// Makes partitions ahead and forgets old idempotency keys, counts, observations and deliveries once an hour, and keeps a
-    /// snapshot whenever one is due; until cancelled.
+    /// Makes partitions ahead and forgets old idempotency keys, counts, observations and deliveries once an hour, and
+    /// keeps a snapshot whenever one is due; until cancelled.
     package func run() async {
         var ticks = 0
         while !Task.isCancelled {

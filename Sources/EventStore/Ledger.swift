@@ -89,8 +89,8 @@ package final class Ledger: Sendable {
     /// Takes in a view that continues the one at `base`; passed over where another path came as far.
     ///
     /// Both the writer (which knows what it appended) and the follower (which reads what everybody appended) bring the
-    /// view forward, by the same entries in the same order. The follower may be first with what the writer appended: what
-    /// changed in the streams that are being written counts as local all the same.
+    /// view forward, by the same entries in the same order. The follower may be first with what the writer appended:
+    /// what changed in the streams that are being written counts as local all the same.
     func advance(
         from base: Int64, to view: LedgerView, changing streams: some Sequence<StreamID>, isLocal: Bool
     ) {

@@ -81,8 +81,8 @@ package struct Migrator: Sendable {
 
     /// Applies what is pending, each migration in its own transaction, and returns what it applied.
     ///
-    /// Migrators that run at once wait for each other. If the process dies, the migration it was in leaves nothing behind
-    /// and the next run goes on from there.
+    /// Migrators that run at once wait for each other. If the process dies, the migration it was in leaves nothing
+    /// behind and the next run goes on from there.
     package func migrate(on connection: PostgresConnection) async throws -> [Migration] {
         var done: [Migration] = []
         for migration in self.migrations {

@@ -307,8 +307,8 @@ package actor Writer {
 
     // MARK: Answers
 
-    /// Settles those at `places` whose key is already recorded with what it recorded. Where that cannot be looked up, they
-    /// may be recorded or not.
+    /// Settles those at `places` whose key is already recorded with what it recorded. Where that cannot be looked up,
+    /// they may be recorded or not.
     ///
     /// - Throws: ``LedgerFault``.
     private func settleRepeated(_ job: inout Job, _ places: [Int]) async throws {

@@ -7,8 +7,8 @@ import Synchronization
 
 /// Probes the services of all hosts on a schedule, from this node's place in the network, and keeps what any node saw.
 ///
-/// A node that is not given a place of its own probes when it is asked, as ``unnamed``. If the process dies, what it has probed since the last record
-/// (one probe at the most) is seen again by the next one.
+/// A node that is not given a place of its own probes when it is asked, as ``unnamed``. If the process dies, what it
+/// has probed since the last record (one probe at the most) is seen again by the next one.
 package final class Lookout: Sendable {
     private let book: ObservationBook
     private let store: ObservationStore
@@ -16,8 +16,8 @@ package final class Lookout: Sendable {
     private let look: @Sendable (ProbeTarget) async -> ProbeReport
     /// The name of this node's place in the network.
     package let vantage: String
-    /// The name that all nodes share which were not given one. It stands for no place, since nobody knows where they are:
-    /// two of them may be the same machine, and so it does not count as a second point of view (G24).
+    /// The name that all nodes share which were not given one. It stands for no place, since nobody knows where they
+    /// are: two of them may be the same machine, and so it does not count as a second point of view (G24).
     package static let unnamed = "unnamed"
     private let schedule: ProbeSchedule
     private let isScheduled: Bool
@@ -55,8 +55,8 @@ package final class Lookout: Sendable {
         self.clock = clock
     }
 
-    /// Reads all that is recorded. Where it cannot, it says so, and ``run()`` tries again: until then nothing is known of
-    /// what servers present, and the guard rails say so.
+    /// Reads all that is recorded. Where it cannot, it says so, and ``run()`` tries again: until then nothing is known
+    /// of what servers present, and the guard rails say so.
     package func load() async { await self.readNews() }
 
     /// Probes an endpoint now. What is found is recorded where the endpoint is one of an app's host.

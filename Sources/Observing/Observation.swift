@@ -12,8 +12,8 @@ package struct Observation: Hashable, Sendable {
         package var chainDigest: [UInt8]
         /// The server's own first. Of a certificate that cannot be read nothing is kept, nor of those behind it.
         package var certificates: [CertificateFacts]
-        /// Whether the probe learned of all its address presents. Where the question for the other kind of key failed, it
-        /// says nothing about the chain for that kind.
+        /// Whether the probe learned of all its address presents. Where the question for the other kind of key failed,
+        /// it says nothing about the chain for that kind.
         package var isComplete: Bool
     }
 

@@ -1,5 +1,5 @@
-/// The members of a JSON object in canonical form (RFC 8785), found where they lie: for bytes that are known to be such an
-/// object, since somebody trusted has signed them.
+/// The members of a JSON object in canonical form (RFC 8785), found where they lie: for bytes that are known to be such
+/// an object, since somebody trusted has signed them.
 ///
 /// What is not in that form gives no members, or wrong ones, and harms nothing else.
 package struct CanonicalMembers {

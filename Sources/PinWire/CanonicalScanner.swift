@@ -1,8 +1,8 @@
 /// Reads canonical JSON (RFC 8785) piece by piece where it lies, without making values of it.
 ///
 /// It understands what ``JSON/canonicalBytes`` writes, and of strings only those without escapes. At anything else a
-/// method returns nil or false, and the reader then takes the whole text to ``JSON/init(parsing:limits:)``, which accepts
-/// it or says what is wrong: this scanner is a short cut and never the judge.
+/// method returns nil or false, and the reader then takes the whole text to ``JSON/init(parsing:limits:)``, which
+/// accepts it or says what is wrong: this scanner is a short cut and never the judge.
 package struct CanonicalScanner {
     /// Valid as long as the buffer that the scanner was made of.
     package let bytes: UnsafeBufferPointer<UInt8>

@@ -1,5 +1,5 @@
-/// What a client says of itself in the request field `Pinledger-Client`: a dictionary (RFC 8941) of which every member is
-/// optional.
+/// What a client says of itself in the request field `Pinledger-Client`: a dictionary (RFC 8941) of which every member
+/// is optional.
 ///
 /// `version=12, platform=ios, app_version="2.4.1", install="3q2-7wAAAAAAAAAAAAAAAA"`: the version of the document it
 /// holds (0 for none), what it runs on, the app's own version, and a random id that it made when it was installed. The

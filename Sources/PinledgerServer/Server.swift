@@ -37,8 +37,8 @@ package struct Server: Sendable {
     package struct Limits: Sendable {
         /// At once, on all listeners together.
         package var connections = 10_000
-        /// From the first byte of a request, or the connection's beginning, to the end of the request's head; and for the
-        /// TLS handshake.
+        /// From the first byte of a request, or the connection's beginning, to the end of the request's head; and for
+        /// the TLS handshake.
         package var headerSeconds = 10
         /// Between two requests.
         package var idleSeconds = 75

@@ -40,8 +40,8 @@ package enum AppEvent: Hashable, Sendable {
     case rotationAdvanced(String, Rotation.Phase)
     case rotationAborted(String)
 
-    /// Whether the app's document may become much larger by it. What is some bytes at the most, such as a mode, a pin's end
-    /// or a kill switch, must never wait for room.
+    /// Whether the app's document may become much larger by it. What is some bytes at the most, such as a mode, a pin's
+    /// end or a kill switch, must never wait for room.
     var addsToDocument: Bool {
         switch self {
         case .versionGateSet, .appRolloutSet, .fallbackSet, .monitoringSet, .hostAdded, .candidateStarted,

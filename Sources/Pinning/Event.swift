@@ -46,8 +46,8 @@ package struct Decision: Hashable, Sendable {
         self.findings = findings
     }
 
-    /// A hash of what a change records and on what it builds, 32 bytes: SHA-256 of canonical JSON. Times and samples that
-    /// come from the moment of the decision are left out: they are never the same twice.
+    /// A hash of what a change records and on what it builds, 32 bytes: SHA-256 of canonical JSON. Times and samples
+    /// that come from the moment of the decision are left out: they are never the same twice.
     package static func plan(of events: [Event], after version: Int64) -> [UInt8] {
         let json: JSON = [
             "after_version": .integer(version),
@@ -106,7 +106,8 @@ package struct LedgerState: Sendable {
         return self.apply(event, of: stream, at: time) ? .applied : .unfit
     }
 
-    /// Takes in one more event, recorded at `time`. False where it belongs to no such stream; the state is then unchanged.
+    /// Takes in one more event, recorded at `time`. False where it belongs to no such stream; the state is then
+    /// unchanged.
     package mutating func apply(_ event: Event, of stream: StreamID, at time: Timestamp) -> Bool {
         switch (stream, event) {
         case (.app(let id), .app(let event)):

@@ -4,8 +4,8 @@ package import PinWire
 package enum StreamID: Hashable, Sendable, CustomStringConvertible {
     /// One app: its hosts, pins, rollouts and kill switches.
     case app(AppID)
-    /// What the service warned of by itself about one app. Apart from the app's own stream, so that a warning neither makes
-    /// a new document nor stands in the way of a change that expects a version.
+    /// What the service warned of by itself about one app. Apart from the app's own stream, so that a warning neither
+    /// makes a new document nor stands in the way of a change that expects a version.
     case watch(AppID)
     /// What holds for every app.
     case fleet

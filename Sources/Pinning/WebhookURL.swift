@@ -2,9 +2,9 @@ import PinWire
 
 /// The address of a receiver of webhooks: `https://host[:port][/path][?query]`, or `http` where the operator allows it.
 ///
-/// At most 2048 characters of printable ASCII, without user info and without a fragment. The host is a name of lower-case
-/// A-labels, an IPv4 address in four decimal numbers, or an IPv6 address in brackets: no other spelling of an address
-/// passes for a name. What the name leads to is nothing that can be said here.
+/// At most 2048 characters of printable ASCII, without user info and without a fragment. The host is a name of
+/// lower-case A-labels, an IPv4 address in four decimal numbers, or an IPv6 address in brackets: no other spelling of
+/// an address passes for a name. What the name leads to is nothing that can be said here.
 package struct WebhookURL: Hashable, Sendable, CustomStringConvertible {
     /// What is recorded: as it was given, with scheme and host in lower case.
     package let text: String

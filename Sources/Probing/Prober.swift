@@ -91,8 +91,8 @@ package final class Prober: Sendable {
 
     /// Probes every address of a target.
     ///
-    /// Ends at the latest after the resolver's time-out, twice the address's, and twice the patience of the options. A cancelled task ends
-    /// at once, with every connection closed.
+    /// Ends at the latest after the resolver's time-out, twice the address's, and twice the patience of the options. A
+    /// cancelled task ends at once, with every connection closed.
     package func probe(_ target: ProbeTarget, options: ProbeOptions = ProbeOptions()) async -> ProbeReport {
         let found: [IPAddress]
         do throws(ProbeFailure) {

@@ -10,8 +10,8 @@ package enum ContentCoding: String, CaseIterable, Sendable {
 
 /// Compresses whole bodies, once, when they are published.
 enum Compression {
-    /// `bytes` in gzip (RFC 1952) at the strongest level; nil where zlib fails or nothing is saved. The header has no time,
-    /// so that the same body is the same bytes everywhere.
+    /// `bytes` in gzip (RFC 1952) at the strongest level; nil where zlib fails or nothing is saved. The header has no
+    /// time, so that the same body is the same bytes everywhere.
     static func gzip(_ bytes: [UInt8]) -> [UInt8]? {
         var stream = z_stream()
         // 15 bits of window, +16 for the gzip wrapper.

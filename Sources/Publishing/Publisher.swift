@@ -5,12 +5,14 @@ package import PinWire
 import Pinning
 package import Postgres
 
-/// Turns changes of the ledger into signed documents, and keeps a node's ``DocumentTable`` in step with what is published.
+/// Turns changes of the ledger into signed documents, and keeps a node's ``DocumentTable`` in step with what is
+/// published.
 ///
-/// A document is signed by the node that recorded the change; a node that sees another's change waits a moment and signs
-/// only if nobody else did. What is signed is served here at once and stored a moment later, from where every node serves
-/// the same bytes. If the process dies before a document is signed or stored, any other signing node, or this one after
-/// its start, finds the stored one behind its version and makes it: the same content under the same version.
+/// A document is signed by the node that recorded the change; a node that sees another's change waits a moment and
+/// signs only if nobody else did. What is signed is served here at once and stored a moment later, from where every
+/// node serves the same bytes. If the process dies before a document is signed or stored, any other signing node, or
+/// this one after its start, finds the stored one behind its version and makes it: the same content under the same
+/// version.
 ///
 /// Once the ledger is found damaged nothing more is signed, and what was published last goes on being served.
 package actor Publisher {

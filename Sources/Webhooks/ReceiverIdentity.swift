@@ -2,8 +2,8 @@ import NIOSSL
 
 /// Whether a receiver's certificate, whose chain is verified already, is for the name in the URL.
 ///
-/// NIOSSL is content with a certificate for the address that was connected to. Where the name is what the operator trusts,
-/// that would let whoever answers for it in the DNS answer for the receiver too.
+/// NIOSSL is content with a certificate for the address that was connected to. Where the name is what the operator
+/// trusts, that would let whoever answers for it in the DNS answer for the receiver too.
 enum ReceiverIdentity {
     struct Other: Error, CustomStringConvertible {
         let host: String

@@ -7,9 +7,9 @@ import Synchronization
 
 /// Sends messages to receivers by HTTP/1.1, each on a connection of its own.
 ///
-/// Addresses are found and judged here, and connections are made to addresses and never to names: no second look at a name
-/// can lead elsewhere than the first. Certificates are checked for the name all the same. Redirects are not followed, no
-/// proxy of the environment is asked, and of an answer no more than ``bodyLimit`` is read.
+/// Addresses are found and judged here, and connections are made to addresses and never to names: no second look at a
+/// name can lead elsewhere than the first. Certificates are checked for the name all the same. Redirects are not
+/// followed, no proxy of the environment is asked, and of an answer no more than ``bodyLimit`` is read.
 ///
 /// Works on a thread of its own, so that handshakes and slow receivers keep no client of the server waiting.
 package final class WebhookClient: Sendable {
@@ -185,7 +185,8 @@ package final class WebhookClient: Sendable {
         }
     }
 
-    /// What certificates are checked with; made once. Reading the authorities takes some ten milliseconds, on a thread for it.
+    /// What certificates are checked with; made once. Reading the authorities takes some ten milliseconds, on a thread
+    /// for it.
     private func secureContext() async throws(SendFailure) -> NIOSSLContext {
         if let context = self.context.withLock({ $0 }) { return context }
         let trustFile = self.trustFile

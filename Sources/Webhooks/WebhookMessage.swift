@@ -2,8 +2,8 @@ package import Keys
 package import PinWire
 package import Pinning
 
-/// One message to a receiver, as the Standard Webhooks convention has it: the same id and the same bytes however often it
-/// is sent.
+/// One message to a receiver, as the Standard Webhooks convention has it: the same id and the same bytes however often
+/// it is sent.
 package struct WebhookMessage: Hashable, Sendable {
     /// What `webhook-id` says; what receivers know a repetition by.
     package let id: String

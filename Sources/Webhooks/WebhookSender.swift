@@ -5,11 +5,11 @@ import Pinning
 
 /// Brings the ledger's events to the receivers that the ledger names.
 ///
-/// The ledger is the outbox: positions are dense and complete when they are visible, so that a cursor for each webhook is
-/// all that is needed to miss nothing. Any number of nodes do this on one database; a lease keeps two from attempting one
-/// delivery, and of one stream only the first open delivery is ever attempted, so that a receiver gets an app's events in
-/// order. If the process dies during an attempt, it is made again when the lease is over, by whichever node comes first,
-/// with the same id: a receiver may get a message twice and never misses one.
+/// The ledger is the outbox: positions are dense and complete when they are visible, so that a cursor for each webhook
+/// is all that is needed to miss nothing. Any number of nodes do this on one database; a lease keeps two from
+/// attempting one delivery, and of one stream only the first open delivery is ever attempted, so that a receiver gets
+/// an app's events in order. If the process dies during an attempt, it is made again when the lease is over, by
+/// whichever node comes first, with the same id: a receiver may get a message twice and never misses one.
 package actor WebhookSender {
     /// What bounds a node's part.
     package struct Limits: Sendable {

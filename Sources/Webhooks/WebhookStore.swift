@@ -70,7 +70,8 @@ package struct WebhookStore: Sendable {
         try await self.pool.query("SELECT pinledger.close_webhook($1)", [.text(webhook)]).only.bool(0)
     }
 
-    /// Takes the next events into a webhook's deliveries, and returns how far it has come; nil where another node is at it.
+    /// Takes the next events into a webhook's deliveries, and returns how far it has come; nil where another node is at
+    /// it.
     func feed(_ webhook: Webhook, until position: Int64) async throws -> Int64? {
         try await self.pool.query(
             "SELECT pinledger.feed_webhook($1, $2, $3, $4, 1000)",
@@ -181,8 +182,8 @@ package struct WebhookStore: Sendable {
         ])
     }
 
-    /// How a webhook is doing: its cursor, what is open and given up, and when it last succeeded; nil where its feed has not
-    /// begun.
+    /// How a webhook is doing: its cursor, what is open and given up, and when it last succeeded; nil where its feed
+    /// has not begun.
     package func progress(of webhook: String) async throws -> JSON? {
         let rows = try await self.pool.read(
             """

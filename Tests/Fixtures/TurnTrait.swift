@@ -1,7 +1,7 @@
 package import Testing
 
-/// Lets a test begin when few others run that open connections, files and threads: all at once, as tests begin, they would
-/// use up what a process may have, and starve each other into time-outs.
+/// Lets a test begin when few others run that open connections, files and threads: all at once, as tests begin, they
+/// would use up what a process may have, and starve each other into time-outs.
 package struct TurnTrait: TestTrait, SuiteTrait, TestScoping {
     package let isRecursive = true
 

@@ -28,7 +28,8 @@ import Testing
         tally.count(answer, variant.response.status, condition, report)
     }
 
-    /// What a request says (`{tag}` is the current one), and how it is counted: version, platform, app version, with an id.
+    /// What a request says (`{tag}` is the current one), and how it is counted: version, platform, app version, with an
+    /// id.
     static let requests: [(String?, String?, Int64, String?, String, Bool)] = [
         (nil, nil, 0, nil, "", false),
         ("{tag}", nil, 7, nil, "", false),

@@ -116,7 +116,8 @@ struct TreeCheck: Sendable {
         }
     }
 
-    /// Whether `root` is that of the 2^bit leaves from `first` on. True where leaves are missing, which was said already.
+    /// Whether `root` is that of the 2^bit leaves from `first` on. True where leaves are missing, which was said
+    /// already.
     private func isRight(_ root: LogHash, from first: UInt64, bit: Int) -> Bool {
         guard bit >= TileRoot.levelsPerTile else {
             guard self.tile.isWhole else { return true }

@@ -4,8 +4,9 @@ import Synchronization
 
 /// Pages of the ledger for all event streams of a node.
 ///
-/// However many streams are woken by one event, two read at a time, and those that are at the end of the ledger share what
-/// the first of them has read: the database's connections stay free for everything else. As many wait as there are streams.
+/// However many streams are woken by one event, two read at a time, and those that are at the end of the ledger share
+/// what the first of them has read: the database's connections stay free for everything else. As many wait as there are
+/// streams.
 final class EventPages: Sendable {
     /// Reads of the database at once.
     private static let reads = 2

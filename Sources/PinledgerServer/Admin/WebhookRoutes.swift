@@ -98,8 +98,8 @@ struct WebhookRoutes: Sendable {
         return try await self.withSecret(of: id, change, in: exchange) { .rotateSecret(id: id, secretID: $0) }
     }
 
-    /// Makes a secret, records the command that names it, and shows it this once. A repeated request gets the same record
-    /// without it.
+    /// Makes a secret, records the command that names it, and shows it this once. A repeated request gets the same
+    /// record without it.
     private func withSecret<Content>(
         of webhook: String, _ change: Change<Content>, in exchange: Exchange, location: String? = nil,
         adding more: [String: JSON] = [:], _ command: (String) -> WebhookCommand

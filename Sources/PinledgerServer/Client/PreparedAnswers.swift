@@ -33,8 +33,8 @@ final class PreparedAnswers: Sendable {
     private static let suffix = Array("/document".utf8)
     private static let keySetTarget = Array("/client/v1/jwks.json".utf8)
 
-    /// The answer to a request target as it stands on the wire; nil for everything that has none or is spelled in another
-    /// way, with a query or percent escapes.
+    /// The answer to a request target as it stands on the wire; nil for everything that has none or is spelled in
+    /// another way, with a query or percent escapes.
     func answer(to target: UnsafeRawBufferPointer) -> PreparedAnswer? {
         if target.count > Self.prefix.count + Self.suffix.count, target.starts(with: Self.prefix),
             target.suffix(Self.suffix.count).elementsEqual(Self.suffix)

@@ -153,12 +153,12 @@ final class ConnectionDoor: ChannelDuplexHandler {
     }
 
     private static let flushSize = 32 * 1024
-    /// A longer body is sent as it lies there, whoever waits for it: a copy would cost as much memory for each client that
-    /// does not read.
+    /// A longer body is sent as it lies there, whoever waits for it: a copy would cost as much memory for each client
+    /// that does not read.
     private static let copySize = 8 * 1024
 
-    /// Adds the answer to the request at the start of `buffer` to the scratch buffer, and returns the request's length and
-    /// the body where it is to be sent by itself; nil where the request is not for here.
+    /// Adds the answer to the request at the start of `buffer` to the scratch buffer, and returns the request's length
+    /// and the body where it is to be sent by itself; nil where the request is not for here.
     private func answer(_ buffer: ByteBuffer) -> (Int, body: ByteBuffer?)? {
         buffer.withUnsafeReadableBytes { bytes in
             guard let request = HeadReader.read(bytes),

@@ -21,9 +21,9 @@ final class LoopShare {
     /// Where answers are put together.
     var scratch = ByteBuffer()
 
-    /// Makes the scratch buffer empty. It is free again as soon as the socket has taken everything, which is nearly always
-    /// before the next request; where it is not, the bytes that wait keep theirs, and a new one begins small: not every
-    /// short answer to a client that does not read is to hold a large buffer.
+    /// Makes the scratch buffer empty. It is free again as soon as the socket has taken everything, which is nearly
+    /// always before the next request; where it is not, the bytes that wait keep theirs, and a new one begins small:
+    /// not every short answer to a client that does not read is to hold a large buffer.
     func clearScratch() { self.scratch.clear(minimumCapacity: 512) }
 
     let served: ServedCount

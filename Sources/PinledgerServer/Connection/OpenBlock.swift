@@ -9,7 +9,8 @@ struct OpenBlock {
     private(set) var bytes: ByteBuffer
     private var frames = 1
 
-    /// Takes a HEADERS frame's part of the block, without padding and priority; nil where these are longer than the frame.
+    /// Takes a HEADERS frame's part of the block, without padding and priority; nil where these are longer than the
+    /// frame.
     ///
     /// - Parameter frame: The whole frame, its head first.
     init?(_ head: FrameHead, _ frame: ByteBuffer) {

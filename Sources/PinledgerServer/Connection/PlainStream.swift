@@ -2,8 +2,8 @@ import NIOHPACK
 
 /// A GET or HEAD over HTTP/2 of which nothing but the answer remains to be found.
 ///
-/// What is accepted is a strict subset of what NIOHTTP2 and the router accept. Whatever is different is not refused here;
-/// it goes on to them.
+/// What is accepted is a strict subset of what NIOHTTP2 and the router accept. Whatever is different is not refused
+/// here; it goes on to them.
 struct PlainStream {
     private(set) var isHead = false
     private(set) var path = ""

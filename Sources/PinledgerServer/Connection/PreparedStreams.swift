@@ -2,8 +2,8 @@ import HTTPTypes
 import NIOCore
 import NIOHPACK
 
-/// Answers plain requests over HTTP/2 for prepared answers from frames, before NIOHTTP2 makes channels of streams. Stands
-/// between the door and NIOHTTP2, which sees a connection on which those requests were never made.
+/// Answers plain requests over HTTP/2 for prepared answers from frames, before NIOHTTP2 makes channels of streams.
+/// Stands between the door and NIOHTTP2, which sees a connection on which those requests were never made.
 ///
 /// A stream is answered here only if its whole answer may be sent at once: nothing is kept of it, and everything that
 /// flow control, a long body or an odd request asks for is NIOHTTP2's and the router's. They give the same answer.

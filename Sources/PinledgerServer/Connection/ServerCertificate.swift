@@ -5,8 +5,8 @@ import Synchronization
 
 /// The certificate chain and private key that a node's listeners present, from two PEM files.
 ///
-/// Every new connection gets the pair that was read last; connections that stand keep theirs. So a renewed certificate is
-/// taken up without a restart. A new pair that cannot be used leaves the old one in place.
+/// Every new connection gets the pair that was read last; connections that stand keep theirs. So a renewed certificate
+/// is taken up without a restart. A new pair that cannot be used leaves the old one in place.
 package final class ServerCertificate: Sendable {
     /// Why a pair of files cannot be used, as a sentence, and what to do about it.
     package struct Unusable: Error, CustomStringConvertible {

@@ -4,8 +4,8 @@ import NIOHTTPTypes
 /// Closes an HTTP/2 stream whose client takes nothing of its answer for too long.
 ///
 /// A client decides by its flow-control window how much it takes. One that gives none holds the whole answer in the
-/// server's memory, on as many streams as it may open, and keeps the connection busy by any other frame. Bodies go out in
-/// pieces of ``piece`` bytes, and one of them has to be taken in every ``limit``.
+/// server's memory, on as many streams as it may open, and keeps the connection busy by any other frame. Bodies go out
+/// in pieces of ``piece`` bytes, and one of them has to be taken in every ``limit``.
 final class StreamProgress: ChannelOutboundHandler, RemovableChannelHandler {
     typealias OutboundIn = HTTPResponsePart
     typealias OutboundOut = HTTPResponsePart

@@ -3,8 +3,8 @@ import PinWire
 import Pinning
 
 extension JSONMembers {
-    /// Reads which key is meant: `pin`, or what shows the key as text (`material`: PEM, a JWK, a pin in any spelling) or in
-    /// binary (`material_base64`).
+    /// Reads which key is meant: `pin`, or what shows the key as text (`material`: PEM, a JWK, a pin in any spelling)
+    /// or in binary (`material_base64`).
     ///
     /// Reading may take a second, for a key store: not on a cooperative thread.
     ///

@@ -48,8 +48,8 @@ struct OperationsRoutes: Sendable {
         ]
     }
 
-    /// Whether this node should get traffic, and why not. Looks at memory only: a database that is down for a moment must
-    /// not take nodes out that can serve every document.
+    /// Whether this node should get traffic, and why not. Looks at memory only: a database that is down for a moment
+    /// must not take nodes out that can serve every document.
     private func readiness(_ exchange: Exchange) async throws -> Response {
         let view = self.services.ledger.view
         let fault = self.services.ledger.fault

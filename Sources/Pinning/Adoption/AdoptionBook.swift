@@ -2,8 +2,8 @@ package import PinWire
 
 /// Everything that is known of the versions that an app's clients hold, for people to read.
 package struct AdoptionBook: Hashable, Sendable {
-    /// How far back it looks. Counts are kept by the hour and sketches by the day (UTC), so that each span begins with the
-    /// hour or the day in which it would begin.
+    /// How far back it looks. Counts are kept by the hour and sketches by the day (UTC), so that each span begins with
+    /// the hour or the day in which it would begin.
     package struct Spans: Hashable, Sendable {
         package let measuredAt: Timestamp
         package let windowSeconds: Int64

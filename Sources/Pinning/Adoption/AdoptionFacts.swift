@@ -44,8 +44,8 @@ package struct AdoptionFacts: Hashable, Sendable {
 
     /// Which share holds the version or a newer one.
     ///
-    /// Because versions only grow on a client, an install that was ever seen with one holds it or a newer one. By installs
-    /// where at least half of what was seen came with an id.
+    /// Because versions only grow on a client, an install that was ever seen with one holds it or a newer one. By
+    /// installs where at least half of what was seen came with an id.
     package func share(holdingAtLeast version: Int64) -> AdoptionShare {
         let total = self.total
         guard total.sightings > 0 else { return .unknown }

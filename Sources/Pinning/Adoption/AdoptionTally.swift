@@ -1,12 +1,12 @@
 package import PinWire
 
-/// Clients seen, counted in bounded memory until they are recorded: by app, hour and ``AdoptionKey``, and as one sketch of
-/// installs for each app, day and version.
+/// Clients seen, counted in bounded memory until they are recorded: by app, hour and ``AdoptionKey``, and as one sketch
+/// of installs for each app, day and version.
 ///
 /// Everything a client says can be made up, and each new combination takes memory here and a row in the database. So an
-/// hour of an app takes so many combinations and no more, for as long as the hour lasts; what is beyond is counted as of
-/// app version `other`. An install for whose version there is no room counts for the next lower version that has one: too
-/// little is claimed of it, never too much.
+/// hour of an app takes so many combinations and no more, for as long as the hour lasts; what is beyond is counted as
+/// of app version `other`. An install for whose version there is no room counts for the next lower version that has
+/// one: too little is claimed of it, never too much.
 package struct AdoptionTally: Sendable {
     /// What bounds it.
     package struct Limits: Sendable {

@@ -18,9 +18,9 @@ package struct InstallComparison: Hashable, Sendable {
 
     /// The share of holders at which so large a part of the registers reached is expected to be behind.
     ///
-    /// With λ installs for each register, a register's rank is at most k with probability exp(−λ·2⁻ᵏ). One is behind where
-    /// the others' rank is higher than the holders', and the probability of that falls with the share of holders from 1
-    /// to 0; found by bisection.
+    /// With λ installs for each register, a register's rank is at most k with probability exp(−λ·2⁻ᵏ). One is behind
+    /// where the others' rank is higher than the holders', and the probability of that falls with the share of holders
+    /// from 1 to 0; found by bisection.
     func share(whenBehind part: Double) -> Double {
         guard part > 0 else { return 1 }
         guard part < 1 else { return 0 }

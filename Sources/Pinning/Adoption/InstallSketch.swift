@@ -1,8 +1,8 @@
 import Glibc
 package import PinWire
 
-/// What an install id leaves behind: 64 bits of SHA-256(salt ‖ app ‖ id), from which the id cannot be found again without
-/// the deployment's salt, and of which a sketch keeps next to nothing.
+/// What an install id leaves behind: 64 bits of SHA-256(salt ‖ app ‖ id), from which the id cannot be found again
+/// without the deployment's salt, and of which a sketch keeps next to nothing.
 package struct InstallMark: Hashable, Sendable {
     package let bits: UInt64
 

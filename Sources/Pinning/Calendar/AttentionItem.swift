@@ -53,8 +53,8 @@ package struct AttentionItem: Hashable, Sendable {
     package var rail: GuardRail?
     /// When it happens or since when it has been so; nil where there is no such time.
     package var date: Timestamp?
-    /// How many seconds before the date it is announced: the nearest horizon that has come, 0 where the date is past; nil
-    /// where the date is not ahead of anything.
+    /// How many seconds before the date it is announced: the nearest horizon that has come, 0 where the date is past;
+    /// nil where the date is not ahead of anything.
     var lead: Int64?
     /// What is the matter, as a sentence.
     package let detail: String

@@ -1,6 +1,7 @@
 package import PinWire
 
-/// A calendar as calendar programs read it: iCalendar (RFC 5545), published and not sent to anybody, thus without METHOD.
+/// A calendar as calendar programs read it: iCalendar (RFC 5545), published and not sent to anybody, thus without
+/// METHOD.
 package struct CalendarFeed: Sendable {
     /// The text in UTF-8, its lines ended by CRLF.
     package private(set) var bytes: [UInt8] = []

@@ -191,7 +191,8 @@ enum CertificateRails {
         var slot: PolicySlot
     }
 
-    /// G23: what is published by the change and expires soon: within thirty days, or in the second half of a shorter life.
+    /// G23: what is published by the change and expires soon: within thirty days, or in the second half of a shorter
+    /// life.
     private static func ladder(_ change: Judgement) -> [Finding] {
         let month: Int64 = 30 * 86_400
         return change.arms.filter { $0.now.mode != .off && $0.isChanged }.flatMap { arm in

@@ -6,7 +6,8 @@ package struct Delivery: Hashable, Sendable {
     package var publishedAt: Timestamp
     package var documentVersion: Int64
     package var share: AdoptionShare
-    /// From then on no client goes by a document without the key unless it failed to fetch a newer one, whatever was counted.
+    /// From then on no client goes by a document without the key unless it failed to fetch a newer one, whatever was
+    /// counted.
     package var sufficientAt: Timestamp
     /// Before then it does not count however many have it.
     package var earliestAt: Timestamp

@@ -238,7 +238,8 @@ enum DeliveryRails {
         }
     }
 
-    /// G11 where enforcing begins: the key from which a server has just been changed is among the pins, or it is too early.
+    /// G11 where enforcing begins: the key from which a server has just been changed is among the pins, or it is too
+    /// early.
     private static func beginning(_ arm: Judgement.Arm, _ change: Judgement) -> [Finding] {
         guard arm.now.mode == .enforce, arm.was?.mode != .enforce else { return [] }
         let sight = change.sight(of: arm.pattern)

@@ -1,7 +1,7 @@
 import PinWire
 
-/// G09 where the end of the kill switch over everything is what turns enforcing on: released, or engaged anew for a shorter
-/// time.
+/// G09 where the end of the kill switch over everything is what turns enforcing on: released, or engaged anew for a
+/// shorter time.
 enum FleetRails {
     /// Hosts that are named; of further ones their number is said.
     private static let limit = 20

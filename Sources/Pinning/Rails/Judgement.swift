@@ -174,8 +174,8 @@ struct Judgement {
         /// Since when an address has presented a key without another one in between, as far as probes looked. With a new
         /// certificate it is the same key.
         ///
-        /// A new address that never presented another key counts like the service's others: those of a load balancer come
-        /// and go.
+        /// A new address that never presented another key counts like the service's others: those of a load balancer
+        /// come and go.
         func steadySince(_ pin: Pin, _ endpoint: Endpoint, _ chain: ServedChain) -> Timestamp {
             let others = self.earlier(endpoint, chain).filter { !$0.pins.contains(pin) }.map(\.lastSeen)
             let record =

@@ -4,8 +4,8 @@ import PinWire
 ///
 /// Three of them part one question between them, so that each can be tested alone: G07 asks whether anybody still
 /// presents a pin that goes, or is about to since a rotation says so, G08 whether a pin that is retired or revoked was
-/// the last that matched, and G09 whether what is published for any other reason matches nothing. What was looked at once
-/// and has not been for a day stands in the way of taking a pin away (G07) and of beginning to enforce (G09).
+/// the last that matched, and G09 whether what is published for any other reason matches nothing. What was looked at
+/// once and has not been for a day stands in the way of taking a pin away (G07) and of beginning to enforce (G09).
 ///
 /// `LockOutTests` plays 10,000 random changes against them, G10 and G11, and again without each of them.
 enum LiveRails {
@@ -70,8 +70,8 @@ enum LiveRails {
         ]
     }
 
-    /// A rotation of the host that was aborted when servers might present its next key already, while not every service was
-    /// seen since; for a week.
+    /// A rotation of the host that was aborted when servers might present its next key already, while not every service
+    /// was seen since; for a week.
     private static func brokenOff(
         _ pattern: HostPattern, _ sight: Judgement.Sight, _ change: Judgement
     ) -> Rotation? {

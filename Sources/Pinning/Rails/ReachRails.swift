@@ -1,8 +1,8 @@
 import PinWire
 
 /// G09 where a policy stays as it is and comes to be enforced all the same, by more devices or for more names: a kill
-/// switch ends, `pins_valid_until` had passed and is moved on, a rollout or a version gate lets more devices in, subdomains
-/// are included. Of policies that the change itself touches ``LiveRails`` has said all.
+/// switch ends, `pins_valid_until` had passed and is moved on, a rollout or a version gate lets more devices in,
+/// subdomains are included. Of policies that the change itself touches ``LiveRails`` has said all.
 enum ReachRails {
     /// Why an unchanged policy comes to be enforced.
     private enum Cause {
@@ -113,8 +113,8 @@ enum ReachRails {
         return growths.filter { $0.cause == .subdomains || named.insert($0.pattern).inserted }
     }
 
-    /// Whether the event ends a kill switch that was in force, now or before its time: engaged anew for a shorter time, it
-    /// is as good as released.
+    /// Whether the event ends a kill switch that was in force, now or before its time: engaged anew for a shorter time,
+    /// it is as good as released.
     private static func isEnded(_ event: AppEvent, _ change: Judgement) -> Bool {
         func inForce(_ pattern: HostPattern?) -> KillSwitch? {
             let was = pattern.map { change.before?.hosts[$0]?.killSwitch } ?? change.before?.killSwitch

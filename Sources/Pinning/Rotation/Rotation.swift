@@ -3,8 +3,8 @@ package import PinWire
 /// The replacement of a key that hosts serve by another one, step by step, so that every client that is served a
 /// document can connect all the way through.
 ///
-/// A value that only events change; what it waits for is judged by ``progress(of:in:at:)``. It survives anything: nothing
-/// but the ledger knows how far it is.
+/// A value that only events change; what it waits for is judged by ``progress(of:in:at:)``. It survives anything:
+/// nothing but the ledger knows how far it is.
 package struct Rotation: Hashable, Sendable {
     /// How far it is. Each phase waits for something, and ends when somebody advances it.
     package enum Phase: String, CaseIterable, Sendable, Hashable {

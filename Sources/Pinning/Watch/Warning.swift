@@ -1,7 +1,7 @@
 package import PinWire
 
-/// Something that the service warns of by itself, as the ledger keeps it: an item of the attention list that somebody has
-/// to hear of without looking.
+/// Something that the service warns of by itself, as the ledger keeps it: an item of the attention list that somebody
+/// has to hear of without looking.
 package struct Warning: Hashable, Sendable {
     /// What is warned of. A part of ``AttentionItem/Kind``: what does not come and go by itself was said when it was
     /// changed, and what probes could not see comes and goes too often.
@@ -41,8 +41,8 @@ package struct Warning: Hashable, Sendable {
     package var severity: AttentionItem.Severity
     /// When it happens, or since when it has been so; nil where there is no such time.
     package var date: Timestamp?
-    /// How many seconds before the date this is announced, a horizon of the deployment: 0 where the date is past, nil where
-    /// the date is not ahead of anything.
+    /// How many seconds before the date this is announced, a horizon of the deployment: 0 where the date is past, nil
+    /// where the date is not ahead of anything.
     package var lead: Int64?
     /// The guard rail whose page explains it. A text, because a ledger outlives the list of rails.
     package var code: String?

@@ -30,7 +30,8 @@ package struct Watch: Hashable, Sendable {
 }
 
 extension LedgerState {
-    /// What is to be said by itself of an app now: pure, so that of several nodes that look the second has nothing to say.
+    /// What is to be said by itself of an app now: pure, so that of several nodes that look the second has nothing to
+    /// say.
     package func warnings(of id: AppID, in context: DecisionContext) throws(Refusal) -> [WatchEvent] {
         guard let app = self.apps[id] else { throw .appUnknown(id) }
         var raised: [WatchEvent] = []

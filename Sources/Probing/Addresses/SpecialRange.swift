@@ -1,5 +1,5 @@
-/// A range of addresses that is not for everybody's use, after the special-purpose registries of IANA (RFC 6890), and what
-/// a cloud took out of the public ones for itself.
+/// A range of addresses that is not for everybody's use, after the special-purpose registries of IANA (RFC 6890), and
+/// what a cloud took out of the public ones for itself.
 struct SpecialRange {
     var range: IPNetwork
     var purpose: String

@@ -2,9 +2,9 @@
 package struct ServedChain: Hashable, Sendable {
     /// Each certificate in DER, in the order sent: the leaf first, 1 to 10 of them.
     package var certificates: [[UInt8]]
-    /// Each certificate that clients go by, in DER, the leaf first. Where ``verification`` is valid these are those of the
-    /// path that was verified, up to the root, whether sent or not. Otherwise they are the first ones sent, as far as
-    /// each has issued the one before it.
+    /// Each certificate that clients go by, in DER, the leaf first. Where ``verification`` is valid these are those of
+    /// the path that was verified, up to the root, whether sent or not. Otherwise they are the first ones sent, as far
+    /// as each has issued the one before it.
     package var path: [[UInt8]]
     /// The kind of the leaf's key.
     package var keyKind: KeyKind

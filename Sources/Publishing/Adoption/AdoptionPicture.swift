@@ -19,8 +19,8 @@ final class AdoptionPicture: Sendable {
 
     init(windowSeconds: Int64) { self.windowSeconds = windowSeconds }
 
-    /// What there is, noting that it is wanted. An app beyond the limit takes the place of the one that was asked for the
-    /// longest time ago.
+    /// What there is, noting that it is wanted. An app beyond the limit takes the place of the one that was asked for
+    /// the longest time ago.
     func facts(of app: AppID, at now: ContinuousClock.Instant) -> AdoptionFacts? {
         self.entries.withLock { entries in
             if entries[app] == nil, entries.count >= Self.limit,

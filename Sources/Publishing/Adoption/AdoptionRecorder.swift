@@ -4,13 +4,13 @@ package import Pinning
 import Postgres
 import Synchronization
 
-/// Counts which document versions clients hold, and records it every few seconds: adoption, learned from the requests that
-/// clients make anyway.
+/// Counts which document versions clients hold, and records it every few seconds: adoption, learned from the requests
+/// that clients make anyway.
 ///
-/// If the process dies, what was counted since the last recording is lost: twelve seconds at the most, two on an event loop
-/// and ten here, and what is asked of the next one begins from what is recorded. While the database is away, counting goes
-/// on in bounded memory. Counts whose recording has an unknown outcome are given up, for they would be added twice;
-/// sketches are merged again.
+/// If the process dies, what was counted since the last recording is lost: twelve seconds at the most, two on an event
+/// loop and ten here, and what is asked of the next one begins from what is recorded. While the database is away,
+/// counting goes on in bounded memory. Counts whose recording has an unknown outcome are given up, for they would be
+/// added twice; sketches are merged again.
 ///
 /// A node that may not write keeps its counts in memory: its own answers have them, those of other nodes do not.
 package actor AdoptionRecorder {
@@ -53,14 +53,15 @@ package actor AdoptionRecorder {
 
     // MARK: Seeing and knowing
 
-    /// Counts what a client has reported elsewhere than with a request for the document; of an app that has none, nothing.
+    /// Counts what a client has reported elsewhere than with a request for the document; of an app that has none,
+    /// nothing.
     package nonisolated func note(_ report: ClientReport, of app: AppID) {
         guard let version = self.currentVersion(app) else { return }
         self.intake.note(report, of: app, current: version)
     }
 
-    /// What is known of the versions that an app's clients hold, at most about half a minute old. Nil where it is not known
-    /// yet: asking has this node find out, and keep it at hand for as long as somebody asks every ten minutes.
+    /// What is known of the versions that an app's clients hold, at most about half a minute old. Nil where it is not
+    /// known yet: asking has this node find out, and keep it at hand for as long as somebody asks every ten minutes.
     package nonisolated func facts(of app: AppID) -> AdoptionFacts? { self.picture.facts(of: app, at: .now) }
 
     /// Everything that is known of an app's clients over the last `hours`: what is recorded, and what this node will.

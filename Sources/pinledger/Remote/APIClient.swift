@@ -70,8 +70,8 @@ struct APIClient {
         do { return try await self.exchange(method, path, body: body, headers: headers) } catch { throw error.failure }
     }
 
-    /// Sends one change and, while nobody can say whether it was recorded, the very same request again: by its idempotency
-    /// key the server knows it and records it once.
+    /// Sends one change and, while nobody can say whether it was recorded, the very same request again: by its
+    /// idempotency key the server knows it and records it once.
     ///
     /// - Parameter key: Nil for a new one.
     func sendOnce(
