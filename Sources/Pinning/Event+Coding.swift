@@ -7,7 +7,8 @@ extension Event {
     /// The names of all events that this program knows.
     package static let types = [
         "AppCreated", "AppRenamed", "AppRolloutSet", "CandidateDropped", "CandidatePromoted", "CandidateStarted",
-        "EndpointsSet", "FallbackSet", "FleetGuardRailSet", "FleetKillSwitchEngaged", "FleetKillSwitchReleased",
+        "EndpointsSet", "FallbackSet", "FleetGuardRailSet", "FleetGuardRailsOverridden", "FleetKillSwitchEngaged",
+        "FleetKillSwitchReleased",
         "GuardRailSet", "GuardRailsOverridden", "HostAdded", "HostRemoved", "HostRolloutSet", "HostSubdomainsSet",
         "IssuerSet", "KeyDescribed", "KillSwitchEngaged", "KillSwitchReleased", "ModeSet", "MonitoringSet",
         "PinActivated", "PinRetired", "PinRevoked", "PinRoleSet", "PinStaged", "PinsValidUntilSet",
@@ -282,6 +283,8 @@ extension FleetEvent {
         case .issuerSet(let issuer): ("IssuerSet", ["issuer": .string(issuer)])
         case .guardRailSet(let rail, let isLowered):
             ("FleetGuardRailSet", ["code": .string(rail.code), "lowered": .bool(isLowered)])
+        case .railsOverridden(let findings):
+            ("FleetGuardRailsOverridden", ["findings": .array(findings.map(\.json))])
         }
     }
 
@@ -299,6 +302,8 @@ extension FleetEvent {
                 .guardRailSet(
                     try m.required("code").oneOf(GuardRail.self), isLowered: try m.required("lowered").bool())
             }
+        case "FleetGuardRailsOverridden":
+            self = try field.object { (m) throws(JSONDefect) in .railsOverridden(try OverriddenFinding.list(&m)) }
         default: return nil
         }
     }

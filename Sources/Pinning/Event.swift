@@ -145,8 +145,10 @@ package struct LedgerState: Sendable {
         case .fleet(let command):
             let events = try self.fleet.decide(command, in: context)
             let findings = FleetRails.findings(of: command, in: self, context)
-            if findings.contains(where: { $0.severity == .block }) { throw .guarded(findings) }
-            return Decision(events: events.map { .fleet($0) }, findings: findings)
+            let overridden = findings.filter { $0.severity == .override }.map { OverriddenFinding($0) }
+            if !overridden.isEmpty, !context.insists { throw .guarded(findings) }
+            let record: [FleetEvent] = overridden.isEmpty ? [] : [.railsOverridden(overridden)]
+            return Decision(events: (events + record).map { .fleet($0) }, findings: findings)
         case .keys(let command):
             let isLowered = self.fleet.loweredRails.contains(.signingKeyOverlap)
             let findings = self.keys.overlap(command, isLowered: isLowered, in: context).map { [$0] } ?? []
@@ -181,7 +183,8 @@ extension Event {
         guard case .object(var members) = self.data else { return self.data }
         switch self {
         case .app(.rotationStarted): members["started_at"] = nil
-        case .app(.guardRailsOverridden(let findings)), .keys(.railsOverridden(let findings)):
+        case .app(.guardRailsOverridden(let findings)), .keys(.railsOverridden(let findings)),
+            .fleet(.railsOverridden(let findings)):
             members["findings"] = .array(
                 findings.map { finding in
                     var finding = finding

@@ -20,6 +20,7 @@ package struct Fleet: Hashable, Sendable {
         case .issuerSet(let issuer): self.issuer = issuer
         case .guardRailSet(let rail, let isLowered):
             if isLowered { self.loweredRails.insert(rail) } else { self.loweredRails.remove(rail) }
+        case .railsOverridden: break
         }
     }
 
@@ -48,6 +49,8 @@ package enum FleetEvent: Hashable, Sendable {
     case killSwitchReleased
     case issuerSet(String)
     case guardRailSet(GuardRail, isLowered: Bool)
+    /// What somebody insisted on in the same change.
+    case railsOverridden([OverriddenFinding])
 }
 
 /// What somebody wants for every app.

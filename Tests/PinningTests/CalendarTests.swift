@@ -13,7 +13,8 @@ func expiring(
         weaknesses: weaknesses
     )
     return CertificateFacts(
-        key: key, sha256: sha256([UInt8(number)]), sha1: Array(sha256([5]).prefix(20)), subject: subject,
+        key: key, sha256: sha256([UInt8(truncatingIfNeeded: number)]), sha1: Array(sha256([5]).prefix(20)),
+        subject: subject,
         issuer: "CN=Authority", serial: "1f", notBefore: noon.adding(seconds: start * day),
         notAfter: noon.adding(seconds: end * day), isSelfSigned: isSelfSigned
     )

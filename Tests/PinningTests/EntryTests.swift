@@ -46,6 +46,7 @@ import Testing
         case rotationAdvanced = "RotationAdvanced"
         case rotationAborted = "RotationAborted"
         case fleetGuardRailSet = "FleetGuardRailSet"
+        case fleetGuardRailsOverridden = "FleetGuardRailsOverridden"
         case signingKeyRailsOverridden = "SigningKeyRailsOverridden"
         case warningRaised = "WarningRaised"
         case warningCleared = "WarningCleared"
@@ -99,6 +100,7 @@ import Testing
         case .keys(.signingKeyCreated): .signingKeyCreated
         case .keys(.signingKeyActivated): .signingKeyActivated
         case .keys(.signingKeyRetired): .signingKeyRetired
+        case .fleet(.railsOverridden): .fleetGuardRailsOverridden
         case .keys(.railsOverridden): .signingKeyRailsOverridden
         case .access(.tokenIssued): .tokenIssued
         case .access(.tokenRevoked): .tokenRevoked

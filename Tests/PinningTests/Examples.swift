@@ -108,6 +108,7 @@ let examples: [String: Entry] = {
                         remedy: "Advance it.")))
         ),
         ("WarningCleared", .watch(shop), .watch(.warningCleared(warning.subject))),
+        ("FleetGuardRailsOverridden", .fleet, .fleet(.railsOverridden([overridden]))),
     ]
     let plain = Origin(actor: Actor(kind: .token, id: "tok_0", name: "Ann"))
     // Everything that an entry can say, and something that it need not.

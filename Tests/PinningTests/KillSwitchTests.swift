@@ -131,21 +131,37 @@ import Testing
 
     @Test func `over everything is not ended while a host presents a key that is not pinned`() throws {
         let (end, sooner) = (noon.adding(seconds: 7200), noon.adding(seconds: 60))
-        func outcome(_ command: FleetCommand, _ commands: [AppCommand], presenting key: Int?, at now: Timestamp = noon)
-            throws -> [Finding]
+        func decided(
+            _ command: FleetCommand, _ commands: [AppCommand], presenting key: Int?, at now: Timestamp = noon,
+            isForced: Bool = false
+        )
+            throws -> Decision
         {
             var state = try ledger(after: commands)
             state.fleet.killSwitch = KillSwitch(engagedAt: noon, expiresAt: end)
             let facts = key.map { Facts(serving($0, now: now)) } ?? unseen
-            let context = DecisionContext(now: now, reason: reason("w"), isForced: true, facts: facts) { _ in false }
-            return try state.decide(.fleet(command), in: context).findings
+            let context = DecisionContext(now: now, reason: reason("w"), isForced: isForced, facts: facts) { _ in false
+            }
+            return try state.decide(.fleet(command), in: context)
         }
+        func outcome(
+            _ command: FleetCommand, _ commands: [AppCommand], presenting key: Int?, at now: Timestamp = noon
+        ) throws -> [Finding] { try decided(command, commands, presenting: key, at: now).findings }
         let host = [enforcing(new(1), new(2, .backup))]
         for command in [FleetCommand.releaseKillSwitch, .engageKillSwitch(expiresAt: sooner)] {
             #expect { try outcome(command, host, presenting: 9) } throws: { error in
                 guard case .guarded(let findings) = error as? Refusal else { return false }
-                return findings.contains { $0.rail == .liveChainUnmatched && $0.severity == .block && $0.host == api }
+                return findings.contains {
+                    $0.rail == .liveChainUnmatched && $0.severity == .override && $0.host == api
+                }
             }
+            // Who insists is recorded, with what he insisted on.
+            let forced = try decided(command, host, presenting: 9, isForced: true)
+            guard case .fleet(.railsOverridden(let findings)) = try #require(forced.events.last) else {
+                Issue.record("nothing says what was overridden")
+                continue
+            }
+            #expect(findings.map(\.code) == ["G09"] && findings.map(\.host) == [api])
             #expect(try outcome(command, host, presenting: 1).isEmpty)
             #expect(try outcome(command, host, presenting: nil).map(\.verdict) == [.unknown])
             // What holds a host back by itself goes on doing so.

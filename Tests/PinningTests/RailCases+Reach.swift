@@ -9,17 +9,18 @@ private let named: [AppCommand] =
     sound + [.setEndpoints(api, endpoints("api.example.com", "eu.api.example.com", "b.example.com"))]
 private let below = "eu.api.example.com:443"
 private let narrow = VersionGate(minimum: version("2.0"), maximum: version("3.0"), excluded: [version("2.5")])
-private let apart: [AppCommand] =
-    sound + [.startCandidate(api, mode: .enforce, copiesBaseline: true, pins: [requested(7), requested(8)])]
+/// A candidate with keys of its own only.
+private let wrong: [AppCommand] =
+    sound + [.startCandidate(api, mode: .enforce, copiesBaseline: false, pins: [requested(7), requested(8)])]
 private let aborted: [AppCommand] = sound + [rotation(), advance(), .abortRotation("r", keepsNext: true)]
 
 /// G09 where an unchanged policy comes to be enforced, and G07 of what is not seen or not looked at any more.
 let reachCases: [RailCase] = [
     RailCase(
-        .liveChainUnmatched, .block, "where a kill switch is engaged anew for a shorter time", given: engaged,
+        .liveChainUnmatched, .override, "where a kill switch is engaged anew for a shorter time", given: engaged,
         when: .engageKillSwitch(api, expiresAt: monday.adding(seconds: 1)), facts: Facts(serving(9))),
     RailCase(
-        .liveChainUnmatched, .block, "where that of the app is, and its hosts have none", given: allOff,
+        .liveChainUnmatched, .override, "where that of the app is, and its hosts have none", given: allOff,
         when: .engageKillSwitch(nil, expiresAt: monday.adding(seconds: 1)), facts: Facts(serving(9))),
     RailCase(
         .liveChainUnmatched, quiet: "where it is engaged for longer", given: engaged,
@@ -54,44 +55,62 @@ let reachCases: [RailCase] = [
         facts: Facts(serving(1), serving(1, at: below), serving(9, at: "b.example.com:443"))),
     RailCase(
         .liveChainUnmatched, .block, "where a candidate with the wrong pins gets more devices",
-        given: apart + [.setHostRollout(api, Rollout(basisPoints: 0))],
-        when: .setHostRollout(api, Rollout(basisPoints: 1)), facts: Facts(serving(9))),
+        given: wrong + [.setHostRollout(api, Rollout(basisPoints: 0))],
+        when: .setHostRollout(api, Rollout(basisPoints: 1)), facts: Facts(serving(1))),
     RailCase(
         .liveChainUnmatched, .block, "where it gets all of them",
-        given: apart + [.setHostRollout(api, Rollout(basisPoints: 9999))], when: .setHostRollout(api, nil),
-        facts: Facts(serving(9))),
+        given: wrong + [.setHostRollout(api, Rollout(basisPoints: 9999))], when: .setHostRollout(api, nil),
+        facts: Facts(serving(1))),
     RailCase(
         .liveChainUnmatched, .block, "where it gets others",
-        given: apart + [.setHostRollout(api, Rollout(basisPoints: 500, salt: "a"))],
-        when: .setHostRollout(api, Rollout(basisPoints: 500, salt: "b")), facts: Facts(serving(9))),
+        given: wrong + [.setHostRollout(api, Rollout(basisPoints: 500, salt: "a"))],
+        when: .setHostRollout(api, Rollout(basisPoints: 500, salt: "b")), facts: Facts(serving(1))),
     RailCase(
         .liveChainUnmatched, quiet: "where it gets fewer",
-        given: apart + [.setHostRollout(api, Rollout(basisPoints: 500))],
-        when: .setHostRollout(api, Rollout(basisPoints: 499)), facts: Facts(serving(9))),
+        given: wrong + [.setHostRollout(api, Rollout(basisPoints: 500))],
+        when: .setHostRollout(api, Rollout(basisPoints: 499)), facts: Facts(serving(1))),
     RailCase(
         .liveChainUnmatched, quiet: "where it gets none",
-        given: apart + [.setHostRollout(api, Rollout(basisPoints: 500, salt: "a"))],
-        when: .setHostRollout(api, Rollout(basisPoints: 0, salt: "b")), facts: Facts(serving(9))),
+        given: wrong + [.setHostRollout(api, Rollout(basisPoints: 500, salt: "a"))],
+        when: .setHostRollout(api, Rollout(basisPoints: 0, salt: "b")), facts: Facts(serving(1))),
     RailCase(
         .liveChainUnmatched, .block, "where the app's rollout lets more in",
+        given: wrong + [.setRollout(Rollout(basisPoints: 100))], when: .setRollout(Rollout(basisPoints: 200)),
+        facts: Facts(serving(1))),
+    RailCase(
+        .liveChainUnmatched, .block, "where one that is not sticky draws lots anew",
+        given: wrong + [.setRollout(Rollout(basisPoints: 100, isSticky: false))],
+        when: .setRollout(Rollout(basisPoints: 99, isSticky: false)), facts: Facts(serving(1))),
+    RailCase(
+        .liveChainUnmatched, .warn, "where those who come are locked out where they come from",
+        given: wrong + [.setRollout(Rollout(basisPoints: 100))], when: .setRollout(Rollout(basisPoints: 200)),
+        facts: Facts(serving(9))),
+    RailCase(
+        .liveChainUnmatched, quiet: "where the app's rollout takes devices out of a baseline that locks them out",
+        given: wrong + [.setRollout(Rollout(basisPoints: 100))], when: .setRollout(Rollout(basisPoints: 200)),
+        facts: Facts(serving(7))),
+    RailCase(
+        .liveChainUnmatched, .block, "where it sends devices back to such a baseline",
+        given: wrong + [.setRollout(Rollout(basisPoints: 200))], when: .setRollout(Rollout(basisPoints: 100)),
+        facts: Facts(serving(7))),
+    RailCase(
+        .liveChainUnmatched, quiet: "where no candidate is for more or fewer",
         given: sound + [.setRollout(Rollout(basisPoints: 100))], when: .setRollout(Rollout(basisPoints: 200)),
         facts: Facts(serving(9))),
     RailCase(
-        .liveChainUnmatched, quiet: "where the app's rollout is only begun",
-        when: .setRollout(Rollout(basisPoints: 200)),
-        facts: Facts(serving(9))),
+        .liveChainUnmatched, .block, "where the version gate is opened", given: wrong + [.setVersionGate(narrow)],
+        when: .setVersionGate(nil), facts: Facts(serving(1))),
     RailCase(
-        .liveChainUnmatched, .block, "where the version gate is opened", given: sound + [.setVersionGate(narrow)],
-        when: .setVersionGate(nil), facts: Facts(serving(9))),
-    RailCase(
-        .liveChainUnmatched, .block, "where it lets in one version more", given: sound + [.setVersionGate(narrow)],
+        .liveChainUnmatched, .block, "where it lets in one version more", given: wrong + [.setVersionGate(narrow)],
         when: .setVersionGate(VersionGate(minimum: version("2.0"), maximum: version("3.0"))),
-        facts: Facts(serving(9))),
+        facts: Facts(serving(1))),
     RailCase(
-        .liveChainUnmatched, quiet: "where it lets in fewer", given: sound + [.setVersionGate(narrow)],
-        when: .setVersionGate(
-            VersionGate(minimum: version("2.1"), maximum: version("3.0"), excluded: [version("2.5"), version("2.6")])),
-        facts: Facts(serving(9))),
+        .liveChainUnmatched, quiet: "where it lets in fewer", given: wrong + [.setVersionGate(narrow)],
+        when: .setVersionGate(VersionGate(minimum: version("2.6"), maximum: version("3.0"))), facts: Facts(serving(1))),
+    RailCase(
+        .liveChainUnmatched, .block, "where it sends versions back to a baseline that locks them out",
+        given: wrong + [.setVersionGate(narrow)],
+        when: .setVersionGate(VersionGate(minimum: version("2.6"), maximum: version("3.0"))), facts: Facts(serving(7))),
 
     // Endpoints
     RailCase(
@@ -108,6 +127,12 @@ let reachCases: [RailCase] = [
         .stillServed, quiet: "of one that nothing is enforced of",
         given: [enforcing(mode: .reportOnly, shown(certificate(1)), requested(2), requested(3))],
         when: .setEndpoints(api, [])),
+
+    RailCase(
+        .stillServed, .warn, "of a rotation's next key, where nothing is enforced",
+        given: [
+            enforcing(mode: .reportOnly, shown(certificate(1)), requested(2), requested(3)), rotation(), advance(),
+        ], when: .retirePin(api, .baseline, pin(4))),
 
     // A rotation that was broken off
     RailCase(

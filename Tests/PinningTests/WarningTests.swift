@@ -113,17 +113,56 @@ import Testing
             ])
     }
 
-    @Test func `of a rotation is raised for each phase`() throws {
+    @Test func `of a rotation is raised for each phase, and stands until the phase ends`() throws {
         let started = AppCommand.startRotation(
             .init(
                 id: "r", kind: .planned, hosts: [api], next: new(3, .backup), compromised: nil, goals: Rotation.Goals())
         )
         var story = try Story([Self.added(), started, .advanceRotation("r", from: nil)])
-        let old = expiring(1, to: 800)
-        try story.look(self.seeing([old], on: 0), at: self.at(0))
-        try story.look(self.seeing([expiring(3, to: 800)], on: 1), at: self.at(1))
-        try story.look(self.seeing([expiring(3, to: 800)], on: 1), at: self.at(1))
-        #expect(story.said == ["0: soon rotation_stuck", "1: soon rotation_ready", "1: cleared rotation_stuck"])
+        let old = self.seeing([expiring(1, to: 800)], on: 0)
+        // The operator has just been asked to change the servers' key.
+        try story.look(old, at: self.at(0))
+        try story.look(self.seeing([expiring(1, to: 800)], on: 1), at: self.at(1))
+        let next = self.seeing([expiring(3, to: 800)], on: 2)
+        for _ in 0..<2 { try story.look(next, at: self.at(2)) }
+        // A node that has just started knows nothing yet.
+        try story.look(unseen, at: self.at(2))
+        try story.look(next, at: self.at(2))
+        _ = story.state.apply(.app(.rotationAdvanced("r", .settle)), of: .app(shop), at: self.at(3))
+        try story.look(self.seeing([expiring(3, to: 800)], on: 3), at: self.at(3))
+        #expect(
+            story.said.prefix(2) == ["1: soon rotation_stuck", "2: soon rotation_ready"] && story.said.count == 4
+                && Set(story.said.suffix(2)) == ["3: cleared rotation_ready", "3: cleared rotation_stuck"],
+            "\(story.said)")
+    }
+
+    @Test func `of an end is not raised where the certificate may have been renewed unseen`() throws {
+        var story = try Story([Self.added(to: 5)])
+        let renewed = self.seeing([expiring(1, from: -300, to: 400)], on: 0)
+        try story.look(renewed, at: self.at(0))
+        try story.look(renewed, at: self.at(6))
+        #expect(story.said.isEmpty)
+        try story.look(unseen, at: self.at(6))
+        #expect(story.said == ["6: urgent certificate_expires 0"])
+    }
+
+    @Test func `that is urgent is not crowded out by others`() throws {
+        let many = (0..<210).map { number in
+            AppCommand.addHost(
+                host("h\(number).example.com"), includesSubdomains: false, mode: .enforce,
+                pins: [
+                    .init(
+                        pin: pin(100 + number), role: .primary,
+                        evidence: .certificate(expiring(100 + number, from: -300, to: 20))),
+                    .init(pin: pin(1000 + number), role: .backup),
+                ])
+        }
+        var story = try Story(many + [Self.added()])
+        let fine = self.seeing([expiring(1, to: 900)], on: 0)
+        for _ in 0..<10 { try story.look(fine, at: self.at(0)) }
+        #expect(story.said.count == Watch.limit)
+        try story.look(self.seeing([expiring(7, to: 900)], on: 0), at: self.at(0))
+        #expect(story.said.last == "0: urgent served_key_unpinned")
     }
 
     @Test func `is not for what is only good to know, nor for what nobody could see`() throws {

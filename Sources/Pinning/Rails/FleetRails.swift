@@ -1,7 +1,7 @@
 import PinWire
 
 /// G09 where the end of the kill switch over everything is what turns enforcing on: released, or engaged anew for a
-/// shorter time.
+/// shorter time. It is overridden with a reason: one forgotten app does not keep all others unprotected.
 enum FleetRails {
     /// Hosts that are named; of further ones their number is said.
     private static let limit = 20
@@ -34,7 +34,7 @@ enum FleetRails {
                     guard findings.count < Self.limit else { continue }
                     findings.append(
                         Finding(
-                            .liveChainUnmatched, host: pattern, policy: slot,
+                            .liveChainUnmatched, .override, host: pattern, policy: slot,
                             "\(LiveRails.place(of: miss)), and the \(slot.rawValue) of \(pattern) of \(app.id) has no pin that matches it: without the kill switch its devices would refuse the server.",
                             remedy:
                                 "Publish the pin of the key that is served first, or engage a kill switch for \(pattern) of \(app.id) alone before you end this one."

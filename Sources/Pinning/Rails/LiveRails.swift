@@ -63,7 +63,8 @@ enum LiveRails {
         else { return [] }
         return [
             Finding(
-                .stillServed, host: arm.pattern, policy: arm.slot, pin: rotation.next,
+                .stillServed, arm.now.mode == .enforce ? .override : .warn, host: arm.pattern, policy: arm.slot,
+                pin: rotation.next,
                 "The rotation \(rotation.id) \(rotation.abortedIn.map { "was aborted in its phase \($0.rawValue)" } ?? "is in its phase \(rotation.phase.rawValue)"), so that servers of \(arm.pattern) may present this key already: clients without its pin would refuse them.",
                 remedy: "Keep the pin until the rotation is over, or see to it that no server presents the key."
             )

@@ -17,17 +17,21 @@ enum ReachRails {
             case .killSwitch: "without the kill switch its devices would refuse the server"
             case .pinsValidUntil:
                 "its devices, which do not enforce since `pins_valid_until`, would refuse the server again"
-            case .rollout: "more devices would refuse the server"
+            case .rollout: "more devices would refuse the server, which get it instead of the other policy"
             case .subdomains: "devices would refuse the server, whose name the host did not stand for"
             }
         }
     }
 
-    /// One policy whose reach grows.
+    /// Policies of one host whose reach grows.
     private struct Growth {
         var pattern: HostPattern
         var slots: [PolicySlot]
         var cause: Cause
+        /// What it is remedied by where the pin cannot be published: another kill switch, or nothing.
+        var canBeHeld = false
+        /// Whether it begins only later, so that there is time to mend it.
+        var isAhead = false
     }
 
     @Sendable static func findings(of change: Judgement) -> [Finding] {
@@ -55,11 +59,14 @@ enum ReachRails {
                 let pins = Set(policy.activePins.map(\.pin))
                 let live = sight.live.filter { growth.cause != .subdomains || $0.endpoint.isBelow(pattern) }
                 guard let miss = live.first(where: { pins.isDisjoint(with: $0.chain.pins) }) else { continue }
+                // Devices that come from a policy that locks them out as well are not worse off.
+                let isNoWorse = growth.cause == .rollout && Self.locksOut(host[slot.other], sight)
                 findings.append(
                     Finding(
-                        .liveChainUnmatched, host: pattern, policy: slot,
+                        .liveChainUnmatched, isNoWorse ? .warn : growth.isAhead ? .override : .block, host: pattern,
+                        policy: slot,
                         "\(LiveRails.place(of: miss)), and the \(slot.rawValue) of \(pattern) has no pin that matches it: \(growth.cause.consequence).",
-                        remedy: growth.cause == .killSwitch
+                        remedy: growth.canBeHeld
                             ? "Publish the pin of the key that is served first, or engage a kill switch for \(pattern) alone before you end this one."
                             : LiveRails.remedy(for: miss.endpoint)
                     )
@@ -78,39 +85,58 @@ enum ReachRails {
         return findings
     }
 
+    /// Whether devices with this policy refuse a service of the host already.
+    private static func locksOut(_ policy: Policy?, _ sight: Judgement.Sight) -> Bool {
+        guard let policy, policy.mode == .enforce else { return false }
+        let pins = Set(policy.activePins.map(\.pin))
+        return sight.live.contains { pins.isDisjoint(with: $0.chain.pins) }
+    }
+
     /// What the change makes reach further; of each host and cause once, in order.
     private static func growth(of change: Judgement) -> [Growth] {
         let all = PolicySlot.allCases
         var growths: [Growth] = []
-        func everywhere(_ cause: Cause) {
-            growths += change.after.hosts.keys.map { Growth(pattern: $0, slots: all, cause: cause) }
+        func everywhere(_ cause: Cause, canBeHeld: Bool = false, isAhead: Bool = false) {
+            growths += change.after.hosts.keys.map {
+                Growth(pattern: $0, slots: all, cause: cause, canBeHeld: canBeHeld, isAhead: isAhead)
+            }
+        }
+        // Rollouts and gates part the devices between candidate and baseline: whoever leaves the one gets the other.
+        func parted(_ pattern: HostPattern, isMore: Bool, isLess: Bool) {
+            guard change.after.hosts[pattern]?.candidate != nil else { return }
+            let slots: [PolicySlot] = (isLess ? [.baseline] : []) + (isMore ? [.candidate] : [])
+            growths.append(Growth(pattern: pattern, slots: slots, cause: .rollout))
+        }
+        func parted<Limit: Reach>(_ limit: Limit?, from was: Limit?, _ patterns: some Sequence<HostPattern>) {
+            let isMore = was?.isExceeded(by: limit) ?? false
+            let isLess = limit?.isExceeded(by: was) ?? false
+            for pattern in patterns where isMore || isLess { parted(pattern, isMore: isMore, isLess: isLess) }
         }
         for event in change.events {
             switch event {
             case .killSwitchReleased(let pattern), .killSwitchEngaged(let pattern, _):
                 guard Self.isEnded(event, change) else { continue }
+                let isAhead = if case .killSwitchEngaged = event { true } else { false }
                 if let pattern {
-                    growths.append(Growth(pattern: pattern, slots: all, cause: .killSwitch))
+                    growths.append(Growth(pattern: pattern, slots: all, cause: .killSwitch, isAhead: isAhead))
                 } else {
-                    everywhere(.killSwitch)
+                    everywhere(.killSwitch, canBeHeld: true, isAhead: isAhead)
                 }
             case .pinsValidUntilSet:
                 if let was = change.before?.pinsValidUntil, was <= change.now { everywhere(.pinsValidUntil) }
             case .appRolloutSet(let rollout):
-                if let was = change.before?.rollout, was.isExceeded(by: rollout) { everywhere(.rollout) }
+                parted(rollout, from: change.before?.rollout, change.after.hosts.keys)
             case .versionGateSet(let gate):
-                if let was = change.before?.versionGate, was.isExceeded(by: gate) { everywhere(.rollout) }
+                parted(gate, from: change.before?.versionGate, change.after.hosts.keys)
             case .hostRolloutSet(let pattern, let rollout):
-                if let was = change.before?.hosts[pattern]?.rollout, was.isExceeded(by: rollout) {
-                    growths.append(Growth(pattern: pattern, slots: [.candidate], cause: .rollout))
-                }
+                parted(rollout, from: change.before?.hosts[pattern]?.rollout, [pattern])
             case .hostSubdomainsSet(let pattern, includesSubdomains: true):
                 growths.append(Growth(pattern: pattern, slots: all, cause: .subdomains))
             default: continue
             }
         }
         var named: Set<HostPattern> = []
-        return growths.filter { $0.cause == .subdomains || named.insert($0.pattern).inserted }
+        return growths.filter { $0.cause == .subdomains || $0.cause == .rollout || named.insert($0.pattern).inserted }
     }
 
     /// Whether the event ends a kill switch that was in force, now or before its time: engaged anew for a shorter time,
@@ -163,11 +189,23 @@ extension Endpoint {
     fileprivate func isBelow(_ pattern: HostPattern) -> Bool { self.host.name.hasSuffix(".\(pattern.name)") }
 }
 
-extension Rollout {
-    /// Whether another rollout, or none, may let in a device that this one does not.
+extension PolicySlot {
+    /// The policy of the devices that do not get this one.
+    fileprivate var other: PolicySlot { self == .baseline ? .candidate : .baseline }
+}
+
+/// What decides which devices a candidate reaches.
+private protocol Reach {
+    /// Whether another one, or none, may let in a device that this one does not.
+    func isExceeded(by other: Self?) -> Bool
+}
+
+extension Rollout: Reach {
     fileprivate func isExceeded(by other: Rollout?) -> Bool {
         guard let other else { return true }
         if other.basisPoints == 0, other.whitelist.isEmpty { return false }
+        // Every change of one that is not sticky draws lots anew.
+        guard self.isSticky else { return true }
         var same = other
         same.basisPoints = self.basisPoints
         same.exclusions = self.exclusions
@@ -180,8 +218,7 @@ extension Rollout {
     }
 }
 
-extension VersionGate {
-    /// Whether another gate, or none, may let in a version that this one does not.
+extension VersionGate: Reach {
     fileprivate func isExceeded(by other: VersionGate?) -> Bool {
         guard let other else { return !self.isOpen }
         func isLoosened<T: Comparable>(_ bound: T?, _ now: T?, _ isTighter: (T, T) -> Bool) -> Bool {
@@ -190,6 +227,9 @@ extension VersionGate {
         }
         return isLoosened(self.minimum, other.minimum, >=) || isLoosened(self.maximum, other.maximum, <=)
             || isLoosened(self.minimumBuild, other.minimumBuild, >=)
-            || !Set(self.excluded).isSubset(of: other.excluded)
+            || self.excluded.contains { version in
+                !other.excluded.contains(version) && other.minimum.map { $0 <= version } ?? true
+                    && other.maximum.map { version <= $0 } ?? true
+            }
     }
 }

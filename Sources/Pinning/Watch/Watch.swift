@@ -7,8 +7,10 @@ package struct Watch: Hashable, Sendable {
     /// What was said last, by what it is about.
     package var standing: [Warning.Subject: Warning] = [:]
 
-    /// Warnings of one app that stand at once; of further ones the attention list tells.
+    /// Warnings of one app that stand at once; of further ones the attention list tells. What is urgent has room of its
+    /// own.
     package static let limit = 200
+    static let urgentLimit = 400
     /// Events that one look may record.
     static let eventLimit = 50
 
@@ -36,12 +38,18 @@ extension LedgerState {
         guard let app = self.apps[id] else { throw .appUnknown(id) }
         var raised: [WatchEvent] = []
         var found: Set<Warning.Subject> = []
-        for warning in self.attention(of: app, in: context).compactMap({ Warning($0) }) {
-            guard found.insert(warning.subject).inserted else { continue }
-            if let known = app.watch.standing[warning.subject] {
-                if warning.isNews(after: known) { raised.append(.warningRaised(warning)) }
-            } else if app.watch.standing.count + raised.count < Watch.limit {
-                raised.append(.warningRaised(warning))
+        var count = app.watch.standing.count
+        let warnings = self.attention(of: app, in: context).compactMap { Warning($0) }
+        for severity in AttentionItem.Severity.allCases {
+            let limit = severity == .urgent ? Watch.urgentLimit : Watch.limit
+            for warning in warnings where warning.severity == severity {
+                guard found.insert(warning.subject).inserted else { continue }
+                if let known = app.watch.standing[warning.subject] {
+                    if warning.isNews(after: known) { raised.append(.warningRaised(warning)) }
+                } else if count < limit, !app.isPremature(warning, in: context) {
+                    raised.append(.warningRaised(warning))
+                    count += 1
+                }
             }
         }
         let cleared = app.watch.inOrder.map(\.subject).filter { subject in
@@ -62,8 +70,33 @@ extension Warning {
 }
 
 extension App {
-    /// Whether it cannot be told if a warning is over: the endpoint that it is about has not been seen lately.
+    /// How long somebody has for what a phase of a rotation asks of him: a day, and an hour in an emergency.
+    private static let grace: Int64 = 86_400
+    private static let emergencyGrace: Int64 = 3600
+
+    /// Whether it is too early to say it, or cannot be told for sure.
+    fileprivate func isPremature(_ warning: Warning, in context: DecisionContext) -> Bool {
+        switch warning.subject.kind {
+        case .rotationStuck:
+            let grace = warning.severity == .urgent ? Self.emergencyGrace : Self.grace
+            return warning.date.map { context.now < $0.adding(seconds: grace) } ?? false
+        case .certificateExpires where warning.subject.endpoint == nil:
+            // It may have been renewed with the same key where nobody could look lately.
+            guard let pattern = warning.subject.host, let host = self.hosts[pattern] else { return false }
+            return host.probed(of: pattern).contains { endpoint in
+                context.facts.endpoint(endpoint).map { $0.live(at: context.now).isEmpty && !$0.chains.isEmpty } ?? false
+            }
+        case .certificateExpires, .servedKeyUnpinned, .pinsValidUntil, .rotationReady: return false
+        }
+    }
+
+    /// Whether it cannot be told if a warning is over: the endpoint that it is about has not been seen lately. What was
+    /// said of a phase of a rotation stands until the phase ends: estimates move, and a node that has just started
+    /// knows none yet.
     fileprivate func isBlind(to subject: Warning.Subject, in context: DecisionContext) -> Bool {
+        if let rotation = subject.rotation.flatMap(self.rotation) {
+            return !rotation.phase.isOver && self.watch.standing[subject]?.date == rotation.phaseSince
+        }
         guard let pattern = subject.host, let endpoint = subject.endpoint, let host = self.hosts[pattern],
             host.probed(of: pattern).contains(endpoint)
         else { return false }

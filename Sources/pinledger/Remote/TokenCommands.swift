@@ -42,9 +42,16 @@ struct TokenCommands: AsyncParsableCommand {
             ]
             try await self.remote.withClient { client in
                 let json = try await client.change("POST", "/v1/tokens", members, self.change)
-                guard self.remote.output == .table, let token = json["token"]?.stringValue else {
-                    return ChangeReport.print(json, self.remote.output)
+                guard let token = json["token"]?.stringValue else {
+                    ChangeReport.print(json, self.remote.output)
+                    guard json["dry_run"] == true else {
+                        throw CommandFailure(
+                            "it is recorded, and the token was in an answer that was lost",
+                            advice: "Revoke it (`pinledger token revoke`) and create another.")
+                    }
+                    return
                 }
+                guard self.remote.output == .table else { return ChangeReport.print(json, self.remote.output) }
                 Console.error("The token \(json.text("token_id")), shown this once, valid until \(expiry):")
                 Console.print(token)
             }

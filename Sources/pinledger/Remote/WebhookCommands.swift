@@ -78,7 +78,7 @@ struct WebhookCommands: AsyncParsableCommand {
             members["description"] = self.description.map { .string($0) }
             try await self.remote.withClient { client in
                 let json = try await client.change("POST", "/v1/webhooks", members, self.change)
-                WebhookCommands.show(json, self.remote.output)
+                try WebhookCommands.show(json, self.remote.output)
             }
         }
     }
@@ -174,16 +174,24 @@ struct WebhookCommands: AsyncParsableCommand {
         func run() async throws {
             try await self.remote.withClient { client in
                 let path = "\(WebhookCommands.path(self.id))/rotate-secret"
-                WebhookCommands.show(try await client.change("POST", path, [:], self.change), self.remote.output)
+                let json = try await client.change("POST", path, [:], self.change)
+                try WebhookCommands.show(json, self.remote.output)
             }
         }
     }
 
     /// Shows a change that came with a secret: the secret alone goes to standard output.
-    fileprivate static func show(_ json: JSON, _ output: RemoteOptions.OutputForm) {
-        guard output == .table, let secret = json["secret"]?.stringValue else {
-            return ChangeReport.print(json, output)
+    fileprivate static func show(_ json: JSON, _ output: RemoteOptions.OutputForm) throws {
+        guard let secret = json["secret"]?.stringValue else {
+            ChangeReport.print(json, output)
+            guard json["dry_run"] == true else {
+                throw CommandFailure(
+                    "it is recorded, and its secret was in an answer that was lost",
+                    advice: "Make another one: `pinledger webhook rotate-secret`.")
+            }
+            return
         }
+        guard output == .table else { return ChangeReport.print(json, output) }
         let id = json["events"]?.arrayValue?.first?["data"]?.text("webhook_id") ?? "-"
         Console.error("The secret of \(id), shown this once:")
         Console.print(secret)
