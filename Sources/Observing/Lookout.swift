@@ -94,9 +94,9 @@ package final class Lookout: Sendable {
         do {
             try await self.store.read(after: from) { self.book.take($0, $1) }
             self.readUntil.withLock { $0 = now }
-        } catch is CancellationError {
-            return
         } catch {
+            // A node that stops has nothing to say about it.
+            guard !Task.isCancelled else { return }
             self.logger.warning("what other nodes observed cannot be read", metadata: ["error": "\(error)"])
         }
     }
