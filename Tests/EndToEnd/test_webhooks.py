@@ -403,7 +403,8 @@ def test_a_message_that_arrived_when_the_server_was_killed_comes_again_with_the_
         positions = [each.position for each in receiver.messages]
         assert positions == [recorded[0], *recorded], "the first one twice, the others once, in order"
         assert len(first_of_each(receiver.messages)) == len(recorded)
-        assert deliveries(own.api, hook)[recorded[0]]["attempts"] == 2
+        # One that never reached the receiver counts too.
+        assert deliveries(own.api, hook)[recorded[0]]["attempts"] >= 2
 
 
 def test_whenever_the_server_is_killed_nothing_is_lost(own):
