@@ -16,12 +16,8 @@ PATIENCE = 30
 
 
 @pytest.fixture(scope="module")
-def server():
-    server = Server()
-    try:
-        yield server.start()
-    finally:
-        server.destroy()
+def server(own_server):
+    return own_server
 
 
 def document_path(app: str) -> str:
