@@ -36,15 +36,20 @@ public struct Document: Hashable, Sendable {
 
     /// An operator's statement that pinning is off for a scope, until it is released or expires.
     public struct KillSwitch: Hashable, Sendable {
-        /// `everything`, `app` or `host`.
+        /// `everything`, `app`, `host` or `app_versions`.
         public var scope: String
         public var host: HostPattern?
+        /// The versions of the app that the scope `app_versions` means; nil for the other scopes.
+        public var versions: VersionGate?
         public var engagedAt: Timestamp
         public var expiresAt: Timestamp
 
-        public init(scope: String, host: HostPattern?, engagedAt: Timestamp, expiresAt: Timestamp) {
+        public init(
+            scope: String, host: HostPattern?, versions: VersionGate? = nil, engagedAt: Timestamp, expiresAt: Timestamp
+        ) {
             self.scope = scope
             self.host = host
+            self.versions = versions
             self.engagedAt = engagedAt
             self.expiresAt = expiresAt
         }
@@ -53,6 +58,7 @@ public struct Document: Hashable, Sendable {
             .members([
                 "scope": .string(self.scope),
                 "host": self.host.map { .string($0.text) },
+                "versions": self.versions?.json,
                 "engaged_at": .integer(self.engagedAt.seconds),
                 "expires_at": .integer(self.expiresAt.seconds),
             ])

@@ -17,6 +17,14 @@ public struct Rollout: Hashable, Sendable {
         case installID = "install_id"
     }
 
+    /// How a device's bucket is drawn. The raw value is the algorithm's name in documents.
+    public enum Bucketing: String, CaseIterable, Sendable, Hashable {
+        /// The first four bytes of a SHA-256, scaled to 10000 buckets.
+        case pinroll = "pinroll/v1"
+        /// MurmurHash3 (x86, 32 bits) of `group:id`, in 100 buckets, as Unleash draws them: whole percentages only.
+        case unleash = "unleash-murmur3"
+    }
+
     /// Share of devices that are in, in basis points: 0 nobody, 10000 everybody.
     public var basisPoints: Int
     public var method: Method
@@ -32,10 +40,12 @@ public struct Rollout: Hashable, Sendable {
     public var whitelist: [String]
     /// Keyed hashes of ids that are never in; they win over the whitelist.
     public var exclusions: [String]
+    public var bucketing: Bucketing
 
     public init(
         basisPoints: Int, method: Method = .percentage, seed: [Seed] = [.deviceID], isSticky: Bool = true,
-        salt: String? = nil, countries: [String] = [], whitelist: [String] = [], exclusions: [String] = []
+        salt: String? = nil, countries: [String] = [], whitelist: [String] = [], exclusions: [String] = [],
+        bucketing: Bucketing = .pinroll
     ) {
         self.basisPoints = basisPoints
         self.method = method
@@ -45,6 +55,7 @@ public struct Rollout: Hashable, Sendable {
         self.countries = countries
         self.whitelist = whitelist
         self.exclusions = exclusions
+        self.bucketing = bucketing
     }
 
     /// The form in which an id may stand in a document: 64 lower-case hexadecimal digits of HMAC-SHA-256, keyed with
@@ -63,6 +74,7 @@ public struct Rollout: Hashable, Sendable {
             "countries": self.countries.isEmpty ? nil : .array(self.countries.map { .string($0) }),
             "whitelist": self.whitelist.isEmpty ? nil : .array(self.whitelist.map { .string($0) }),
             "exclusions": self.exclusions.isEmpty ? nil : .array(self.exclusions.map { .string($0) }),
+            "bucketing": self.bucketing == .pinroll ? nil : .string(self.bucketing.rawValue),
         ])
     }
 
@@ -97,12 +109,19 @@ public struct Rollout: Hashable, Sendable {
             }
             rollout.whitelist = try Self.hashes(members.optional("whitelist"))
             rollout.exclusions = try Self.hashes(members.optional("exclusions"))
+            if let bucketing = members.optional("bucketing") { rollout.bucketing = try bucketing.oneOf(Bucketing.self) }
             return rollout
         }
         if self.method == .geography, self.countries.isEmpty {
             throw JSONDefect(
                 pointer: field.pointer.appending("countries"),
                 message: "must name at least one country when the method is geography"
+            )
+        }
+        if self.bucketing == .unleash, self.basisPoints % 100 != 0 {
+            throw JSONDefect(
+                pointer: field.pointer.appending("basis_points"),
+                message: "must be a whole percentage (a multiple of 100) with unleash-murmur3, which has 100 buckets"
             )
         }
     }

@@ -142,6 +142,7 @@ extension Rollout {
         out.add(self.isSticky)
         out.add(self.salt) { $0.add($1) }
         for list in [self.countries, self.whitelist, self.exclusions] { out.add(each: list) { $0.add($1) } }
+        out.add(place: self.bucketing)
     }
 
     fileprivate init(_ reader: inout SnapshotReader) throws(SnapshotDefect) {
@@ -152,7 +153,8 @@ extension Rollout {
             salt: try reader.optional { (r) throws(SnapshotDefect) in try r.text() },
             countries: try reader.each { (r) throws(SnapshotDefect) in try r.text() },
             whitelist: try reader.each { (r) throws(SnapshotDefect) in try r.text() },
-            exclusions: try reader.each { (r) throws(SnapshotDefect) in try r.text() }
+            exclusions: try reader.each { (r) throws(SnapshotDefect) in try r.text() },
+            bucketing: try reader.value(Bucketing.self)
         )
     }
 }
