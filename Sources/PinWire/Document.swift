@@ -17,10 +17,14 @@ public struct Document: Hashable, Sendable {
     public var hosts: [Host]
     public var fallback: Fallback
     public var monitoring: Monitoring
+    /// The ``contentDigest`` of the document that this one was made from by deciding for a device, 32 bytes; nil for one
+    /// that holds for all devices.
+    public var evaluatedFrom: [UInt8]?
 
     public init(
         issuer: String, app: AppID, version: Int64, pinsValidUntil: Timestamp?, killSwitches: [KillSwitch],
-        rollout: Rollout?, versionGate: VersionGate?, hosts: [Host], fallback: Fallback, monitoring: Monitoring
+        rollout: Rollout?, versionGate: VersionGate?, hosts: [Host], fallback: Fallback, monitoring: Monitoring,
+        evaluatedFrom: [UInt8]? = nil
     ) {
         self.issuer = issuer
         self.app = app
@@ -32,6 +36,7 @@ public struct Document: Hashable, Sendable {
         self.hosts = hosts
         self.fallback = fallback
         self.monitoring = monitoring
+        self.evaluatedFrom = evaluatedFrom
     }
 
     /// An operator's statement that pinning is off for a scope, until it is released or expires.
@@ -75,15 +80,19 @@ public struct Document: Hashable, Sendable {
         /// What devices inside the rollout get; nil for the baseline.
         public var candidate: Policy?
         public var rollout: Rollout?
+        /// In an evaluated document, which of the two policies ``baseline`` is; nil in all others.
+        public var arm: PolicyArm?
 
         public init(
-            pattern: HostPattern, includesSubdomains: Bool, baseline: Policy?, candidate: Policy?, rollout: Rollout?
+            pattern: HostPattern, includesSubdomains: Bool, baseline: Policy?, candidate: Policy?, rollout: Rollout?,
+            arm: PolicyArm? = nil
         ) {
             self.pattern = pattern
             self.includesSubdomains = includesSubdomains
             self.baseline = baseline
             self.candidate = candidate
             self.rollout = rollout
+            self.arm = arm
         }
 
         var json: JSON {
@@ -93,6 +102,7 @@ public struct Document: Hashable, Sendable {
                 "baseline": self.baseline?.json ?? ["source": "builtin"],
                 "candidate": self.candidate?.json,
                 "rollout": self.rollout?.json,
+                "arm": self.arm.map { .string($0.rawValue) },
             ])
         }
     }
@@ -149,6 +159,7 @@ public struct Document: Hashable, Sendable {
             "hosts": .array(self.hosts.map(\.json)),
             "fallback": self.fallback.json,
             "monitoring": self.monitoring.json,
+            "evaluated_from": self.evaluatedFrom.map { .string(Hex.encode($0)) },
         ])
     }
 

@@ -1,0 +1,245 @@
+/// Decides what holds for a device: a document with everything worked out that does not depend on the device.
+///
+/// The rules, in order: kill switch, validity, version gate, exclusions, whitelist, country and lot of the app's rollout,
+/// the same of the host's, policy. Being outside of a gate or rollout means the baseline, never less pinning; only a kill
+/// switch, `pins_valid_until`, a policy that says so and a name that the document does not know turn pinning off. The
+/// same on server and device. Pure: the caller says what time it is.
+public struct Evaluator: Sendable {
+    /// The document that is gone by.
+    public let document: Document
+    /// `exp`; nil where it is not known, in which case nothing is said about freshness.
+    private let expiresAt: Timestamp?
+    private let issuedAt: Timestamp?
+    let index: HostIndex
+    private let fallback: Set<String>
+    private let appRollout: PreparedRollout?
+    private let hostRollouts: [PreparedRollout?]
+    /// The kill switches for all hosts, the widest scope first.
+    private let wideSwitches: [Document.KillSwitch]
+    /// The kill switches of a pattern's own, by its text.
+    private let hostSwitches: [String: [Document.KillSwitch]]
+
+    /// Goes by a document as it was issued.
+    public init(_ issued: IssuedDocument) {
+        self.init(issued.document, issuedAt: issued.issuedAt, expiresAt: issued.expiresAt)
+    }
+
+    /// Goes by a document of which it is not known when it was signed.
+    public init(_ document: Document) {
+        self.init(document, issuedAt: nil, expiresAt: nil)
+    }
+
+    private init(_ document: Document, issuedAt: Timestamp?, expiresAt: Timestamp?) {
+        self.document = document
+        self.issuedAt = issuedAt
+        self.expiresAt = expiresAt
+        self.index = HostIndex(document.hosts)
+        self.fallback = document.fallback.usesBuiltinPins ? Set(document.fallback.hosts.map(\.text)) : []
+        self.appRollout = document.rollout.map(PreparedRollout.init)
+        self.hostRollouts = document.hosts.map { host in
+            host.candidate == nil ? nil : host.rollout.map(PreparedRollout.init)
+        }
+        let scopes = ["everything", "app", "app_versions"]
+        self.wideSwitches = scopes.flatMap { scope in document.killSwitches.filter { $0.scope == scope } }
+        self.hostSwitches = Dictionary(
+            grouping: document.killSwitches.filter { $0.scope == "host" && $0.host != nil }, by: { $0.host?.text ?? "" }
+        )
+    }
+
+    /// What holds for a device that connects to a host, without a trace.
+    ///
+    /// - Parameters:
+    ///   - hostName: the name that is connected to, in A-labels, in any case, with or without a last dot.
+    ///   - device: what is known of the device.
+    ///   - now: the time.
+    public func decide(_ hostName: String, for device: Device, at now: Timestamp) -> Decision {
+        var round = Round(self, device, now, isTracing: false)
+        return self.decide(hostName, &round)
+    }
+
+    /// What ``decide(_:for:at:)`` says, and how it came about.
+    public func explain(_ hostName: String, for device: Device, at now: Timestamp) -> Decision {
+        var round = Round(self, device, now, isTracing: true)
+        return self.decide(hostName, &round)
+    }
+
+    /// What holds for a device and each host of the document, in the document's order, without traces.
+    public func decideAll(for device: Device, at now: Timestamp) -> [(HostPattern, Decision)] {
+        self.all(Round(self, device, now, isTracing: false))
+    }
+
+    /// What ``decideAll(for:at:)`` says, and how it came about.
+    public func explainAll(for device: Device, at now: Timestamp) -> [(HostPattern, Decision)] {
+        self.all(Round(self, device, now, isTracing: true))
+    }
+
+    private func all(_ round: Round) -> [(HostPattern, Decision)] {
+        var round = round
+        return self.document.hosts.enumerated().map { place, host in
+            // A pattern stands for itself, whatever other patterns stand for names below it.
+            (host.pattern, self.decide(HostIndex.Match(place: place, reason: .hostExact), &round))
+        }
+    }
+
+    /// One device at one time, and what is the same for all hosts, once it was asked for.
+    private struct Round {
+        let device: Device
+        let now: Timestamp
+        /// The time for what began before the document was signed: a clock that lags does not put it off.
+        let latest: Timestamp
+        let isTracing: Bool
+        var steps: [Decision.Step] = []
+        var gate: Decision.Reason?
+        var appVerdict: PreparedRollout.Verdict?
+        /// Of the kill switches for all hosts; an inner nil for none that is engaged.
+        var wideSwitch: Document.KillSwitch??
+
+        init(_ evaluator: Evaluator, _ device: Device, _ now: Timestamp, isTracing: Bool) {
+            self.device = device
+            self.now = now
+            self.latest = max(now, evaluator.issuedAt ?? now)
+            self.isTracing = isTracing
+        }
+
+        mutating func note(_ step: @autoclosure () -> Decision.Step) {
+            if self.isTracing { self.steps.append(step()) }
+        }
+    }
+
+    private func decide(_ hostName: String, _ round: inout Round) -> Decision {
+        guard let name = HostIndex.canonical(hostName), let match = self.index.match(name) else {
+            return self.decideUnknown(HostIndex.canonical(hostName), &round)
+        }
+        return self.decide(match, &round)
+    }
+
+    private func decide(_ match: HostIndex.Match, _ round: inout Round) -> Decision {
+        round.steps.removeAll(keepingCapacity: true)
+        let host = self.document.hosts[match.place]
+        round.note(Decision.Step(.host, match.reason))
+        func settled(_ reason: Decision.Reason) -> Decision {
+            Decision(outcome: .off, pattern: host.pattern, reason: reason, trace: round.steps)
+        }
+        if self.isSwitchedOff(self.hostSwitches[host.pattern.text] ?? [], &round) { return settled(.killSwitchEngaged) }
+        if self.isExpired(&round) { return settled(.pinsExpired) }
+        let (arm, reason) = self.arm(of: host, at: match.place, &round)
+        let policy = arm == .candidate ? host.candidate : host.baseline
+        let said = host.arm ?? arm
+        let decision: (Decision.Outcome, Decision.Reason) =
+            switch policy?.mode {
+            case .enforce: (.enforce, .policyEnforce)
+            case .reportOnly: (.reportOnly, .policyReportOnly)
+            case .off: (.off, .policyOff)
+            case nil: (.builtin, .policyBuiltin)
+            }
+        round.note(Decision.Step(.policy, decision.1, arm: said))
+        return Decision(
+            outcome: decision.0, pins: decision.0 == .off ? [] : policy?.pins ?? [], arm: said, pattern: host.pattern,
+            reason: reason, trace: round.steps
+        )
+    }
+
+    /// For a name that no pattern stands for, or, with nil, a text that is no name.
+    private func decideUnknown(_ name: String?, _ round: inout Round) -> Decision {
+        round.steps.removeAll(keepingCapacity: true)
+        let isBuiltin = name.map(self.fallback(names:)) ?? false
+        let reason: Decision.Reason = isBuiltin ? .hostBuiltin : .hostUnknown
+        round.note(Decision.Step(.host, reason))
+        guard let name, isBuiltin else {
+            return Decision(outcome: .off, reason: reason, trace: round.steps)
+        }
+        let own = [name, Self.wildcard(above: name)].compactMap { $0 }.flatMap { self.hostSwitches[$0] ?? [] }
+        if self.isSwitchedOff(own, &round) {
+            return Decision(outcome: .off, reason: .killSwitchEngaged, trace: round.steps)
+        }
+        if self.isExpired(&round) { return Decision(outcome: .off, reason: .pinsExpired, trace: round.steps) }
+        round.note(Decision.Step(.policy, .policyBuiltin))
+        return Decision(outcome: .builtin, reason: reason, trace: round.steps)
+    }
+
+    private func fallback(names name: String) -> Bool {
+        self.fallback.contains(name) || Self.wildcard(above: name).map(self.fallback.contains) ?? false
+    }
+
+    /// The wildcard pattern that stands for a name; nil for a name of one label.
+    private static func wildcard(above name: String) -> String? {
+        name.firstIndex(of: ".").map { "*\(name[$0...])" }
+    }
+}
+
+extension Evaluator {
+    /// Whether a kill switch holds, of those for all hosts or of these.
+    private func isSwitchedOff(_ own: [Document.KillSwitch], _ round: inout Round) -> Bool {
+        // A trace names each of them for each host; without one the common part is looked at once.
+        if let known = round.wideSwitch, !round.isTracing {
+            if known != nil { return true }
+        } else {
+            round.wideSwitch = .some(self.engaged(self.wideSwitches, &round))
+            if round.wideSwitch != .some(nil) { return true }
+        }
+        if self.engaged(own, &round) != nil { return true }
+        if self.wideSwitches.isEmpty, own.isEmpty { round.note(Decision.Step(.killSwitch, .killSwitchNone)) }
+        return false
+    }
+
+    /// The first kill switch that holds for the device now.
+    private func engaged(_ switches: [Document.KillSwitch], _ round: inout Round) -> Document.KillSwitch? {
+        for one in switches {
+            let reason = Self.state(of: one, round)
+            round.note(Decision.Step(.killSwitch, reason, killSwitch: one))
+            if reason == .killSwitchEngaged { return one }
+        }
+        return nil
+    }
+
+    private static func state(of one: Document.KillSwitch, _ round: Round) -> Decision.Reason {
+        if one.expiresAt <= round.now { return .killSwitchExpired }
+        if round.latest < one.engagedAt { return .killSwitchAhead }
+        guard one.scope == "app_versions" else { return .killSwitchEngaged }
+        // Without a range it would be the scope `app`, which nobody has said.
+        guard let versions = one.versions, !versions.isOpen else { return .killSwitchOtherVersions }
+        switch versions.admission(of: round.device) {
+        case .versionGateIn: return .killSwitchEngaged
+        case .versionUnknown, .versionInvalid, .buildUnknown: return .killSwitchVersionUnknown
+        default: return .killSwitchOtherVersions
+        }
+    }
+
+    /// Whether the document's pins are past their time.
+    private func isExpired(_ round: inout Round) -> Bool {
+        if let end = self.document.pinsValidUntil, end <= round.now {
+            round.note(Decision.Step(.validity, .pinsExpired))
+            return true
+        }
+        if let end = self.expiresAt {
+            let isStale = end <= round.now
+            round.note(Decision.Step(.validity, isStale ? .documentStale : .documentFresh))
+        }
+        return false
+    }
+
+    /// Which policy a device gets, and what settled it.
+    private func arm(of host: Document.Host, at place: Int, _ round: inout Round) -> (PolicyArm, Decision.Reason) {
+        guard host.candidate != nil else {
+            let reason: Decision.Reason = host.arm == nil ? .candidateNone : .serverDecided
+            round.note(Decision.Step(.candidate, reason))
+            return (.baseline, reason)
+        }
+        round.note(Decision.Step(.candidate, .candidateThere))
+        let gate = round.gate ?? self.document.versionGate?.admission(of: round.device) ?? .versionGateNone
+        round.gate = gate
+        round.note(Decision.Step(.versionGate, gate))
+        guard gate == .versionGateIn || gate == .versionGateNone else { return (.baseline, gate) }
+
+        let open = PreparedRollout.Verdict(isIn: true, reason: .rolloutNone, draw: nil)
+        let app = round.appVerdict ?? self.appRollout?.verdict(on: round.device) ?? open
+        round.appVerdict = app
+        round.note(Decision.Step(.appRollout, app.reason, draw: app.draw))
+        guard app.isIn else { return (.baseline, app.reason) }
+
+        let own = self.hostRollouts[place]?.verdict(on: round.device) ?? open
+        round.note(Decision.Step(.hostRollout, own.reason, draw: own.draw))
+        guard own.isIn else { return (.baseline, own.reason) }
+        return (.candidate, own.reason == .rolloutNone ? app.reason : own.reason)
+    }
+}

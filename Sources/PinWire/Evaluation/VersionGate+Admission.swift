@@ -1,0 +1,20 @@
+extension VersionGate {
+    /// What the gate says of a device: ``Decision/Reason/versionGateIn``, or why the device is not in.
+    ///
+    /// A version that is not known, or is none, is not in where the gate bounds versions; a build that is not known is not
+    /// in where it bounds builds.
+    func admission(of device: Device) -> Decision.Reason {
+        if self.minimum != nil || self.maximum != nil || !self.excluded.isEmpty {
+            guard device.appVersion != nil else { return .versionUnknown }
+            guard let version = device.version else { return .versionInvalid }
+            if let minimum = self.minimum, version < minimum { return .versionBelow }
+            if let maximum = self.maximum, maximum < version { return .versionAbove }
+            if self.excluded.contains(version) { return .versionExcluded }
+        }
+        if let minimum = self.minimumBuild {
+            guard let build = device.build else { return .buildUnknown }
+            if build < minimum { return .buildBelow }
+        }
+        return .versionGateIn
+    }
+}
