@@ -3,7 +3,7 @@
 # make check  what CI runs: format, tests, contract
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help run torture bench fuzz test check build format lint clean packages unit-tests end-to-end-tests fault-experiments
+.PHONY: help run torture bench simulate fuzz test check build format lint clean packages unit-tests end-to-end-tests fault-experiments
 
 # One debug build serves everything; imports that a target does not declare are errors.
 SWIFT_FLAGS := --explicit-target-dependency-import-check error
@@ -47,7 +47,12 @@ bench: packages ## Measures side by side with nginx and pgbench, in release conf
 	swift build -c release --scratch-path .build-release --product AppendBench
 	swift build -c release --scratch-path .build-release --product LedgerLoad
 	swift build -c release --scratch-path .build-release --product ProbeBench
+	swift build -c release --scratch-path .build-release --product EvaluateBench
 	PINLEDGER_BIN=$(CURDIR)/.build-release/release/pinledger Tests/Benchmarks/run
+
+simulate: packages ## Plays installs to the detectors, beside the figures that are published of them
+	swift build -c release --scratch-path .build-release --product DetectorSimulation
+	.build-release/release/DetectorSimulation
 
 # Another seed makes other inputs; the input that was being read when it failed is in .build-fuzz/input, and is made again
 # with `--only INDEX`. The quarantine is small so that memory that grows is seen.

@@ -36,7 +36,8 @@ let package = Package(
         // Pure: no I/O, no clock.
         .target(name: "PinWire", dependencies: [.product(name: "Crypto", package: "swift-crypto")]),
         .target(name: "TransparencyLog", dependencies: [.product(name: "Crypto", package: "swift-crypto")]),
-        .target(name: "Pinning", dependencies: ["PinWire"]),
+        .target(name: "Pinning", dependencies: ["Detection", "PinWire"]),
+        .target(name: "Detection"),
 
         // One C library each, behind Swift values.
         .target(name: "Certificates", dependencies: ["COpenSSL", "PinWire"], swiftSettings: [.strictMemorySafety()]),
@@ -78,10 +79,19 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
             ]
         ),
+        // Secrets that the database keeps sealed.
+        .target(name: "Vault", dependencies: ["Keys", "Postgres"]),
+        // What clients report of their connections.
+        .target(
+            name: "Telemetry",
+            dependencies: [
+                "Keys", "PinWire", "Pinning", "Postgres", "Vault", .product(name: "Logging", package: "swift-log"),
+            ]
+        ),
         .target(
             name: "Webhooks",
             dependencies: [
-                "EventStore", "Keys", "PinWire", "Pinning", "Postgres",
+                "EventStore", "Keys", "PinWire", "Pinning", "Postgres", "Vault",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
@@ -92,8 +102,8 @@ let package = Package(
         .target(
             name: "PinledgerServer",
             dependencies: [
-                "Certificates", "EventStore", "Keys", "Observing", "PinWire", "Pinning", "Postgres", "Probing",
-                "Publishing", "Webhooks",
+                "CZlib", "Certificates", "EventStore", "Keys", "Observing", "PinWire", "Pinning", "Postgres", "Probing",
+                "Publishing", "Telemetry", "Vault", "Webhooks",
                 .product(name: "AsyncAlgorithms", package: "swift-async-algorithms"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
@@ -117,9 +127,10 @@ let package = Package(
             name: "pinledger",
             dependencies: [
                 "Certificates", "EventStore", "Keys", "Observing", "PinWire", "Pinning", "PinledgerServer", "Postgres",
-                "Probing", "Publishing", "PublicSuffixes", "TransparencyLog", "Webhooks",
+                "Probing", "Publishing", "PublicSuffixes", "Telemetry", "TransparencyLog", "Webhooks",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
@@ -137,6 +148,7 @@ let package = Package(
             ],
             path: "Tests/Benchmarks/Append"
         ),
+        .executableTarget(name: "DetectorSimulation", dependencies: ["Detection"], path: "Tests/Simulation"),
         .executableTarget(
             name: "CertificatesFuzz", dependencies: ["Certificates", "PinWire"], path: "Tests/Fuzz/Certificates"
         ),
@@ -161,6 +173,7 @@ let package = Package(
             ],
             path: "Tests/Benchmarks/Fold"
         ),
+        .executableTarget(name: "EvaluateBench", dependencies: ["PinWire"], path: "Tests/Benchmarks/Evaluate"),
         .executableTarget(name: "ProbeBench", dependencies: ["PinWire", "Probing"], path: "Tests/Benchmarks/Probe"),
         .testTarget(
             name: "EventStoreTests",
@@ -185,14 +198,15 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
             ]
         ),
+        .testTarget(name: "DetectionTests", dependencies: ["Detection", "PinWire", "Pinning"], exclude: ["Vectors"]),
         .testTarget(name: "KeysTests", dependencies: ["Keys", "PinWire"]),
         .testTarget(name: "PinWireTests", dependencies: ["PinWire"], exclude: ["Golden", "Vectors"]),
         .testTarget(name: "PinningTests", dependencies: ["PinWire", "Pinning"], exclude: ["Golden"]),
         .testTarget(
             name: "PinledgerServerTests",
             dependencies: [
-                "Certificates", "EventStore", "Observing", "PinWire", "Pinning", "PinledgerServer", "Postgres",
-                "Probing", "Publishing",
+                "CZlib", "Certificates", "EventStore", "Observing", "PinWire", "Pinning", "PinledgerServer", "Postgres",
+                "Probing", "Publishing", "Telemetry",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),
@@ -209,6 +223,13 @@ let package = Package(
             dependencies: [
                 "CZlib", "EventStore", "Fixtures", "Keys", "PinWire", "Pinning", "Postgres", "Publishing",
                 .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "Logging", package: "swift-log"),
+            ]
+        ),
+        .testTarget(
+            name: "TelemetryTests",
+            dependencies: [
+                "EventStore", "Fixtures", "Keys", "PinWire", "Pinning", "Postgres", "Telemetry",
                 .product(name: "Logging", package: "swift-log"),
             ]
         ),

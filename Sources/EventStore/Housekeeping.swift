@@ -25,12 +25,15 @@ package struct Housekeeping: Sendable {
     private let pool: PostgresPool
     private let snapshots: SnapshotStore
     private let cadence: Cadence
+    private let telemetryDays: Int
     private let logger: Logger
 
+    /// - Parameter telemetryDays: How long what clients reported is kept.
     package init(
         ledger: Ledger, pool: PostgresPool, snapshotKey: SnapshotKey? = nil, cadence: Cadence = Cadence(),
-        logger: Logger
+        telemetryDays: Int = 14, logger: Logger
     ) {
+        self.telemetryDays = telemetryDays
         self.ledger = ledger
         self.pool = pool
         self.snapshots = SnapshotStore(pool: pool, key: snapshotKey, logger: logger)
@@ -44,19 +47,22 @@ package struct Housekeeping: Sendable {
         /// How much one call does, where the call answers with how much it did; nil where one call does all.
         var limit: Int64?
 
-        static let all = [
-            Chore(statement: Statements.ensurePartitions),
-            Chore(statement: Statements.forgetCommands, limit: 10_000),
-            Chore(statement: Statements.forgetAdoption),
-            Chore(statement: Statements.forgetDeliveries, limit: 10_000),
-            Chore(statement: Statements.forgetObservations),
-        ]
+        static func all(telemetryDays: Int) -> [Chore] {
+            [
+                Chore(statement: Statements.ensurePartitions),
+                Chore(statement: Statements.forgetCommands, limit: 10_000),
+                Chore(statement: Statements.forgetAdoption),
+                Chore(statement: Statements.forgetDeliveries, limit: 10_000),
+                Chore(statement: Statements.forgetObservations),
+                Chore(statement: Statements.forgetOutcomes(days: telemetryDays), limit: 10_000),
+            ]
+        }
 
         /// How long one chore is gone on with; the rest waits for the next hour.
         static let patience = Duration.seconds(120)
     }
 
-    /// Makes partitions ahead and forgets old idempotency keys, counts, observations and deliveries once an hour, and
+    /// Makes partitions ahead and forgets old idempotency keys, counts, reports, observations and deliveries once an hour, and
     /// keeps a snapshot whenever one is due; until cancelled.
     package func run() async {
         var ticks = 0
@@ -76,7 +82,7 @@ package struct Housekeeping: Sendable {
 
     /// Makes partitions ahead and forgets all that is old. A chore that fails keeps the others from nothing.
     package func sweep() async throws(CancellationError) {
-        for chore in Chore.all {
+        for chore in Chore.all(telemetryDays: self.telemetryDays) {
             do { try await self.perform(chore) } catch {
                 guard !Task.isCancelled else { throw CancellationError() }
                 self.logger.warning(

@@ -32,6 +32,7 @@ package struct Migration: Sendable, Hashable {
         Migration(12, "lanes", PackageResources._012_lanes_sql),
         Migration(13, "complete_observations", PackageResources._013_complete_observations_sql),
         Migration(14, "backlogs", PackageResources._014_backlogs_sql),
+        Migration(15, "telemetry", PackageResources._015_telemetry_sql),
     ]
 }
 

@@ -22,6 +22,11 @@ enum Statements {
         SELECT position, entry, leaf_hash FROM pinledger.event
         WHERE position >= $1 AND position < $2 ORDER BY position LIMIT $3
         """
+    /// At most `$4` entries of a stream behind its `$2`-th, before position `$3`.
+    static let streamEntries: PreparedStatement = """
+        SELECT position, entry, leaf_hash FROM pinledger.event
+        WHERE stream = $1 AND stream_version > $2 AND position < $3 ORDER BY stream_version LIMIT $4
+        """
     /// When the events at the positions $1 were recorded.
     static let times: PreparedStatement = """
         SELECT position, recorded_at FROM pinledger.event WHERE position = ANY($1) ORDER BY position
@@ -52,6 +57,9 @@ enum Statements {
     static let ensurePartitions: PreparedStatement = "SELECT pinledger.ensure_partitions()"
     static let forgetCommands: PreparedStatement = "SELECT pinledger.forget_commands(now() - interval '30 days')"
     static let forgetAdoption: PreparedStatement = "SELECT pinledger.forget_adoption(now() - interval '35 days')"
+    static func forgetOutcomes(days: Int) -> PreparedStatement {
+        PreparedStatement("SELECT pinledger.forget_outcomes(now() - interval '\(days) days')")
+    }
     static let forgetDeliveries: PreparedStatement = "SELECT pinledger.forget_deliveries(now() - interval '30 days')"
     static let forgetObservations: PreparedStatement =
         "SELECT pinledger.forget_observations(now() - interval '90 days')"

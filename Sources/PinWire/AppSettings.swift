@@ -42,19 +42,35 @@ public struct Monitoring: Hashable, Sendable {
     public var failureThreshold: Int
     /// Whether the reaction may go as far as a kill switch for one host.
     public var autoDisables: Bool
+    /// What becomes of the server's verdicts on what is reported.
+    public var reaction: Reaction
 
-    public init(isEnabled: Bool = false, failureThreshold: Int = 500, autoDisables: Bool = false) {
+    /// What becomes of the server's verdicts on what is reported.
+    public enum Reaction: String, CaseIterable, Sendable, Hashable {
+        /// There are none.
+        case off
+        /// They are shown, and nothing follows from them.
+        case shadow
+        /// They are carried out.
+        case act
+    }
+
+    public init(
+        isEnabled: Bool = false, failureThreshold: Int = 500, autoDisables: Bool = false, reaction: Reaction = .shadow
+    ) {
         self.isEnabled = isEnabled
         self.failureThreshold = failureThreshold
         self.autoDisables = autoDisables
+        self.reaction = reaction
     }
 
     public var json: JSON {
-        [
+        .members([
             "enabled": .bool(self.isEnabled),
             "failure_threshold_bp": .integer(Int64(self.failureThreshold)),
             "auto_disable": .bool(self.autoDisables),
-        ]
+            "reaction": self.reaction == .shadow ? nil : .string(self.reaction.rawValue),
+        ])
     }
 
     /// Reads ``json``; the threshold lies between 1 and 9999.
@@ -65,6 +81,7 @@ public struct Monitoring: Hashable, Sendable {
                 monitoring.failureThreshold = Int(try threshold.integer(1...9999))
             }
             if let auto = members.optional("auto_disable") { monitoring.autoDisables = try auto.bool() }
+            if let reaction = members.optional("reaction") { monitoring.reaction = try reaction.oneOf(Reaction.self) }
             return monitoring
         }
     }

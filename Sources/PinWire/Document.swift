@@ -17,8 +17,8 @@ public struct Document: Hashable, Sendable {
     public var hosts: [Host]
     public var fallback: Fallback
     public var monitoring: Monitoring
-    /// The ``contentDigest`` of the document that this one was made from by deciding for a device, 32 bytes; nil for one
-    /// that holds for all devices.
+    /// The ``contentDigest`` of the document that this one was made from by deciding for a device, 32 bytes; nil for
+    /// one that holds for all devices.
     public var evaluatedFrom: [UInt8]?
 
     public init(

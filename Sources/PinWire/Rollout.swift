@@ -59,8 +59,8 @@ public struct Rollout: Hashable, Sendable {
     }
 
     /// The form in which an id may stand in a document: 64 lower-case hexadecimal digits of HMAC-SHA-256, keyed with
-    /// `pinroll/v1/id` 00 `salt`, over the id's UTF-8, in lower case where it has the shape of a UUID. It keeps ids out of
-    /// public text; short ids can still be guessed.
+    /// `pinroll/v1/id` 00 `salt`, over the id's UTF-8, in lower case where it has the shape of a UUID. It keeps ids out
+    /// of public text; short ids can still be guessed.
     public static func hashedID(_ id: String, salt: String) -> String {
         Hex.encode(hmacSHA256(key: Self.idKey(salt: salt), UUIDShape.folded(Array(id.utf8))))
     }

@@ -1,5 +1,5 @@
 /// A dictionary as HTTP fields spell it (RFC 8941 section 3.2), as far as fields read here need it: members whose values
-/// are integers, tokens or strings; of values of other kinds only that they are there.
+/// are integers, tokens, strings or bytes; of values of other kinds only that they are there.
 ///
 /// What is not a dictionary to its last byte is none at all (section 4.2); of members with the same key the last counts.
 package struct StructuredDictionary: Hashable, Sendable {
@@ -7,7 +7,8 @@ package struct StructuredDictionary: Hashable, Sendable {
         case integer(Int64)
         case token(String)
         case string(String)
-        /// A decimal, a byte sequence, a boolean or an inner list.
+        case bytes([UInt8])
+        /// A decimal, a boolean or an inner list.
         case other
     }
 
@@ -110,7 +111,7 @@ private struct StructuredFieldScanner {
         guard let first = self.next else { return nil }
         switch first {
         case UInt8(ascii: "\""): return self.string()
-        case UInt8(ascii: ":"): return self.byteSequence() ? .other : nil
+        case UInt8(ascii: ":"): return self.byteSequence()
         case UInt8(ascii: "?"):
             self.at += 1
             return self.take("0") || self.take("1") ? .other : nil
@@ -155,11 +156,12 @@ private struct StructuredFieldScanner {
         return nil
     }
 
-    /// Section 4.2.7.
-    private mutating func byteSequence() -> Bool {
+    /// Section 4.2.7. What a sender spelled without padding, or with stray bits, is none here.
+    private mutating func byteSequence() -> StructuredDictionary.Value? {
         self.at += 1
-        self.skip { Self.isLetter($0) || Self.isDigit($0) || "+/=".utf8.contains($0) }
-        return self.take(":")
+        let text = self.text { Self.isLetter($0) || Self.isDigit($0) || "+/=".utf8.contains($0) }
+        guard self.take(":") else { return nil }
+        return Base64.decode(text).map { .bytes($0) } ?? .other
     }
 
     private static func isDigit(_ byte: UInt8) -> Bool { byte &- UInt8(ascii: "0") < 10 }

@@ -1,22 +1,36 @@
+import Publishing
+
 /// The whole API: every operation of `openapi/openapi.yaml`, and no other.
 struct Routes: Sendable {
     let all: [Route]
     /// What is answered before the routes are asked.
     let answers: PreparedAnswers
+    /// What carries new documents to streams.
+    let push: DocumentPush
 
-    init(services: Services) {
+    /// - Parameter streams: Streams of documents at once.
+    init(services: Services, streams: Int) {
         self.answers = PreparedAnswers(services: services)
+        self.push = DocumentPush(table: services.publisher.table, limit: streams)
         self.all =
             ClientRoutes(services: services, answers: self.answers).routes
+            + StreamRoutes(services: services, push: self.push).routes
+            + EvaluatedRoutes(services: services, answers: self.answers).routes
             + AppRoutes(services: services).routes
             + AdoptionRoutes(services: services).routes
+            + ReportRoutes(services: services).routes
+            + TelemetryRoutes(services: services).routes
+            + ReactionRoutes(services: services).routes
             + HostRoutes(services: services).routes
             + PinRoutes(services: services).routes
             + KillSwitchRoutes(services: services).routes
+            + ExplainRoutes(services: services).routes
+            + SimulateRoutes(services: services).routes
             + HistoryRoutes(services: services).routes
             + EventStream(services: services, slots: StreamSlots(limit: 200)).routes
             + KeyRoutes(services: services).routes
             + RotationRoutes(services: services).routes
+            + RolloutRoutes(services: services).routes
             + CalendarRoutes(services: services).routes
             + ProbeRoutes(services: services).routes
             + MaterialRoutes(services: services).routes
@@ -26,7 +40,7 @@ struct Routes: Sendable {
             + WebhookRoutes(services: services).routes
             + DeliveryRoutes(services: services).routes
             + ImportRoutes(services: services).routes
-            + OperationsRoutes(services: services).routes
+            + OperationsRoutes(services: services, push: self.push).routes
     }
 
     /// The routes of one kind of listener.

@@ -37,6 +37,8 @@ package struct Server: Sendable {
     package struct Limits: Sendable {
         /// At once, on all listeners together.
         package var connections = 10_000
+        /// Streams of documents at once, of clients that wait for news.
+        package var streams = 7500
         /// From the first byte of a request, or the connection's beginning, to the end of the request's head; and for
         /// the TLS handshake.
         package var headerSeconds = 10
@@ -64,11 +66,12 @@ package struct Server: Sendable {
         services: Services, limits: Limits = Limits(), certificate: ServerCertificate? = nil
     ) {
         self.services = services
-        self.routes = Routes(services: services)
+        self.routes = Routes(services: services, streams: limits.streams)
         self.limits = limits
         self.certificate = certificate
         self.group = MultiThreadedEventLoopGroup.singleton
-        self.shares = LoopShares(group: self.group, clock: services.clock, intake: services.adoption.intake)
+        self.shares = LoopShares(
+            group: self.group, clock: services.clock, intake: services.adoption.intake, push: self.routes.push)
     }
 
     /// The service that keeps the connections' time: it has to run for as long as a listener does.

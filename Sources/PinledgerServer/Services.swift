@@ -1,4 +1,5 @@
 package import EventStore
+package import HTTPTypes
 package import Logging
 package import Observing
 package import PinWire
@@ -18,10 +19,14 @@ package struct Services: Sendable {
     /// Which document versions clients hold.
     package var adoption: AdoptionRecorder
     package var webhooks: WebhookTools
+    /// What clients report.
+    package var telemetry: TelemetryTools
     package var clock: @Sendable () -> Timestamp
     package var logger: Logger
     /// How long clients and caches may use a document before asking again, in seconds.
     package var documentMaxAge: Int
+    /// The field in which a trusted proxy says in which country a client is; nil where there is none.
+    package var countryHeader: HTTPField.Name?
     package var version: String
     /// What probes have seen.
     package var observations: ObservationBook
@@ -33,8 +38,9 @@ package struct Services: Sendable {
 
     package init(
         ledger: Ledger, writer: Writer?, pool: PostgresPool, publisher: Publisher, keys: SigningKeys,
-        adoption: AdoptionRecorder, webhooks: WebhookTools? = nil, clock: @escaping @Sendable () -> Timestamp,
-        logger: Logger, documentMaxAge: Int, version: String, observations: ObservationBook, lookout: Lookout,
+        adoption: AdoptionRecorder, telemetry: TelemetryTools, webhooks: WebhookTools? = nil,
+        clock: @escaping @Sendable () -> Timestamp, logger: Logger, documentMaxAge: Int,
+        countryHeader: HTTPField.Name? = nil, version: String, observations: ObservationBook, lookout: Lookout,
         surroundings: Surroundings
     ) {
         self.ledger = ledger
@@ -43,10 +49,12 @@ package struct Services: Sendable {
         self.publisher = publisher
         self.keys = keys
         self.adoption = adoption
+        self.telemetry = telemetry
         self.webhooks = webhooks ?? WebhookTools(pool: pool)
         self.clock = clock
         self.logger = logger
         self.documentMaxAge = documentMaxAge
+        self.countryHeader = countryHeader
         self.version = version
         self.observations = observations
         self.lookout = lookout

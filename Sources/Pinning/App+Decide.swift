@@ -61,7 +61,9 @@ extension App {
         case .rename(let displayName):
             return displayName == self.displayName ? [] : [.appRenamed(displayName: displayName)]
         case .setVersionGate(let gate): return gate == self.versionGate ? [] : [.versionGateSet(gate)]
-        case .setRollout(let rollout): return rollout == self.rollout ? [] : [.appRolloutSet(rollout)]
+        case .setRollout(let rollout): return try self.setRollout(rollout, of: nil)
+        case .rollout(let pattern, let command): return try self.decide(command, of: pattern, in: context)
+        case .react: return self.react(in: context)
         case .setFallback(let fallback): return fallback == self.fallback ? [] : [.fallbackSet(fallback)]
         case .setMonitoring(let monitoring): return monitoring == self.monitoring ? [] : [.monitoringSet(monitoring)]
         case .setPinsValidUntil(let time):
@@ -98,17 +100,14 @@ extension App {
             return [.candidateStarted(pattern, mode: mode)]
                 + (try self.additions(new, to: Policy(mode: mode), pattern, .candidate, in: context))
         case .promoteCandidate(let pattern):
-            guard let candidate = try host(pattern).candidate else { throw .candidateMissing(pattern) }
-            let revoked = candidate.activePins.map(\.pin).filter(self.revokedPins.contains).min()
-            if let revoked { throw .pinRevoked(revoked) }
-            return [.candidatePromoted(pattern)]
+            return try self.promotion(of: pattern)
         case .dropCandidate(let pattern):
             guard try host(pattern).candidate != nil else { throw .candidateMissing(pattern) }
             return [.candidateDropped(pattern)]
         case .setHostRollout(let pattern, let rollout):
             let host = try host(pattern)
             guard rollout == nil || host.candidate != nil else { throw .candidateMissing(pattern) }
-            return rollout == host.rollout ? [] : [.hostRolloutSet(pattern, rollout)]
+            return try self.setRollout(rollout, of: pattern)
 
         case .addPin(let pattern, let slot, let pin):
             return try self.additions([pin], to: try self.policy(pattern, slot), pattern, slot, in: context)
@@ -137,6 +136,10 @@ extension App {
             try context.requireReason("it turns pinning off")
             try KillSwitch.check(expiry: expiresAt, at: context.now)
             return [.killSwitchEngaged(pattern, expiresAt: expiresAt)]
+        case .engageVersionKillSwitch(let versions, let expiresAt):
+            try context.requireReason("it turns pinning off")
+            try KillSwitch.check(expiry: expiresAt, at: context.now)
+            return try self.engagement(for: versions, until: expiresAt, at: context.now)
         case .setEndpoints(let pattern, let endpoints):
             let host = try host(pattern)
             guard (endpoints?.count ?? 0) <= Host.endpointLimit else {
@@ -162,6 +165,11 @@ extension App {
                 throw .killSwitchNotEngaged(pattern.map { .host(self.id, $0) } ?? .app(self.id))
             }
             return [.killSwitchReleased(pattern)]
+        case .releaseVersionKillSwitch(let versions):
+            guard self.killSwitch(for: versions) != nil else {
+                throw .killSwitchNotEngaged(.versions(self.id, versions))
+            }
+            return [.versionKillSwitchReleased(versions)]
         }
     }
 

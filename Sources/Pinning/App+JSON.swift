@@ -60,6 +60,8 @@ extension Host {
             "candidate": self.candidate?.json(keys),
             "rollout": self.rollout?.json,
             "rollout_revision": .integer(self.rolloutRevision),
+            "rollout_plan": self.plan?.json,
+            "rolled_back_at": self.rolledBackAt.map { .string($0.rfc3339) },
             "kill_switch": self.killSwitch?.json,
             "endpoints": self.endpoints.map { .array($0.map { .string($0.description) }) },
         ])
@@ -77,11 +79,15 @@ extension App {
             "version": .integer(self.version),
             "rollout": self.rollout?.json,
             "rollout_revision": .integer(self.rolloutRevision),
+            "rollout_plan": self.plan?.json,
+            "rolled_back_at": self.rolledBackAt.map { .string($0.rfc3339) },
             "version_gate": self.versionGate?.json,
             "fallback": self.fallback.json,
             "monitoring": self.monitoring.json,
             "pins_valid_until": self.pinsValidUntil.map { .string($0.rfc3339) },
             "kill_switch": self.killSwitch?.json,
+            "version_kill_switches": self.versionKillSwitches.isEmpty
+                ? nil : .array(self.versionKillSwitches.map(\.json)),
             "host_count": .integer(Int64(self.hosts.count)),
             "lowered_guard_rails": self.loweredRails.isEmpty
                 ? nil : .array(self.loweredRails.sorted().map { .string($0.code) }),

@@ -9,14 +9,21 @@ extension App {
         out.add(self.version)
         out.add(self.rollout) { $1.write(to: &$0) }
         out.add(self.rolloutRevision)
+        out.add(self.plan) { $0.add(json: $1.json) }
+        out.add(self.rolledBackAt) { $0.add($1) }
         out.add(self.versionGate) { $1.write(to: &$0) }
         out.add(self.fallback.usesBuiltinPins)
         out.add(each: self.fallback.hosts) { $0.add($1.text) }
         out.add(self.monitoring.isEnabled)
         out.add(self.monitoring.failureThreshold)
         out.add(self.monitoring.autoDisables)
+        out.add(place: self.monitoring.reaction)
         out.add(self.pinsValidUntil) { $0.add($1) }
         out.add(self.killSwitch) { $1.write(to: &$0) }
+        out.add(each: self.versionKillSwitches) { out, engaged in
+            engaged.versions.gate.write(to: &out)
+            engaged.killSwitch.write(to: &out)
+        }
         out.add(self.hosts.count)
         for (pattern, host) in self.hosts {
             out.add(pattern.text)
@@ -28,8 +35,20 @@ extension App {
         out.add(each: self.rotations) { $0.add(json: $1.json) }
         out.add(each: self.loweredRails.sorted()) { $0.add(place: $1) }
         out.add(each: self.riskyChanges) { $0.add($1) }
+        out.add(each: self.deeds) { out, deed in
+            out.add(deed.host.text)
+            out.add(deed.done.arm) { $0.add(place: $1) }
+            out.add(place: deed.done.step)
+            out.add(deed.done.at)
+        }
         out.add(self.watch.version)
         out.add(each: self.watch.inOrder) { $0.add(json: $1.json) }
+        out.add(each: self.watch.telemetryKeys) { out, key in
+            out.add(key.id)
+            out.add(key.note) { $0.add($1) }
+            out.add(key.createdAt)
+            out.add(key.retiredAt) { $0.add($1) }
+        }
     }
 
     init(_ reader: inout SnapshotReader) throws(SnapshotDefect) {
@@ -40,16 +59,25 @@ extension App {
         self.version = try reader.number()
         self.rollout = try reader.optional { (r) throws(SnapshotDefect) in try Rollout(&r) }
         self.rolloutRevision = try reader.number()
+        self.plan = try reader.plan()
+        self.rolledBackAt = try reader.optional { (r) throws(SnapshotDefect) in try r.time() }
         self.versionGate = try reader.optional { (r) throws(SnapshotDefect) in try VersionGate(&r) }
         self.fallback = Fallback(
             usesBuiltinPins: try reader.flag(),
             hosts: try reader.each { (r) throws(SnapshotDefect) in try r.host() }
         )
         self.monitoring = Monitoring(
-            isEnabled: try reader.flag(), failureThreshold: Int(try reader.number()), autoDisables: try reader.flag()
+            isEnabled: try reader.flag(), failureThreshold: Int(try reader.number()), autoDisables: try reader.flag(),
+            reaction: try reader.value(Monitoring.Reaction.self)
         )
         self.pinsValidUntil = try reader.optional { (r) throws(SnapshotDefect) in try r.time() }
         self.killSwitch = try reader.optional { (r) throws(SnapshotDefect) in try KillSwitch(&r) }
+        self.versionKillSwitches = try reader.each { (r) throws(SnapshotDefect) in
+            guard let versions = VersionRange(try VersionGate(&r)) else {
+                throw SnapshotDefect(description: "a kill switch is for no range of versions")
+            }
+            return VersionKillSwitch(versions: versions, killSwitch: try KillSwitch(&r))
+        }
         let count = try reader.count()
         self.hosts.reserveCapacity(count)
         for _ in 0..<count {
@@ -70,11 +98,22 @@ extension App {
         }
         self.loweredRails = Set(try reader.each { (r) throws(SnapshotDefect) in try r.value(GuardRail.self) })
         self.riskyChanges = try reader.each { (r) throws(SnapshotDefect) in try r.time() }
+        self.deeds = try reader.each { (r) throws(SnapshotDefect) in
+            Reaction.Deed(
+                host: try r.host(),
+                arm: try r.optional { (r) throws(SnapshotDefect) in try r.value(PolicySlot.self) },
+                step: try r.value(ReactionStep.self), at: try r.time())
+        }
         self.watch.version = try reader.number()
         let warnings = try reader.each { (r) throws(SnapshotDefect) in
             try r.json { (f) throws(JSONDefect) in try Warning(f) }
         }
         for warning in warnings { self.watch.standing[warning.subject] = warning }
+        self.watch.telemetryKeys = try reader.each { (r) throws(SnapshotDefect) in
+            TelemetryKey(
+                id: try r.text(), note: try r.optional { (r) throws(SnapshotDefect) in try r.text() },
+                createdAt: try r.time(), retiredAt: try r.optional { (r) throws(SnapshotDefect) in try r.time() })
+        }
     }
 }
 
@@ -84,6 +123,8 @@ extension Host {
         for slot in PolicySlot.allCases { out.add(self[slot]) { $1.write(to: &$0) } }
         out.add(self.rollout) { $1.write(to: &$0) }
         out.add(self.rolloutRevision)
+        out.add(self.plan) { $0.add(json: $1.json) }
+        out.add(self.rolledBackAt) { $0.add($1) }
         out.add(self.killSwitch) { $1.write(to: &$0) }
         out.add(self.endpoints) { $0.add(each: $1) { $0.add($1.description) } }
     }
@@ -95,9 +136,20 @@ extension Host {
         }
         self.rollout = try reader.optional { (r) throws(SnapshotDefect) in try Rollout(&r) }
         self.rolloutRevision = try reader.number()
+        self.plan = try reader.plan()
+        self.rolledBackAt = try reader.optional { (r) throws(SnapshotDefect) in try r.time() }
         self.killSwitch = try reader.optional { (r) throws(SnapshotDefect) in try KillSwitch(&r) }
         self.endpoints = try reader.optional { (r) throws(SnapshotDefect) in
             try r.each { (r) throws(SnapshotDefect) in try r.parsed(Endpoint.init) }
+        }
+    }
+}
+
+extension SnapshotReader {
+    /// A plan of a rollout, or none.
+    fileprivate mutating func plan() throws(SnapshotDefect) -> RolloutPlan? {
+        try self.optional { (r) throws(SnapshotDefect) in
+            try r.json { (f) throws(JSONDefect) in try RolloutPlan(f) }
         }
     }
 }

@@ -11,17 +11,25 @@ package struct App: Hashable, Sendable {
     package var hosts: SortedMap<HostPattern, Host>
     package var rollout: Rollout?
     package var rolloutRevision: Int64
+    /// The plan by which the rollout goes on, or the last one that did.
+    package var plan: RolloutPlan?
+    /// Since when the rollout stands rolled back; nil where it does not.
+    package var rolledBackAt: Timestamp?
     package var versionGate: VersionGate?
     package var fallback: Fallback
     package var monitoring: Monitoring
     package var pinsValidUntil: Timestamp?
     package var killSwitch: KillSwitch?
+    /// In the order in which they were first engaged.
+    package var versionKillSwitches: [VersionKillSwitch]
     /// Every pin that was ever revoked in one of the app's policies, whatever became of the policy since.
     package var revokedPins: Set<Pin>
     /// What is known of keys whose certificates, requests or public halves somebody showed.
     package var keys: SortedMap<Pin, KeyKnowledge>
     /// In order of their start: all that are under way, and the last of those that are over.
     package var rotations: [Rotation]
+    /// What the server did lately because of what clients report, the oldest first.
+    package var deeds: [Reaction.Deed]
     /// Guard rails that only warn for this app.
     package var loweredRails: Set<GuardRail>
     /// When the last risky changes were made, at most ``riskyLimit``.
@@ -50,14 +58,18 @@ package struct App: Hashable, Sendable {
         self.hosts = [:]
         self.rollout = nil
         self.rolloutRevision = 0
+        self.plan = nil
+        self.rolledBackAt = nil
         self.versionGate = nil
         self.fallback = Fallback()
         self.monitoring = Monitoring()
         self.pinsValidUntil = nil
         self.killSwitch = nil
+        self.versionKillSwitches = []
         self.revokedPins = []
         self.keys = [:]
         self.rotations = []
+        self.deeds = []
         self.loweredRails = []
         self.riskyChanges = []
         self.watch = Watch()

@@ -21,6 +21,8 @@ package enum AppCommand: Hashable, Sendable {
     case promoteCandidate(HostPattern)
     case dropCandidate(HostPattern)
     case setHostRollout(HostPattern, Rollout?)
+    /// Of a host's candidate, or with nil of the whole app.
+    case rollout(HostPattern?, RolloutCommand)
 
     case addPin(HostPattern, PolicySlot, NewPin)
     case activatePin(HostPattern, PolicySlot, Pin)
@@ -30,6 +32,9 @@ package enum AppCommand: Hashable, Sendable {
 
     case engageKillSwitch(HostPattern?, expiresAt: Timestamp)
     case releaseKillSwitch(HostPattern?)
+    /// Of some versions of the app. Ranges may overlap; the same range again moves its expiry.
+    case engageVersionKillSwitch(VersionRange, expiresAt: Timestamp)
+    case releaseVersionKillSwitch(VersionRange)
 
     /// Nil: what follows from the pattern.
     case setEndpoints(HostPattern, [Endpoint]?)
@@ -43,6 +48,9 @@ package enum AppCommand: Hashable, Sendable {
     case advanceRotation(String, from: Rotation.Phase?)
     /// With `keepsNext`, the next key stays published.
     case abortRotation(String, keepsNext: Bool)
+
+    /// To do what clients' reports have come to. What the server itself does.
+    case react
 
     /// A rotation to be started.
     package struct NewRotation: Hashable, Sendable {

@@ -24,8 +24,8 @@ extension AppEvent {
         case .pinRoleSet: "PinRoleSet"
         case .pinRetired: "PinRetired"
         case .pinRevoked: "PinRevoked"
-        case .killSwitchEngaged: "KillSwitchEngaged"
-        case .killSwitchReleased: "KillSwitchReleased"
+        case .killSwitchEngaged, .versionKillSwitchEngaged: "KillSwitchEngaged"
+        case .killSwitchReleased, .versionKillSwitchReleased: "KillSwitchReleased"
         case .endpointsSet: "EndpointsSet"
         case .keyDescribed: "KeyDescribed"
         case .guardRailSet: "GuardRailSet"
@@ -33,6 +33,17 @@ extension AppEvent {
         case .rotationStarted: "RotationStarted"
         case .rotationAdvanced: "RotationAdvanced"
         case .rotationAborted: "RotationAborted"
+        case .rolloutPlanSet: "RolloutPlanSet"
+        case .rolloutPlanCleared: "RolloutPlanCleared"
+        case .rolloutStepTaken: "RolloutStepTaken"
+        case .rolloutStepApproved: "RolloutStepApproved"
+        case .rolloutStepExtended: "RolloutStepExtended"
+        case .rolloutBakeStarted: "RolloutBakeStarted"
+        case .rolloutPlanFinished: "RolloutPlanFinished"
+        case .rolloutPaused: "RolloutPaused"
+        case .rolloutResumed: "RolloutResumed"
+        case .rolloutRolledBack: "RolloutRolledBack"
+        case .telemetryReacted: "TelemetryReacted"
         }
     }
 }
@@ -56,7 +67,11 @@ extension AppEvent {
     fileprivate var isFlat: Bool {
         switch self {
         case .versionGateSet, .appRolloutSet, .hostRolloutSet, .fallbackSet, .monitoringSet, .endpointsSet,
-            .keyDescribed, .guardRailSet, .guardRailsOverridden, .rotationStarted, .rotationAdvanced, .rotationAborted:
+            .keyDescribed, .guardRailSet, .guardRailsOverridden, .rotationStarted, .rotationAdvanced, .rotationAborted,
+            .versionKillSwitchEngaged, .versionKillSwitchReleased,
+            .rolloutPlanSet, .rolloutPlanCleared, .rolloutStepTaken, .rolloutStepApproved, .rolloutStepExtended,
+            .rolloutBakeStarted, .rolloutPlanFinished, .rolloutPaused, .rolloutResumed, .rolloutRolledBack,
+            .telemetryReacted:
             false
         default: true
         }
@@ -102,7 +117,11 @@ extension AppEvent {
             data.add("host", pattern?.text)
         case .killSwitchReleased(let pattern): data.add("host", pattern?.text)
         case .versionGateSet, .appRolloutSet, .hostRolloutSet, .fallbackSet, .monitoringSet, .endpointsSet,
-            .keyDescribed, .guardRailSet, .guardRailsOverridden, .rotationStarted, .rotationAdvanced, .rotationAborted:
+            .keyDescribed, .guardRailSet, .guardRailsOverridden, .rotationStarted, .rotationAdvanced, .rotationAborted,
+            .versionKillSwitchEngaged, .versionKillSwitchReleased,
+            .rolloutPlanSet, .rolloutPlanCleared, .rolloutStepTaken, .rolloutStepApproved, .rolloutStepExtended,
+            .rolloutBakeStarted, .rolloutPlanFinished, .rolloutPaused, .rolloutResumed, .rolloutRolledBack,
+            .telemetryReacted:
             break
         }
     }

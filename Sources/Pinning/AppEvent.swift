@@ -29,6 +29,9 @@ package enum AppEvent: Hashable, Sendable {
     /// Of the whole app, or of one host.
     case killSwitchEngaged(HostPattern?, expiresAt: Timestamp)
     case killSwitchReleased(HostPattern?)
+    /// Of some versions of the app.
+    case versionKillSwitchEngaged(VersionRange, expiresAt: Timestamp)
+    case versionKillSwitchReleased(VersionRange)
 
     case endpointsSet(HostPattern, [Endpoint]?)
     case keyDescribed(KeyEvidence)
@@ -40,6 +43,24 @@ package enum AppEvent: Hashable, Sendable {
     case rotationAdvanced(String, Rotation.Phase)
     case rotationAborted(String)
 
+    // Of a host's candidate, or with nil of the whole app.
+    case rolloutPlanSet(HostPattern?, RolloutPlan.Terms)
+    case rolloutPlanCleared(HostPattern?)
+    /// The rollout goes to the step's share from now on. Steps count from 1.
+    case rolloutStepTaken(HostPattern?, step: Int, basisPoints: Int)
+    case rolloutStepApproved(HostPattern?, step: Int)
+    /// Its installs are waited for once more as long.
+    case rolloutStepExtended(HostPattern?, step: Int)
+    case rolloutBakeStarted(HostPattern?)
+    case rolloutPlanFinished(HostPattern?)
+    case rolloutPaused(HostPattern?, RolloutPlan.Cause, detail: String?)
+    case rolloutResumed(HostPattern?)
+    /// To nobody, listed ids included.
+    case rolloutRolledBack(HostPattern?, RolloutPlan.Cause, detail: String?)
+
+    /// What the server did because of what clients report stands in the same change.
+    case telemetryReacted(Reacted)
+
     /// Whether the app's document may become much larger by it. What is some bytes at the most, such as a mode, a pin's
     /// end or a kill switch, must never wait for room.
     var addsToDocument: Bool {
@@ -49,8 +70,12 @@ package enum AppEvent: Hashable, Sendable {
             true
         case .appCreated, .appRenamed, .pinsValidUntilSet, .hostSubdomainsSet, .hostRemoved, .modeSet,
             .candidatePromoted, .candidateDropped, .pinStaged, .pinRoleSet, .pinRetired, .pinRevoked,
-            .killSwitchEngaged, .killSwitchReleased, .endpointsSet, .keyDescribed, .guardRailSet,
-            .guardRailsOverridden, .rotationStarted, .rotationAdvanced, .rotationAborted:
+            .killSwitchEngaged, .killSwitchReleased, .versionKillSwitchEngaged, .versionKillSwitchReleased,
+            .endpointsSet, .keyDescribed, .guardRailSet, .guardRailsOverridden, .rotationStarted, .rotationAdvanced,
+            .rotationAborted,
+            .rolloutPlanSet, .rolloutPlanCleared, .rolloutStepTaken, .rolloutStepApproved, .rolloutStepExtended,
+            .rolloutBakeStarted, .rolloutPlanFinished, .rolloutPaused, .rolloutResumed, .rolloutRolledBack,
+            .telemetryReacted:
             false
         }
     }
@@ -76,6 +101,7 @@ extension App {
         case .appRolloutSet(let rollout):
             self.rollout = rollout
             self.rolloutRevision = self.version
+            self.rolledBackAt = nil
         case .fallbackSet(let fallback): self.fallback = fallback
         case .monitoringSet(let monitoring): self.monitoring = monitoring
         case .pinsValidUntilSet(let time): self.pinsValidUntil = time
@@ -97,7 +123,10 @@ extension App {
             } else {
                 self.hosts[pattern]?[slot]?.mode = mode
             }
-        case .candidateStarted(let pattern, let mode): self.hosts[pattern]?.candidate = Policy(mode: mode)
+        case .candidateStarted(let pattern, let mode):
+            self.hosts[pattern]?.candidate = Policy(mode: mode)
+            self.hosts[pattern]?.plan = nil
+            self.hosts[pattern]?.rolledBackAt = nil
         case .candidatePromoted(let pattern):
             guard var candidate = self.hosts[pattern]?.candidate else { break }
             if let was = self.hosts[pattern]?[.baseline], !was.lost(to: candidate).isEmpty { self.noteRisk(at: time) }
@@ -105,17 +134,16 @@ extension App {
             let baseline = self.hosts[pattern]?[.baseline] ?? Policy(mode: .off)
             candidate.takeOver(baseline, at: time, by: self.version)
             self.hosts[pattern]?.baseline = .policy(candidate)
-            self.hosts[pattern]?.candidate = nil
-            self.hosts[pattern]?.rollout = nil
+            self.hosts[pattern]?.loseCandidate(at: time)
         case .candidateDropped(let pattern):
             if let candidate = self.hosts[pattern]?.candidate, self.hosts[pattern]?[.baseline] != nil {
                 self.hosts[pattern]?[.baseline]?.takeOver(candidate, at: time, by: self.version)
             }
-            self.hosts[pattern]?.candidate = nil
-            self.hosts[pattern]?.rollout = nil
+            self.hosts[pattern]?.loseCandidate(at: time)
         case .hostRolloutSet(let pattern, let rollout):
             self.hosts[pattern]?.rollout = rollout
             self.hosts[pattern]?.rolloutRevision = self.version
+            self.hosts[pattern]?.rolledBackAt = nil
         case .pinStaged(let pattern, let slot, let pin, let role, let note):
             self.hosts[pattern]?[slot]?.pins[pin] = PinRecord(role: role, state: .staged, note: note, since: time)
         case .pinActivated(let pattern, let slot, let pin):
@@ -135,6 +163,9 @@ extension App {
             if let pattern { self.hosts[pattern]?.killSwitch = killSwitch } else { self.killSwitch = killSwitch }
         case .killSwitchReleased(let pattern):
             if let pattern { self.hosts[pattern]?.killSwitch = nil } else { self.killSwitch = nil }
+        case .versionKillSwitchEngaged(let versions, let expiresAt):
+            self.set(KillSwitch(engagedAt: time, expiresAt: expiresAt), for: versions)
+        case .versionKillSwitchReleased(let versions): self.set(nil, for: versions)
         case .endpointsSet(let pattern, let endpoints): self.hosts[pattern]?.endpoints = endpoints
         case .keyDescribed(let evidence):
             let pin = evidence.key.pin
@@ -149,6 +180,10 @@ extension App {
         case .rotationStarted(let rotation): self.rotations.append(rotation)
         case .rotationAdvanced(let id, let phase): self.setPhase(phase, of: id, at: time)
         case .rotationAborted(let id): self.setPhase(.aborted, of: id, at: time)
+        case .rolloutPlanSet, .rolloutPlanCleared, .rolloutStepTaken, .rolloutStepApproved, .rolloutStepExtended,
+            .rolloutBakeStarted, .rolloutPlanFinished, .rolloutPaused, .rolloutResumed, .rolloutRolledBack:
+            self.evolve(rollout: event, at: time)
+        case .telemetryReacted(let reacted): self.note(reacted, at: time)
         }
     }
 

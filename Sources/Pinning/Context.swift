@@ -28,6 +28,8 @@ package struct DecisionContext: Sendable {
     package var facts: Facts
     /// What kind of principal decides.
     package var actor: Actor.Kind
+    /// The number of events in the fleet's stream, which documents' versions count as well.
+    package var fleetVersion: Int64 = 0
     /// Whether a configuration that clients already have is taken over.
     package var isImport: Bool
     /// The rails that are judged: all, but in a test of what each of them is good for.
@@ -46,6 +48,13 @@ package struct DecisionContext: Sendable {
         self.actor = actor
         self.isImport = isImport
         self.rails = rails
+    }
+
+    /// The same, with what holds for every app.
+    func knowing(fleet: Fleet) -> DecisionContext {
+        var context = self
+        context.fleetVersion = fleet.version
+        return context
     }
 
     /// Whether the actor insists, and has said why.

@@ -15,6 +15,7 @@ package enum Command: Hashable, Sendable {
     case app(AppID, [AppCommand])
     /// To record what is to be warned of about an app. What the server itself does.
     case watch(AppID)
+    case telemetryKey(AppID, TelemetryKeyCommand)
     case fleet(FleetCommand)
     case keys(KeyCommand)
     case access(AccessCommand)
@@ -24,7 +25,7 @@ package enum Command: Hashable, Sendable {
     package var stream: StreamID {
         switch self {
         case .app(let id, _): .app(id)
-        case .watch(let id): .watch(id)
+        case .watch(let id), .telemetryKey(let id, _): .watch(id)
         case .fleet: .fleet
         case .keys: .keys
         case .access: .access
@@ -116,7 +117,7 @@ package struct LedgerState: Sendable {
                 self.apps.insert(app)
             }
         case (.watch(let id), .watch(let event)):
-            return self.apps.update(id) { $0.watch.evolve(event) } != nil
+            return self.apps.update(id) { $0.watch.evolve(event, at: time) } != nil
         case (.fleet, .fleet(let event)): self.fleet.evolve(event, at: time)
         case (.keys, .keys(let event)): self.keys.evolve(event, at: time)
         case (.access, .access(let event)): self.access.evolve(event, at: time)
@@ -128,6 +129,7 @@ package struct LedgerState: Sendable {
 
     /// The events that `command` causes in this state, and what the guard rails say about them.
     package func decide(_ command: Command, in context: DecisionContext) throws(Refusal) -> Decision {
+        let context = context.knowing(fleet: self.fleet)
         switch command {
         case .app(let id, let commands):
             let before = self.apps[id]
@@ -142,6 +144,9 @@ package struct LedgerState: Sendable {
                 findings: judged.findings
             )
         case .watch(let id): return Decision(try self.warnings(of: id, in: context).map { .watch($0) })
+        case .telemetryKey(let id, let command):
+            guard let app = self.apps[id] else { throw .appUnknown(id) }
+            return Decision(try app.watch.decide(command).map { .watch($0) })
         case .fleet(let command):
             let events = try self.fleet.decide(command, in: context)
             let findings = FleetRails.findings(of: command, in: self, context)

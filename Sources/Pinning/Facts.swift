@@ -7,6 +7,8 @@ package struct Facts: Sendable {
     package var endpoint: @Sendable (Endpoint) -> EndpointFacts?
     /// The share of an app's clients that hold a document of at least a version; nil where nothing is known.
     package var adoption: @Sendable (AppID, _ version: Int64) -> AdoptionShare?
+    /// What an app's clients report of their connections; nil where nothing is known.
+    package var telemetry: @Sendable (AppID) -> TelemetryFacts?
     /// How long a signed document is fresh, in seconds.
     package var documentLifetime: Int64
     /// How long caches keep a document, in seconds.
@@ -20,7 +22,8 @@ package struct Facts: Sendable {
         documentLifetime: Int64 = 86_400, documentMaxAge: Int64 = 60, ownHosts: Set<String> = [],
         horizons: Horizons = .standard,
         endpoint: @escaping @Sendable (Endpoint) -> EndpointFacts? = { _ in nil },
-        adoption: @escaping @Sendable (AppID, _ version: Int64) -> AdoptionShare? = { _, _ in nil }
+        adoption: @escaping @Sendable (AppID, _ version: Int64) -> AdoptionShare? = { _, _ in nil },
+        telemetry: @escaping @Sendable (AppID) -> TelemetryFacts? = { _ in nil }
     ) {
         self.documentLifetime = documentLifetime
         self.documentMaxAge = documentMaxAge
@@ -28,6 +31,7 @@ package struct Facts: Sendable {
         self.horizons = horizons
         self.endpoint = endpoint
         self.adoption = adoption
+        self.telemetry = telemetry
     }
 
     /// After this time no client holds a document that it still takes for fresh and that is older: seconds.

@@ -8,6 +8,10 @@ package struct Host: Hashable, Sendable {
     package var rollout: Rollout?
     /// The app's version when the rollout was last edited; makes the salt of one that is not sticky.
     package var rolloutRevision: Int64
+    /// The plan by which the rollout goes on, or the last one that did.
+    package var plan: RolloutPlan?
+    /// Since when the candidate stands rolled back; nil where it does not.
+    package var rolledBackAt: Timestamp?
     package var killSwitch: KillSwitch?
     /// The services that are probed for this pattern; nil for what follows from the pattern itself.
     package var endpoints: [Endpoint]?
@@ -18,8 +22,18 @@ package struct Host: Hashable, Sendable {
         self.candidate = nil
         self.rollout = nil
         self.rolloutRevision = 0
+        self.plan = nil
+        self.rolledBackAt = nil
         self.killSwitch = nil
         self.endpoints = nil
+    }
+
+    /// Takes in that the candidate is gone, and with it all that brought it to devices.
+    mutating func loseCandidate(at time: Timestamp) {
+        self.candidate = nil
+        self.rollout = nil
+        self.rolledBackAt = nil
+        self.plan?.end(at: time)
     }
 
     /// Services that one pattern may name.

@@ -28,12 +28,14 @@ package enum KillSwitchScope: Hashable, Sendable, CustomStringConvertible {
     case everything
     case app(AppID)
     case host(AppID, HostPattern)
+    case versions(AppID, VersionRange)
 
     package var description: String {
         switch self {
         case .everything: "everything"
         case .app(let app): "the app \(app)"
         case .host(let app, let host): "the host \(host) of \(app)"
+        case .versions(let app, let versions): "the versions \(versions) of \(app)"
         }
     }
 }

@@ -11,17 +11,21 @@ extension LedgerState {
     package func document(of id: AppID) -> Document? {
         guard let app = self.apps[id], let version = self.documentVersion(of: id) else { return nil }
         var switches: [Document.KillSwitch] = []
-        func add(_ scope: String, _ host: HostPattern?, _ killSwitch: KillSwitch?) {
+        func add(_ scope: String, _ host: HostPattern?, _ killSwitch: KillSwitch?, versions: VersionRange? = nil) {
             guard let killSwitch else { return }
             switches.append(
                 Document.KillSwitch(
-                    scope: scope, host: host, engagedAt: killSwitch.engagedAt, expiresAt: killSwitch.expiresAt
+                    scope: scope, host: host, versions: versions?.gate, engagedAt: killSwitch.engagedAt,
+                    expiresAt: killSwitch.expiresAt
                 )
             )
         }
         let hosts = app.hosts.sorted { $0.key < $1.key }
         add("everything", nil, self.fleet.killSwitch)
         add("app", nil, app.killSwitch)
+        for engaged in app.versionKillSwitches {
+            add("app_versions", nil, engaged.killSwitch, versions: engaged.versions)
+        }
         for (pattern, host) in hosts { add("host", pattern, host.killSwitch) }
         return Document(
             issuer: self.fleet.issuer,
@@ -61,7 +65,7 @@ extension Policy {
 extension Rollout {
     /// The rollout with its salt spelled out: its own, or that of its place; and one of its own for each edit where it
     /// is not sticky.
-    fileprivate func salted(_ place: String, revision: Int64) -> Rollout {
+    func salted(_ place: String, revision: Int64) -> Rollout {
         var salted = self
         salted.salt = self.salt ?? (self.isSticky ? place : "\(place)#\(revision)")
         return salted

@@ -71,13 +71,8 @@ package struct PinRecord: Hashable, Sendable {
     }
 }
 
-/// Which of a host's two policies is meant.
-package enum PolicySlot: String, CaseIterable, Sendable, Hashable {
-    /// What devices outside the rollout get.
-    case baseline
-    /// What devices inside the rollout get.
-    case candidate
-}
+/// Which of a host's two policies is meant: the same two that a device can get.
+package typealias PolicySlot = PolicyArm
 
 /// What devices outside a rollout get.
 package enum Baseline: Hashable, Sendable {

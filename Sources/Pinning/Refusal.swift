@@ -42,10 +42,18 @@ package enum Refusal: Error, Hashable, Sendable {
     case candidateExists(HostPattern)
     case candidateMissing(HostPattern)
 
+    case rolloutPlanUnknown(HostPattern?)
+    case rolloutUnplannable(HostPattern?, RolloutObstacle)
+    case rolloutPlanState(HostPattern?, RolloutPlanState)
+    /// A plan that is under way says how far the rollout goes.
+    case rolloutPlanned(HostPattern?)
+    case rolloutRolledBack(HostPattern, since: Timestamp)
+
     case reasonRequired(String)
     case expiryNotAhead(Timestamp)
     case expiryTooFar(Timestamp, limit: Timestamp)
     case killSwitchNotEngaged(KillSwitchScope)
+    case tooManyKillSwitches(limit: Int)
 
     case keyExists(String)
     case keyUnknown(String)
@@ -62,6 +70,11 @@ package enum Refusal: Error, Hashable, Sendable {
     case webhookExists(String)
     case webhookUnknown(String)
     case tooManyWebhooks(limit: Int)
+
+    case telemetryKeyExists(String)
+    case telemetryKeyUnknown(String)
+    case telemetryKeyRetired(String)
+    case tooManyTelemetryKeys(limit: Int)
 }
 
 extension Refusal {

@@ -4,7 +4,7 @@ package import PinWire
 package enum StreamID: Hashable, Sendable, CustomStringConvertible {
     /// One app: its hosts, pins, rollouts and kill switches.
     case app(AppID)
-    /// What the service warned of by itself about one app. Apart from the app's own stream, so that a warning neither
+    /// What watches over one app: what the service warned of by itself, and what reports are signed with. Apart from the app's own stream, so that it neither
     /// makes a new document nor stands in the way of a change that expects a version.
     case watch(AppID)
     /// What holds for every app.

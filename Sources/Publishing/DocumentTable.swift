@@ -19,6 +19,7 @@ package final class DocumentTable: Sendable {
 
     private let content = Mutex(Content())
     private let changes = Atomic<UInt64>(0)
+    private let observers = Mutex<[@Sendable (String) -> Void]>([])
 
     package init() {}
 
@@ -60,6 +61,18 @@ package final class DocumentTable: Sendable {
     /// the number stays.
     package var generation: UInt64 { self.changes.load(ordering: .acquiring) }
 
+    /// Has `observer` called with an app's name whenever its document has changed, by whoever changed it: it must not
+    /// take long.
+    package func observe(_ observer: @escaping @Sendable (String) -> Void) {
+        self.observers.withLock { $0.append(observer) }
+    }
+
+    private func tell(of documents: [PublishedDocument]) {
+        for observer in self.observers.withLock({ $0 }) {
+            for document in documents { observer(document.app.text) }
+        }
+    }
+
     /// Puts documents in place, each unless a newer one stands there.
     func put(_ new: [PublishedDocument]) {
         self.content.withLock { content in
@@ -70,6 +83,7 @@ package final class DocumentTable: Sendable {
             // Before the lock is given back: whoever sees the old number saw the old documents.
             self.changes.wrappingAdd(1, ordering: .releasing)
         }
+        self.tell(of: new)
     }
 
     /// Puts a document in the place of another one of its version, or where there is none.
@@ -79,6 +93,7 @@ package final class DocumentTable: Sendable {
             content.documents[document.app.text] = document
             self.changes.wrappingAdd(1, ordering: .releasing)
         }
+        self.tell(of: [document])
     }
 
     /// Takes in stored documents that are still to be verified.

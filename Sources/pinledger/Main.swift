@@ -52,11 +52,13 @@ struct Pinledger: AsyncParsableCommand {
                 subcommands: [
                     AppCommands.self, HostCommands.self, PinCommands.self, RolloutCommands.self, KillCommands.self,
                     ImportCommands.self, RotationCommands.self, ProbeCommand.self, GuardRailCommands.self,
-                    ExplainCommand.self,
+                    ExplainCommand.self, SimulateCommand.self,
                     AttentionCommand.self, CalendarCommand.self,
                 ]
             ),
-            CommandGroup(name: "Looking back", subcommands: [HistoryCommand.self, DocumentCommands.self]),
+            CommandGroup(
+                name: "Looking back",
+                subcommands: [HistoryCommand.self, DocumentCommands.self, TelemetryCommands.self]),
             CommandGroup(
                 name: "Keys and access", subcommands: [KeyCommands.self, TokenCommands.self, WebhookCommands.self]),
         ]

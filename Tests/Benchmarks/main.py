@@ -17,7 +17,10 @@ from support.report import Result
 
 HERE = Path(__file__).parent
 #: In the order in which they run.
-CASES = ["fetch", "tls", "append", "admin", "nodes", "fold", "start", "memory", "idle", "propagation", "probe"]
+CASES = [
+    "fetch", "evaluated", "evaluate", "tls", "append", "admin", "nodes", "fold", "start", "memory", "idle", "propagation",
+    "probe", "telemetry", "push",
+]  # fmt: skip
 
 
 def arguments() -> argparse.Namespace:

@@ -108,9 +108,9 @@ def verified(server, app: str) -> dict:
     return verify(body.decode("ascii"), keys.json, app)
 
 
-def verify(token: str, key_set: dict, app: str) -> dict:
+def verify(token: str, key_set: dict, app: str, *, kind: str = "pinset+jws") -> dict:
     header = jwt.get_unverified_header(token)
-    assert header == {"alg": "EdDSA", "kid": header["kid"], "typ": "pinset+jws"}
+    assert header == {"alg": "EdDSA", "kid": header["kid"], "typ": kind}
     for key in key_set["keys"]:
         # RFC 7638: the digest of the required members in canonical form; RFC 8037 names them for OKP.
         required = {name: key[name] for name in ("crv", "kty", "x")}

@@ -272,6 +272,29 @@ def test_http_2_gives_the_same_answers_prepared_or_routed(node, method, fields):
     assert expected in [line + b" " if not line.endswith(b" ") else line for line in routed[0]]
 
 
+@pytest.mark.parametrize("version", ["--http1.1", "--http2"])
+def test_documents_are_pushed_over_tls_as_another_node_publishes_them(node, database, version):
+    listening = subprocess.Popen(
+        ["curl", "-skN", "--max-time", "20", version, f"https://127.0.0.1:{node.port}/client/v1/apps/{APP}/stream"],
+        stdout=subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        assert listening.stdout
+
+        def next_document() -> str:
+            while line := listening.stdout.readline().decode():
+                if line.startswith("data: "):
+                    return line.removeprefix("data: ").rstrip("\n")
+            raise AssertionError("the stream ended")
+
+        assert next_document() == database.api.document(APP).body.decode()
+        database.api.must("PATCH", f"/v1/apps/{APP}", {"display_name": f"Pushed {version}"})
+        assert next_document() == database.api.document(APP).body.decode()
+    finally:
+        listening.kill()
+        listening.wait()
+
+
 def test_http_2_answers_many_streams(node):
     done = subprocess.run(
         ["h2load", "-n", "3000", "-c", "5", "-m", "50", f"https://127.0.0.1:{node.port}{DOCUMENT}"]

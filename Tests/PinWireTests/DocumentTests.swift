@@ -52,7 +52,7 @@ import Testing
 
     private let issued = Timestamp(microseconds: 1_769_860_800_123_456)
 
-    @Test(arguments: ["full", "empty"])
+    @Test(arguments: ["full", "empty", "evaluated"])
     func `has the bytes of its golden file`(name: String) throws {
         var document = try self.document()
         if name == "empty" {
@@ -60,6 +60,14 @@ import Testing
                 issuer: "pinledger", app: document.app, version: 1, pinsValidUntil: nil, killSwitches: [], rollout: nil,
                 versionGate: nil, hosts: [], fallback: Fallback(), monitoring: Monitoring()
             )
+        }
+        if name == "evaluated" {
+            document.killSwitches[1].scope = "app_versions"
+            document.killSwitches[1].versions = VersionGate(maximum: try AppVersion("1.5"))
+            let evaluator = Evaluator(document)
+            document = evaluator.document(
+                for: evaluator.resolution(
+                    for: Device(ids: [.userID: "alice", .deviceID: "bob"], appVersion: "1.5", build: 150)))
         }
         let payload = document.payload(issuedAt: self.issued, expiresAt: self.issued.adding(seconds: 86_400))
         let path = "Golden/document-\(name).json"
@@ -98,6 +106,7 @@ import Testing
             { $0.hosts[0].includesSubdomains = false }, { $0.hosts[0].baseline?.mode = .off },
             { $0.hosts[0].baseline?.pins.swapAt(0, 1) }, { $0.hosts[0].candidate = nil }, { $0.hosts[0].rollout = nil },
             { $0.fallback.usesBuiltinPins = false }, { $0.monitoring.failureThreshold = 251 },
+            { $0.evaluatedFrom = sha256([1]) }, { $0.hosts[0].arm = .candidate }, { $0.hosts[0].arm = .baseline },
         ]
         var digests: Set = [original.contentDigest]
         for change in changes {

@@ -59,7 +59,7 @@ import Testing
         let evaluator = Evaluator(try self.document([("example.com", true)]))
         for count in [253, 254, 100_000] {
             let name = String(repeating: "a.", count: (count - 11) / 2) + "example.com"
-            let expected: Decision.Outcome = name.utf8.count <= 253 ? .enforce : .off
+            let expected: DeviceDecision.Outcome = name.utf8.count <= 253 ? .enforce : .off
             #expect(evaluator.decide(name, for: Device(), at: self.now).outcome == expected)
         }
     }
@@ -143,11 +143,11 @@ import Testing
         let id = "somebody's id"
         let device = Device(ids: [.installID: id], appVersion: "2.0")
         let decision = Evaluator(issued).explain("api.example.com", for: device, at: self.now)
-        let reasons: [Decision.Reason] = [
+        let reasons: [DeviceDecision.Reason] = [
             .hostExact, .killSwitchOtherVersions, .documentStale, .candidateThere, .versionGateIn, .rolloutIn,
         ]
         #expect(Array(decision.trace.map(\.reason).prefix(6)) == reasons)
-        #expect(decision.trace.map(\.rule) == Decision.Rule.allCases)
+        #expect(decision.trace.map(\.rule) == DeviceDecision.Rule.allCases)
         let bucket = Rollout.Bucketing.pinroll.bucket(of: id, seed: .installID, salt: "s")
         #expect(
             decision.trace[6].draw

@@ -2,7 +2,7 @@ import PinWire
 import Testing
 
 @Suite struct `A document's payload` {
-    @Test(arguments: ["full", "empty"])
+    @Test(arguments: ["full", "empty", "evaluated"])
     func `of the golden files is read back`(name: String) throws {
         let payload = try testFile("Golden/document-\(name).json")
         let issued = try IssuedDocument(payload: payload)

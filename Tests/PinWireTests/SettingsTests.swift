@@ -154,10 +154,20 @@ import Testing
         try self.expect(bad) { try Fallback($0) }
     }
 
-    @Test(arguments: [Monitoring(), Monitoring(isEnabled: true, failureThreshold: 1, autoDisables: true)])
+    @Test(arguments: [
+        Monitoring(), Monitoring(isEnabled: true, failureThreshold: 1, autoDisables: true),
+        Monitoring(isEnabled: true, reaction: .act), Monitoring(reaction: .off),
+    ])
     func `monitoring comes back as it was`(monitoring: Monitoring) throws {
         #expect(try Monitoring(JSONField(monitoring.json)) == monitoring)
         #expect(try Monitoring(try field(#"{"enabled":false}"#)) == Monitoring())
+        #expect(try Monitoring(try field(#"{"enabled":false,"reaction":"shadow"}"#)) == Monitoring())
+    }
+
+    @Test func `monitoring says how it reacts only where that is not in the shadow`() {
+        let silent = #"{"auto_disable":false,"enabled":true,"failure_threshold_bp":500}"#
+        #expect(Monitoring(isEnabled: true).json.canonicalText == silent)
+        #expect(Monitoring(isEnabled: true, reaction: .act).json["reaction"] == "act")
     }
 
     static let badMonitorings = [
@@ -165,6 +175,7 @@ import Testing
         Bad(#"{"enabled":true,"failure_threshold_bp":0}"#, "/x/failure_threshold_bp", "must be from 1 to 9999"),
         Bad(#"{"enabled":true,"failure_threshold_bp":10000}"#, "/x/failure_threshold_bp", "must be from 1 to 9999"),
         Bad(#"{"enabled":true,"auto_disable":null,"auto":1}"#, "/x/auto", "is not a member here"),
+        Bad(#"{"enabled":true,"reaction":"on"}"#, "/x/reaction", "must be one of \"off\", \"shadow\", \"act\""),
     ]
 
     @Test(arguments: badMonitorings) func `bad monitoring is refused at its place`(bad: Bad) throws {

@@ -6,6 +6,7 @@ import Pinning
 import Postgres
 import Probing
 import Publishing
+import Telemetry
 
 @testable import PinledgerServer
 
@@ -25,12 +26,23 @@ enum ExampleServer {
         )
         let services = Services(
             ledger: ledger, writer: nil, pool: pool, publisher: publisher, keys: keys,
-            adoption: Self.recorder(), clock: clock, logger: logger, documentMaxAge: 60, version: "test",
+            adoption: Self.recorder(), telemetry: Self.telemetry(pool, logger), clock: clock, logger: logger,
+            documentMaxAge: 60, version: "test",
             observations: ObservationBook(), lookout: Self.lookout(pool, ledger, clock, logger),
             surroundings: Surroundings { _ in false }
         )
-        return Routes(services: services)
+        return Routes(services: services, streams: 10)
     }()
+
+    /// Takes reports and has nowhere to record them.
+    private static func telemetry(_ pool: PostgresPool, _ logger: Logger) -> TelemetryTools {
+        TelemetryTools(
+            recorder: TelemetryRecorder(
+                store: TelemetryStore(pool: pool),
+                intake: TelemetryIntake(salt: Array(repeating: 7, count: 32), rate: 0), node: "test", logger: logger,
+                clock: { Timestamp(seconds: 1_800_000_000) }),
+            secrets: TelemetrySecrets(pool: pool, keyEncryptionKey: nil))
+    }
 
     /// One that sees nothing.
     private static func lookout(

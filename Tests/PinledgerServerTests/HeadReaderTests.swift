@@ -14,6 +14,7 @@ struct HeadReaderTests {
         var acceptEncoding: String?
         var ifNoneMatch: String?
         var clientReport: String?
+        var lastEventID: String?
         /// Bytes behind it.
         var rest: Int
     }
@@ -25,6 +26,7 @@ struct HeadReaderTests {
                 return Seen(
                     target: text(request.target), acceptEncoding: request.acceptEncoding.map(text),
                     ifNoneMatch: request.ifNoneMatch.map(text), clientReport: request.clientReport.map(text),
+                    lastEventID: request.lastEventID.map(text),
                     rest: bytes.count - request.length
                 )
             }
@@ -46,7 +48,8 @@ struct HeadReaderTests {
         return Seen(
             target: head.uri, acceptEncoding: Self.trimmed(head.headers.first(name: "Accept-Encoding")),
             ifNoneMatch: Self.trimmed(head.headers.first(name: "If-None-Match")),
-            clientReport: Self.trimmed(head.headers.first(name: "Pinledger-Client")), rest: 0
+            clientReport: Self.trimmed(head.headers.first(name: "Pinledger-Client")),
+            lastEventID: Self.trimmed(head.headers.first(name: "Last-Event-ID")), rest: 0
         )
     }
 
@@ -67,7 +70,9 @@ struct HeadReaderTests {
     private static let examples = [
         head(), head("Accept-Encoding: gzip, br", "User-Agent: x (y; z) \"w\"", "Accept: */*"),
         head("if-none-match:\"abc\"  ", "Connection: Keep-Alive"), head("If-None-Match:", host: "hOST:  [::1]:8080 "),
+        head(line: "GET /a?b=c&d=1.0~-_:e HTTP/1.1"), head(line: "GET /a? HTTP/1.1"),
         head("X-Forwarded-For: 10.0.0.1", "Cache-Control: no-cache", "Cookie: a=b; c=d", "Traceparent: 00-0-0-01"),
+        head("Last-Event-ID:  42-1769860800", "Accept: text/event-stream", "Cache-Control: no-cache"),
         head("pinledger-client:  version=3, platform=ios ", "If-None-Match: \"3.x\""),
     ]
 
@@ -105,7 +110,8 @@ struct HeadReaderTests {
         head("Pinledger-Client: version=1", "Pinledger-Client: platform=ios"), head("Pinledger-Client: ü"),
         head("X : y"), head(" X: y"), head("X: y", " z"), head("X: \u{1}"), head("X: ü"), head("X: a\tb"), head("X"),
         head(": x"), head("X: a\rb"), head("X: a\nb"), head(host: "Host: "), head(host: "Host: a b"),
-        head(host: "Host: a/b"), head(host: "X: y"), head(host: "Host: a@b"), head(line: "GET /a?b HTTP/1.1"),
+        head(host: "Host: a/b"), head(host: "X: y"), head(host: "Host: a@b"), head(line: "GET /a?b=%41 HTTP/1.1"),
+        head(line: "GET /a?b+c HTTP/1.1"), head(line: "GET /a?b?c HTTP/1.1"),
         head(line: "GET /%41 HTTP/1.1"), head(line: "GET http://a/ HTTP/1.1"), head(line: "GET * HTTP/1.1"),
         head(line: "GET /a HTTP/1.0"), head(line: "GET /a HTTP/2.0"), head(line: "GET  /a HTTP/1.1"),
         head(line: "GET /a  HTTP/1.1"), head(line: "get /a HTTP/1.1"), head(line: "HEAD /a HTTP/1.1"),

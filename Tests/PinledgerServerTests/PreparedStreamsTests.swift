@@ -25,7 +25,10 @@ struct PreparedStreamsTests {
         let served = ServedCount()
 
         init(window: Int = 1 << 20, settings: [(UInt16, UInt32)] = []) throws {
-            let share = LoopShare(clock: { .init(seconds: 1_800_000_000) }, served: self.served, intake: nil)
+            let push = DocumentPush(table: DocumentTable(), limit: 0)
+            let share = LoopShare(
+                clock: { .init(seconds: 1_800_000_000) }, served: self.served, intake: nil,
+                streams: LoopStreams(push: push, wakeup: LoopWakeup()))
             let streams = PreparedStreams(answers: ExampleServer.routes.answers, share: share, limits: .init())
             try self.channel.pipeline.syncOperations.addHandler(streams)
             try self.receive(PreparedStreamsTests.preface)

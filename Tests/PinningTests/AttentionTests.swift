@@ -117,6 +117,12 @@ struct AttentionCase: CustomTestStringConvertible, Sendable {
             given: [added(), bounded, .engageKillSwitch(api, expiresAt: noon.adding(seconds: 3600))], seeing: fine,
             then: [(.urgent, .killSwitch)]),
         AttentionCase(
+            "tells of a kill switch for versions",
+            given: [
+                added(), bounded,
+                .engageVersionKillSwitch(range("3.1.0", "3.1.2"), expiresAt: noon.adding(seconds: 3600)),
+            ], seeing: fine, then: [(.urgent, .killSwitch)]),
+        AttentionCase(
             "tells of a lowered guard rail", given: [added(), bounded, .setGuardRail(.unprovenPin, isLowered: true)],
             seeing: fine, then: [(.info, .guardRailLowered)]),
         AttentionCase(

@@ -131,6 +131,8 @@ func looking(_ facts: Facts = unseen, at now: Timestamp = noon) -> DecisionConte
         let state = try ledger(after: [
             Self.shown, .setPinsValidUntil(noon.adding(seconds: 30 * day)), .engageKillSwitch(api, expiresAt: hour),
             .engageKillSwitch(nil, expiresAt: hour),
+            .engageVersionKillSwitch(range("3.1.0"), expiresAt: hour),
+            .engageVersionKillSwitch(range(nil, "2.9"), expiresAt: hour),
             .startRotation(
                 .init(
                     id: "r", kind: .planned, hosts: [api], next: new(3, .backup), compromised: nil,
@@ -140,7 +142,8 @@ func looking(_ facts: Facts = unseen, at now: Timestamp = noon) -> DecisionConte
         let entries = try #require(state.calendar(of: shop, in: looking())).entries
         let kinds = Dictionary(grouping: entries, by: \.kind).mapValues(\.count)
         #expect(
-            kinds == [.certificateExpires: 2, .pinsValidUntil: 1, .killSwitchEnds: 2, .rotationDue: 1])
+            kinds == [.certificateExpires: 2, .pinsValidUntil: 1, .killSwitchEnds: 4, .rotationDue: 1])
+        #expect(Set(entries.map(\.uid)).count == entries.count)
         #expect(entries.first { $0.kind == .rotationDue }?.date == noon.adding(seconds: 90_000))
         #expect(entries.first { $0.kind == .pinsValidUntil }?.leads == [14 * day, 7 * day, day])
     }

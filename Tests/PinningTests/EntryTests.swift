@@ -50,6 +50,19 @@ import Testing
         case signingKeyRailsOverridden = "SigningKeyRailsOverridden"
         case warningRaised = "WarningRaised"
         case warningCleared = "WarningCleared"
+        case telemetryKeyAdded = "TelemetryKeyAdded"
+        case telemetryKeyRetired = "TelemetryKeyRetired"
+        case telemetryReacted = "TelemetryReacted"
+        case rolloutPlanSet = "RolloutPlanSet"
+        case rolloutPlanCleared = "RolloutPlanCleared"
+        case rolloutStepTaken = "RolloutStepTaken"
+        case rolloutStepApproved = "RolloutStepApproved"
+        case rolloutStepExtended = "RolloutStepExtended"
+        case rolloutBakeStarted = "RolloutBakeStarted"
+        case rolloutPlanFinished = "RolloutPlanFinished"
+        case rolloutPaused = "RolloutPaused"
+        case rolloutResumed = "RolloutResumed"
+        case rolloutRolledBack = "RolloutRolledBack"
         case webhookCreated = "WebhookCreated"
         case webhookChanged = "WebhookChanged"
         case webhookPaused = "WebhookPaused"
@@ -83,8 +96,8 @@ import Testing
             case .pinRoleSet: .pinRoleSet
             case .pinRetired: .pinRetired
             case .pinRevoked: .pinRevoked
-            case .killSwitchEngaged: .killSwitchEngaged
-            case .killSwitchReleased: .killSwitchReleased
+            case .killSwitchEngaged, .versionKillSwitchEngaged: .killSwitchEngaged
+            case .killSwitchReleased, .versionKillSwitchReleased: .killSwitchReleased
             case .endpointsSet: .endpointsSet
             case .keyDescribed: .keyDescribed
             case .guardRailSet: .guardRailSet
@@ -92,6 +105,17 @@ import Testing
             case .rotationStarted: .rotationStarted
             case .rotationAdvanced: .rotationAdvanced
             case .rotationAborted: .rotationAborted
+            case .rolloutPlanSet: .rolloutPlanSet
+            case .rolloutPlanCleared: .rolloutPlanCleared
+            case .rolloutStepTaken: .rolloutStepTaken
+            case .rolloutStepApproved: .rolloutStepApproved
+            case .rolloutStepExtended: .rolloutStepExtended
+            case .rolloutBakeStarted: .rolloutBakeStarted
+            case .rolloutPlanFinished: .rolloutPlanFinished
+            case .rolloutPaused: .rolloutPaused
+            case .rolloutResumed: .rolloutResumed
+            case .rolloutRolledBack: .rolloutRolledBack
+            case .telemetryReacted: .telemetryReacted
             }
         case .fleet(.killSwitchEngaged): .fleetKillSwitchEngaged
         case .fleet(.killSwitchReleased): .fleetKillSwitchReleased
@@ -106,6 +130,8 @@ import Testing
         case .access(.tokenRevoked): .tokenRevoked
         case .watch(.warningRaised): .warningRaised
         case .watch(.warningCleared): .warningCleared
+        case .watch(.telemetryKeyAdded): .telemetryKeyAdded
+        case .watch(.telemetryKeyRetired): .telemetryKeyRetired
         case .webhooks(.created): .webhookCreated
         case .webhooks(.changed): .webhookChanged
         case .webhooks(.paused): .webhookPaused

@@ -169,8 +169,27 @@ import Testing
             (.rotationStarted(rotation), { $0.rotations = [rotation] }),
             (.rotationAdvanced("r", .switch), { _ in }),
             (.rotationAborted("r"), { _ in }),
+            (
+                .rolloutPlanSet(nil, RolloutPlanTests.terms),
+                { $0.plan = RolloutPlan(RolloutPlanTests.terms, setAt: Self.later) }
+            ),
+            (.rolloutPlanCleared(nil), { _ in }),
+            (.rolloutStepTaken(nil, step: 1, basisPoints: 5), { $0.rollout = Rollout(basisPoints: 5) }),
+            (.rolloutStepApproved(nil, step: 1), { _ in }),
+            (.rolloutStepExtended(nil, step: 1), { _ in }),
+            (.rolloutBakeStarted(nil), { _ in }),
+            (.rolloutPlanFinished(nil), { _ in }),
+            (.rolloutPaused(nil, .requested, detail: nil), { _ in }),
+            (.rolloutResumed(nil), { _ in }),
+            (
+                .rolloutRolledBack(nil, .requested, detail: nil),
+                {
+                    $0.rollout = Rollout(basisPoints: 0)
+                    $0.rolledBackAt = Self.later
+                }
+            ),
         ]
-        #expect(Set(changes.map { Event.app($0.event).type }).count == 29)
+        #expect(Set(changes.map { Event.app($0.event).type }).count == 39)
         for (event, change) in changes {
             var (evolved, expected) = (try self.app(), try self.app())
             evolved.evolve(event, at: Self.later)

@@ -79,6 +79,11 @@ let examples: [String: Entry] = {
             endpoint: endpoints("api.example.com:8443")[0], rotation: "autumn"),
         severity: .soon, date: end, lead: 1_209_600, code: "G23", detail: "It expires “soon”.", remedy: "Renew it."
     )
+    let terms = RolloutPlan.Terms(
+        steps: [
+            .init(100, .init(seconds: 3600, installs: 500)), .init(2500, .init(needsApproval: true)), .init(10_000),
+        ], bake: 86_400, ending: .promote, onInconclusive: .revert
+    )
     let newer: [(String, StreamID, Event)] = [
         ("EndpointsSet", .app(shop), .app(.endpointsSet(api, endpoints("api.example.com:8443", "a.example:25+smtp")))),
         ("EndpointsSet.none", .app(shop), .app(.endpointsSet(api, nil))),
@@ -109,6 +114,40 @@ let examples: [String: Entry] = {
         ),
         ("WarningCleared", .watch(shop), .watch(.warningCleared(warning.subject))),
         ("FleetGuardRailsOverridden", .fleet, .fleet(.railsOverridden([overridden]))),
+        (
+            "KillSwitchEngaged.versions", .app(shop),
+            .app(
+                .versionKillSwitchEngaged(
+                    range("3.1.0", "3.1.2-rc.1", except: "3.1.1", from: 310), expiresAt: end))
+        ),
+        ("KillSwitchReleased.versions", .app(shop), .app(.versionKillSwitchReleased(range(nil, "3.1")))),
+        ("RolloutPlanSet", .app(shop), .app(.rolloutPlanSet(api, terms))),
+        (
+            "RolloutPlanSet.app", .app(shop),
+            .app(.rolloutPlanSet(nil, RolloutPlan.Terms(steps: [.init(10_000)], startsAt: end)))
+        ),
+        ("RolloutPlanCleared", .app(shop), .app(.rolloutPlanCleared(api))),
+        ("RolloutStepTaken", .app(shop), .app(.rolloutStepTaken(api, step: 2, basisPoints: 500))),
+        ("RolloutStepTaken.app", .app(shop), .app(.rolloutStepTaken(nil, step: 1, basisPoints: 1))),
+        ("RolloutStepApproved", .app(shop), .app(.rolloutStepApproved(api, step: 2))),
+        ("RolloutStepExtended", .app(shop), .app(.rolloutStepExtended(nil, step: 1))),
+        ("RolloutBakeStarted", .app(shop), .app(.rolloutBakeStarted(api))),
+        ("RolloutPlanFinished", .app(shop), .app(.rolloutPlanFinished(api))),
+        ("RolloutPaused", .app(shop), .app(.rolloutPaused(api, .blocked, detail: "G09: “Nobody” has it."))),
+        ("RolloutResumed", .app(shop), .app(.rolloutResumed(nil))),
+        ("RolloutRolledBack", .app(shop), .app(.rolloutRolledBack(api, .requested, detail: nil))),
+        (
+            "TelemetryReacted", .app(shop),
+            .app(
+                .telemetryReacted(
+                    Reacted(
+                        host: api, arm: .candidate, step: .rollBack,
+                        verdict: ["ln_e": .number(7.838366), "reasons": ["stage_test"], "step": "roll_back"])))
+        ),
+        (
+            "TelemetryReacted.unsaid", .app(shop),
+            .app(.telemetryReacted(Reacted(host: api, arm: nil, step: .killSwitch, verdict: [:])))
+        ),
     ]
     let plain = Origin(actor: Actor(kind: .token, id: "tok_0", name: "Ann"))
     // Everything that an entry can say, and something that it need not.
@@ -128,5 +167,5 @@ let examples: [String: Entry] = {
             )
             return (name, entry)
         }
-    ).merging(webhookExamples) { _, new in new }
+    ).merging(webhookExamples) { _, new in new }.merging(telemetryExamples) { _, new in new }
 }()

@@ -86,6 +86,8 @@ import Testing
     @Test func `says what it covers`() {
         #expect(KillSwitchScope.everything.description == "everything")
         #expect(KillSwitchScope.app(shop).description == "the app com.example.shop")
+        let versions = KillSwitchScope.versions(shop, range("3.1.0", "3.1.2"))
+        #expect(versions.description == "the versions 3.1.0 to 3.1.2 of com.example.shop")
         #expect(KillSwitchScope.host(shop, api).description == "the host api.example.com of com.example.shop")
     }
 

@@ -15,7 +15,11 @@ private let unpinned: [AppCommand] = many.map { pattern in
 private func engage(_ pattern: HostPattern? = api, hours: Int64 = 4) -> AppCommand {
     .engageKillSwitch(pattern, expiresAt: monday.adding(seconds: hours * 3600))
 }
-private let automatic: [AppCommand] = sound + [.setMonitoring(Monitoring(isEnabled: true, autoDisables: true))]
+private func engage(versions: VersionRange, hours: Int64 = 4) -> AppCommand {
+    .engageVersionKillSwitch(versions, expiresAt: monday.adding(seconds: hours * 3600))
+}
+private let automatic: [AppCommand] =
+    sound + [.setMonitoring(Monitoring(isEnabled: true, autoDisables: true, reaction: .act))]
 private let own = host("pins.example.com")
 private let ownFacts = Facts(serving(1), ownHosts: ["pins.example.com"])
 private let parent = host("example.com")
@@ -94,6 +98,12 @@ let changeCases: [RailCase] = [
         .killSwitchAlone, .override, "together with a change of pins", when: engage(),
         .retirePin(api, .baseline, pin(3))),
     RailCase(.killSwitchAlone, .warn, "for more than a day", when: engage(hours: 25)),
+    RailCase(
+        .killSwitchAlone, .override, "for versions, together with a change of pins",
+        when: engage(versions: range("3.1")), .retirePin(api, .baseline, pin(3))),
+    RailCase(
+        .killSwitchAlone, .warn, "for versions, for more than a day", when: engage(versions: range("3.1"), hours: 25)),
+    RailCase(.killSwitchAlone, quiet: "for versions, for a day", when: engage(versions: range("3.1"), hours: 24)),
     RailCase(.killSwitchAlone, quiet: "by itself, for a day", when: engage(hours: 24)),
 
     // G32
@@ -159,6 +169,9 @@ let changeCases: [RailCase] = [
         .telemetryWeakens, .block, "where reports would turn an app off", given: automatic, when: engage(nil),
         actor: .system),
     RailCase(
+        .telemetryWeakens, .block, "where they would turn versions of it off", given: automatic,
+        when: engage(versions: range("3.1")), facts: Facts(serving(9)), actor: .system),
+    RailCase(
         .telemetryWeakens, .block, "where nobody allowed it", when: engage(), facts: Facts(serving(9)), actor: .system),
     RailCase(
         .telemetryWeakens, .block, "while the served key is pinned", given: automatic, when: engage(), actor: .system),
@@ -170,7 +183,51 @@ let changeCases: [RailCase] = [
         .telemetryWeakens, .block, "for a mode", given: automatic, when: .setMode(api, .baseline, .reportOnly),
         actor: .system),
     RailCase(
+        .telemetryWeakens, .block, "in the shadow",
+        given: sound + [.setMonitoring(Monitoring(isEnabled: true, autoDisables: true))], when: engage(),
+        facts: Facts(serving(9)), actor: .system),
+    RailCase(
         .telemetryWeakens, quiet: "where it was allowed and clients are locked out", given: automatic, when: engage(),
         facts: Facts(serving(9)), actor: .system),
     RailCase(.telemetryWeakens, quiet: "for a person", when: engage()),
+    RailCase(
+        .telemetryWeakens, .block, "where the server would promote a candidate by itself", given: replacing,
+        when: .promoteCandidate(api), actor: .system),
+    RailCase(
+        .telemetryWeakens, .block, "where it would approve of a step", given: planned(.init(needsApproval: true)),
+        when: .rollout(api, .advance(step: nil)), actor: .system),
+    RailCase(
+        .telemetryWeakens, .block, "where it would make a plan", given: planned(.init(needsApproval: true)),
+        when: .rollout(api, .setPlan(RolloutPlan.Terms(steps: [.init(200)]))), actor: .system),
+    RailCase(
+        .telemetryWeakens, .block, "where it would resume one",
+        given: planned(.init(seconds: 1)) + [.rollout(api, .pause(.requested, detail: nil))],
+        when: .rollout(api, .resume), actor: .system),
+    RailCase(
+        .telemetryWeakens, quiet: "of the steps of a plan that a person set", given: planned(.init(seconds: 1)),
+        when: .rollout(api, .drive), actor: .system),
+    RailCase(
+        .telemetryWeakens, quiet: "of the promotion at its end", given: replacing + [atTheEnd],
+        when: .rollout(api, .drive), actor: .system),
+    RailCase(
+        .telemetryWeakens, quiet: "of a pause and of a way back", given: planned(.init(seconds: 1)),
+        when: .rollout(api, .pause(.reports, detail: "D1")), .rollout(api, .rollBack(.reports, detail: "D1")),
+        actor: .system),
 ]
+
+/// A candidate that leaves one of the baseline's pins out, on its way to everybody.
+private let replacing: [AppCommand] =
+    sound + [
+        .startCandidate(
+            api, mode: .enforce, copiesBaseline: false, pins: [shown(certificate(1)), requested(2), requested(4)]),
+        .setHostRollout(api, Rollout(basisPoints: 0)),
+    ]
+
+/// A plan at its last step, which is to end with the promotion.
+private let atTheEnd = AppCommand.rollout(
+    api, .setPlan(RolloutPlan.Terms(steps: [.init(10_000, .init(seconds: 1))], ending: .promote)))
+
+/// A plan at the first of two steps, with such a hold.
+private func planned(_ hold: RolloutPlan.Hold) -> [AppCommand] {
+    replacing + [.rollout(api, .setPlan(RolloutPlan.Terms(steps: [.init(100, hold), .init(10_000)])))]
+}

@@ -3,6 +3,8 @@ import Pinning
 
 private let engaged: [AppCommand] = sound + [.engageKillSwitch(api, expiresAt: monday.adding(seconds: day))]
 private let allOff: [AppCommand] = sound + [.engageKillSwitch(nil, expiresAt: monday.adding(seconds: day))]
+private let someOff: [AppCommand] =
+    sound + [.engageVersionKillSwitch(range("3.1", "3.2"), expiresAt: monday.adding(seconds: day))]
 private let lapsed: [AppCommand] = sound + [.setPinsValidUntil(monday.adding(seconds: -60))]
 private let ahead = monday.adding(seconds: 30 * day)
 private let named: [AppCommand] =
@@ -12,6 +14,10 @@ private let narrow = VersionGate(minimum: version("2.0"), maximum: version("3.0"
 /// A candidate with keys of its own only.
 private let wrong: [AppCommand] =
     sound + [.startCandidate(api, mode: .enforce, copiesBaseline: false, pins: [requested(7), requested(8)])]
+private let plan = RolloutPlan.Terms(steps: [.init(100, .init(seconds: 60)), .init(200)])
+/// Its plan at the first of two steps, and due.
+private let stepping: [AppCommand] =
+    wrong + [.setHostRollout(api, Rollout(basisPoints: 0)), .rollout(api, .setPlan(plan))]
 private let aborted: [AppCommand] = sound + [rotation(), advance(), .abortRotation("r", keepsNext: true)]
 
 /// G09 where an unchanged policy comes to be enforced, and G07 of what is not seen or not looked at any more.
@@ -29,6 +35,39 @@ let reachCases: [RailCase] = [
         .liveChainUnmatched, quiet: "where that of the app holds while the host's ends",
         given: allOff + [.engageKillSwitch(api, expiresAt: monday.adding(seconds: day))],
         when: .releaseKillSwitch(api), facts: Facts(serving(9))),
+    RailCase(
+        .liveChainUnmatched, .block, "where that of some versions is released", given: someOff,
+        when: .releaseVersionKillSwitch(range("3.1", "3.2")), facts: Facts(serving(9))),
+    RailCase(
+        .liveChainUnmatched, .override, "where that of versions is engaged anew for a shorter time", given: someOff,
+        when: .engageVersionKillSwitch(range("3.1", "3.2"), expiresAt: monday.adding(seconds: 1)),
+        facts: Facts(serving(9))),
+    RailCase(
+        .liveChainUnmatched, quiet: "where that of versions is engaged for longer", given: someOff,
+        when: .engageVersionKillSwitch(range("3.1", "3.2"), expiresAt: monday.adding(seconds: day + 1)),
+        facts: Facts(serving(9))),
+    RailCase(
+        .liveChainUnmatched, quiet: "where another range holds its versions",
+        given: someOff + [.engageVersionKillSwitch(range("3.0"), expiresAt: monday.adding(seconds: day))],
+        when: .releaseVersionKillSwitch(range("3.1", "3.2")), facts: Facts(serving(9))),
+    RailCase(
+        .liveChainUnmatched, .block, "where another range holds some of its versions only",
+        given: someOff + [.engageVersionKillSwitch(range("3.0", "3.1.5"), expiresAt: monday.adding(seconds: day))],
+        when: .releaseVersionKillSwitch(range("3.1", "3.2")), facts: Facts(serving(9))),
+    RailCase(
+        .liveChainUnmatched, .block, "where the range that would hold its versions ends with it",
+        given: someOff + [.engageVersionKillSwitch(range("3.0"), expiresAt: monday.adding(seconds: day))],
+        when: .releaseVersionKillSwitch(range("3.0")), .releaseVersionKillSwitch(range("3.1", "3.2")),
+        facts: Facts(serving(9))),
+    RailCase(
+        .liveChainUnmatched, quiet: "where that of the app holds while the one of versions ends",
+        given: allOff + [.engageVersionKillSwitch(range("3.0"), expiresAt: monday.adding(seconds: day))],
+        when: .releaseVersionKillSwitch(range("3.0")), facts: Facts(serving(9))),
+    RailCase(
+        .liveChainUnmatched, quiet: "where that of versions has run out", given: someOff,
+        when: .releaseVersionKillSwitch(range("3.1", "3.2")),
+        facts: Facts(serving(9, now: monday.adding(seconds: day))),
+        at: monday.adding(seconds: day)),
     RailCase(
         .liveChainUnmatched, .block, "where clients had stopped enforcing and are to begin again", given: lapsed,
         when: .setPinsValidUntil(ahead), facts: Facts(serving(9))),
@@ -65,6 +104,29 @@ let reachCases: [RailCase] = [
         .liveChainUnmatched, .block, "where it gets others",
         given: wrong + [.setHostRollout(api, Rollout(basisPoints: 500, salt: "a"))],
         when: .setHostRollout(api, Rollout(basisPoints: 500, salt: "b")), facts: Facts(serving(1))),
+    RailCase(
+        .liveChainUnmatched, .block, "where a plan's first step would bring it to devices",
+        given: wrong + [.setHostRollout(api, Rollout(basisPoints: 0))], when: .rollout(api, .setPlan(plan)),
+        facts: Facts(serving(1))),
+    RailCase(
+        .liveChainUnmatched, .block, "where its next step would, by the server itself", given: stepping,
+        when: .rollout(api, .drive), facts: Facts(serving(1)), actor: .system),
+    RailCase(
+        .liveChainUnmatched, .override, "where a plan would that begins later",
+        given: wrong + [.setHostRollout(api, Rollout(basisPoints: 0))],
+        when: .rollout(api, .setPlan(RolloutPlan.Terms(steps: plan.steps, startsAt: ahead))), facts: Facts(serving(1))),
+    RailCase(
+        .liveChainUnmatched, .warn, "where somebody rolls a candidate back that alone has the served key",
+        given: stepping, when: .rollout(api, .rollBack(.requested, detail: nil)), facts: Facts(serving(7))),
+    RailCase(
+        .liveChainUnmatched, .block, "where the server would", given: stepping,
+        when: .rollout(api, .rollBack(.reports, detail: nil)), facts: Facts(serving(7)), actor: .system),
+    RailCase(
+        .liveChainUnmatched, quiet: "where a plan brings the right pins",
+        given: sound + [
+            .startCandidate(api, mode: .enforce, copiesBaseline: true, pins: [requested(7)]),
+            .setHostRollout(api, Rollout(basisPoints: 0)),
+        ], when: .rollout(api, .setPlan(plan))),
     RailCase(
         .liveChainUnmatched, quiet: "where it gets fewer",
         given: wrong + [.setHostRollout(api, Rollout(basisPoints: 500))],

@@ -52,6 +52,13 @@ struct RandomLedger {
             minimumBuild: self.maybe(7))
     }
 
+    private mutating func range() -> VersionRange {
+        self.generator.pick([
+            PinningTests.range("1.5-rc.1", "2.0", except: "1.9"), PinningTests.range(nil, "2.0"),
+            PinningTests.range(from: 7),
+        ])
+    }
+
     private mutating func rotation() -> AppCommand.NewRotation {
         AppCommand.NewRotation(
             id: self.key(), kind: self.generator.pick(Rotation.Kind.allCases), hosts: [self.host()],
@@ -67,7 +74,10 @@ struct RandomLedger {
     }
 
     mutating func appCommand() -> AppCommand {
-        switch Int.random(in: 0..<33, using: &self.generator) {
+        switch Int.random(in: 0..<42, using: &self.generator) {
+        case 33: .engageVersionKillSwitch(self.range(), expiresAt: self.later())
+        case 34: .releaseVersionKillSwitch(self.range())
+        case 35...41: .rollout(self.maybe(self.host()), self.rolloutCommand())
         case 26, 27: .startRotation(self.rotation())
         case 28, 29: .advanceRotation(self.key(), from: nil)
         case 30: .abortRotation(self.key(), keepsNext: self.flag())
@@ -102,6 +112,31 @@ struct RandomLedger {
         }
     }
 
+    private mutating func terms() -> RolloutPlan.Terms {
+        RolloutPlan.Terms(
+            steps: [
+                .init(self.generator.pick([1, 100, 9000]), .init(seconds: 3600, installs: self.maybe(3))),
+                .init(10_000, .init(seconds: self.maybe(60), needsApproval: true)),
+            ],
+            bake: self.generator.pick([0, 7200]), startsAt: self.maybe(self.later()),
+            ending: self.generator.pick(RolloutPlan.Ending.allCases),
+            onInconclusive: self.generator.pick(RolloutPlan.Inconclusive.allCases)
+        )
+    }
+
+    private mutating func rolloutCommand() -> RolloutCommand {
+        switch Int.random(in: 0..<12, using: &self.generator) {
+        case 0, 1, 2: .setPlan(self.terms())
+        case 3: .pause(self.generator.pick(RolloutPlan.Cause.allCases), detail: self.maybe(self.text()))
+        case 4: .resume
+        case 5: .advance(step: nil)
+        case 6: .jump(step: 2)
+        case 7: .rollBack(.requested, detail: nil)
+        case 8: self.generator.once(in: 3) ? .clearPlan : .drive
+        default: .drive
+        }
+    }
+
     private mutating func webhookSettings() -> WebhookSettings {
         WebhookSettings(
             url: webhookURL(self.generator.pick(["https://a.example/x", "http://[::1]:8080/?y", "https://192.0.2.1"])),
@@ -129,8 +164,11 @@ struct RandomLedger {
     }
 
     mutating func command() -> Command {
-        switch Int.random(in: 0..<14, using: &self.generator) {
+        switch Int.random(in: 0..<15, using: &self.generator) {
         case 12, 13: .webhooks(self.webhookCommand())
+        case 14:
+            .telemetryKey(
+                shop, self.flag() ? .add(id: self.hook(), note: self.maybe(self.text())) : .retire(id: self.hook()))
         case 0: .fleet(self.flag() ? .engageKillSwitch(expiresAt: self.later()) : .releaseKillSwitch)
         case 1: .fleet(.setIssuer(self.generator.pick(["pinledger", "pins.example.com"])))
         case 2: .keys(.create(kid: self.key(), publicKey: sha256([UInt8.random(in: 0...9, using: &self.generator)])))
@@ -149,7 +187,9 @@ struct RandomLedger {
 
     /// An event of any kind, whether it fits or not.
     mutating func event() -> Event {
-        switch Int.random(in: 0..<45, using: &self.generator) {
+        switch Int.random(in: 0..<47, using: &self.generator) {
+        case 45: .app(.versionKillSwitchEngaged(self.range(), expiresAt: self.later()))
+        case 46: .app(.versionKillSwitchReleased(self.range()))
         case 31:
             .app(
                 .rotationStarted(
@@ -179,7 +219,10 @@ struct RandomLedger {
         case 2: .app(.versionGateSet(self.maybe(self.gate())))
         case 3: .app(.appRolloutSet(self.maybe(self.rollout())))
         case 4: .app(.fallbackSet(Fallback(usesBuiltinPins: self.flag())))
-        case 5: .app(.monitoringSet(Monitoring(isEnabled: self.flag())))
+        case 5:
+            .app(
+                .monitoringSet(
+                    Monitoring(isEnabled: self.flag(), reaction: self.generator.pick(Monitoring.Reaction.allCases))))
         case 6: .app(.pinsValidUntilSet(self.maybe(self.later())))
         case 7: .app(.hostAdded(self.host(), includesSubdomains: self.flag(), mode: self.maybe(self.mode())))
         case 8: .app(.hostSubdomainsSet(self.host(), includesSubdomains: self.flag()))

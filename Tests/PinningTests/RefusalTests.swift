@@ -37,10 +37,16 @@ import Testing
         case .baselineIsBuiltin: .baselineIsBuiltin
         case .candidateExists: .candidateExists
         case .candidateMissing: .candidateMissing
+        case .rolloutPlanUnknown: .rolloutPlanUnknown
+        case .rolloutUnplannable: .rolloutUnplannable
+        case .rolloutPlanState: .rolloutPlanState
+        case .rolloutPlanned: .rolloutPlanned
+        case .rolloutRolledBack: .rolloutRolledBack
         case .reasonRequired: .reasonRequired
         case .expiryNotAhead: .expiryNotAhead
         case .expiryTooFar: .expiryTooFar
         case .killSwitchNotEngaged: .killSwitchNotEngaged
+        case .tooManyKillSwitches: .tooManyKillSwitches
         case .keyExists: .keyExists
         case .keyUnknown: .keyUnknown
         case .keyNotAnnounced: .keyNotAnnounced
@@ -54,6 +60,10 @@ import Testing
         case .webhookExists: .webhookExists
         case .webhookUnknown: .webhookUnknown
         case .tooManyWebhooks: .tooManyWebhooks
+        case .telemetryKeyExists: .telemetryKeyExists
+        case .telemetryKeyUnknown: .telemetryKeyUnknown
+        case .telemetryKeyRetired: .telemetryKeyRetired
+        case .tooManyTelemetryKeys: .tooManyTelemetryKeys
         }
     }
 
@@ -61,12 +71,14 @@ import Testing
         case appExists, appUnknown, hostExists, hostUnknown, publicSuffix, tooManyHosts, documentTooLarge
         case pinExists, pinUnknown, pinNotStaged, pinNotInUse, pinRevoked, pinPlaceholder, tooManyPins, tooFewPins
         case noBackupPin, lastBackupPin, baselineIsBuiltin, candidateExists, candidateMissing
-        case reasonRequired, expiryNotAhead, expiryTooFar, killSwitchNotEngaged
+        case reasonRequired, expiryNotAhead, expiryTooFar, killSwitchNotEngaged, tooManyKillSwitches
         case keyExists, keyUnknown, keyNotAnnounced, keyTooYoung, keyInUse, keyStillTrusted, keyRetired
         case tokenExists, tokenUnknown, tokenRevoked
         case guarded, guardRailFixed, rotationExists, rotationUnknown, rotationPhase, rotationUnderWay
         case rotationWithoutOldKey, rotationWithoutNextKey, tooManyRotations, tooManyEndpoints, keyNotPinned
         case webhookExists, webhookUnknown, tooManyWebhooks
+        case telemetryKeyExists, telemetryKeyUnknown, telemetryKeyRetired, tooManyTelemetryKeys
+        case rolloutPlanUnknown, rolloutUnplannable, rolloutPlanState, rolloutPlanned, rolloutRolledBack
     }
 
     /// Decides `command` after those before it, each insisted on, a minute apart.
@@ -89,7 +101,9 @@ import Testing
         var seen: Set<Name> = []
         let tables = [
             `An app`.settings, `An app`.hosts, `A pin`.life, `A pin`.revoked, `A pin`.placeholders, `A candidate`.life,
-            `Protection`.enforceable, `Protection`.lastBackup, `A kill switch`.ofApps, `A rotation`.refused,
+            `Protection`.enforceable, `Protection`.lastBackup, `A kill switch`.ofApps,
+            `A kill switch for versions`.life, `A rotation`.refused,
+            RolloutPlanTests.life, RolloutPlanTests.control,
         ]
         for line in tables.joined() {
             if case .failure(let refusal) = try line.decide() { seen.insert(self.name(refusal)) }
@@ -107,6 +121,9 @@ import Testing
         let revoke = Command.access(.revokeToken(id: "t"))
         let settings = WebhookSettings(url: webhookURL("https://hooks.example.com/"))
         let hooks = (0...50).map { Command.webhooks(.create(id: "whk_\($0)", settings, secretID: "whs_\($0)")) }
+        let made = Command.app(shop, [.create(displayName: "A")])
+        let reporting = (0...10).map { Command.telemetryKey(shop, .add(id: "tlk_\($0)", note: nil)) }
+        let stop = Command.telemetryKey(shop, .retire(id: "tlk_0"))
         // As many active pins as make more than a mebibyte, in few commands.
         let many = (0..<App.pinLimit).map { new($0) }
         let large = (0..<240).map { number in
@@ -124,6 +141,8 @@ import Testing
             ([key, spare], activate), ([key], retire), ([key, spare, activate], retire),
             ([key, spare, activate, retire], retire), ([issue], issue), ([], revoke), ([issue, revoke], revoke),
             ([hooks[0]], hooks[0]), ([], .webhooks(.remove(id: "whk_1"))), (Array(hooks.dropLast()), hooks[50]),
+            ([made, reporting[0]], reporting[0]), ([made], stop), ([made, reporting[0], stop], stop),
+            ([made] + reporting.dropLast(), reporting[10]),
         ]
         for (commands, command) in scenarios {
             let refusal = try #require(try self.refusal(of: command, after: commands, in: context()))
@@ -158,6 +177,7 @@ import Testing
         let first = host("h0.example.com")
         let commands: [AppCommand] = [
             .engageKillSwitch(nil, expiresAt: noon.adding(seconds: 3600)),
+            .engageVersionKillSwitch(range("3.1", "3.2"), expiresAt: noon.adding(seconds: 3600)),
             .engageKillSwitch(first, expiresAt: noon.adding(seconds: 3600)), .setMode(first, .baseline, .reportOnly),
             .retirePin(first, .baseline, pin(1)), .revokePin(first, .baseline, pin(2)), .removeHost(first),
         ]

@@ -107,7 +107,7 @@ import Testing
     }
 
     @Test func `with an app in another shard's place is refused`() throws {
-        let (state, _) = self.state(seed: 3, commands: 300)
+        let (state, _) = self.state(seed: 3, commands: 1000)
         let parts = self.parts(of: state)
         let full = try #require(parts.indices.dropFirst().first { parts[$0].count > 1 })
         var other = LedgerState()

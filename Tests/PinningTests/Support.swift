@@ -20,6 +20,16 @@ func reason(_ text: String) -> Reason {
     do { return try Reason(text) } catch { fatalError("\(text) \(error)") }
 }
 
+func range(
+    _ minimum: String? = nil, _ maximum: String? = nil, except excluded: String..., from build: Int64? = nil
+) -> VersionRange {
+    let gate = VersionGate(
+        minimum: minimum.map(version), maximum: maximum.map(version), excluded: excluded.map(version),
+        minimumBuild: build)
+    guard let range = VersionRange(gate) else { fatalError("\(gate) has no bound") }
+    return range
+}
+
 /// The pin of an imagined key.
 func pin(_ number: Int) -> Pin {
     guard let pin = Pin(bytes: sha256(Array("key \(number)".utf8))) else { fatalError("a digest has 32 bytes") }

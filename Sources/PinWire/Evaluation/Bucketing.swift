@@ -4,14 +4,14 @@ extension Rollout.Bucketing {
 
     /// The bucket of an id, from 0 to 9999; a device is in a rollout whose basis points lie above it.
     ///
-    /// - `pinroll/v1`: u = the first four bytes, big-endian, of SHA-256 over `pinroll/v1` 00 salt 00 kind 00 id, where an
-    ///   id of the shape of a UUID is in lower case; the bucket is u · 10000 / 2^32, rounded down.
-    /// - `unleash-murmur3`: n = MurmurHash3_x86_32 over `salt:id` modulo 100, id as it is; the bucket is n · 100. Unleash
-    ///   counts n + 1, and lets a device in where that is at most the percentage: the same devices.
+    /// - `pinroll/v1`: u = the first four bytes, big-endian, of SHA-256 over `pinroll/v1` 00 salt 00 kind 00 id, where
+    ///   an id of the shape of a UUID is in lower case; the bucket is u · 10000 / 2^32, rounded down.
+    /// - `unleash-murmur3`: n = MurmurHash3_x86_32 over `salt:id` modulo 100, id as it is; the bucket is n · 100.
+    ///   Unleash counts n + 1, and lets a device in where that is at most the percentage: the same devices.
     ///
     /// - Parameters:
-    ///   - id: the device's id. It MUST NOT be blank, have a NUL, or be a ``Device/isSentinel(_:)``: the evaluation never
-    ///     asks for the bucket of one that is.
+    ///   - id: the device's id. It MUST NOT be blank, have a NUL, or be a ``Device/isSentinel(_:)``: the evaluation
+    ///     never asks for the bucket of one that is.
     ///   - seed: the kind of the id.
     ///   - salt: the rollout's salt, which Unleash calls the group.
     public func bucket(of id: String, seed: Rollout.Seed, salt: String) -> Int {

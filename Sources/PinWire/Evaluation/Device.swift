@@ -1,7 +1,7 @@
 /// What is known of one device when it is decided which pins hold for it.
 ///
-/// Everything may be unknown; what is unknown never leads to less pinning, only to the baseline. Ids stay in this value:
-/// no decision, trace or error carries one.
+/// Everything may be unknown; what is unknown never leads to less pinning, only to the baseline. Ids stay in this
+/// value: no decision, trace or error carries one.
 public struct Device: Hashable, Sendable {
     /// The device's ids as it gave them.
     public let ids: [Rollout.Seed: String]
@@ -35,8 +35,8 @@ public struct Device: Hashable, Sendable {
         self.usable = Rollout.Seed.allCases.map { seed in ids[seed].flatMap { UsableID($0) } }
     }
 
-    /// Whether a value stands for "no id" and is therefore shared by many devices: `unknown`, `anonymous` and the UUID of
-    /// zeros, in any case.
+    /// Whether a value stands for "no id" and is therefore shared by many devices: `unknown`, `anonymous` and the UUID
+    /// of zeros, in any case.
     public static func isSentinel(_ id: String) -> Bool {
         ["unknown", "anonymous", "00000000-0000-0000-0000-000000000000"].contains(id.lowercased())
     }

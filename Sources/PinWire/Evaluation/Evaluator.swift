@@ -1,9 +1,9 @@
 /// Decides what holds for a device: a document with everything worked out that does not depend on the device.
 ///
-/// The rules, in order: kill switch, validity, version gate, exclusions, whitelist, country and lot of the app's rollout,
-/// the same of the host's, policy. Being outside of a gate or rollout means the baseline, never less pinning; only a kill
-/// switch, `pins_valid_until`, a policy that says so and a name that the document does not know turn pinning off. The
-/// same on server and device. Pure: the caller says what time it is.
+/// The rules, in order: kill switch, validity, version gate, exclusions, whitelist, country and lot of the app's
+/// rollout, the same of the host's, policy. Being outside of a gate or rollout means the baseline, never less pinning;
+/// only a kill switch, `pins_valid_until`, a policy that says so and a name that the document does not know turn
+/// pinning off. The same on server and device. Pure: the caller says what time it is.
 public struct Evaluator: Sendable {
     /// The document that is gone by.
     public let document: Document
@@ -14,6 +14,8 @@ public struct Evaluator: Sendable {
     private let fallback: Set<String>
     private let appRollout: PreparedRollout?
     private let hostRollouts: [PreparedRollout?]
+    /// The places of the hosts with a candidate.
+    let candidates: [Int]
     /// The kill switches for all hosts, the widest scope first.
     private let wideSwitches: [Document.KillSwitch]
     /// The kill switches of a pattern's own, by its text.
@@ -39,6 +41,7 @@ public struct Evaluator: Sendable {
         self.hostRollouts = document.hosts.map { host in
             host.candidate == nil ? nil : host.rollout.map(PreparedRollout.init)
         }
+        self.candidates = document.hosts.indices.filter { document.hosts[$0].candidate != nil }
         let scopes = ["everything", "app", "app_versions"]
         self.wideSwitches = scopes.flatMap { scope in document.killSwitches.filter { $0.scope == scope } }
         self.hostSwitches = Dictionary(
@@ -52,28 +55,28 @@ public struct Evaluator: Sendable {
     ///   - hostName: the name that is connected to, in A-labels, in any case, with or without a last dot.
     ///   - device: what is known of the device.
     ///   - now: the time.
-    public func decide(_ hostName: String, for device: Device, at now: Timestamp) -> Decision {
+    public func decide(_ hostName: String, for device: Device, at now: Timestamp) -> DeviceDecision {
         var round = Round(self, device, now, isTracing: false)
         return self.decide(hostName, &round)
     }
 
     /// What ``decide(_:for:at:)`` says, and how it came about.
-    public func explain(_ hostName: String, for device: Device, at now: Timestamp) -> Decision {
+    public func explain(_ hostName: String, for device: Device, at now: Timestamp) -> DeviceDecision {
         var round = Round(self, device, now, isTracing: true)
         return self.decide(hostName, &round)
     }
 
     /// What holds for a device and each host of the document, in the document's order, without traces.
-    public func decideAll(for device: Device, at now: Timestamp) -> [(HostPattern, Decision)] {
+    public func decideAll(for device: Device, at now: Timestamp) -> [(HostPattern, DeviceDecision)] {
         self.all(Round(self, device, now, isTracing: false))
     }
 
     /// What ``decideAll(for:at:)`` says, and how it came about.
-    public func explainAll(for device: Device, at now: Timestamp) -> [(HostPattern, Decision)] {
+    public func explainAll(for device: Device, at now: Timestamp) -> [(HostPattern, DeviceDecision)] {
         self.all(Round(self, device, now, isTracing: true))
     }
 
-    private func all(_ round: Round) -> [(HostPattern, Decision)] {
+    private func all(_ round: Round) -> [(HostPattern, DeviceDecision)] {
         var round = round
         return self.document.hosts.enumerated().map { place, host in
             // A pattern stands for itself, whatever other patterns stand for names below it.
@@ -82,14 +85,14 @@ public struct Evaluator: Sendable {
     }
 
     /// One device at one time, and what is the same for all hosts, once it was asked for.
-    private struct Round {
+    struct Round {
         let device: Device
         let now: Timestamp
         /// The time for what began before the document was signed: a clock that lags does not put it off.
         let latest: Timestamp
         let isTracing: Bool
-        var steps: [Decision.Step] = []
-        var gate: Decision.Reason?
+        var steps: [DeviceDecision.Step] = []
+        var gate: DeviceDecision.Reason?
         var appVerdict: PreparedRollout.Verdict?
         /// Of the kill switches for all hosts; an inner nil for none that is engaged.
         var wideSwitch: Document.KillSwitch??
@@ -101,60 +104,60 @@ public struct Evaluator: Sendable {
             self.isTracing = isTracing
         }
 
-        mutating func note(_ step: @autoclosure () -> Decision.Step) {
+        mutating func note(_ step: @autoclosure () -> DeviceDecision.Step) {
             if self.isTracing { self.steps.append(step()) }
         }
     }
 
-    private func decide(_ hostName: String, _ round: inout Round) -> Decision {
+    private func decide(_ hostName: String, _ round: inout Round) -> DeviceDecision {
         guard let name = HostIndex.canonical(hostName), let match = self.index.match(name) else {
             return self.decideUnknown(HostIndex.canonical(hostName), &round)
         }
         return self.decide(match, &round)
     }
 
-    private func decide(_ match: HostIndex.Match, _ round: inout Round) -> Decision {
+    private func decide(_ match: HostIndex.Match, _ round: inout Round) -> DeviceDecision {
         round.steps.removeAll(keepingCapacity: true)
         let host = self.document.hosts[match.place]
-        round.note(Decision.Step(.host, match.reason))
-        func settled(_ reason: Decision.Reason) -> Decision {
-            Decision(outcome: .off, pattern: host.pattern, reason: reason, trace: round.steps)
+        round.note(DeviceDecision.Step(.host, match.reason))
+        func settled(_ reason: DeviceDecision.Reason) -> DeviceDecision {
+            DeviceDecision(outcome: .off, pattern: host.pattern, reason: reason, trace: round.steps)
         }
         if self.isSwitchedOff(self.hostSwitches[host.pattern.text] ?? [], &round) { return settled(.killSwitchEngaged) }
         if self.isExpired(&round) { return settled(.pinsExpired) }
         let (arm, reason) = self.arm(of: host, at: match.place, &round)
         let policy = arm == .candidate ? host.candidate : host.baseline
         let said = host.arm ?? arm
-        let decision: (Decision.Outcome, Decision.Reason) =
+        let decision: (DeviceDecision.Outcome, DeviceDecision.Reason) =
             switch policy?.mode {
             case .enforce: (.enforce, .policyEnforce)
             case .reportOnly: (.reportOnly, .policyReportOnly)
             case .off: (.off, .policyOff)
             case nil: (.builtin, .policyBuiltin)
             }
-        round.note(Decision.Step(.policy, decision.1, arm: said))
-        return Decision(
+        round.note(DeviceDecision.Step(.policy, decision.1, arm: said))
+        return DeviceDecision(
             outcome: decision.0, pins: decision.0 == .off ? [] : policy?.pins ?? [], arm: said, pattern: host.pattern,
             reason: reason, trace: round.steps
         )
     }
 
     /// For a name that no pattern stands for, or, with nil, a text that is no name.
-    private func decideUnknown(_ name: String?, _ round: inout Round) -> Decision {
+    private func decideUnknown(_ name: String?, _ round: inout Round) -> DeviceDecision {
         round.steps.removeAll(keepingCapacity: true)
         let isBuiltin = name.map(self.fallback(names:)) ?? false
-        let reason: Decision.Reason = isBuiltin ? .hostBuiltin : .hostUnknown
-        round.note(Decision.Step(.host, reason))
+        let reason: DeviceDecision.Reason = isBuiltin ? .hostBuiltin : .hostUnknown
+        round.note(DeviceDecision.Step(.host, reason))
         guard let name, isBuiltin else {
-            return Decision(outcome: .off, reason: reason, trace: round.steps)
+            return DeviceDecision(outcome: .off, reason: reason, trace: round.steps)
         }
         let own = [name, Self.wildcard(above: name)].compactMap { $0 }.flatMap { self.hostSwitches[$0] ?? [] }
         if self.isSwitchedOff(own, &round) {
-            return Decision(outcome: .off, reason: .killSwitchEngaged, trace: round.steps)
+            return DeviceDecision(outcome: .off, reason: .killSwitchEngaged, trace: round.steps)
         }
-        if self.isExpired(&round) { return Decision(outcome: .off, reason: .pinsExpired, trace: round.steps) }
-        round.note(Decision.Step(.policy, .policyBuiltin))
-        return Decision(outcome: .builtin, reason: reason, trace: round.steps)
+        if self.isExpired(&round) { return DeviceDecision(outcome: .off, reason: .pinsExpired, trace: round.steps) }
+        round.note(DeviceDecision.Step(.policy, .policyBuiltin))
+        return DeviceDecision(outcome: .builtin, reason: reason, trace: round.steps)
     }
 
     private func fallback(names name: String) -> Bool {
@@ -178,7 +181,7 @@ extension Evaluator {
             if round.wideSwitch != .some(nil) { return true }
         }
         if self.engaged(own, &round) != nil { return true }
-        if self.wideSwitches.isEmpty, own.isEmpty { round.note(Decision.Step(.killSwitch, .killSwitchNone)) }
+        if self.wideSwitches.isEmpty, own.isEmpty { round.note(DeviceDecision.Step(.killSwitch, .killSwitchNone)) }
         return false
     }
 
@@ -186,13 +189,13 @@ extension Evaluator {
     private func engaged(_ switches: [Document.KillSwitch], _ round: inout Round) -> Document.KillSwitch? {
         for one in switches {
             let reason = Self.state(of: one, round)
-            round.note(Decision.Step(.killSwitch, reason, killSwitch: one))
+            round.note(DeviceDecision.Step(.killSwitch, reason, killSwitch: one))
             if reason == .killSwitchEngaged { return one }
         }
         return nil
     }
 
-    private static func state(of one: Document.KillSwitch, _ round: Round) -> Decision.Reason {
+    private static func state(of one: Document.KillSwitch, _ round: Round) -> DeviceDecision.Reason {
         if one.expiresAt <= round.now { return .killSwitchExpired }
         if round.latest < one.engagedAt { return .killSwitchAhead }
         guard one.scope == "app_versions" else { return .killSwitchEngaged }
@@ -208,37 +211,37 @@ extension Evaluator {
     /// Whether the document's pins are past their time.
     private func isExpired(_ round: inout Round) -> Bool {
         if let end = self.document.pinsValidUntil, end <= round.now {
-            round.note(Decision.Step(.validity, .pinsExpired))
+            round.note(DeviceDecision.Step(.validity, .pinsExpired))
             return true
         }
         if let end = self.expiresAt {
             let isStale = end <= round.now
-            round.note(Decision.Step(.validity, isStale ? .documentStale : .documentFresh))
+            round.note(DeviceDecision.Step(.validity, isStale ? .documentStale : .documentFresh))
         }
         return false
     }
 
     /// Which policy a device gets, and what settled it.
-    private func arm(of host: Document.Host, at place: Int, _ round: inout Round) -> (PolicyArm, Decision.Reason) {
+    func arm(of host: Document.Host, at place: Int, _ round: inout Round) -> (PolicyArm, DeviceDecision.Reason) {
         guard host.candidate != nil else {
-            let reason: Decision.Reason = host.arm == nil ? .candidateNone : .serverDecided
-            round.note(Decision.Step(.candidate, reason))
+            let reason: DeviceDecision.Reason = host.arm == nil ? .candidateNone : .serverDecided
+            round.note(DeviceDecision.Step(.candidate, reason))
             return (.baseline, reason)
         }
-        round.note(Decision.Step(.candidate, .candidateThere))
+        round.note(DeviceDecision.Step(.candidate, .candidateThere))
         let gate = round.gate ?? self.document.versionGate?.admission(of: round.device) ?? .versionGateNone
         round.gate = gate
-        round.note(Decision.Step(.versionGate, gate))
+        round.note(DeviceDecision.Step(.versionGate, gate))
         guard gate == .versionGateIn || gate == .versionGateNone else { return (.baseline, gate) }
 
         let open = PreparedRollout.Verdict(isIn: true, reason: .rolloutNone, draw: nil)
         let app = round.appVerdict ?? self.appRollout?.verdict(on: round.device) ?? open
         round.appVerdict = app
-        round.note(Decision.Step(.appRollout, app.reason, draw: app.draw))
+        round.note(DeviceDecision.Step(.appRollout, app.reason, draw: app.draw))
         guard app.isIn else { return (.baseline, app.reason) }
 
         let own = self.hostRollouts[place]?.verdict(on: round.device) ?? open
-        round.note(Decision.Step(.hostRollout, own.reason, draw: own.draw))
+        round.note(DeviceDecision.Step(.hostRollout, own.reason, draw: own.draw))
         guard own.isIn else { return (.baseline, own.reason) }
         return (.candidate, own.reason == .rolloutNone ? app.reason : own.reason)
     }

@@ -1,12 +1,12 @@
-/// The patterns of a document, for finding the one that stands for a name.
+/// Host patterns, for finding the one that stands for a name.
 ///
-/// An exact pattern comes before a wildcard, a wildcard before a pattern further up that includes subdomains; of those the
-/// longest comes first, and of one name's two the wildcard.
-struct HostIndex: Sendable {
-    /// A pattern's place in the document, and how it came to stand for the name.
+/// An exact pattern comes before a wildcard, a wildcard before a pattern further up that includes subdomains; of those
+/// the longest comes first, and of one name's two the wildcard.
+package struct HostIndex: Sendable {
+    /// A pattern's place among those given, and how it came to stand for the name.
     struct Match: Hashable {
         var place: Int
-        var reason: Decision.Reason
+        var reason: DeviceDecision.Reason
     }
 
     private var exact: [String: Int] = [:]
@@ -15,8 +15,12 @@ struct HostIndex: Sendable {
     /// Keyed by the name without `*.`, where subdomains are included.
     private var subtrees: [String: Int] = [:]
 
-    /// Where a pattern comes twice the first counts.
     init(_ hosts: [Document.Host]) {
+        self.init(hosts.map { (pattern: $0.pattern, includesSubdomains: $0.includesSubdomains) })
+    }
+
+    /// Where a pattern comes twice the first counts.
+    package init(_ hosts: [(pattern: HostPattern, includesSubdomains: Bool)]) {
         for (place, host) in hosts.enumerated() {
             let name = host.pattern.name
             if host.pattern.isWildcard {
@@ -32,6 +36,9 @@ struct HostIndex: Sendable {
             }
         }
     }
+
+    /// The place of the pattern that stands for a name in lower case, without a last dot; nil where none does.
+    package func place(of name: String) -> Int? { self.match(name)?.place }
 
     /// The pattern that stands for a canonical name (see ``canonical(_:)``); nil where none does.
     func match(_ name: String) -> Match? {

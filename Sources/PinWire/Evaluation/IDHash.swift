@@ -7,13 +7,12 @@ struct IDHash: Hashable, Sendable {
     /// Nil unless `hex` is 64 hexadecimal digits.
     init?(hex: String) {
         guard let bytes = Hex.decode(hex), bytes.count == 32 else { return nil }
-        self.init(bytes)
+        self = bytes.withUnsafeBytes { IDHash($0) }
     }
 
-    fileprivate init(_ bytes: some Sequence<UInt8>) {
-        var words = SIMD4<UInt64>()
-        for (place, byte) in bytes.enumerated() { words[place / 8] = words[place / 8] << 8 | UInt64(byte) }
-        self.words = words
+    /// - Parameter bytes: 32 of them.
+    fileprivate init(_ bytes: UnsafeRawBufferPointer) {
+        self.words = bytes.loadUnaligned(as: SIMD4<UInt64>.self)
     }
 }
 
@@ -28,15 +27,13 @@ struct IDHasher: Sendable {
     func hash(of id: [UInt8]) -> IDHash {
         var hasher = self.keyed
         hasher.update(data: id)
-        return IDHash(hasher.finalize())
+        return hasher.finalize().withUnsafeBytes { IDHash($0) }
     }
 }
 
 /// The first four bytes of ``sha256(_:)``, big-endian.
 func sha256Beginning(_ bytes: [UInt8]) -> UInt32 {
     bytes.withUnsafeBytes { bytes in
-        var beginning: UInt32 = 0
-        for byte in SHA256.hash(data: bytes).prefix(4) { beginning = beginning << 8 | UInt32(byte) }
-        return beginning
+        SHA256.hash(data: bytes).withUnsafeBytes { UInt32(bigEndian: $0.loadUnaligned(as: UInt32.self)) }
     }
 }

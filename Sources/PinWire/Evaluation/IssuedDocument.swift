@@ -23,8 +23,8 @@ public struct IssuedDocument: Hashable, Sendable {
         public let description: String
     }
 
-    /// Reads back what ``Document/payload(issuedAt:expiresAt:)`` writes, and nothing else: not a byte may be another, and
-    /// `content_sha256` is computed anew. Who signed it is for the caller to have checked.
+    /// Reads back what ``Document/payload(issuedAt:expiresAt:)`` writes, and nothing else: not a byte may be another,
+    /// and `content_sha256` is computed anew. Who signed it is for the caller to have checked.
     public init(payload: [UInt8]) throws(Malformed) {
         guard payload.count <= Self.payloadLimit else {
             throw Malformed(description: "the payload has more than \(Self.payloadLimit) bytes")

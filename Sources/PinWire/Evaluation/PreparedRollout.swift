@@ -3,9 +3,9 @@ struct PreparedRollout: Sendable {
     /// What a rollout says of a device.
     struct Verdict {
         var isIn: Bool
-        var reason: Decision.Reason
+        var reason: DeviceDecision.Reason
         /// How the lot fell, where it came to drawing one.
-        var draw: Decision.Draw?
+        var draw: DeviceDecision.Draw?
     }
 
     private let rollout: Rollout
@@ -62,7 +62,7 @@ struct PreparedRollout: Sendable {
             let isIn = bucket < rollout.basisPoints
             return Verdict(
                 isIn: isIn, reason: isIn ? .rolloutIn : .rolloutOut,
-                draw: Decision.Draw(
+                draw: DeviceDecision.Draw(
                     bucket: bucket, basisPoints: rollout.basisPoints, salt: self.salt, seed: seed,
                     bucketing: rollout.bucketing
                 )

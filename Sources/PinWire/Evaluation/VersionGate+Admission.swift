@@ -1,9 +1,9 @@
 extension VersionGate {
-    /// What the gate says of a device: ``Decision/Reason/versionGateIn``, or why the device is not in.
+    /// What the gate says of a device: ``DeviceDecision/Reason/versionGateIn``, or why the device is not in.
     ///
-    /// A version that is not known, or is none, is not in where the gate bounds versions; a build that is not known is not
-    /// in where it bounds builds.
-    func admission(of device: Device) -> Decision.Reason {
+    /// A version that is not known, or is none, is not in where the gate bounds versions; a build that is not known is
+    /// not in where it bounds builds.
+    func admission(of device: Device) -> DeviceDecision.Reason {
         if self.minimum != nil || self.maximum != nil || !self.excluded.isEmpty {
             guard device.appVersion != nil else { return .versionUnknown }
             guard let version = device.version else { return .versionInvalid }

@@ -64,27 +64,32 @@ struct AppRoutes: Sendable {
             if let name = members.optional("display_name") {
                 commands.append(.rename(try name.plainText(atMost: 200)))
             }
-            // A member that is there and null clears the setting; one that is missing leaves it.
-            if members.mentions("version_gate") {
-                let gate = try members.optional("version_gate").mapped(VersionGate.init)
-                commands.append(.setVersionGate(gate.flatMap { $0.isOpen ? nil : $0 }))
-            }
-            if members.mentions("rollout") {
-                commands.append(.setRollout(try members.optional("rollout").mapped(Rollout.init)))
-            }
-            if members.mentions("fallback") {
-                commands.append(.setFallback(try members.optional("fallback").mapped(Fallback.init) ?? Fallback()))
-            }
-            if members.mentions("monitoring") {
-                commands.append(
-                    .setMonitoring(try members.optional("monitoring").mapped(Monitoring.init) ?? Monitoring()))
-            }
-            if members.mentions("pins_valid_until") {
-                commands.append(.setPinsValidUntil(try members.optional("pins_valid_until")?.timestamp()))
-            }
-            return commands
+            return try commands + Self.settings(&members)
         }
         return try await self.change(.app(id, change.content), of: change, in: exchange)
+    }
+
+    /// Reads an app's settings. A member that is there and null clears the setting; one that is missing leaves it.
+    static func settings(_ members: inout JSONMembers) throws(JSONDefect) -> [AppCommand] {
+        var commands: [AppCommand] = []
+        if members.mentions("version_gate") {
+            let gate = try members.optional("version_gate").mapped(VersionGate.init)
+            commands.append(.setVersionGate(gate.flatMap { $0.isOpen ? nil : $0 }))
+        }
+        if members.mentions("rollout") {
+            commands.append(.setRollout(try members.optional("rollout").mapped(Rollout.init)))
+        }
+        if members.mentions("fallback") {
+            commands.append(.setFallback(try members.optional("fallback").mapped(Fallback.init) ?? Fallback()))
+        }
+        if members.mentions("monitoring") {
+            commands.append(
+                .setMonitoring(try members.optional("monitoring").mapped(Monitoring.init) ?? Monitoring()))
+        }
+        if members.mentions("pins_valid_until") {
+            commands.append(.setPinsValidUntil(try members.optional("pins_valid_until")?.timestamp()))
+        }
+        return commands
     }
 
     private func document(_ exchange: Exchange) async throws -> Response {

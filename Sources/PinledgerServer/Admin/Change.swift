@@ -212,7 +212,11 @@ extension LedgerState {
     func json(of stream: StreamID) -> JSON {
         switch stream {
         case .app(let id): self.apps[id]?.json ?? .null
-        case .watch(let id): .array(self.apps[id]?.watch.inOrder.map(\.json) ?? [])
+        case .watch(let id):
+            [
+                "telemetry_keys": .array(self.apps[id]?.watch.telemetryKeys.map(\.json) ?? []),
+                "warnings": .array(self.apps[id]?.watch.inOrder.map(\.json) ?? []),
+            ]
         case .fleet: self.fleet.json
         case .keys: .array(self.keys.keys.values.sorted { $0.kid < $1.kid }.map(\.json))
         case .access: .array(self.access.tokens.values.sorted { $0.id < $1.id }.map(\.json))

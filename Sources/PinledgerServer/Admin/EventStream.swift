@@ -116,7 +116,7 @@ struct EventStream: Sendable {
     }
 }
 
-/// Bounds how many event streams are open at once.
+/// Bounds how many streams of one kind are open at once.
 final class StreamSlots: Sendable {
     private let open = Mutex(0)
     private let limit: Int
@@ -141,6 +141,9 @@ final class StreamSlots: Sendable {
         // A response that is never written still gives its place back.
         deinit { self.release() }
     }
+
+    /// How many are taken.
+    var count: Int { self.open.withLock { $0 } }
 
     /// A place; nil where all are taken.
     func take() -> Slot? {

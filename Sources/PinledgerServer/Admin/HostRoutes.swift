@@ -74,28 +74,33 @@ struct HostRoutes: Sendable {
         let id = try exchange.app
         let pattern = try exchange.host
         let change = try await exchange.change { (members) throws(JSONDefect) in
-            var commands: [AppCommand] = []
-            if let subdomains = members.optional("include_subdomains") {
-                commands.append(.setSubdomains(pattern, includesSubdomains: try subdomains.bool()))
-            }
-            for slot in PolicySlot.allCases {
-                guard let policy = members.optional(slot.rawValue) else { continue }
-                let mode = try policy.object { (m) throws(JSONDefect) in try m.required("mode").oneOf(PinMode.self) }
-                commands.append(.setMode(pattern, slot, mode))
-            }
-            if members.mentions("endpoints") {
-                commands.append(.setEndpoints(pattern, try members.optional("endpoints").mapped(Endpoint.list)))
-            }
-            if members.mentions("rollout") {
-                commands.append(.setHostRollout(pattern, try members.optional("rollout").mapped(Rollout.init)))
-            }
-            return commands
+            try Self.settings(of: pattern, &members)
         }
         // A change that says nothing decides nothing: the host must be there all the same.
         if change.content.isEmpty, try self.services.app(id).hosts[pattern] == nil {
             throw Problem(Refusal.hostUnknown(pattern))
         }
         return try await self.change(.app(id, change.content), of: change, in: exchange)
+    }
+
+    /// Reads a host's modes, rollout and reach; what is missing is left as it is.
+    static func settings(of pattern: HostPattern, _ members: inout JSONMembers) throws(JSONDefect) -> [AppCommand] {
+        var commands: [AppCommand] = []
+        if let subdomains = members.optional("include_subdomains") {
+            commands.append(.setSubdomains(pattern, includesSubdomains: try subdomains.bool()))
+        }
+        for slot in PolicySlot.allCases {
+            guard let policy = members.optional(slot.rawValue) else { continue }
+            let mode = try policy.object { (m) throws(JSONDefect) in try m.required("mode").oneOf(PinMode.self) }
+            commands.append(.setMode(pattern, slot, mode))
+        }
+        if members.mentions("endpoints") {
+            commands.append(.setEndpoints(pattern, try members.optional("endpoints").mapped(Endpoint.list)))
+        }
+        if members.mentions("rollout") {
+            commands.append(.setHostRollout(pattern, try members.optional("rollout").mapped(Rollout.init)))
+        }
+        return commands
     }
 
     private func remove(_ exchange: Exchange) async throws -> Response {
@@ -107,22 +112,29 @@ struct HostRoutes: Sendable {
         let id = try exchange.app
         let pattern = try exchange.host
         let change = try await exchange.keyChange { (members, allowance) throws(JSONDefect) in
-            var commands: [AppCommand] = [
-                .startCandidate(
-                    pattern, mode: try members.required("mode").oneOf(PinMode.self),
-                    copiesBaseline: try members.optional("copy_baseline")?.bool(),
-                    pins: try Self.newPins(members.optional("pins"), &allowance)
-                )
-            ]
-            if let rollout = members.optional("rollout") {
-                commands.append(.setHostRollout(pattern, try Rollout(rollout)))
-            }
-            return commands
+            try Self.candidate(of: pattern, &members, &allowance)
         }
         return try await self.change(
             .app(id, change.content), of: change, in: exchange, status: .created,
             location: "/v1/apps/\(id)/hosts/\(pattern)"
         )
+    }
+
+    /// Reads a candidate that is to be started, and its rollout.
+    static func candidate(
+        of pattern: HostPattern, _ members: inout JSONMembers, _ allowance: inout KeyStoreAllowance
+    ) throws(JSONDefect) -> [AppCommand] {
+        var commands: [AppCommand] = [
+            .startCandidate(
+                pattern, mode: try members.required("mode").oneOf(PinMode.self),
+                copiesBaseline: try members.optional("copy_baseline")?.bool(),
+                pins: try Self.newPins(members.optional("pins"), &allowance)
+            )
+        ]
+        if let rollout = members.optional("rollout") {
+            commands.append(.setHostRollout(pattern, try Rollout(rollout)))
+        }
+        return commands
     }
 
     private func dropCandidate(_ exchange: Exchange) async throws -> Response {

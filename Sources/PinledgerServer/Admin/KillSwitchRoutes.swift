@@ -4,7 +4,7 @@ import PinWire
 import Pinning
 import Publishing
 
-/// Kill switches for everything, an app or a host.
+/// Kill switches for everything, an app, versions of an app or a host.
 struct KillSwitchRoutes: Sendable {
     let services: Services
     private var change: ChangeHandler { ChangeHandler(services: self.services) }
@@ -28,10 +28,18 @@ struct KillSwitchRoutes: Sendable {
             },
             Route("engageAppKillSwitch", .put, app, query: query) { exchange in
                 let id = try exchange.app
-                return try await self.engage(exchange) { .app(id, [.engageKillSwitch(nil, expiresAt: $0)]) }
+                let change = try await exchange.change { (members) throws(JSONDefect) in
+                    let expiresAt = try members.required("expires_at").timestamp()
+                    guard let versions = try members.optional("versions").mapped(VersionRange.init) else {
+                        return AppCommand.engageKillSwitch(nil, expiresAt: expiresAt)
+                    }
+                    return .engageVersionKillSwitch(versions, expiresAt: expiresAt)
+                }
+                return try await self.change(.app(id, [change.content]), of: change, in: exchange)
             },
-            Route("releaseAppKillSwitch", .delete, app, query: bodiless) { exchange in
-                try await self.release(exchange, .app(try exchange.app, [.releaseKillSwitch(nil)]))
+            Route("releaseAppKillSwitch", .delete, app, query: bodiless + Exchange.versionQuery) { exchange in
+                let command = try exchange.versionRange.map { AppCommand.releaseVersionKillSwitch($0) }
+                return try await self.release(exchange, .app(try exchange.app, [command ?? .releaseKillSwitch(nil)]))
             },
             Route("engageHostKillSwitch", .put, host, query: query) { exchange in
                 let (id, pattern) = (try exchange.app, try exchange.host)
@@ -58,21 +66,52 @@ struct KillSwitchRoutes: Sendable {
         let state = self.services.ledger.view.state
         let now = self.services.clock()
         var engaged: [JSON] = []
-        func add(_ scope: String, _ app: AppID?, _ host: HostPattern?, _ killSwitch: KillSwitch?) {
+        func add(
+            _ scope: String, _ app: AppID?, _ host: HostPattern?, _ killSwitch: KillSwitch?,
+            versions: VersionRange? = nil
+        ) {
             guard let killSwitch, case .object(var members) = killSwitch.json else { return }
             members["scope"] = .string(scope)
             members["app"] = app.map { .string($0.text) }
             members["host"] = host.map { .string($0.text) }
+            members["versions"] = versions?.json
             members["in_force"] = .bool(killSwitch.isInForce(at: now))
             engaged.append(.object(members))
         }
         add("everything", nil, nil, state.fleet.killSwitch)
         for app in state.apps.values.sorted(by: { $0.id < $1.id }) {
             add("app", app.id, nil, app.killSwitch)
+            for engaged in app.versionKillSwitches {
+                add("app_versions", app.id, nil, engaged.killSwitch, versions: engaged.versions)
+            }
             for (pattern, host) in app.hosts.sorted(by: { $0.key < $1.key }) {
                 add("host", app.id, pattern, host.killSwitch)
             }
         }
         return .json(["kill_switches": .array(engaged)])
+    }
+}
+
+extension Exchange {
+    /// The query parameters that together name a range of versions.
+    fileprivate static let versionQuery = ["minimum", "maximum", "excluded", "minimum_build"]
+
+    /// The range of versions that the query names; nil for none.
+    fileprivate var versionRange: VersionRange? {
+        get throws {
+            var members: [String: JSON] = [:]
+            for name in Self.versionQuery.prefix(2) { members[name] = self.query[name].map { .string($0) } }
+            if let excluded = self.query["excluded"] {
+                members["excluded"] = .array(excluded.split(separator: ",").map { .string(String($0)) })
+            }
+            if let build = try self.number("minimum_build", in: 0...JSON.largestInteger) {
+                members["minimum_build"] = .integer(build)
+            }
+            guard !members.isEmpty else { return nil }
+            do throws(JSONDefect) { return try VersionRange(JSONField(.object(members))) } catch {
+                let place = error.pointer.text.isEmpty ? "the range" : String(error.pointer.text.dropFirst())
+                throw Problem(.malformedRequest, "In the query, \(place) \(error.message).")
+            }
+        }
     }
 }

@@ -26,23 +26,17 @@ struct ClientRoutes: Sendable {
     private func document(_ exchange: Exchange) async throws -> Response {
         let id = try exchange.app
         guard let answer = self.answers.document(of: id.text) else {
-            if let fault = self.services.ledger.partialFault { throw fault }
-            var problem =
-                self.services.ledger.view.state.apps[id] == nil
-                ? Problem(Refusal.appUnknown(id)) : Problem(.notPublished, "No document of \(id) has been signed yet.")
-            // Long enough to spare the server, short enough for an app that is just being made.
-            problem.headers[.cacheControl] = "public, max-age=5"
-            throw problem
+            throw try self.services.missing(id)
         }
         let response = try answer.response(to: exchange.request)
-        self.count(exchange.request, response, answer)
+        Self.count(exchange.request, response, answer, self.services)
         return response
     }
 
     /// Counts the client, as ``LoopTally`` does for those that are answered before the router.
-    private func count(_ request: Request, _ response: Response, _ answer: PreparedAnswer) {
+    static func count(_ request: Request, _ response: Response, _ answer: PreparedAnswer, _ services: Services) {
         guard request.method == .get, let document = answer.document else { return }
-        let intake = self.services.adoption.intake
+        let intake = services.adoption.intake
         intake.count(
             intake.sighting(
                 at: document.place, current: document.version, isCurrent: response.status == .notModified,
@@ -50,5 +44,20 @@ struct ClientRoutes: Sendable {
                 report: PreparedAnswer.joined(request.headers, .pinledgerClient)
             )
         )
+    }
+}
+
+extension Services {
+    /// What a client is told that asks for a document which is not there.
+    ///
+    /// - Throws: ``LedgerFault`` where the ledger was not read to its end, so that nobody knows.
+    func missing(_ app: AppID) throws(LedgerFault) -> Problem {
+        if let fault = self.ledger.partialFault { throw fault }
+        var problem =
+            self.ledger.view.state.apps[app] == nil
+            ? Problem(Refusal.appUnknown(app)) : Problem(.notPublished, "No document of \(app) has been signed yet.")
+        // Long enough to spare the server, short enough for an app that is just being made.
+        problem.headers[.cacheControl] = "public, max-age=5"
+        return problem
     }
 }

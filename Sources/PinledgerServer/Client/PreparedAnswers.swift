@@ -19,6 +19,10 @@ final class PreparedAnswers: Sendable {
     private let documents: DocumentTable
     private let intake: AdoptionIntake
     private let documentCacheControl: String
+    /// What is decided for single devices.
+    let evaluated: EvaluatedDocuments<PreparedAnswer>
+    /// Whether a field of the request says where the device is.
+    private let knowsCountries: Bool
     private let answers = Mutex<[String: Entry]>([:])
     private let keySet = Mutex<(version: Int64, answer: PreparedAnswer)?>(nil)
 
@@ -27,14 +31,31 @@ final class PreparedAnswers: Sendable {
         self.documents = services.publisher.table
         self.intake = services.adoption.intake
         self.documentCacheControl = "public, max-age=\(services.documentMaxAge), stale-if-error=86400"
+        self.knowsCountries = services.countryHeader != nil
+        let (intake, maxAge) = (services.adoption.intake, services.documentMaxAge)
+        self.evaluated = EvaluatedDocuments(
+            documents: services.publisher.table,
+            signer: EvaluatedSigner(ledger: services.ledger, keys: services.keys)
+        ) { document, body in
+            PreparedAnswer(
+                // Not stale-if-error: where no variant can be signed right after a kill switch, none from before may do.
+                contentType: "application/jose", cacheControl: "private, max-age=\(maxAge), must-revalidate",
+                body: body,
+                document: PreparedAnswer.Document(place: intake.place(of: document.app), version: document.version)
+            )
+        }
     }
 
     private static let prefix = Array("/client/v1/apps/".utf8)
     private static let suffix = Array("/document".utf8)
+    private static let evaluatedSuffix = Array("/evaluated".utf8)
     private static let keySetTarget = Array("/client/v1/jwks.json".utf8)
 
+    /// Candidates that may be decided on an event loop: some ten microseconds.
+    private static let candidateLimit = 32
+
     /// The answer to a request target as it stands on the wire; nil for everything that has none or is spelled in
-    /// another way, with a query or percent escapes.
+    /// another way, with percent escapes or a query where none is known.
     func answer(to target: UnsafeRawBufferPointer) -> PreparedAnswer? {
         if target.count > Self.prefix.count + Self.suffix.count, target.starts(with: Self.prefix),
             target.suffix(Self.suffix.count).elementsEqual(Self.suffix)
@@ -43,7 +64,24 @@ final class PreparedAnswers: Sendable {
             // Names of apps are ASCII: what is not UTF-8 cannot become one by repair.
             return self.document(of: String(decoding: name, as: UTF8.self))
         }
-        return target.elementsEqual(Self.keySetTarget) ? try? self.currentKeySet() : nil
+        if target.elementsEqual(Self.keySetTarget) { return try? self.currentKeySet() }
+        return self.evaluated(target)
+    }
+
+    /// The answer to a request for an evaluated document; nil where it is still to be signed, where there is more to be
+    /// looked at than the target, and for every other target.
+    private func evaluated(_ target: UnsafeRawBufferPointer) -> PreparedAnswer? {
+        let path = target.prefix { $0 != UInt8(ascii: "?") }
+        guard path.count > Self.prefix.count + Self.evaluatedSuffix.count, path.starts(with: Self.prefix),
+            path.suffix(Self.evaluatedSuffix.count).elementsEqual(Self.evaluatedSuffix)
+        else { return nil }
+        let name = path[Self.prefix.count..<(path.count - Self.evaluatedSuffix.count)]
+        guard let source = self.evaluated.ready(String(decoding: name, as: UTF8.self)),
+            source.evaluator.candidateCount <= Self.candidateLimit,
+            !self.knowsCountries || !source.evaluator.dependsOnCountry,
+            let device = EvaluatedQuery.plain(target.dropFirst(path.count + 1))
+        else { return nil }
+        return source[source.evaluator.resolution(for: device)]
     }
 
     /// The answer with an app's document; nil where there is none.
@@ -67,8 +105,8 @@ final class PreparedAnswers: Sendable {
 
     /// The JWKS (RFC 7517 section 5), prepared once for each version of the key ring.
     ///
-    /// - Throws: ``LedgerFault`` where the ledger was not read to its end: behind what was read, keys may have been made
-    ///   or revoked.
+    /// - Throws: ``LedgerFault`` where the ledger was not read to its end: behind what was read, keys may have been
+    ///   made or revoked.
     func currentKeySet() throws(LedgerFault) -> PreparedAnswer {
         if let fault = self.ledger.partialFault { throw fault }
         let keys = self.ledger.view.state.keys

@@ -15,7 +15,7 @@ import NIOTLS
 /// recognises and ``PreparedAnswers`` answers, it stays so: nothing is ever outstanding, so the order of pipelined
 /// requests is kept. The first byte that is anything else calls in the HTTP/1.1 decoder and all that stands behind it,
 /// for good; the byte itself and everything after it pass through untouched. Where ALPN chooses h2, HTTP/2 is called in
-/// instead.
+/// instead. A request for a stream of documents makes the connection a ``ClientStream``, for good as well.
 final class ConnectionDoor: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -41,6 +41,8 @@ final class ConnectionDoor: ChannelDuplexHandler {
         case prepared
         /// The HTTP/1.1 decoder, or HTTP/2, stands behind.
         case messages
+        /// An answer that does not end by itself. Nothing is read any more.
+        case stream(ClientStream)
     }
 
     private let setup: ConnectionSetup
@@ -86,8 +88,12 @@ final class ConnectionDoor: ChannelDuplexHandler {
     private func leave() {
         self.share.remove(self)
         self.context = nil
-        // The rules hold this handler, and would be held for ever.
+        // The rules and the stream hold this handler, and would be held for ever.
         self.rules = nil
+        if case .stream(let stream) = self.content {
+            stream.close()
+            self.content = .prepared
+        }
         self.withheld = WithheldInput()
         self.upgrade(to: nil)
     }
@@ -104,6 +110,8 @@ final class ConnectionDoor: ChannelDuplexHandler {
         self.isQuiet = false
         switch self.content {
         case .prepared: self.read(self.unwrapInboundIn(data), context)
+        // There is no answer to another request before this one's ends.
+        case .stream: context.close(promise: nil)
         case .messages:
             switch self.phase {
             case .waiting: self.phase = .reading(since: self.share.now)
@@ -133,7 +141,7 @@ final class ConnectionDoor: ChannelDuplexHandler {
             // A client that does not read is held up by the handlers behind, which stop reading from it.
             guard context.channel.isWritable, let (length, body) = self.answer(buffer) else {
                 self.write(context)
-                self.callDecoder(with: buffer, context)
+                if !self.beginStream(buffer, context) { self.callDecoder(with: buffer, context) }
                 return
             }
             buffer.moveReaderIndex(forwardBy: length)
@@ -186,6 +194,19 @@ final class ConnectionDoor: ChannelDuplexHandler {
         guard self.share.scratch.readableBytes > 0 else { return }
         context.write(self.wrapOutboundOut(.byteBuffer(self.share.scratch)), promise: nil)
         self.mustFlush = true
+    }
+
+    /// Begins the stream that was asked for; false where it was something else.
+    private func beginStream(_ buffer: ByteBuffer, _ context: ChannelHandlerContext) -> Bool {
+        guard self.setup.answers != nil, context.channel.isWritable,
+            let stream = ClientStream(buffer, self.share, context)
+        else { return false }
+        self.content = .stream(stream)
+        self.phase = .busy
+        self.mustFlush = false
+        // Last: it may be what closes the connection.
+        context.flush()
+        return true
     }
 
     /// Calls in the HTTP/1.1 handlers and passes on what came.
@@ -274,8 +295,10 @@ final class ConnectionDoor: ChannelDuplexHandler {
             context.eventLoop.assumeIsolated().scheduleTask(in: .seconds(Int64(self.setup.limits.drainSeconds))) {
                 self.context?.close(promise: nil)
             }
-            if case .prepared = self.content { self.closeWhenWritten(context) }
+            if case .stream(let stream) = self.content { stream.end() }
+            if case .messages = self.content {} else { self.closeWhenWritten(context) }
         case ChannelEvent.inputClosed:
+            if case .stream = self.content { return context.close(promise: nil) }
             // Nothing is outstanding here, so that what was asked is answered, if not yet sent.
             if case .prepared = self.content { self.closeWhenWritten(context) }
             if !self.withheld.isEmpty {
@@ -297,7 +320,7 @@ final class ConnectionDoor: ChannelDuplexHandler {
         switch self.content {
         case .messages: context.fireErrorCaught(error)
         // A connection reset, a TLS handshake that failed: there is nobody to tell.
-        case .prepared: context.close(promise: nil)
+        case .prepared, .stream: context.close(promise: nil)
         }
     }
 
@@ -320,7 +343,12 @@ final class ConnectionDoor: ChannelDuplexHandler {
             if self.share.now &- since > LoopShare.rounds(seconds: limits.headerSeconds) { return self.expire(context) }
         case .waiting(let since), .streaming(let since):
             if self.share.now &- since > LoopShare.rounds(seconds: limits.idleSeconds) { return self.expire(context) }
-        case .busy, .closing: break
+        case .busy:
+            if case .stream(let stream) = self.content {
+                self.isQuiet = false
+                stream.makeRound()
+            }
+        case .closing: break
         }
         self.checkProgress(context, limits)
     }

@@ -7,14 +7,15 @@ struct PlainGet {
     var acceptEncoding: Range<Int>?
     var ifNoneMatch: Range<Int>?
     var clientReport: Range<Int>?
+    var lastEventID: Range<Int>?
 }
 
 /// Recognises the requests that nearly all clients send, and nothing else.
 ///
-/// What it accepts is a strict subset of what the HTTP/1.1 decoder accepts, and it reads it the same way: one whole head
-/// that begins at the first byte, with `GET`, a path of plain characters, `HTTP/1.1`, CRLF at the end of every line, one
-/// `Host`, no field that says anything about a body, the connection or the transfer, and nothing that is not printable
-/// ASCII. Whatever is different is not refused here; it goes to the decoder as it came.
+/// What it accepts is a strict subset of what the HTTP/1.1 decoder accepts, and it reads it the same way: one whole
+/// head that begins at the first byte, with `GET`, a path and a query of plain characters, `HTTP/1.1`, CRLF at the end
+/// of every line, one `Host`, no field that says anything about a body, the connection or the transfer, and nothing
+/// that is not printable ASCII. Whatever is different is not refused here; it goes to the decoder as it came.
 enum HeadReader {
     /// Bytes that a head may have here, and lines: far below the decoder's limits.
     private static let maximumLength = 4096
@@ -29,6 +30,10 @@ enum HeadReader {
         else { return nil }
         var at = 4
         while at < count, Self.isPathByte(bytes[at]) { at += 1 }
+        if at < count, bytes[at] == UInt8(ascii: "?") {
+            at += 1
+            while at < count, Self.isQueryByte(bytes[at]) { at += 1 }
+        }
         var request = PlainGet(length: 0, target: 4..<at)
         guard count - at > Self.version.utf8CodeUnitCount, Self.has(Self.version, bytes, at) else { return nil }
         at += Self.version.utf8CodeUnitCount
@@ -64,6 +69,9 @@ enum HeadReader {
             case .clientReport:
                 guard request.clientReport == nil else { return nil }
                 request.clientReport = first..<last
+            case .lastEventID:
+                guard request.lastEventID == nil else { return nil }
+                request.lastEventID = first..<last
             case .unclear: return nil
             }
         }
@@ -71,7 +79,7 @@ enum HeadReader {
     }
 
     private enum Meaning {
-        case nothing, host, acceptEncoding, ifNoneMatch, clientReport
+        case nothing, host, acceptEncoding, ifNoneMatch, clientReport, lastEventID
         /// Something the decoder and the router have to look at.
         case unclear
     }
@@ -103,6 +111,7 @@ enum HeadReader {
             if isNamed("pinledger-client") { return .clientReport }
             return isNamed("proxy-connection") ? .unclear : .nothing
         case UInt8(ascii: "k"): return isNamed("keep-alive") ? .unclear : .nothing
+        case UInt8(ascii: "l"): return isNamed("last-event-id") ? .lastEventID : .nothing
         default: return .nothing
         }
     }
@@ -139,10 +148,16 @@ enum HeadReader {
         (byte | 0x20) &- UInt8(ascii: "a") < 26 || byte &- UInt8(ascii: "0") < 10
     }
 
-    /// Letters, digits and what names of apps and of paths here have; no percent escapes, no query.
+    /// Letters, digits and what names of apps and of paths here have; no percent escapes.
     private static func isPathByte(_ byte: UInt8) -> Bool {
         self.isLetterOrDigit(byte) || byte == UInt8(ascii: "/") || byte == UInt8(ascii: ".")
             || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
+    }
+
+    /// The same and what separates the members of a query; no percent escapes.
+    private static func isQueryByte(_ byte: UInt8) -> Bool {
+        self.isPathByte(byte) || byte == UInt8(ascii: "=") || byte == UInt8(ascii: "&") || byte == UInt8(ascii: "~")
+            || byte == UInt8(ascii: ":")
     }
 
     /// Of the characters of a token (RFC 9110 section 5.6.2) those that names of fields have.

@@ -29,6 +29,8 @@ final class LoopShare {
     let served: ServedCount
     /// Which versions the clients hold.
     let tally: LoopTally
+    /// Those of clients that wait for documents.
+    let streams: LoopStreams
 
     private let clock: @Sendable () -> Timestamp
     private var second: Int64
@@ -41,7 +43,10 @@ final class LoopShare {
     /// A time span in the loop's clock.
     static func rounds(seconds: Int) -> UInt32 { UInt32(clamping: seconds * 2) }
 
-    init(clock: @escaping @Sendable () -> Timestamp, served: ServedCount, intake: AdoptionIntake?) {
+    init(
+        clock: @escaping @Sendable () -> Timestamp, served: ServedCount, intake: AdoptionIntake?, streams: LoopStreams
+    ) {
+        self.streams = streams
         self.tally = LoopTally(intake: intake)
         let time = clock()
         self.clock = clock
@@ -118,15 +123,25 @@ struct LoopShares: Sendable {
     /// The same for all loops: relaxed additions of few loops.
     let served: [ServedCount]
 
-    init(group: any EventLoopGroup, clock: @escaping @Sendable () -> Timestamp, intake: AdoptionIntake) {
+    init(
+        group: any EventLoopGroup, clock: @escaping @Sendable () -> Timestamp, intake: AdoptionIntake,
+        push: DocumentPush
+    ) {
         var shares: [ObjectIdentifier: NIOLoopBoundBox<LoopShare>] = [:]
         var served: [ServedCount] = []
         for loop in group.makeIterator() {
             let count = ServedCount()
             served.append(count)
-            shares[ObjectIdentifier(loop)] = NIOLoopBoundBox.makeBoxSendingValue(
-                LoopShare(clock: clock, served: count, intake: intake), eventLoop: loop
+            let wakeup = LoopWakeup()
+            let box = NIOLoopBoundBox.makeBoxSendingValue(
+                LoopShare(
+                    clock: clock, served: count, intake: intake, streams: LoopStreams(push: push, wakeup: wakeup)),
+                eventLoop: loop
             )
+            shares[ObjectIdentifier(loop)] = box
+            push.listen { app in
+                if wakeup.tell(app) { loop.execute { box.value.streams.wake(on: loop) } }
+            }
         }
         self.shares = shares
         self.served = served

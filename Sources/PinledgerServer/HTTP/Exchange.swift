@@ -16,6 +16,8 @@ struct Exchange: Sendable {
     let principal: Actor?
     /// Bytes a body may have.
     let bodyLimit: Int
+    /// The other end of the connection; nil where it is not known.
+    let peer: SocketAddress?
 
     // MARK: Path and query
 

@@ -6,6 +6,7 @@ import PinWire
 import Pinning
 import Postgres
 import Publishing
+import Vault
 import Webhooks
 
 // The one place where what the layers below throw becomes an answer. The switches are exhaustive: a new refusal does not
@@ -26,7 +27,7 @@ extension Problem {
             )
         case is NIOTooManyBytesError: self.init(.bodyTooLarge, "The body is larger than this operation takes.")
         case let unavailable as SigningKeys.Unavailable: self.init(.noKeyEncryptionKey, "\(unavailable).")
-        case let unavailable as WebhookSecrets.Unavailable: self.init(.noKeyEncryptionKey, "\(unavailable).")
+        case let unavailable as SecretUnavailable: self.init(.noKeyEncryptionKey, "\(unavailable).")
         case WebhookTools.TestUnavailable.noClient: self.init(.noKeyEncryptionKey, "This node sends no webhooks.")
         case WebhookTools.TestUnavailable.overloaded:
             self.init(.overloaded, "Too many tests of webhooks are under way.")
@@ -134,12 +135,28 @@ extension Problem {
                 .baselineIsBuiltin, "The baseline of \(host) is the pins built into the app; it has no pins here.")
         case .candidateExists(let host): self.init(.candidateExists, "\(host) has a candidate policy already.")
         case .candidateMissing(let host): self.init(.candidateMissing, "\(host) has no candidate policy.")
+        case .rolloutPlanUnknown(let host): self.init(.rolloutPlanUnknown, "\(Self.rollout(of: host)) has no plan.")
+        case .rolloutUnplannable(let host, let obstacle):
+            self.init(.rolloutState, "\(Self.rollout(of: host)) \(obstacle.clause).")
+        case .rolloutPlanState(let host, let state):
+            self.init(.rolloutState, "The plan of \(Self.rollout(of: host, isFirst: false)) \(state.clause).")
+        case .rolloutPlanned(let host):
+            self.init(
+                .rolloutPlanned,
+                "\(Self.rollout(of: host)) goes by a plan: pause it, jump to another of its steps, or clear it before you edit the share by hand."
+            )
+        case .rolloutRolledBack(let host, let time):
+            self.init(.rolloutRolledBack, "The candidate of \(host) was rolled back at \(time).")
         case .reasonRequired(let why): self.init(.reasonRequired, "This needs a reason, because \(why).")
         case .expiryNotAhead(let time): self.init(.invalidExpiry, "\(time) does not lie ahead.")
         case .expiryTooFar(let time, let limit):
             self.init(.invalidExpiry, "\(time) is too far ahead; the latest time allowed now is \(limit).")
         case .killSwitchNotEngaged(let scope):
             self.init(.killSwitchNotEngaged, "No kill switch for \(scope) is engaged.")
+        case .tooManyKillSwitches(let limit):
+            self.init(
+                .limitReached,
+                "An app may have at most \(limit) kill switches for versions; release one, or engage the app's.")
         case .keyExists(let kid): self.init(.keyExists, "There is a key \(kid) already.")
         case .keyUnknown(let kid): self.init(.keyUnknown, "There is no key \(kid).")
         case .keyNotAnnounced(let kid, let state): self.init(.keyState, "The key \(kid) is \(state.rawValue).")
@@ -154,12 +171,22 @@ extension Problem {
         case .tokenRevoked(let id): self.init(.tokenRevoked, "The token \(id) is revoked already.")
         case .webhookExists(let id): self.init(.webhookExists, "There is a webhook \(id) already.")
         case .webhookUnknown(let id): self.init(.webhookUnknown, "There is no webhook \(id).")
+        case .telemetryKeyExists(let id): self.init(.keyExists, "There is a key \(id) already.")
+        case .telemetryKeyUnknown(let id): self.init(.keyUnknown, "There is no key \(id).")
+        case .telemetryKeyRetired(let id): self.init(.keyState, "The key \(id) is retired already.")
+        case .tooManyTelemetryKeys(let limit):
+            self.init(.limitReached, "An app may have at most \(limit) keys for reports in use.")
         case .tooManyWebhooks(let limit): self.init(.limitReached, "There may be at most \(limit) webhooks.")
         }
     }
 }
 
 extension Problem {
+    /// What has a rollout, as the subject of a sentence.
+    private static func rollout(of host: HostPattern?, isFirst: Bool = true) -> String {
+        host.map { "\(isFirst ? "The" : "the") rollout of \($0)" } ?? "\(isFirst ? "The" : "the") app's rollout"
+    }
+
     /// What guard rails have to say where they stand in the way.
     ///
     /// - Parameter findings: At least one, the gravest first.

@@ -52,7 +52,9 @@ struct Problem: Error, Sendable {
         if headers[.cacheControl] == nil { headers[.cacheControl] = "no-store" }
         let status = self.type.entry.status
         if status == .serviceUnavailable, headers[.retryAfter] == nil { headers[.retryAfter] = "1" }
-        if status == .unauthorized {
+        if self.type == .signatureInvalid {
+            headers[.wwwAuthenticate] = "Pinledger-Signature realm=\"reports\""
+        } else if status == .unauthorized {
             // RFC 6750 section 3.1: no error code where the request came without a token.
             let error = self.type == .tokenMissing ? "" : ", error=\"invalid_token\""
             // Before it stands what else the route takes; some programs look at the first challenge only.

@@ -22,6 +22,7 @@ enum ProblemType: String, CaseIterable, Sendable {
     case tokenMissing = "token_missing"
     case tokenMalformed = "token_malformed"
     case tokenInvalid = "token_invalid"
+    case signatureInvalid = "signature_invalid"
 
     // Concurrency
     case staleVersion = "stale_version"
@@ -50,6 +51,10 @@ enum ProblemType: String, CaseIterable, Sendable {
     case rotationUnknown = "rotation_unknown"
     case rotationState = "rotation_state"
     case rotationKey = "rotation_key"
+    case rolloutPlanUnknown = "rollout_plan_unknown"
+    case rolloutState = "rollout_state"
+    case rolloutPlanned = "rollout_planned"
+    case rolloutRolledBack = "rollout_rolled_back"
     case keyNotPinned = "key_not_pinned"
     case uploadRefused = "upload_refused"
     case baselineIsBuiltin = "baseline_is_builtin"
@@ -76,6 +81,7 @@ enum ProblemType: String, CaseIterable, Sendable {
     case readOnly = "read_only"
     case clockWrong = "clock_wrong"
     case overloaded = "overloaded"
+    case tooManyReports = "too_many_reports"
     case databaseUnavailable = "database_unavailable"
     case outcomeUnknown = "outcome_unknown"
     case halted = "halted"
@@ -135,6 +141,11 @@ enum ProblemType: String, CaseIterable, Sendable {
             (
                 .unauthorized, "The token opens nothing",
                 "It was revoked, has expired or never existed; ask for a new one."
+            )
+        case .signatureInvalid:
+            (
+                .unauthorized, "The report's signature is not right",
+                "Sign the body as it is sent, with a key of the app that is in use and the present time; or leave `Pinledger-Signature` out, and the report counts as advisory."
             )
         case .staleVersion:
             (
@@ -222,6 +233,23 @@ enum ProblemType: String, CaseIterable, Sendable {
                 .conflict, "A key of the rotation is missing",
                 "A rotation needs an active primary pin to replace, and its next key published; look at the host's pins."
             )
+        case .rolloutPlanUnknown:
+            (.notFound, "The rollout has no plan", "Make one: `pinledger rollout plan set`.")
+        case .rolloutState:
+            (
+                .conflict, "The rollout is in no state for this",
+                "Look how far it is and what it waits for: `pinledger rollout status`."
+            )
+        case .rolloutPlanned:
+            (
+                .conflict, "A plan says how far the rollout goes",
+                "Hold it with `pinledger rollout pause`, go to another of its steps with `jump`, or take it away with `pinledger rollout plan clear`, which leaves the share where it is."
+            )
+        case .rolloutRolledBack:
+            (
+                .conflict, "The candidate was rolled back",
+                "See why (`pinledger history`). It goes out again only by a new start: a new plan or a new rollout."
+            )
         case .keyNotPinned:
             (.notFound, "The key is not pinned here", "Add its pin first; what is known of a key is kept with its pin.")
         case .uploadRefused:
@@ -295,6 +323,8 @@ enum ProblemType: String, CaseIterable, Sendable {
                 .serviceUnavailable, "Too much is going on",
                 "Try again after `Retry-After` seconds, with the same idempotency key."
             )
+        case .tooManyReports:
+            (.tooManyRequests, "Too much is reported", "Keep the reports and send them after `Retry-After` seconds.")
         case .databaseUnavailable:
             (
                 .serviceUnavailable, "The database cannot be reached",

@@ -4,6 +4,7 @@ import Logging
 import NIOCore
 import PinWire
 import Pinning
+import Telemetry
 
 /// Answers every request of one listener: looks the route up, checks who asks, reads the query, turns every error into a
 /// problem.
@@ -12,11 +13,11 @@ struct Responder: HTTPResponder {
     let authenticate: @Sendable (Request, _ acceptsPassword: Bool) throws(Problem) -> Actor
     let logger: Logger
 
-    func respond(to request: Request, context: BasicRequestContext) async throws -> Response {
+    func respond(to request: Request, context: ExchangeContext) async throws -> Response {
         let requestID = context.id
         var response: Response
         do {
-            let answer = try await self.answer(request, requestID)
+            let answer = try await self.answer(request, context)
             response = answer.response
             if answer.isPrepared {
                 guard request.method == .head, response.status != .notModified else { return response }
@@ -40,7 +41,7 @@ struct Responder: HTTPResponder {
         var isPrepared = false
     }
 
-    private func answer(_ request: Request, _ requestID: String) async throws -> Answer {
+    private func answer(_ request: Request, _ context: ExchangeContext) async throws -> Answer {
         // The target's raw text: nothing is decoded before it is split.
         let target = request.head.path ?? "/"
         let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
@@ -63,8 +64,8 @@ struct Responder: HTTPResponder {
                 }
             let query = try Self.query(parts.count > 1 ? parts[1] : "", of: route)
             let exchange = Exchange(
-                request: request, requestID: requestID, parameters: parameters, query: query, principal: principal,
-                bodyLimit: route.bodyLimit
+                request: request, requestID: context.id, parameters: parameters, query: query, principal: principal,
+                bodyLimit: route.bodyLimit, peer: context.peer
             )
             return Answer(response: try await route.handler(exchange), isPrepared: route.isPrepared)
         }
@@ -97,9 +98,12 @@ extension HTTPField.Name {
     static let idempotencyKey = Self.constant("Idempotency-Key")
     static let idempotencyReplayed = Self.constant("Idempotency-Replayed")
     static let lastEventID = Self.constant("Last-Event-ID")
+    static let pinledgerSignature = Self.constant(ReportSignature.fieldName)
+    static let forwarded = Self.constant("Forwarded")
+    static let forwardedFor = Self.constant("X-Forwarded-For")
     static let pinledgerClient = Self.constant(ClientReport.fieldName)
 
-    private static func constant(_ name: String) -> HTTPField.Name {
+    static func constant(_ name: String) -> HTTPField.Name {
         guard let name = HTTPField.Name(name) else { preconditionFailure("\(name) is not a field name") }
         return name
     }

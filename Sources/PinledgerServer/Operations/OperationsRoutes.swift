@@ -9,13 +9,15 @@ import Publishing
 /// Health, the contract, and what the problems mean.
 struct OperationsRoutes: Sendable {
     let services: Services
+    private let push: DocumentPush
     private static let contract = PreparedAnswer(
         contentType: "application/yaml", cacheControl: "public, max-age=300",
         body: PreparedBody(PackageResources.openapi_yaml)
     )
 
-    init(services: Services) {
+    init(services: Services, push: DocumentPush) {
         self.services = services
+        self.push = push
     }
 
     var routes: [Route] {
@@ -59,6 +61,7 @@ struct OperationsRoutes: Sendable {
             "position": .integer(view.head.position),
             "apps": .integer(Int64(view.state.apps.count)),
             "documents": .integer(Int64(self.services.publisher.table.count)),
+            "client_streams": .integer(Int64(self.push.slots.count)),
             "can_sign": .bool(self.services.keys.canSign),
             "can_write": .bool(self.services.writer != nil),
             "fault": fault.map { .string($0.description) },

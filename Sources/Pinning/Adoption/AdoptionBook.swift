@@ -131,6 +131,27 @@ package struct AdoptionBook: Hashable, Sendable {
         }
     }
 
+    /// The kinds of devices that were seen in the window, by app version and platform, each with its sightings; those of
+    /// which neither is known are one of them.
+    package var cohorts: [Population.Cohort] {
+        var weights: [AdoptionKey: Int64] = [:]
+        for line in self.lines.values where line.window.sightings > 0 {
+            var key = line.key
+            key.held = .unknown
+            weights[key, default: 0] += line.window.sightings
+        }
+        let cohorts = weights.map { key, weight in
+            var release: String?
+            if case .release(let known) = key.release { release = known.description }
+            return Population.Cohort(appVersion: release, platform: key.platform, weight: weight)
+        }
+        let ranked = cohorts.sorted {
+            ($1.weight, $0.appVersion ?? "", $0.platform?.rawValue ?? "")
+                < ($0.weight, $1.appVersion ?? "", $1.platform?.rawValue ?? "")
+        }
+        return Array(ranked.prefix(Population.cohortLimit))
+    }
+
     private static func empty(_ held: HeldVersion) -> Version {
         Version(holding: AdoptionFacts.Holding(held: held, count: AdoptionCount()))
     }

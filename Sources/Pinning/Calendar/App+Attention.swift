@@ -11,6 +11,10 @@ extension App {
         if let killSwitch, killSwitch.isInForce(at: context.now) {
             items.append(.inForce(killSwitch, over: self.id.text, app: self.id))
         }
+        for engaged in self.versionKillSwitches where engaged.killSwitch.isInForce(at: context.now) {
+            let scope = "the versions \(engaged.versions) of \(self.id)"
+            items.append(.inForce(engaged.killSwitch, over: scope, app: self.id))
+        }
         for rail in self.loweredRails.sorted() { items.append(.lowered(rail, for: self.id.text, app: self.id)) }
         if self.pinsValidUntil == nil, self.hosts.values.contains(where: { $0.enforces }) {
             var item = AttentionItem(
@@ -31,7 +35,7 @@ extension App {
         switch entry.kind {
         case .certificateExpires, .servedCertificateExpires: item = self.expiry(entry, at: now)
         case .pinsValidUntil: item = self.end(entry, at: now)
-        case .killSwitchEnds, .rotationDue: item = nil
+        case .killSwitchEnds, .rotationDue, .rolloutStarts, .rolloutDue: item = nil
         }
         item?.lead = entry.lead(at: now)
         return item

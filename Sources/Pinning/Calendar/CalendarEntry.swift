@@ -13,6 +13,10 @@ package struct CalendarEntry: Hashable, Sendable {
         case killSwitchEnds = "kill_switch_ends"
         /// Time alone has brought about what a rotation waits for.
         case rotationDue = "rotation_due"
+        /// A rollout's plan begins.
+        case rolloutStarts = "rollout_starts"
+        /// Time alone has brought about what a rollout's plan waits for.
+        case rolloutDue = "rollout_due"
     }
 
     package let kind: Kind

@@ -33,6 +33,11 @@ extension LedgerState {
             guard let progress = try? self.progress(of: rotation.id, app: app.id, in: context) else { continue }
             if let item = app.attention(to: progress, at: context.now) { items.append(item) }
         }
+        items += app.reportAttention(in: context.knowing(fleet: self.fleet))
+        for place in app.plannedPlaces {
+            guard let progress = try? self.progress(ofPlan: place, app: app.id, in: context) else { continue }
+            if let item = progress.attention(app.id, at: context.now) { items.append(item) }
+        }
         for (pattern, host) in app.hosts { items += host.attention(of: pattern, app, in: context) }
         return items
     }

@@ -25,6 +25,10 @@ extension LedgerState {
             guard let progress = try? self.progress(of: rotation.id, app: id, in: context) else { continue }
             entries += app.dates(of: progress)
         }
+        for place in app.plannedPlaces {
+            guard let progress = try? self.progress(ofPlan: place, app: id, in: context) else { continue }
+            entries += progress.dates(of: app)
+        }
         entries.sort { ($0.date, $0.uid) < ($1.date, $1.uid) }
         return AppCalendar(
             app: id, displayName: app.displayName, entries: Array(entries.prefix(AppCalendar.limit)),
@@ -98,17 +102,23 @@ extension App {
                     summary: "Clients of \(self.id) that hear nothing until then stop enforcing pins."
                 ))
         }
-        func add(_ killSwitch: KillSwitch?, _ pattern: HostPattern?) {
+        func add(
+            _ killSwitch: KillSwitch?, _ scope: String, about subject: [String] = [], _ pattern: HostPattern? = nil
+        ) {
             guard let killSwitch else { return }
             entries.append(
                 CalendarEntry(
-                    .killSwitchEnds, at: killSwitch.expiresAt, of: self, about: pattern.map { [$0.text] } ?? [],
-                    host: pattern, leads: [86_400, 3600],
-                    summary: "The kill switch of \(pattern?.text ?? self.id.text) ends: pinning is on again."
+                    .killSwitchEnds, at: killSwitch.expiresAt, of: self, about: subject, host: pattern,
+                    leads: [86_400, 3600], summary: "The kill switch of \(scope) ends: pinning is on again."
                 ))
         }
-        add(self.killSwitch, nil)
-        for (pattern, host) in self.hosts { add(host.killSwitch, pattern) }
+        add(self.killSwitch, self.id.text)
+        for engaged in self.versionKillSwitches {
+            add(
+                engaged.killSwitch, "the versions \(engaged.versions) of \(self.id)",
+                about: ["versions", engaged.versions.json.canonicalText])
+        }
+        for (pattern, host) in self.hosts { add(host.killSwitch, pattern.text, about: [pattern.text], pattern) }
         return entries
     }
 

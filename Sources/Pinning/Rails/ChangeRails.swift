@@ -75,7 +75,7 @@ enum ChangeRails {
     private static func killSwitch(of change: Judgement) -> [Finding] {
         var findings: [Finding] = []
         for event in change.events {
-            guard case .killSwitchEngaged(let pattern, let expiresAt) = event else { continue }
+            guard let (pattern, expiresAt) = event.engagement else { continue }
             if change.events.contains(where: \.changesPins) {
                 findings.append(
                     Finding(
@@ -111,7 +111,7 @@ enum ChangeRails {
         // Kill switches that were engaged together end together, and that is recorded by itself.
         let isExpiry =
             change.context.actor == .system
-            && change.events.allSatisfy { if case .killSwitchReleased = $0 { true } else { false } }
+            && change.events.allSatisfy(\.isRelease)
         guard !isExpiry else { return [] }
         var findings: [Finding] = []
         let remedy = "Look at the difference (`dry_run`), and insist if all of it is meant."
@@ -137,29 +137,100 @@ enum ChangeRails {
         let remedy = "A person decides this, with a reason."
         var findings: [Finding] = []
         for event in change.events {
-            guard case .killSwitchEngaged(let pattern, _) = event else { continue }
-            guard let pattern, change.after.monitoring.autoDisables else {
+            guard let (pattern, _) = event.engagement else { continue }
+            guard let pattern, change.after.monitoring.autoDisables, change.after.monitoring.reaction == .act else {
                 findings.append(
-                    Finding(.telemetryWeakens, "Reports would turn pinning off for a whole app.", remedy: remedy))
+                    Finding(.telemetryWeakens, "Reports would turn pinning off for more than one host.", remedy: remedy)
+                )
                 continue
             }
-            let sight = change.sight(of: pattern)
-            let pins = change.arms.filter { $0.pattern == pattern }.map(\.activePins)
-            let isLockedOut =
-                sight.isKnown && pins.contains { set in sight.live.contains { set.isDisjoint(with: $0.chain.pins) } }
-            if !isLockedOut {
+            if !Self.locksOut(pattern, nil, change) {
+                let isKnown = change.sight(of: pattern).isKnown
                 findings.append(
                     Finding(
                         .telemetryWeakens, host: pattern,
-                        "Reports would turn pinning off while the served key is \(sight.isKnown ? "pinned" : "not known"): whoever can forge them could.",
+                        "Reports would turn pinning off while the served key is \(isKnown ? "pinned" : "not known"): whoever can forge them could.",
                         remedy: remedy))
             }
         }
-        if change.isRisky {
+        for event in change.events {
+            switch event {
+            case .rolloutPlanSet(let pattern, _), .rolloutPlanCleared(let pattern),
+                .rolloutStepApproved(let pattern, _),
+                .rolloutResumed(let pattern):
+                findings.append(
+                    Finding(
+                        .telemetryWeakens, host: pattern, "The server itself would decide how a rollout goes on.",
+                        remedy: remedy))
+            case .candidatePromoted(let pattern) where !Self.isPlanned(pattern, change):
+                findings.append(
+                    Finding(
+                        .telemetryWeakens, host: pattern, "The server itself would promote a candidate.",
+                        remedy: remedy))
+            default: break
+            }
+        }
+        findings += Self.weakenings(change)
+        if change.isRisky, !change.events.allSatisfy({ Self.isStep($0, change) || Self.isReaction($0) }) {
             findings.append(
                 Finding(.telemetryWeakens, "The server itself would take protection away.", remedy: remedy))
         }
         return findings
+    }
+
+    /// Whether servers present a key that a policy of the host (nil for any of them) does not accept: what no report can
+    /// forge.
+    private static func locksOut(_ pattern: HostPattern, _ slot: PolicySlot?, _ change: Judgement) -> Bool {
+        let sight = change.sight(of: pattern)
+        let sets = change.arms.filter { $0.pattern == pattern && slot ?? $0.slot == $0.slot }.map(\.activePins)
+        return sight.isKnown
+            && sets.contains { set in sight.live.contains { set.isDisjoint(with: $0.chain.pins) } }
+    }
+
+    /// Modes that the server itself would weaken: only to reports, and only where the pins are wrong beyond doubt.
+    private static func weakenings(_ change: Judgement) -> [Finding] {
+        change.events.compactMap { event in
+            guard case .modeSet(let pattern, let slot, let mode) = event else { return nil }
+            let isAllowed =
+                mode == .reportOnly && change.after.monitoring.reaction == .act
+                && change.events.contains { if case .telemetryReacted = $0 { true } else { false } }
+                && Self.locksOut(pattern, slot, change)
+            guard !isAllowed else { return nil }
+            return Finding(
+                .telemetryWeakens, host: pattern, policy: slot,
+                "Reports would stop the \(slot.rawValue) of \(pattern) from being enforced, though it is not known that servers present another key: whoever can forge them could.",
+                remedy: "A person decides this, with a reason.")
+        }
+    }
+
+    /// Whether the event is of those by which the server reacts to reports; what they weaken is judged one by one.
+    private static func isReaction(_ event: AppEvent) -> Bool {
+        switch event {
+        case .telemetryReacted, .modeSet, .killSwitchEngaged, .rolloutPaused, .rolloutRolledBack: true
+        default: false
+        }
+    }
+
+    /// Whether the event is part of a plan that a person set, and that has come to it.
+    private static func isStep(_ event: AppEvent, _ change: Judgement) -> Bool {
+        switch event {
+        case .rolloutStepTaken(let pattern, _, _), .rolloutBakeStarted(let pattern), .rolloutPlanFinished(let pattern):
+            change.before?.plan(of: pattern)?.isUnderWay == true
+        case .candidatePromoted(let pattern): Self.isPlanned(pattern, change)
+        default: false
+        }
+    }
+
+    /// Whether a plan has come to the promotion of the candidate, with its last step behind it.
+    private static func isPlanned(_ pattern: HostPattern, _ change: Judgement) -> Bool {
+        guard let plan = change.before?.plan(of: pattern), plan.isUnderWay, plan.pause == nil,
+            plan.terms.ending == .promote
+        else { return false }
+        switch plan.phase {
+        case .running(let step): return step == plan.terms.steps.count
+        case .baking: return true
+        case .scheduled, .done, .rolledBack, .ended: return false
+        }
     }
 
     /// G15 and G32.
@@ -220,6 +291,23 @@ extension ChangeRails {
 }
 
 extension AppEvent {
+    /// The host and the end of a kill switch that is engaged; no host where it is for the app or for versions of it.
+    fileprivate var engagement: (host: HostPattern?, expiresAt: Timestamp)? {
+        switch self {
+        case .killSwitchEngaged(let host, let expiresAt): (host, expiresAt)
+        case .versionKillSwitchEngaged(_, let expiresAt): (nil, expiresAt)
+        default: nil
+        }
+    }
+
+    /// Whether it ends a kill switch.
+    fileprivate var isRelease: Bool {
+        switch self {
+        case .killSwitchReleased, .versionKillSwitchReleased: true
+        default: false
+        }
+    }
+
     /// Whether it changes which pins clients get.
     fileprivate var changesPins: Bool {
         switch self {

@@ -266,11 +266,17 @@ extension AppEvent {
             .pinActivated(let host, _, _), .pinRoleSet(let host, _, _, _), .pinRetired(let host, _, _),
             .pinRevoked(let host, _, _), .endpointsSet(let host, _):
             [host]
-        case .killSwitchEngaged(let host, _), .killSwitchReleased(let host): host.map { [$0] } ?? []
+        case .killSwitchEngaged(let host, _), .killSwitchReleased(let host), .rolloutPlanSet(let host, _),
+            .rolloutPlanCleared(let host), .rolloutStepTaken(let host, _, _), .rolloutStepApproved(let host, _),
+            .rolloutStepExtended(let host, _), .rolloutBakeStarted(let host), .rolloutPlanFinished(let host),
+            .rolloutPaused(let host, _, _), .rolloutResumed(let host), .rolloutRolledBack(let host, _, _):
+            host.map { [$0] } ?? []
+        case .telemetryReacted(let reacted): [reacted.host]
         case .rotationStarted(let rotation): rotation.hosts
         case .rotationAdvanced(let id, _), .rotationAborted(let id): app?.rotation(id)?.hosts ?? []
         case .appCreated, .appRenamed, .versionGateSet, .appRolloutSet, .fallbackSet, .monitoringSet,
-            .pinsValidUntilSet, .keyDescribed, .guardRailSet, .guardRailsOverridden:
+            .pinsValidUntilSet, .versionKillSwitchEngaged, .versionKillSwitchReleased, .keyDescribed, .guardRailSet,
+            .guardRailsOverridden:
             []
         }
     }

@@ -32,6 +32,8 @@ enum ReachRails {
         var canBeHeld = false
         /// Whether it begins only later, so that there is time to mend it.
         var isAhead = false
+        /// Whether somebody calls a rollout off, which nothing may hold up.
+        var isRetreat = false
     }
 
     @Sendable static func findings(of change: Judgement) -> [Finding] {
@@ -63,7 +65,8 @@ enum ReachRails {
                 let isNoWorse = growth.cause == .rollout && Self.locksOut(host[slot.other], sight)
                 findings.append(
                     Finding(
-                        .liveChainUnmatched, isNoWorse ? .warn : growth.isAhead ? .override : .block, host: pattern,
+                        .liveChainUnmatched,
+                        isNoWorse || growth.isRetreat ? .warn : growth.isAhead ? .override : .block, host: pattern,
                         policy: slot,
                         "\(LiveRails.place(of: miss)), and the \(slot.rawValue) of \(pattern) has no pin that matches it: \(growth.cause.consequence).",
                         remedy: growth.canBeHeld
@@ -102,15 +105,22 @@ enum ReachRails {
             }
         }
         // Rollouts and gates part the devices between candidate and baseline: whoever leaves the one gets the other.
-        func parted(_ pattern: HostPattern, isMore: Bool, isLess: Bool) {
-            guard change.after.hosts[pattern]?.candidate != nil else { return }
-            let slots: [PolicySlot] = (isLess ? [.baseline] : []) + (isMore ? [.candidate] : [])
-            growths.append(Growth(pattern: pattern, slots: slots, cause: .rollout))
-        }
-        func parted<Limit: Reach>(_ limit: Limit?, from was: Limit?, _ patterns: some Sequence<HostPattern>) {
+        func parted<Limit: Reach>(
+            _ limit: Limit?, from was: Limit?, _ patterns: some Sequence<HostPattern>, isAhead: Bool = false,
+            isRetreat: Bool = false
+        ) {
             let isMore = was?.isExceeded(by: limit) ?? false
             let isLess = limit?.isExceeded(by: was) ?? false
-            for pattern in patterns where isMore || isLess { parted(pattern, isMore: isMore, isLess: isLess) }
+            let slots: [PolicySlot] = (isLess ? [.baseline] : []) + (isMore ? [.candidate] : [])
+            for pattern in patterns where !slots.isEmpty && change.after.hosts[pattern]?.candidate != nil {
+                growths.append(
+                    Growth(
+                        pattern: pattern, slots: slots, cause: .rollout, isAhead: isAhead, isRetreat: isRetreat))
+            }
+        }
+        /// The hosts of a place: one, or all of the app.
+        func hosts(of pattern: HostPattern?) -> [HostPattern] {
+            pattern.map { [$0] } ?? Array(change.after.hosts.keys)
         }
         for event in change.events {
             switch event {
@@ -122,6 +132,10 @@ enum ReachRails {
                 } else {
                     everywhere(.killSwitch, canBeHeld: true, isAhead: isAhead)
                 }
+            case .versionKillSwitchReleased(let versions), .versionKillSwitchEngaged(let versions, _):
+                guard Self.isEnded(event, change), !Self.isHeldBack(versions, change) else { continue }
+                let isAhead = if case .versionKillSwitchEngaged = event { true } else { false }
+                everywhere(.killSwitch, canBeHeld: true, isAhead: isAhead)
             case .pinsValidUntilSet:
                 if let was = change.before?.pinsValidUntil, was <= change.now { everywhere(.pinsValidUntil) }
             case .appRolloutSet(let rollout):
@@ -130,6 +144,17 @@ enum ReachRails {
                 parted(gate, from: change.before?.versionGate, change.after.hosts.keys)
             case .hostRolloutSet(let pattern, let rollout):
                 parted(rollout, from: change.before?.hosts[pattern]?.rollout, [pattern])
+            case .rolloutStepTaken(let pattern, _, _):
+                parted(change.after.rollout(of: pattern), from: change.before?.rollout(of: pattern), hosts(of: pattern))
+            case .rolloutRolledBack(let pattern, _, _):
+                parted(
+                    change.after.rollout(of: pattern), from: change.before?.rollout(of: pattern), hosts(of: pattern),
+                    isRetreat: change.context.actor != .system)
+            case .rolloutPlanSet(let pattern, let terms) where terms.startsAt != nil:
+                // What begins later is judged by how it would go now, while there is time to mend it.
+                var first = change.after.rollout(of: pattern)
+                first?.basisPoints = terms.steps.first?.basisPoints ?? 0
+                parted(first, from: change.after.rollout(of: pattern), hosts(of: pattern), isAhead: true)
             case .hostSubdomainsSet(let pattern, includesSubdomains: true):
                 growths.append(Growth(pattern: pattern, slots: all, cause: .subdomains))
             default: continue
@@ -142,14 +167,20 @@ enum ReachRails {
     /// Whether the event ends a kill switch that was in force, now or before its time: engaged anew for a shorter time,
     /// it is as good as released.
     private static func isEnded(_ event: AppEvent, _ change: Judgement) -> Bool {
-        func inForce(_ pattern: HostPattern?) -> KillSwitch? {
-            let was = pattern.map { change.before?.hosts[$0]?.killSwitch } ?? change.before?.killSwitch
+        func inForce(_ was: KillSwitch?) -> KillSwitch? {
             // One that has run out holds nothing back any more.
-            return was.flatMap { $0.isInForce(at: change.now) ? $0 : nil }
+            was.flatMap { $0.isInForce(at: change.now) ? $0 : nil }
         }
+        func was(_ pattern: HostPattern?) -> KillSwitch? {
+            inForce(pattern.map { change.before?.hosts[$0]?.killSwitch } ?? change.before?.killSwitch)
+        }
+        func was(_ versions: VersionRange) -> KillSwitch? { inForce(change.before?.killSwitch(for: versions)) }
         switch event {
-        case .killSwitchReleased(let pattern): return inForce(pattern) != nil
-        case .killSwitchEngaged(let pattern, let end): return inForce(pattern).map { end < $0.expiresAt } ?? false
+        case .killSwitchReleased(let pattern): return was(pattern) != nil
+        case .killSwitchEngaged(let pattern, let end): return was(pattern).map { end < $0.expiresAt } ?? false
+        case .versionKillSwitchReleased(let versions): return was(versions) != nil
+        case .versionKillSwitchEngaged(let versions, let end):
+            return was(versions).map { end < $0.expiresAt } ?? false
         default: return false
         }
     }
@@ -166,6 +197,21 @@ enum ReachRails {
         }
         if change.after.killSwitch?.isInForce(at: change.now) == true, !isEnded(nil) { return true }
         return change.after.hosts[pattern]?.killSwitch?.isInForce(at: change.now) == true && !isEnded(pattern)
+    }
+
+    /// Whether another kill switch for versions than those that the change ends covers all of these.
+    private static func isHeldBack(_ versions: VersionRange, _ change: Judgement) -> Bool {
+        change.after.versionKillSwitches.contains { other in
+            other.versions != versions && other.killSwitch.isInForce(at: change.now)
+                && !other.versions.gate.isExceeded(by: versions.gate)
+                && !change.events.contains { event in
+                    switch event {
+                    case .versionKillSwitchReleased(other.versions), .versionKillSwitchEngaged(other.versions, _):
+                        Self.isEnded(event, change)
+                    default: false
+                    }
+                }
+        }
     }
 
     /// The names below a host, which nobody probes unless they are named.

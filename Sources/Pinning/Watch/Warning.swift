@@ -11,6 +11,9 @@ package struct Warning: Hashable, Sendable {
         case pinsValidUntil = "pins_valid_until"
         case rotationReady = "rotation_ready"
         case rotationStuck = "rotation_stuck"
+        case rolloutApproval = "rollout_approval"
+        case rolloutStuck = "rollout_stuck"
+        case failingReports = "failing_reports"
 
         init?(_ kind: AttentionItem.Kind) { self.init(rawValue: kind.rawValue) }
     }
@@ -77,11 +80,14 @@ package struct Warning: Hashable, Sendable {
     }
 }
 
-/// A fact about what the service warned of.
+/// A fact about what watches over an app: what the service warned of, and what clients' reports are signed with.
 package enum WatchEvent: Hashable, Sendable {
     case warningRaised(Warning)
     /// It is not so any more.
     case warningCleared(Warning.Subject)
+    /// Reports signed with it count as the app's own. The secret is no part of the ledger.
+    case telemetryKeyAdded(id: String, note: String?)
+    case telemetryKeyRetired(id: String)
 }
 
 extension WatchEvent {
@@ -89,6 +95,9 @@ extension WatchEvent {
         switch self {
         case .warningRaised(let warning): ("WarningRaised", warning.json)
         case .warningCleared(let subject): ("WarningCleared", .object(subject.members))
+        case .telemetryKeyAdded(let id, let note):
+            ("TelemetryKeyAdded", .members(["key_id": .string(id), "note": note.map { .string($0) }]))
+        case .telemetryKeyRetired(let id): ("TelemetryKeyRetired", ["key_id": .string(id)])
         }
     }
 
@@ -97,6 +106,15 @@ extension WatchEvent {
         case "WarningRaised": self = .warningRaised(try Warning(field))
         case "WarningCleared":
             self = try field.object { (m) throws(JSONDefect) in .warningCleared(try Warning.Subject(&m)) }
+        case "TelemetryKeyAdded":
+            self = try field.object { (m) throws(JSONDefect) in
+                .telemetryKeyAdded(
+                    id: try m.required("key_id").string(), note: try m.optional("note")?.string())
+            }
+        case "TelemetryKeyRetired":
+            self = try field.object { (m) throws(JSONDefect) in
+                .telemetryKeyRetired(id: try m.required("key_id").string())
+            }
         default: return nil
         }
     }

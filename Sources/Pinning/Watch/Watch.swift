@@ -1,11 +1,14 @@
 package import PinWire
 
-/// What the service has warned of about one app and what is not over: the state of the stream `watch/<id>`.
+/// What watches over one app: what the service has warned of and what is not over, and the keys that its clients' reports
+/// are signed with. The state of the stream `watch/<id>`.
 package struct Watch: Hashable, Sendable {
     /// The number of events in the stream.
     package var version: Int64 = 0
     /// What was said last, by what it is about.
     package var standing: [Warning.Subject: Warning] = [:]
+    /// The oldest first.
+    package var telemetryKeys: [TelemetryKey] = []
 
     /// Warnings of one app that stand at once; of further ones the attention list tells. What is urgent has room of its
     /// own.
@@ -16,11 +19,13 @@ package struct Watch: Hashable, Sendable {
 
     package init() {}
 
-    package mutating func evolve(_ event: WatchEvent) {
+    package mutating func evolve(_ event: WatchEvent, at time: Timestamp) {
         self.version += 1
         switch event {
         case .warningRaised(let warning): self.standing[warning.subject] = warning
         case .warningCleared(let subject): self.standing[subject] = nil
+        case .telemetryKeyAdded(let id, let note): self.addKey(id, note: note, at: time)
+        case .telemetryKeyRetired(let id): self.retireKey(id, at: time)
         }
     }
 
@@ -86,7 +91,9 @@ extension App {
             return host.probed(of: pattern).contains { endpoint in
                 context.facts.endpoint(endpoint).map { $0.live(at: context.now).isEmpty && !$0.chains.isEmpty } ?? false
             }
-        case .certificateExpires, .servedKeyUnpinned, .pinsValidUntil, .rotationReady: return false
+        case .certificateExpires, .servedKeyUnpinned, .pinsValidUntil, .rotationReady, .rolloutApproval, .rolloutStuck,
+            .failingReports:
+            return false
         }
     }
 
@@ -97,6 +104,8 @@ extension App {
         if let rotation = subject.rotation.flatMap(self.rotation) {
             return !rotation.phase.isOver && self.watch.standing[subject]?.date == rotation.phaseSince
         }
+        // A node that has just started knows of no reports yet.
+        if subject.kind == .failingReports { return context.facts.telemetry(self.id) == nil }
         guard let pattern = subject.host, let endpoint = subject.endpoint, let host = self.hosts[pattern],
             host.probed(of: pattern).contains(endpoint)
         else { return false }

@@ -43,7 +43,13 @@ struct DevCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("How long caches may keep a document before asking again.", valueName: "seconds"))
     var documentMaxAge: Int = 60
 
+    @Option(
+        help: ArgumentHelp(
+            "Field in which a proxy says where a request comes from, such as CF-IPCountry.", valueName: "name"))
+    var countryHeader: String?
+
     @OptionGroup(title: "Limits") var limits: LimitOptions
+    @OptionGroup(title: "Clients' reports") var telemetry: TelemetryOptions
     @OptionGroup(title: "Looking at servers") var probing: ProbeNodeOptions
     @OptionGroup(title: "Announcements") var announcements: AnnouncementOptions
 
@@ -78,6 +84,8 @@ struct DevCommand: AsyncParsableCommand {
         options.logLevel = self.logLevel
         options.documentLifetime = self.documentLifetime
         options.documentMaxAge = self.documentMaxAge
+        options.countryHeader = self.countryHeader
+        options.telemetry = self.telemetry
         options.limits = self.limits
         options.probing = self.probing
         options.announcements = self.announcements

@@ -54,16 +54,19 @@ struct KillSwitchExpiry: Sendable {
 
         let position: Int64
         private var fleet: (killSwitch: KillSwitch, version: Int64)?
-        private var apps: [(id: AppID, version: Int64, engaged: [(killSwitch: KillSwitch, host: HostPattern?)])] = []
+        private var apps: [(id: AppID, version: Int64, engaged: [(killSwitch: KillSwitch, release: AppCommand)])] = []
 
         init(of state: LedgerState, at position: Int64) {
             self.position = position
             self.fleet = state.fleet.killSwitch.map { ($0, state.fleet.version) }
             for (id, app) in state.apps {
-                var engaged: [(KillSwitch, HostPattern?)] = []
-                if let killSwitch = app.killSwitch { engaged.append((killSwitch, nil)) }
+                var engaged: [(KillSwitch, AppCommand)] = []
+                if let killSwitch = app.killSwitch { engaged.append((killSwitch, .releaseKillSwitch(nil))) }
+                for one in app.versionKillSwitches {
+                    engaged.append((one.killSwitch, .releaseVersionKillSwitch(one.versions)))
+                }
                 for (pattern, host) in app.hosts {
-                    if let killSwitch = host.killSwitch { engaged.append((killSwitch, pattern)) }
+                    if let killSwitch = host.killSwitch { engaged.append((killSwitch, .releaseKillSwitch(pattern))) }
                 }
                 if !engaged.isEmpty { self.apps.append((id, app.version, engaged)) }
             }
@@ -77,8 +80,7 @@ struct KillSwitchExpiry: Sendable {
             for app in self.apps {
                 let over = app.engaged.filter { !$0.killSwitch.isInForce(at: now) }
                 guard !over.isEmpty else { continue }
-                due.append(
-                    Release(command: .app(app.id, over.map { .releaseKillSwitch($0.host) }), version: app.version))
+                due.append(Release(command: .app(app.id, over.map(\.release)), version: app.version))
             }
             return due
         }

@@ -9,6 +9,12 @@ struct LimitOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
+            "Streams of documents at once, each a connection or part of one (10000, but at most three quarters of the connections). [env: PINLEDGER_CLIENT_STREAMS]",
+            valueName: "count"))
+    var clientStreams: Int?
+
+    @Option(
+        help: ArgumentHelp(
             "Time for the head of a request, and for the TLS handshake (10). [env: PINLEDGER_HEADER_TIMEOUT]",
             valueName: "seconds"))
     var headerTimeout: Int?
@@ -48,6 +54,9 @@ struct LimitOptions: ParsableArguments {
         limits.connections = try Self.number(
             self.maxConnections, "max-connections", 1...1_000_000, limits.connections)
         limits.connections = min(limits.connections, Self.descriptors)
+        // Clients that only fetch find a connection, however many wait for news.
+        limits.streams = try Self.number(
+            self.clientStreams, "client-streams", 0...1_000_000, min(10_000, limits.connections * 3 / 4))
         limits.headerSeconds = try Self.number(self.headerTimeout, "header-timeout", 1...3600, limits.headerSeconds)
         limits.idleSeconds = try Self.number(self.idleTimeout, "idle-timeout", 1...86_400, limits.idleSeconds)
         limits.bodySeconds = try Self.number(self.bodyTimeout, "body-timeout", 1...3600, limits.bodySeconds)

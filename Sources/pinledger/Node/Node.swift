@@ -10,6 +10,7 @@ import Postgres
 import Probing
 import Publishing
 import ServiceLifecycle
+import Telemetry
 import UnixSignals
 import Webhooks
 
@@ -42,10 +43,19 @@ struct Node {
             certificate: self.configuration.certificate
         )
         let housekeeping = Housekeeping(
-            ledger: ledger, pool: pool, snapshotKey: self.snapshotKey, logger: self.logger)
+            ledger: ledger, pool: pool, snapshotKey: self.snapshotKey,
+            telemetryDays: self.configuration.telemetry.retentionDays, logger: self.logger)
         let warnings = WarningRounds(
             ledger: ledger, writer: writer, surroundings: parts.outlook.surroundings, clock: services.clock,
             interval: .seconds(min(60, self.configuration.probing.interval)), logger: self.logger
+        )
+        let rollouts = RolloutRounds(
+            ledger: ledger, writer: writer, surroundings: parts.outlook.surroundings, clock: services.clock,
+            logger: self.logger
+        )
+        let reactions = ReactionRounds(
+            ledger: ledger, writer: writer, surroundings: parts.outlook.surroundings, clock: services.clock,
+            logger: self.logger
         )
         let expiry = KillSwitchExpiry(ledger: ledger, writer: writer, clock: services.clock, logger: self.logger)
 
@@ -57,6 +67,7 @@ struct Node {
             .init(service: Loop { await publisher.run() }),
             .init(service: Loop { await services.lookout.run() }),
             .init(service: Loop { await services.adoption.run() }),
+            .init(service: Loop { await services.telemetry.recorder.run() }),
             .init(service: server.rounds),
         ]
         if let certificate = self.configuration.certificate {
@@ -66,6 +77,11 @@ struct Node {
             running.append(.init(service: Loop { await housekeeping.run() }))
             running.append(.init(service: Loop { await expiry.run() }))
             running.append(.init(service: Loop { await warnings.run() }))
+            let sweep = TelemetryKeySweep(
+                ledger: ledger, secrets: services.telemetry.secrets, logger: self.logger)
+            running.append(.init(service: Loop { await sweep.run() }))
+            running.append(.init(service: Loop { await rollouts.run() }))
+            running.append(.init(service: Loop { await reactions.run() }))
         }
         if let writer, let client = services.webhooks.client {
             let sender = WebhookSender(
@@ -116,12 +132,14 @@ struct Node {
         do { try await ServiceGroup(configuration: group).run() } catch {
             await parts.outlook.close()
             await services.webhooks.client?.close()
+            await services.telemetry.close()
             await pool.close()
             throw error
         }
         ledger.close()
         await parts.outlook.close()
         await services.webhooks.client?.close()
+        await services.telemetry.close()
         await pool.close()
     }
 
@@ -148,6 +166,7 @@ struct Node {
         parts.services.ledger.close()
         await parts.outlook.close()
         await parts.services.webhooks.client?.close()
+        await parts.services.telemetry.close()
         await parts.services.pool.close()
         if let failure { throw failure }
     }
@@ -217,8 +236,15 @@ struct Node {
             )
         let services = Services(
             ledger: ledger, writer: writer, pool: pool, publisher: publisher, keys: keys, adoption: outlook.adoption,
+            telemetry: TelemetryTools(
+                recorder: outlook.telemetry,
+                secrets: TelemetrySecrets(
+                    pool: pool,
+                    keyEncryptionKey: self.configuration.isReadOnly ? nil : self.configuration.keyEncryptionKey),
+                trustedProxies: self.configuration.telemetry.trustedProxies),
             webhooks: self.webhookTools(pool), clock: now, logger: self.logger,
-            documentMaxAge: self.configuration.documentMaxAge, version: Version.text,
+            documentMaxAge: self.configuration.documentMaxAge, countryHeader: self.configuration.countryHeader,
+            version: Version.text,
             observations: outlook.observations, lookout: outlook.lookout, surroundings: outlook.surroundings
         )
         return Parts(services: services, follower: follower, clock: clock, outlook: outlook)

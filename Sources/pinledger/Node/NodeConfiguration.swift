@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import HTTPTypes
 import Keys
 import Logging
 import PinledgerServer
@@ -61,6 +62,14 @@ struct NodeOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
+            "Field in which a proxy in front says in which country a client is, such as CF-IPCountry. It must set or remove it in every request. [env: PINLEDGER_COUNTRY_HEADER]",
+            valueName: "name"
+        )
+    )
+    var countryHeader: String?
+
+    @Option(
+        help: ArgumentHelp(
             "trace, debug, info, notice, warning or error. [env: PINLEDGER_LOG_LEVEL]", valueName: "level"))
     var logLevel: String?
 
@@ -85,6 +94,8 @@ struct NodeOptions: ParsableArguments {
     @OptionGroup(title: "Limits") var limits: LimitOptions
 
     @OptionGroup(title: "Looking at servers") var probing: ProbeNodeOptions
+
+    @OptionGroup(title: "Clients' reports") var telemetry: TelemetryOptions
 
     @OptionGroup(title: "Announcements") var announcements: AnnouncementOptions
 
@@ -143,6 +154,8 @@ struct NodeConfiguration: Sendable {
     var databaseTimeout: Duration
     var documentLifetime: Int64
     var documentMaxAge: Int
+    /// The field in which a trusted proxy says in which country a client is.
+    var countryHeader: HTTPField.Name?
     /// Whether the snapshot that the node starts from is checked against the ledger in the background; not with
     /// PINLEDGER_SNAPSHOT_AUDIT=0.
     var auditsSnapshot: Bool
@@ -154,6 +167,7 @@ struct NodeConfiguration: Sendable {
     /// Seconds from the order to stop to the closing of the listeners.
     var drainDelay: Int
     var probing: ProbeConfiguration
+    var telemetry: TelemetryConfiguration
     /// How long before its end something is announced.
     var horizons: Horizons
 
@@ -177,6 +191,12 @@ struct NodeConfiguration: Sendable {
             try Self.number(options.databaseTimeout, "PINLEDGER_DATABASE_TIMEOUT", default: 5, in: 0.5...86_400))
         self.documentLifetime = options.documentLifetime
         self.documentMaxAge = options.documentMaxAge
+        self.countryHeader = try (options.countryHeader ?? Environment["PINLEDGER_COUNTRY_HEADER"]).map { text in
+            guard let name = HTTPField.Name(text) else {
+                throw CommandFailure("\(text) is not the name of a header field", status: .usage)
+            }
+            return name
+        }
         self.auditsSnapshot = Environment["PINLEDGER_SNAPSHOT_AUDIT"] != "0"
         self.logLevel = try Self.logLevel(options.logLevel ?? Environment["PINLEDGER_LOG_LEVEL"])
         self.certificate = try Self.readCertificate(
@@ -186,6 +206,7 @@ struct NodeConfiguration: Sendable {
         self.outgoing = try options.outgoing.read()
         (self.limits, self.drainDelay) = try options.limits.read()
         self.probing = try options.probing.read()
+        self.telemetry = try options.telemetry.read()
         self.horizons = try options.announcements.read()
     }
 

@@ -1,4 +1,5 @@
 import EventStore
+import Keys
 import Logging
 import Observing
 import PinWire
@@ -7,12 +8,14 @@ import Postgres
 import Probing
 import PublicSuffixes
 import Publishing
+import Telemetry
 
 /// What a node knows from outside the ledger: what servers present, what clients hold, whose names are whose.
 struct Outlook: Sendable {
     let observations: ObservationBook
     let lookout: Lookout
     let adoption: AdoptionRecorder
+    let telemetry: TelemetryRecorder
     let surroundings: Surroundings
     private let prober: Prober
 
@@ -27,12 +30,19 @@ struct Outlook: Sendable {
             store: store, salt: try await store.salt(), windowSeconds: configuration.documentLifetime, logger: logger,
             clock: clock, currentVersion: { documents[$0]?.version }
         )
+        let outcomes = TelemetryStore(pool: pool)
+        let telemetry = TelemetryRecorder(
+            store: outcomes,
+            intake: TelemetryIntake(salt: try await outcomes.salt(), rate: configuration.telemetry.rate),
+            node: Hex.encode(Random.bytes(12)), logger: logger, clock: clock
+        )
         let suffixes = try PublicSuffixList.load()
         let facts = Facts(
             documentLifetime: configuration.documentLifetime, documentMaxAge: Int64(configuration.documentMaxAge),
             ownHosts: configuration.probing.ownHosts, horizons: configuration.horizons,
             endpoint: { observations.facts(of: $0) },
-            adoption: { app, version in adoption.facts(of: app)?.share(holdingAtLeast: version) }
+            adoption: { app, version in adoption.facts(of: app)?.share(holdingAtLeast: version) },
+            telemetry: { telemetry.facts(of: $0) }
         )
         let probing = configuration.probing
         // Names only: an address says nothing about a host.
@@ -40,6 +50,7 @@ struct Outlook: Sendable {
         let prober = try await Prober.start(policy: policy, lookUp: probing.lookUp, now: clock)
         self.observations = observations
         self.adoption = adoption
+        self.telemetry = telemetry
         self.surroundings = Surroundings(facts: { facts }, isPublicSuffix: { suffixes.isPublicSuffix($0) })
         self.prober = prober
         self.lookout = Lookout(

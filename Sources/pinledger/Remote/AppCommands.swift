@@ -26,7 +26,9 @@ struct AppCommands: AsyncParsableCommand {
                 ) {
                     [
                         $0.text("app"), $0.text("display_name"), $0.text("host_count"), $0.text("version"),
-                        $0["kill_switch"] == nil ? "-" : "ENGAGED", $0.text("updated_at"),
+                        $0["kill_switch"] == nil
+                            ? ($0["version_kill_switches"] == nil ? "-" : "SOME VERSIONS") : "ENGAGED",
+                        $0.text("updated_at"),
                     ]
                 }
             }
@@ -47,9 +49,17 @@ struct AppCommands: AsyncParsableCommand {
                 )
                 if let rollout = json["rollout"] { Console.print("rollout: \(RolloutText.text(rollout))") }
                 if let gate = json["version_gate"] { Console.print("version gate: \(gate.canonicalText)") }
+                if json["monitoring"]?["enabled"] == true {
+                    let reaction = json["monitoring"]?["reaction"]?.stringValue ?? "shadow"
+                    Console.print("clients report; reaction: \(reaction)")
+                }
                 if let until = json["pins_valid_until"]?.stringValue { Console.print("pins valid until: \(until)") }
                 if let killSwitch = json["kill_switch"] {
                     Console.print("KILL SWITCH ENGAGED until \(killSwitch.text("expires_at"))")
+                }
+                for killSwitch in json["version_kill_switches"]?.arrayValue ?? [] {
+                    let versions = killSwitch["versions"].map(KillCommands.text) ?? "-"
+                    Console.print("KILL SWITCH ENGAGED for \(versions) until \(killSwitch.text("expires_at"))")
                 }
                 for host in json["hosts"]?.arrayValue ?? [] {
                     Console.print("")
@@ -84,8 +94,9 @@ struct AppCommands: AsyncParsableCommand {
         @Option(help: "Lowest app version that candidates reach.") var minVersion: String?
         @Option(help: "Highest app version that candidates reach.") var maxVersion: String?
         @Option(help: "Time after which clients stop enforcing (RFC 3339).") var pinsValidUntil: String?
-        @Option(help: "A member of the app as JSON: NAME=JSON, such as monitoring={\"enabled\":true}.") var json:
-            [String] = []
+        @Option(
+            help: "A member of the app as JSON: NAME=JSON, such as monitoring={\"enabled\":true,\"reaction\":\"act\"}.")
+        var json: [String] = []
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
 

@@ -1,27 +1,79 @@
 import ArgumentParser
+import PinWire
 import PinledgerServer
 import Pinning
 
-struct ExplainCommand: ParsableCommand {
+struct ExplainCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "explain", abstract: "Explains a guard rail: what it asks, why, and what to do.",
-        discussion: "pinledger explain G07"
+        commandName: "explain",
+        abstract: "Explains what a device gets and why, now or in the past; or a guard rail.",
+        discussion: """
+            pinledger explain com.example.shop api.example.com --install-id 3q2-7w --app-version 3.1.0
+            pinledger explain com.example.shop --install-id 3q2-7w --at 2026-03-03T12:00:00Z
+            pinledger explain G07
+
+            Without a host, every host of the app is explained. What is said of the device is neither stored nor logged.
+            """
     )
 
-    @Argument(help: "The guard rail's code; without it the list of all.") var code: String?
+    @Argument(help: "An app, or a guard rail's code; without it the list of all guard rails.") var subject: String?
+    @Argument(help: "Names of hosts that the device connects to.") var hosts: [String] = []
+    @OptionGroup var device: DeviceOptions
+    @Option(help: ArgumentHelp("As it was then.", valueName: "time")) var at: String?
+    @Option(help: ArgumentHelp("As it was after so many events of the ledger.", valueName: "count")) var position:
+        Int64?
+    @OptionGroup var remote: RemoteOptions
 
-    func run() throws {
-        guard let code else {
+    func run() async throws {
+        guard let subject else {
             var table = Table(["CODE", "SEVERITY", "RULE"])
             for rail in GuardRail.allCases {
                 table.add([rail.code, rail.entry.severity.rawValue, rail.entry.title])
             }
             return Console.print(table.text)
         }
-        guard let rail = GuardRail(rawValue: code.uppercased()) else {
+        if let rail = GuardRail(rawValue: subject.uppercased()) { return Console.print(GuardRailPages.text(of: rail)) }
+        if Self.isCode(subject) {
             throw CommandFailure(
-                "there is no guard rail \(code)", advice: "`pinledger explain` lists all.", status: .notFound)
+                "there is no guard rail \(subject)", advice: "`pinledger explain` lists all.", status: .notFound)
         }
-        Console.print(GuardRailPages.text(of: rail))
+        let question = JSON.members([
+            "device": self.device.json,
+            "hosts": self.hosts.isEmpty ? nil : .array(self.hosts.map { .string($0) }),
+            "at": self.at.map { .string($0) },
+            "position": self.position.map { .integer($0) },
+        ])
+        try await self.remote.withClient { client in
+            let path = "/v1/apps/\(APIClient.escaped(subject))/explain"
+            let answer = try await client.send("POST", path, body: question.canonicalBytes)
+            try answer.check()
+            let json = try answer.json
+            if self.remote.output == .json { Console.print(json.canonicalText) } else { Self.print(json) }
+        }
+    }
+
+    /// Whether a text is meant as a guard rail's code.
+    private static func isCode(_ text: String) -> Bool {
+        text.utf8.count == 3 && text.uppercased().hasPrefix("G") && Int(text.dropFirst()) != nil
+    }
+
+    private static func print(_ json: JSON) {
+        Console.print(
+            "\(json.text("app")), version \(json.text("version")) (position \(json.text("position"))), at \(json.text("evaluated_at"))"
+        )
+        for host in json["hosts"]?.arrayValue ?? [] {
+            Console.print("")
+            Console.print("\(host.text("name")): \(host.text("outcome"))\(Self.arm(host))")
+            for pin in host["pins"]?.arrayValue ?? [] {
+                Console.print("  \(pin.text("pin"))  \(pin.text("role"))")
+            }
+            for step in host["trace"]?.arrayValue ?? [] {
+                Console.print("  \(step.text("rule")): \(step.text("detail"))  [\(step.text("reason"))]")
+            }
+        }
+    }
+
+    private static func arm(_ host: JSON) -> String {
+        host["arm"]?.stringValue.map { " (\($0))" } ?? ""
     }
 }

@@ -6,7 +6,10 @@ struct HistoryCommand: AsyncParsableCommand {
         commandName: "history", abstract: "Who changed what, when and why; newest first."
     )
     @Argument(help: "Only this app.") var app: String?
-    @Option(help: "Only this stream: app/ID, watch/ID (warnings about an app), fleet, keys, access or webhooks.")
+    @Option(
+        help:
+            "Only this stream: app/ID, watch/ID (warnings about an app, keys of its reports), fleet, keys, access or webhooks."
+    )
     var stream: String?
     @Option(help: "Only these types of events, with commas between them.") var type: String?
     @Option(help: "Only events of this actor (its id).") var actor: String?

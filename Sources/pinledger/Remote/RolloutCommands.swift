@@ -4,7 +4,11 @@ import PinWire
 struct RolloutCommands: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "rollout", abstract: "Brings a candidate policy to devices step by step.",
-        subcommands: [Start.self, Set.self, Promote.self, Drop.self]
+        subcommands: [
+            Start.self, Set.self, Promote.self, Drop.self, RolloutPlanCommands.self, Pause.self, Resume.self,
+            Advance.self,
+            Jump.self, RollBack.self, Status.self,
+        ]
     )
 
     /// Basis points from a share such as 25, 0.5 or 12.25 per cent.

@@ -7,7 +7,7 @@ public enum PolicyArm: String, CaseIterable, Sendable, Hashable {
 }
 
 /// What holds for one device and one host name.
-public struct Decision: Hashable, Sendable {
+public struct DeviceDecision: Hashable, Sendable {
     /// What the device does with a connection to the host.
     public enum Outcome: String, CaseIterable, Sendable, Hashable {
         /// Pins are not looked at; ordinary TLS validation remains.
@@ -45,7 +45,7 @@ public struct Decision: Hashable, Sendable {
     }
 }
 
-extension Decision {
+extension DeviceDecision {
     /// The rules in the order in which they are looked at.
     public enum Rule: String, CaseIterable, Sendable, Hashable {
         case host
@@ -170,7 +170,7 @@ extension Decision {
     }
 }
 
-extension Decision {
+extension DeviceDecision {
     /// The decision for people and scripts: outcome, reason, pins and trace. It carries no id.
     public var json: JSON {
         .members([
@@ -186,7 +186,7 @@ extension Decision {
     }
 }
 
-extension Decision.Step {
+extension DeviceDecision.Step {
     /// The step for people and scripts.
     public var json: JSON {
         .members([

@@ -1,0 +1,62 @@
+package import PinWire
+package import Pinning
+import Postgres
+
+extension LedgerReader {
+    /// An app as it was, with all that its document is made of, and the instant of the last event that is in it.
+    package struct Past: Sendable {
+        /// The app and what holds for every app; nothing else of the ledger.
+        package var state: LedgerState
+        /// The number of the ledger's events that are taken in.
+        package var position: Int64
+        /// When the last of them was recorded; nil where there is none.
+        package var time: Timestamp?
+    }
+
+    /// An app as it was after the first `position` events of the ledger.
+    ///
+    /// Only the app's own stream and the fleet's are read and folded, each by its index: the time it takes grows with
+    /// their lengths, not with the ledger's. The memory it takes is one page of events.
+    ///
+    /// - Throws: ``LedgerFault`` where an event is missing, altered, or does not fit.
+    package func past(of app: AppID, at position: Int64) async throws -> Past {
+        var past = Past(state: LedgerState(), position: position, time: nil)
+        for stream in [StreamID.fleet, .app(app)] {
+            try await self.fold(stream, before: position, into: &past.state)
+        }
+        if position > 0 {
+            let rows = try await self.pool.read(Statements.times.sql, [.int64Array([position - 1])])
+            guard let row = rows.first else {
+                throw LedgerFault.shrunk(from: position, to: try await self.head().position)
+            }
+            past.time = Timestamp(microseconds: try row.timestamp(1))
+        }
+        return past
+    }
+
+    private func fold(_ stream: StreamID, before position: Int64, into state: inout LedgerState) async throws {
+        while true {
+            let version = state.version(of: stream)
+            let rows = try await self.pool.read(
+                Statements.streamEntries.sql,
+                [.text(stream.text), .int64(version), .int64(position), .int64(Self.foldPage)]
+            )
+            let page = try Self.stored(rows)
+            for stored in page {
+                let entry = stored.entry
+                let outcome = state.apply(
+                    entry.event, of: entry.stream, version: entry.streamVersion, at: entry.time)
+                switch outcome {
+                case .applied: continue
+                case .outOfTurn: throw LedgerFault.streamVersion(position: entry.position)
+                case .unfit: throw LedgerFault.unfit(position: entry.position)
+                }
+            }
+            guard page.count == Int(Self.foldPage) else { return }
+            // Long streams are folded page by page, and others get their turn on this thread.
+            await Task.yield()
+        }
+    }
+
+    private static let foldPage: Int64 = 500
+}

@@ -1,0 +1,74 @@
+extension Evaluator {
+    /// What gate and rollouts come to for a device: which hosts' candidates it gets, and which of the kill switches for
+    /// versions may concern it. It does not change with time, and devices of one resolution get the same document.
+    package struct Resolution: Hashable, Sendable {
+        /// One bit for each host with a candidate, in the document's order.
+        fileprivate var candidates: Bits
+        /// One bit for each kill switch, in the document's order; set for those that stay.
+        fileprivate var killSwitches: Bits
+    }
+
+    /// How many hosts have a candidate: a resolution costs as many decisions.
+    package var candidateCount: Int { self.candidates.count }
+
+    /// Whether the device's country can make a difference.
+    package var dependsOnCountry: Bool {
+        guard !self.candidates.isEmpty else { return false }
+        return self.document.rollout?.method == .geography
+            || self.candidates.contains { self.document.hosts[$0].rollout?.method == .geography }
+    }
+
+    /// Resolves gate and rollouts for a device.
+    package func resolution(for device: Device) -> Resolution {
+        // Neither gate nor rollouts look at the time.
+        var round = Round(self, device, Timestamp(seconds: 0), isTracing: false)
+        var candidates = Bits(count: self.candidates.count)
+        for (bit, place) in self.candidates.enumerated() {
+            let (arm, _) = self.arm(of: self.document.hosts[place], at: place, &round)
+            if arm == .candidate { candidates.set(bit) }
+        }
+        var killSwitches = Bits(count: self.document.killSwitches.count)
+        for (bit, one) in self.document.killSwitches.enumerated() {
+            switch one.versions?.admission(of: device) {
+            // What the device has not said of itself it knows all the same.
+            case nil, .versionGateIn, .versionUnknown, .versionInvalid, .buildUnknown: killSwitches.set(bit)
+            default: break
+            }
+        }
+        return Resolution(candidates: candidates, killSwitches: killSwitches)
+    }
+
+    /// The document for the devices of a resolution: of each host the one policy that they get, and no gate, rollout or
+    /// kill switch that does not concern them. Evaluated for one of them it decides as this one does.
+    package func document(for resolution: Resolution) -> Document {
+        var document = self.document
+        document.rollout = nil
+        document.versionGate = nil
+        document.evaluatedFrom = self.document.contentDigest
+        document.killSwitches = document.killSwitches.enumerated().filter { resolution.killSwitches[$0.offset] }
+            .map(\.element)
+        for place in document.hosts.indices {
+            document.hosts[place].arm = .baseline
+            document.hosts[place].rollout = nil
+        }
+        for (bit, place) in self.candidates.enumerated() {
+            if resolution.candidates[bit] {
+                document.hosts[place].arm = .candidate
+                document.hosts[place].baseline = document.hosts[place].candidate
+            }
+            document.hosts[place].candidate = nil
+        }
+        return document
+    }
+}
+
+/// A set of small numbers.
+private struct Bits: Hashable, Sendable {
+    private var words: [UInt64]
+
+    init(count: Int) { self.words = Array(repeating: 0, count: (count + 63) / 64) }
+
+    mutating func set(_ bit: Int) { self.words[bit / 64] |= 1 << UInt64(bit % 64) }
+
+    subscript(_ bit: Int) -> Bool { self.words[bit / 64] & 1 << UInt64(bit % 64) != 0 }
+}

@@ -1,0 +1,197 @@
+extension ReportBatch {
+    /// What a batch may ask of its reader.
+    package static let limits = JSONLimits(depth: 16, nodes: 20_000)
+
+    /// Reads a batch.
+    ///
+    /// - Throws: ``JSONSyntaxError`` for what is not JSON, is no object, has no array `outcomes` or more than ``limit`` of
+    ///   them.
+    package init(parsing bytes: [UInt8]) throws(JSONSyntaxError) {
+        self = try bytes.withUnsafeBufferPointer { (buffer) throws(JSONSyntaxError) in
+            var cursor = JSONCursor(buffer, limits: Self.limits)
+            return try ReportBatch(&cursor)
+        }
+    }
+
+    private init(_ cursor: inout JSONCursor) throws(JSONSyntaxError) {
+        var shared = ReportDraft()
+        var drafts: [ReportDraft]?
+        let isObject = try cursor.object { (cursor, name) throws(JSONSyntaxError) in
+            guard name == "outcomes" else {
+                try shared.read(name, &cursor)
+                return
+            }
+            guard drafts == nil else { throw cursor.failure("outcomes stands there twice") }
+            var read: [ReportDraft] = []
+            let isArray = try cursor.array { (cursor) throws(JSONSyntaxError) in
+                guard read.count < Self.limit else {
+                    throw cursor.failure("a batch may have at most \(Self.limit) outcomes")
+                }
+                var draft = ReportDraft()
+                let isObject = try cursor.object { (cursor, name) throws(JSONSyntaxError) in
+                    try draft.read(name, &cursor)
+                }
+                if !isObject { draft.isMalformed = true }
+                read.append(draft)
+            }
+            guard isArray else { throw cursor.failure("outcomes must be an array") }
+            drafts = read
+        }
+        guard isObject else { throw cursor.failure("a batch must be an object") }
+        try cursor.end()
+        guard let drafts else { throw cursor.failure("a batch must have outcomes") }
+        self.init()
+        self.outcomes.reserveCapacity(drafts.count)
+        for draft in drafts {
+            switch draft.report(with: shared) {
+            case .success(let report): self.outcomes.append(report)
+            case .failure(let refusal): self.refusals[refusal.why, default: 0] += 1
+            }
+        }
+    }
+}
+
+/// An outcome that is being read.
+private struct ReportDraft {
+    struct Refused: Error {
+        let why: ReportBatch.Refusal
+    }
+
+    private enum Result {
+        case success, failure
+    }
+
+    var isMalformed = false
+    /// The members that were read, one bit each.
+    private var seen: UInt16 = 0
+    private var host: String?
+    private var outcome: Result?
+    private var reason: OutcomeReason?
+    private var servedPins: [Pin] = []
+    private var arm: PolicyArm?
+    private var documentVersion: Int64?
+    private var release: AppRelease?
+    private var platform: ClientPlatform?
+    private var install: InstallID?
+    private var time: Timestamp?
+    private var count: Int64 = 1
+    private var id: String?
+
+    private enum Member: UInt16 {
+        case host, outcome, reason, servedPins, arm, documentVersion, release, platform, install, time, count, id
+
+        init?(_ name: String) {
+            switch name {
+            case "host": self = .host
+            case "outcome": self = .outcome
+            case "reason": self = .reason
+            case "served_spki": self = .servedPins
+            case "arm": self = .arm
+            case "document_version": self = .documentVersion
+            case "app_version": self = .release
+            case "platform": self = .platform
+            case "install": self = .install
+            case "time": self = .time
+            case "count": self = .count
+            case "id": self = .id
+            default: return nil
+            }
+        }
+    }
+
+    /// Reads one member; null is as good as nothing.
+    mutating func read(_ name: String, _ cursor: inout JSONCursor) throws(JSONSyntaxError) {
+        guard let member = Member(name) else { return try cursor.skip() }
+        if self.seen & 1 << member.rawValue != 0 { self.isMalformed = true }
+        self.seen |= 1 << member.rawValue
+        if try cursor.null() { return }
+        switch member {
+        case .host: Self.keep(try cursor.text().flatMap(OutcomeReport.hostName), &self.host, &self.isMalformed)
+        case .outcome:
+            switch try cursor.text() {
+            case "success": self.outcome = .success
+            case "failure": self.outcome = .failure
+            default: self.isMalformed = true
+            }
+        case .reason:
+            Self.keep(try cursor.text().map { OutcomeReason(rawValue: $0) ?? .other }, &self.reason, &self.isMalformed)
+        case .servedPins: try self.readPins(&cursor)
+        case .arm:
+            Self.keep(try cursor.text().flatMap(PolicyArm.init(rawValue:)), &self.arm, &self.isMalformed)
+        case .documentVersion:
+            let version = try cursor.integer()
+            Self.keep(
+                version.flatMap { (0...ClientReport.largestVersion).contains($0) ? $0 : nil }, &self.documentVersion,
+                &self.isMalformed)
+        case .release:
+            // Of what is no version is known that it is none, which is no reason to lose the outcome.
+            if let text = try cursor.text() {
+                self.release = (try? AppVersion(text))?.release
+            } else {
+                self.isMalformed = true
+            }
+        case .platform: Self.keep(try cursor.text().map(ClientPlatform.init(named:)), &self.platform, &self.isMalformed)
+        case .install: Self.keep(try cursor.text().flatMap { InstallID($0) }, &self.install, &self.isMalformed)
+        case .time: Self.keep(try cursor.text().flatMap { Timestamp(rfc3339: $0) }, &self.time, &self.isMalformed)
+        case .count:
+            if let count = try cursor.integer(), (1...OutcomeReport.largestCount).contains(count) {
+                self.count = count
+            } else {
+                self.isMalformed = true
+            }
+        case .id:
+            let text = try cursor.text()
+            Self.keep(
+                text.flatMap { (1...OutcomeReport.idLimit).contains($0.utf8.count) ? $0 : nil }, &self.id,
+                &self.isMalformed)
+        }
+    }
+
+    private static func keep<T>(_ value: T?, _ place: inout T?, _ isMalformed: inout Bool) {
+        if let value { place = value } else { isMalformed = true }
+    }
+
+    private mutating func readPins(_ cursor: inout JSONCursor) throws(JSONSyntaxError) {
+        var pins: [Pin] = []
+        var isMalformed = false
+        let isArray = try cursor.array { (cursor) throws(JSONSyntaxError) in
+            guard let text = try cursor.text(), let pin = try? Pin(text: text) else {
+                isMalformed = true
+                return
+            }
+            pins.append(pin)
+        }
+        if !isArray || isMalformed || pins.count > OutcomeReport.pinLimit { self.isMalformed = true }
+        self.servedPins = pins
+    }
+
+    /// The outcome, completed by what holds for the whole batch.
+    func report(with shared: ReportDraft) -> Swift.Result<OutcomeReport, Refused> {
+        // What is wrong beside the outcomes is wrong with each of them that relies on it, and which ones do is not told.
+        guard !self.isMalformed, !shared.isMalformed else { return .failure(Refused(why: .malformed)) }
+        guard let host = self.host ?? shared.host, let outcome = self.outcome ?? shared.outcome,
+            let install = self.install ?? shared.install
+        else { return .failure(Refused(why: .incomplete)) }
+        return .success(
+            OutcomeReport(
+                host: host,
+                outcome: outcome == .success ? .success : .failure(self.reason ?? shared.reason ?? .other),
+                servedPins: self.servedPins.isEmpty ? shared.servedPins : self.servedPins,
+                arm: self.arm ?? shared.arm,
+                documentVersion: self.documentVersion ?? shared.documentVersion ?? 0,
+                release: self.release ?? shared.release, platform: self.platform ?? shared.platform,
+                install: install, time: self.time ?? shared.time, count: self.count, id: self.id
+            )
+        )
+    }
+}
+
+extension OutcomeReport {
+    /// A host's name as it is looked up; nil for what cannot be one.
+    static func hostName(_ text: String) -> String? {
+        guard (1...254).contains(text.utf8.count), text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else { return nil }
+        var name = text.utf8.contains { $0 &- UInt8(ascii: "A") < 26 } ? text.lowercased() : text
+        if name.utf8.last == UInt8(ascii: ".") { name.removeLast() }
+        return name.isEmpty ? nil : name
+    }
+}

@@ -1,0 +1,50 @@
+import PinWire
+import Pinning
+
+extension Device {
+    /// Reads what is known of a device: `device_id`, `user_id`, `install_id`, `app_version`, `build`, `country`. All of
+    /// it may be missing, and all of it may be what no good client says: what then happens is what is asked.
+    init(_ members: inout JSONMembers) throws(JSONDefect) {
+        var ids: [Rollout.Seed: String] = [:]
+        for seed in Rollout.Seed.allCases {
+            guard let field = members.optional(seed.rawValue) else { continue }
+            ids[seed] = try field.limited(to: Self.idLimit)
+        }
+        self.init(
+            ids: ids, appVersion: try members.optional("app_version")?.limited(to: Self.textLimit),
+            build: try members.optional("build")?.integer(0...JSON.largestInteger),
+            country: try members.optional("country")?.limited(to: Self.textLimit)
+        )
+    }
+
+    private static let idLimit = 1024
+    private static let textLimit = 128
+}
+
+extension JSONField {
+    /// A text of at most so many bytes.
+    func limited(to limit: Int) throws(JSONDefect) -> String {
+        let text = try self.string()
+        guard text.utf8.count <= limit else { throw self.defect("may have at most \(limit) bytes") }
+        return text
+    }
+
+    /// The names of hosts that a device connects to.
+    func hostNames(atMost limit: Int) throws(JSONDefect) -> [String] {
+        var names: [String] = []
+        for element in try self.elements(atMost: limit) {
+            let pattern = try element.parse(HostPattern.init)
+            guard !pattern.isWildcard else { throw element.defect("must be a host's name, not a wildcard") }
+            guard !names.contains(pattern.text) else { throw element.defect("names a host twice") }
+            names.append(pattern.text)
+        }
+        return names
+    }
+}
+
+extension App {
+    /// A name for each of the app's patterns that devices connect to: the pattern's own, and of a wildcard one below it.
+    func sampleNames(atMost limit: Int) -> [String] {
+        self.hosts.keys.sorted().prefix(limit).map { $0.isWildcard ? "any.\($0.name)" : $0.text }
+    }
+}

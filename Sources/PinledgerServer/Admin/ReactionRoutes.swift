@@ -1,0 +1,77 @@
+import EventStore
+import Hummingbird
+import PinWire
+import Pinning
+import Telemetry
+
+/// What clients' reports come to, and when the detectors would have fired: `/v1/apps/{app}/reactions`.
+struct ReactionRoutes: Sendable {
+    let services: Services
+
+    init(services: Services) {
+        self.services = services
+    }
+
+    var routes: [Route] {
+        [
+            Route(
+                "getReactions", .get, "/v1/apps/{app}/reactions", query: ["failure_threshold_bp", "hours"],
+                self.reactions)
+        ]
+    }
+
+    private func reactions(_ exchange: Exchange) async throws -> Response {
+        let app = try self.services.app(try exchange.app)
+        let threshold = try exchange.number("failure_threshold_bp", in: 1...9999)
+        let hours = try exchange.number("hours", in: 1...336) ?? TelemetryBook.factHours
+        let recorder = self.services.telemetry.recorder
+        // What holds now is judged on what the server itself goes by, whatever is replayed.
+        let facts = try await recorder.book(of: app.id, hours: TelemetryBook.factHours).facts
+        let past =
+            hours == TelemetryBook.factHours ? facts : try await recorder.book(of: app.id, hours: hours).facts
+        var known = self.services.surroundings.facts()
+        known.telemetry = { $0 == app.id ? facts : nil }
+        let context = DecisionContext(
+            now: self.services.clock(), reason: nil, isForced: false, facts: known,
+            isPublicSuffix: self.services.surroundings.isPublicSuffix
+        )
+        let points = threshold.map { Int($0) } ?? app.monitoring.failureThreshold
+        let replays = ReactionReplay.wouldHaveFired(on: past, threshold: points)
+        return .json([
+            "app": .string(app.id.text),
+            "reaction": .string(app.monitoring.isEnabled ? app.monitoring.reaction.rawValue : "off"),
+            "measured_at": .string(facts.measuredAt.rfc3339),
+            "verdicts": .array(self.services.ledger.view.state.verdicts(of: app.id, in: context).map(\.json)),
+            "would_have_fired": [
+                "failure_threshold_bp": .integer(Int64(points)),
+                "hours": .integer(hours),
+                "arms": .array(replays.map(\.json)),
+            ],
+        ])
+    }
+}
+
+extension ReactionReplay {
+    fileprivate var json: JSON {
+        .members([
+            "host": .string(self.host.text),
+            "arm": self.arm.map { .string($0.rawValue) },
+            "version": .integer(self.version),
+            "authenticated": .bool(self.isAuthenticated),
+            "installs": .integer(Int64(self.total.installs)),
+            "failing": .integer(Int64(self.total.failing)),
+            "stage_test": self.stage?.json,
+            "change_point": self.change?.json,
+        ])
+    }
+}
+
+extension ReactionReplay.Firing {
+    fileprivate var json: JSON {
+        [
+            "minute": .string(self.minute.rfc3339),
+            "installs": .integer(Int64(self.seen.installs)),
+            "failing": .integer(Int64(self.seen.failing)),
+        ]
+    }
+}

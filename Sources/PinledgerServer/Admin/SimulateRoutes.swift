@@ -1,0 +1,219 @@
+import Certificates
+import EventStore
+import HTTPTypes
+import Hummingbird
+import NIOPosix
+import PinWire
+import Pinning
+import Publishing
+
+/// Whom a change would move, from what to what, before it is made: `/v1/apps/{app}/simulate`. Records nothing.
+struct SimulateRoutes: Sendable {
+    let services: Services
+    /// One at a time: each may take a thread for seconds.
+    private let slots = StreamSlots(limit: 1)
+
+    init(services: Services) {
+        self.services = services
+    }
+
+    var routes: [Route] {
+        [Route("simulate", .post, "/v1/apps/{app}/simulate", bodyLimit: 512 * 1024, self.simulate)]
+    }
+
+    private struct Question: Sendable {
+        var commands: [AppCommand] = []
+        /// Nil for what is known.
+        var population: Population?
+        var sample = 10_000
+        /// Nil for all that the app has.
+        var hosts: [String]?
+
+        static let hostLimit = 50
+    }
+
+    private func simulate(_ exchange: Exchange) async throws -> Response {
+        let id = try exchange.app
+        let app = try self.services.app(id)
+        let question = try await self.question(exchange)
+        let view = self.services.ledger.view
+        let (before, now) = (view.state, max(self.services.clock(), view.head.lastTime))
+        let rehearsal = try before.rehearse(question.commands, of: id, in: self.context(now, of: exchange))
+        guard let old = before.document(of: id), let new = rehearsal.after.document(of: id) else {
+            throw Problem(Refusal.appUnknown(id))
+        }
+        let population = try await self.population(question, of: id)
+        let hosts = question.hosts ?? app.sampleNames(atMost: Question.hostLimit)
+        guard hosts.count * question.sample <= Simulation.decisionLimit else {
+            throw Problem(
+                .malformedRequest,
+                "\(question.sample) devices and \(hosts.count) hosts are more than \(Simulation.decisionLimit) decisions: ask for fewer."
+            )
+        }
+        let simulation = Simulation(from: old, to: new, hosts: hosts, at: now)
+        guard let slot = self.slots.take() else { throw Problem(.overloaded, "Another simulation is under way.") }
+        defer { slot.release() }
+        // Up to some seconds of work, which no cooperative thread is to be taken for.
+        let result = try await NIOThreadPool.singleton.runIfActive {
+            simulation.run(on: population, sample: question.sample)
+        }
+        return .json(
+            .members([
+                "app": .string(id.text),
+                "version": .integer(old.version),
+                "evaluated_at": .string(now.rfc3339),
+                "population": [
+                    "source": .string(population.source.rawValue),
+                    "cohorts": .integer(Int64(population.cohorts.count)),
+                ],
+                "devices": .integer(Int64(result.sample.devices)),
+                "moved": .integer(Int64(result.sample.moved)),
+                "hosts": .array(result.hosts.map(\.json)),
+                "app_versions": .array(Self.json(result.appVersions, "app_version") { $0 }),
+                "platforms": .array(Self.json(result.platforms, "platform") { $0.rawValue }),
+                "events": .array(rehearsal.events.map { ["type": .string($0.type), "data": $0.data] }),
+                "is_refused": .bool(rehearsal.isRefused),
+                "guard_rail_findings": .array(rehearsal.findings.map(\.json)),
+            ])
+        )
+    }
+
+    private func context(_ now: Timestamp, of exchange: Exchange) throws -> DecisionContext {
+        DecisionContext(
+            now: now, reason: try Reason("a simulation"), isForced: false, facts: self.services.surroundings.facts(),
+            actor: exchange.principal?.kind ?? .token, isPublicSuffix: self.services.surroundings.isPublicSuffix
+        )
+    }
+
+    private func population(_ question: Question, of id: AppID) async throws -> Population {
+        if let given = question.population { return given }
+        let book = try await self.services.adoption.book(of: id, hours: 24 * 7)
+        let cohorts = book.cohorts
+        return cohorts.isEmpty ? .assumed : Population(source: .known, cohorts: cohorts)
+    }
+
+    // MARK: Reading the question
+
+    private func question(_ exchange: Exchange) async throws -> Question {
+        let body = try await exchange.body()
+        try exchange.requireJSON()
+        // On a thread that may be blocked: what is pinned may be given as a key store.
+        return try await NIOThreadPool.singleton.runIfActive {
+            var allowance = KeyStoreAllowance()
+            return try JSONField(try JSON(parsing: body)).object { (members) throws(JSONDefect) in
+                var question = Question()
+                question.commands = try members.required("change").object { (m) throws(JSONDefect) in
+                    try Self.commands(&m, &allowance)
+                }
+                question.population = try members.optional("population").mapped(Population.init)
+                if let sample = members.optional("devices") {
+                    question.sample = Int(try sample.integer(1...Int64(Simulation.sampleLimit)))
+                }
+                question.hosts = try members.optional("hosts")?.hostNames(atMost: Question.hostLimit)
+                return question
+            }
+        }
+    }
+
+    private static func commands(
+        _ members: inout JSONMembers, _ allowance: inout KeyStoreAllowance
+    ) throws(JSONDefect) -> [AppCommand] {
+        var commands = try AppRoutes.settings(&members)
+        commands += try Self.killSwitch(nil, &members)
+        guard let hosts = members.optional("hosts") else { return commands }
+        for element in try hosts.elements(atMost: App.hostLimit) {
+            commands += try element.object { (m) throws(JSONDefect) in try Self.hostCommands(&m, &allowance) }
+        }
+        return commands
+    }
+
+    private static func hostCommands(
+        _ members: inout JSONMembers, _ allowance: inout KeyStoreAllowance
+    ) throws(JSONDefect) -> [AppCommand] {
+        let pattern = try members.required("host").parse(HostPattern.init)
+        var commands: [AppCommand] = []
+        if let candidate = members.optional("start_candidate") {
+            commands += try candidate.object { (m) throws(JSONDefect) in
+                try HostRoutes.candidate(of: pattern, &m, &allowance)
+            }
+        }
+        commands += try HostRoutes.settings(of: pattern, &members)
+        if try members.optional("promote_candidate")?.bool() == true { commands.append(.promoteCandidate(pattern)) }
+        if try members.optional("drop_candidate")?.bool() == true { commands.append(.dropCandidate(pattern)) }
+        return try commands + Self.killSwitch(pattern, &members)
+    }
+
+    /// A kill switch that is engaged until a time, or, being null, released.
+    private static func killSwitch(
+        _ host: HostPattern?, _ members: inout JSONMembers
+    ) throws(JSONDefect) -> [AppCommand] {
+        guard members.mentions("kill_switch") else { return [] }
+        guard let field = members.optional("kill_switch") else { return [.releaseKillSwitch(host)] }
+        let expiresAt = try field.object { (m) throws(JSONDefect) in try m.required("expires_at").timestamp() }
+        return [.engageKillSwitch(host, expiresAt: expiresAt)]
+    }
+
+    // MARK: Writing the answer
+
+    private static func json<Key: Hashable>(
+        _ shares: [Key?: Simulation.Share], _ name: String, _ text: (Key) -> String
+    ) -> [JSON] {
+        let named = shares.map { (name: $0.key.map(text), share: $0.value) }
+        return named.sorted { ($1.share.devices, $0.name ?? "") < ($0.share.devices, $1.name ?? "") }.map {
+            .members([
+                name: $0.name.map { .string($0) },
+                "devices": .integer(Int64($0.share.devices)),
+                "moved": .integer(Int64($0.share.moved)),
+            ])
+        }
+    }
+}
+
+extension Population {
+    /// Reads `cohorts`, each with `weight` (1 where it is missing) and what is known of its devices.
+    fileprivate init(_ field: JSONField) throws(JSONDefect) {
+        self.init(source: .given, cohorts: [])
+        self.cohorts = try field.object { (members) throws(JSONDefect) in
+            var cohorts: [Cohort] = []
+            let list = try members.required("cohorts")
+            for element in try list.elements(atMost: Self.cohortLimit) {
+                cohorts.append(
+                    try element.object { (m) throws(JSONDefect) in
+                        Cohort(
+                            appVersion: try m.optional("app_version")?.limited(to: 128),
+                            build: try m.optional("build")?.integer(0...JSON.largestInteger),
+                            platform: try m.optional("platform")?.oneOf(ClientPlatform.self),
+                            country: try m.optional("country")?.limited(to: 128),
+                            weight: try m.optional("weight")?.integer(1...Self.weightLimit) ?? 1
+                        )
+                    })
+            }
+            guard !cohorts.isEmpty else { throw list.defect("must have at least one cohort") }
+            return cohorts
+        }
+    }
+}
+
+extension Simulation.HostMoves {
+    fileprivate var json: JSON {
+        let moved = self.moves.filter(\.isMove).reduce(0) { $0 + $1.devices }
+        return [
+            "host": .string(self.host),
+            "moved": .integer(Int64(moved)),
+            "moves": .array(
+                self.moves.map {
+                    ["from": $0.from.json, "to": $0.to.json, "devices": .integer(Int64($0.devices))]
+                }),
+        ]
+    }
+}
+
+extension Simulation.Lot {
+    fileprivate var json: JSON {
+        .members([
+            "outcome": .string(self.outcome.rawValue),
+            "arm": self.arm.map { .string($0.rawValue) },
+            "pins": .array(self.pins.map { .string($0.description) }),
+        ])
+    }
+}

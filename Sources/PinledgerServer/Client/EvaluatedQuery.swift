@@ -1,0 +1,58 @@
+import PinWire
+
+/// What a client says of itself to get an evaluated document: the members of the query. What they say is used and
+/// forgotten: no answer, problem or log line carries any of it.
+enum EvaluatedQuery {
+    /// The names of the members.
+    static let names = ["device_id", "user_id", "install_id", "app_version", "build", "country"]
+
+    /// The most bytes that a member's value may have.
+    static let valueLimit = 512
+
+    /// The device that a query describes.
+    ///
+    /// - Parameter country: Where the device is, by somebody whom the server trusts; nil where nobody has said.
+    static func device(_ exchange: Exchange, country: String?) throws -> Device {
+        for (name, value) in exchange.query where value.utf8.count > Self.valueLimit {
+            throw Problem(
+                .malformedRequest, "The query parameter \(name) may have at most \(Self.valueLimit) bytes.")
+        }
+        return Self.device(
+            exchange.query, build: try exchange.number("build", in: 0...JSON.largestInteger), country: country)
+    }
+
+    /// The device that a query without escapes describes, as it stands on the wire; nil where the query needs decoding
+    /// or is to be refused.
+    static func plain(_ query: some Collection<UInt8>) -> Device? {
+        var members: [String: String] = [:]
+        for pair in query.split(separator: UInt8(ascii: "&")) {
+            guard let equals = pair.firstIndex(of: UInt8(ascii: "=")) else { return nil }
+            let value = pair[pair.index(after: equals)...]
+            guard value.count <= Self.valueLimit, value.allSatisfy(Self.isPlain) else { return nil }
+            let name = String(decoding: pair[..<equals], as: UTF8.self)
+            guard Self.names.contains(name),
+                members.updateValue(String(decoding: value, as: UTF8.self), forKey: name) == nil
+            else { return nil }
+        }
+        var build: Int64?
+        if let text = members["build"] {
+            guard text.utf8.allSatisfy({ (48...57).contains($0) }), let number = Int64(text),
+                number <= JSON.largestInteger
+            else { return nil }
+            build = number
+        }
+        return Self.device(members, build: build, country: nil)
+    }
+
+    private static func device(_ members: [String: String], build: Int64?, country: String?) -> Device {
+        var ids: [Rollout.Seed: String] = [:]
+        for seed in Rollout.Seed.allCases { ids[seed] = members[seed.rawValue] }
+        return Device(
+            ids: ids, appVersion: members["app_version"], build: build, country: country ?? members["country"])
+    }
+
+    /// Printable ASCII that stands for itself in a query.
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        (0x21...0x7E).contains(byte) && byte != UInt8(ascii: "%") && byte != UInt8(ascii: "+")
+    }
+}

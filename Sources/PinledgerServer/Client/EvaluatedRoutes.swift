@@ -1,0 +1,47 @@
+import HTTPTypes
+import Hummingbird
+import PinWire
+import Publishing
+
+/// Documents in which gate and rollouts are decided for the client that asks: `/client/v1/apps/{app}/evaluated`.
+struct EvaluatedRoutes: Sendable {
+    let services: Services
+    let answers: PreparedAnswers
+
+    var routes: [Route] {
+        [
+            Route(
+                "getEvaluatedDocument", .get, "/client/v1/apps/{app}/evaluated", surface: .client, access: .everybody,
+                isPrepared: true, query: EvaluatedQuery.names, self.document)
+        ]
+    }
+
+    private func document(_ exchange: Exchange) async throws -> Response {
+        let id = try exchange.app
+        let country = self.services.countryHeader.flatMap { PreparedAnswer.joined(exchange.request.headers, $0) }
+        let device = try EvaluatedQuery.device(exchange, country: country)
+        let answer: PreparedAnswer?
+        do { answer = try await self.answers.evaluated.answer(id.text, for: device) } catch {
+            throw Self.problem(error, id)
+        }
+        guard let answer else { throw try self.services.missing(id) }
+        let response = try answer.response(to: exchange.request)
+        ClientRoutes.count(exchange.request, response, answer, self.services)
+        return response
+    }
+
+    /// - Parameter error: Why there is no answer. It knows nothing of the device.
+    private static func problem(_ error: any Error, _ id: AppID) -> any Error {
+        switch error {
+        case EvaluatedUnavailable.noKey, is SigningKeys.Unavailable:
+            Problem(
+                .noKeyEncryptionKey,
+                "This node cannot sign a document for one device. /client/v1/apps/\(id)/document holds for all.")
+        case EvaluatedUnavailable.halted:
+            Problem(.halted, "Nothing is signed for now. /client/v1/apps/\(id)/document holds for all devices.")
+        case EvaluatedUnavailable.overloaded:
+            Problem(.overloaded, "Too many documents for single devices wait to be signed.")
+        default: error
+        }
+    }
+}

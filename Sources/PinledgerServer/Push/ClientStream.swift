@@ -1,0 +1,125 @@
+import Glibc
+import NIOCore
+
+/// A client's stream of one app's documents on an HTTP/1.1 connection, which has nothing else behind its door.
+///
+/// It keeps no document: what is sent is the app's shared bytes, and a client that has not taken the last of them gets
+/// nothing more until it has, and then the newest.
+final class ClientStream {
+    let app: String
+    /// Belongs to ``LoopStreams``.
+    var place: Int?
+    private let share: LoopShare
+    private let slot: StreamSlots.Slot
+    private let context: ChannelHandlerContext
+    /// The document that was written last.
+    private var sent: String?
+    /// There is a newer document than the last, for which the client has had no room.
+    private var isBehind = false
+    private var nextHeartbeat: UInt32
+
+    private static let prefix = Array("/client/v1/apps/".utf8)
+    private static let suffix = Array("/stream".utf8)
+    private static let head = """
+        HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-store\r\n\
+        X-Content-Type-Options: nosniff\r\nX-Accel-Buffering: no\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\
+        Date:\u{20}
+        """
+    /// How long what was sent may go without the client's acknowledging it.
+    private static let silenceMilliseconds: SocketOptionValue = 60_000
+    private static let alive = DocumentEvent.chunk(DocumentEvent.alive)
+
+    /// The stream that the one request in `buffer` asks for, with its answer begun and not flushed; nil where it is no such request, or
+    /// has to be refused: the router does that.
+    init?(_ buffer: ByteBuffer, _ share: LoopShare, _ context: ChannelHandlerContext) {
+        let wanted: (app: String, last: String?)? = buffer.withUnsafeReadableBytes { bytes in
+            guard let request = HeadReader.read(bytes), request.length == bytes.count else { return nil }
+            let target = UnsafeRawBufferPointer(rebasing: bytes[request.target])
+            guard target.count > Self.prefix.count + Self.suffix.count, target.starts(with: Self.prefix),
+                target.suffix(Self.suffix.count).elementsEqual(Self.suffix)
+            else { return nil }
+            let name = target[Self.prefix.count..<(target.count - Self.suffix.count)]
+            return (
+                String(decoding: name, as: UTF8.self),
+                request.lastEventID.map { String(decoding: bytes[$0], as: UTF8.self) }
+            )
+        }
+        let streams = share.streams
+        guard let (app, last) = wanted, streams.push.event(of: app) != nil, let slot = streams.push.slots.take() else {
+            return nil
+        }
+        self.app = app
+        self.share = share
+        self.slot = slot
+        self.context = context
+        self.sent = last
+        self.nextHeartbeat = share.now
+        self.isBehind = false
+        self.setHeartbeat()
+        // A client that has vanished acknowledges no heartbeat; by itself, TCP would go on trying for a quarter of an hour.
+        let patience = NIOBSDSocket.Option(rawValue: TCP_USER_TIMEOUT)
+        try? context.channel.syncOptions?.setOption(.tcpOption(patience), value: Self.silenceMilliseconds)
+        // Before the document is looked up: one that is published from here on wakes this stream.
+        streams.add(self)
+        share.clearScratch()
+        share.scratch.writeString(Self.head)
+        share.scratch.writeBytes(share.headEnd)
+        share.scratch.writeImmutableBuffer(DocumentEvent.chunk(": pinledger\n\(DocumentEvent.retry())"))
+        self.write(share.scratch)
+        if let event = streams.push.event(of: app), event.id != last {
+            self.write(event.chunk)
+            self.sent = event.id
+        }
+    }
+
+    /// Gives the place back. The stream must not be used after it.
+    func close() {
+        self.share.streams.remove(self)
+        self.slot.release()
+    }
+
+    /// Sends a document, or remembers that there is one.
+    func send(_ event: DocumentEvent) {
+        guard self.sent != event.id else { return }
+        guard self.hasRoom else {
+            self.isBehind = true
+            return
+        }
+        self.isBehind = false
+        self.sent = event.id
+        self.write(event.chunk)
+        self.context.flush()
+    }
+
+    /// Sends what is due. Called in every round of the loop.
+    func makeRound() {
+        if self.isBehind, self.hasRoom, let event = self.share.streams.push.event(of: self.app) { self.send(event) }
+        // The clock of rounds wraps.
+        guard Int32(bitPattern: self.share.now &- self.nextHeartbeat) >= 0 else { return }
+        self.setHeartbeat()
+        guard self.hasRoom else { return }
+        self.write(Self.alive)
+        self.context.flush()
+    }
+
+    /// Ends the answer, and says when to come back.
+    func end() {
+        self.write(DocumentEvent.chunk(DocumentEvent.retry()))
+        self.write(ByteBuffer(string: "0\r\n\r\n"))
+    }
+
+    /// Whether the client has taken everything that was written.
+    private var hasRoom: Bool {
+        (try? self.context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0 == 0
+    }
+
+    private func write(_ bytes: ByteBuffer) {
+        self.context.write(NIOAny(IOData.byteBuffer(bytes)), promise: nil)
+    }
+
+    private func setHeartbeat() {
+        // Streams that began in one instant do not go on in step.
+        let latest = LoopShare.rounds(seconds: DocumentEvent.heartbeatSeconds)
+        self.nextHeartbeat = self.share.now &+ UInt32.random(in: (latest - latest / 3)...latest)
+    }
+}

@@ -1,0 +1,58 @@
+import NIOCore
+import PinWire
+import Publishing
+
+/// An app's current document as a server-sent event, made once and shared by all streams of the app.
+struct DocumentEvent: Sendable {
+    /// Version and issue time, by which a client that comes back says what it has.
+    let id: String
+    /// The event as text.
+    let text: ByteBuffer
+    /// The same as one chunk of HTTP/1.1.
+    let chunk: ByteBuffer
+    let body: PreparedBody
+
+    /// Bytes of a document that is sent itself; of a longer one only its version and tag are, and the client fetches it.
+    static let documentLimit = 64 * 1024
+
+    init(_ document: PublishedDocument) {
+        self.id = "\(document.version)-\(document.issuedAt.seconds)"
+        self.body = document.body
+        var text = ByteBuffer()
+        text.writeString("id: \(self.id)\nevent: document\ndata: ")
+        let identity = document.body.identity
+        if identity.bytes.readableBytes <= Self.documentLimit {
+            // A compact JWS has no line feed.
+            text.writeImmutableBuffer(identity.bytes)
+        } else {
+            let news: JSON = ["version": .integer(document.version), "etag": .string(identity.tag)]
+            text.writeBytes(news.canonicalBytes)
+        }
+        text.writeString("\n\n")
+        self.chunk = Self.chunk(text)
+        // The same memory: a line with the length before it, a line feed behind it.
+        self.text =
+            self.chunk.getSlice(at: self.chunk.writerIndex - text.readableBytes - 2, length: text.readableBytes) ?? text
+    }
+
+    /// A chunk of HTTP/1.1 (RFC 9112 section 7.1).
+    static func chunk(_ text: ByteBuffer) -> ByteBuffer {
+        var chunk = ByteBuffer()
+        chunk.reserveCapacity(text.readableBytes + 12)
+        chunk.writeString(String(text.readableBytes, radix: 16) + "\r\n")
+        chunk.writeImmutableBuffer(text)
+        chunk.writeString("\r\n")
+        return chunk
+    }
+
+    static func chunk(_ text: String) -> ByteBuffer { self.chunk(ByteBuffer(string: text)) }
+
+    /// When a client is to come back that has lost its stream: some time within ten seconds, so that all those that lose
+    /// it together do not come back in one instant.
+    static func retry() -> String { "retry: \(Int.random(in: 500...10_000))\n\n" }
+
+    /// What tells clients and proxies that the stream stands.
+    static let alive = ": alive\n\n"
+    /// The longest time between two of them, in seconds.
+    static let heartbeatSeconds = 15
+}

@@ -1,0 +1,65 @@
+import NIOCore
+import Publishing
+import Synchronization
+
+/// What carries new documents to the open streams of clients: it knows who waits for which app, and wakes them.
+///
+/// Nothing is queued anywhere: whoever is woken takes the document that is current by then, so that a client gets the
+/// newest, however many it was too slow for.
+final class DocumentPush: Sendable {
+    let slots: StreamSlots
+    private let table: DocumentTable
+    private let events = Mutex<[String: DocumentEvent]>([:])
+    private let listeners = Mutex<[@Sendable (String) -> Void]>([])
+    private let waiting = Mutex<(next: Int, continuations: [String: [Int: AsyncStream<Void>.Continuation]])>((0, [:]))
+
+    /// Events that are kept ready, of as many apps.
+    private static let eventLimit = 1000
+
+    /// - Parameter limit: Streams at once.
+    init(table: DocumentTable, limit: Int) {
+        self.table = table
+        self.slots = StreamSlots(limit: limit)
+        table.observe { [weak self] app in self?.tell(app) }
+    }
+
+    /// The app's current document; nil where there is none.
+    func event(of app: String) -> DocumentEvent? {
+        guard let document = self.table[named: app] else { return nil }
+        if let known = self.events.withLock({ $0[app] }), known.body.isSame(as: document.body) { return known }
+        let event = DocumentEvent(document)
+        self.events.withLock { events in
+            // Those of apps that nobody waits for any more are not worth their memory.
+            if events.count >= Self.eventLimit { events.removeAll() }
+            events[app] = event
+        }
+        return event
+    }
+
+    /// Has `listener` called with the app's name after each new document, on whatever thread published it.
+    func listen(_ listener: @escaping @Sendable (String) -> Void) { self.listeners.withLock { $0.append(listener) } }
+
+    /// Wakes up after each new document of an app; several that come before it is asked for the next are one.
+    func wakeups(of app: String) -> AsyncStream<Void> {
+        let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        let number = self.waiting.withLock { waiting in
+            waiting.next += 1
+            waiting.continuations[app, default: [:]][waiting.next] = continuation
+            return waiting.next
+        }
+        continuation.onTermination = { [weak self] _ in
+            self?.waiting.withLock { waiting in
+                waiting.continuations[app]?[number] = nil
+                if waiting.continuations[app]?.isEmpty == true { waiting.continuations[app] = nil }
+            }
+        }
+        return stream
+    }
+
+    private func tell(_ app: String) {
+        for listener in self.listeners.withLock({ $0 }) { listener(app) }
+        for continuation in self.waiting.withLock({ Array(($0.continuations[app] ?? [:]).values) }) {
+            continuation.yield()
+        }
+    }
+}

@@ -1,0 +1,166 @@
+import Certificates
+import EventStore
+import HTTPTypes
+import Hummingbird
+import Keys
+import PinWire
+import Pinning
+import Probing
+import Publishing
+import Telemetry
+
+/// What clients report of their connections: `/client/v1/apps/{app}/reports`, and the same as TrustKit and RFC 7469 spell
+/// it.
+struct ReportRoutes: Sendable {
+    let services: Services
+    private var tools: TelemetryTools { self.services.telemetry }
+
+    init(services: Services) {
+        self.services = services
+    }
+
+    var routes: [Route] {
+        let path = "/client/v1/apps/{app}/reports"
+        func route(
+            _ id: String, _ path: String, _ handler: @escaping @Sendable (Exchange) async throws -> Response
+        ) -> Route {
+            Route(
+                id, .post, path, surface: .client, access: .everybody, bodyLimit: TelemetryTools.bodyLimit, handler)
+        }
+        return [
+            route("sendReports", path, self.batch),
+            route("sendTrustKitReport", "\(path)/trustkit", self.foreign),
+            route("sendPinReport", "\(path)/hpkp", self.foreign),
+        ]
+    }
+
+    private func batch(_ exchange: Exchange) async throws -> Response {
+        try await self.receive(exchange, isSignable: true) { bytes in try ReportBatch(parsing: bytes) }
+    }
+
+    private func foreign(_ exchange: Exchange) async throws -> Response {
+        try await self.receive(exchange, isSignable: false) { bytes in
+            let json = try JSON(parsing: bytes, limits: ForeignReport.limits)
+            let foreign: ForeignReport
+            do throws(ForeignReport.Malformed) { foreign = try ForeignReport(json) } catch {
+                throw JSONDefect(
+                    pointer: JSONPointer(error.member.isEmpty ? [] : [error.member]), message: error.message)
+            }
+            var report = foreign.report
+            if let certificate = foreign.certificate, var text = Optional(Array(certificate.utf8)),
+                let upload = try? Upload.read(&text), case .certificate(let facts)? = upload.items.first
+            {
+                report.servedPins = [facts.key.pin]
+            }
+            return ReportBatch([report])
+        }
+    }
+
+    // MARK: Receiving
+
+    private func receive(
+        _ exchange: Exchange, isSignable: Bool, _ read: @escaping @Sendable ([UInt8]) throws -> ReportBatch
+    ) async throws -> Response {
+        let id = try exchange.app
+        let state = self.services.ledger.view.state
+        guard let app = state.apps[id], let newest = state.documentVersion(of: id) else {
+            throw Problem(Refusal.appUnknown(id))
+        }
+        guard self.services.writer != nil else { throw Problem(.readOnly, "This node only reads.") }
+        let intake = self.tools.recorder.intake
+        let network = intake.network(of: self.address(of: exchange).bytes)
+        if let wait = intake.admit(network) {
+            var problem = Problem(.tooManyReports, "Too much is reported from your network.")
+            problem.headers[.retryAfter] = String(Int(wait.rounded(.up)))
+            throw problem
+        }
+        let size = exchange.request.headers[.contentLength].flatMap(Int.init) ?? TelemetryTools.bodyLimit
+        let share = min(max(size, 1024), TelemetryTools.bodyLimit)
+        guard self.tools.enter(share) else {
+            intake.countTurnedAway()
+            throw Problem(.overloaded, "Too many reports wait to be read.")
+        }
+        defer { self.tools.leave(share) }
+        let body = try await exchange.body()
+        try exchange.requireJSON()
+        let isCompressed = try Self.isCompressed(exchange.request)
+        let seal = isSignable ? try await self.seal(of: exchange, app) : nil
+        let (tools, version, time) = (self.tools, newest, self.services.clock())
+        let receipt = try await tools.work {
+            if let seal { try seal.check(body, of: id) }
+            let batch = try read(isCompressed ? Self.inflated(body) : body)
+            let origin = TelemetryIntake.Origin(
+                app: id, hosts: tools.hosts(of: app), version: version, network: network, seal: seal?.signature.code)
+            return intake.take(batch, from: origin, at: time)
+        }
+        return .json(
+            [
+                "authenticated": .bool(seal != nil), "taken": .integer(Int64(receipt.taken)),
+                "duplicate": .integer(Int64(receipt.duplicate)), "refused": .integer(Int64(receipt.refused)),
+                "refusals": .object(
+                    Dictionary(
+                        uniqueKeysWithValues: receipt.refusals.map { ($0.rawValue, JSON.integer(Int64($1))) })),
+            ], status: .accepted)
+    }
+
+    private func address(of exchange: Exchange) -> IPAddress {
+        // A connection that has ended meanwhile has no address any more.
+        let peer = exchange.peer.flatMap { IPAddress($0) } ?? IPAddress(bytes: [0, 0, 0, 0])
+        guard let peer else { preconditionFailure("four bytes are an address") }
+        return ClientAddress.of(
+            peer: peer, forwarded: PreparedAnswer.joined(exchange.request.headers, .forwarded),
+            forwardedFor: PreparedAnswer.joined(exchange.request.headers, .forwardedFor),
+            trusted: self.tools.trustedProxies)
+    }
+
+    private static func isCompressed(_ request: Request) throws(Problem) -> Bool {
+        switch request.headers[.contentEncoding]?.lowercased() {
+        case nil, "identity": return false
+        case "gzip": return true
+        case let coding?:
+            throw Problem(
+                .unsupportedMediaType, "The body is coded as \(coding.printable), and gzip is all that is taken.")
+        }
+    }
+
+    private static func inflated(_ body: [UInt8]) throws(Problem) -> [UInt8] {
+        do { return try Inflation.gunzip(body, atMost: TelemetryTools.inflatedLimit) } catch .tooLarge {
+            throw Problem(.bodyTooLarge, "The body may have at most \(TelemetryTools.inflatedLimit) bytes inside gzip.")
+        } catch {
+            throw Problem(.malformedRequest, "The body is no gzip, or ended early.")
+        }
+    }
+
+    // MARK: Signatures
+
+    /// A signature and what it is to be checked with.
+    private struct Seal: Sendable {
+        var signature: ReportSignature
+        var secret: TelemetrySecret
+
+        func check(_ body: [UInt8], of app: AppID) throws(Problem) {
+            guard
+                self.secret.isAuthentic(self.signature.code, app: app.text, time: self.signature.time, body: body)
+            else { throw Problem(.signatureInvalid, "The signature is not that of this body, app and time.") }
+        }
+    }
+
+    /// What a request is signed with; nil for one without a signature. One that is wrong is never taken for none.
+    private func seal(of exchange: Exchange, _ app: App) async throws -> Seal? {
+        guard let field = PreparedAnswer.joined(exchange.request.headers, .pinledgerSignature) else { return nil }
+        guard let signature = ReportSignature(field: field) else {
+            throw Problem(.signatureInvalid, "Pinledger-Signature must have keyid, time and mac.")
+        }
+        guard app.watch.telemetryKeys.contains(where: { $0.id == signature.keyID && $0.isInUse }) else {
+            throw Problem(.signatureInvalid, "The app has no such key in use.")
+        }
+        guard signature.isTimely(at: self.services.clock()) else {
+            throw Problem(
+                .signatureInvalid,
+                "The signature's time is more than \(ReportSignature.tolerance) seconds from the server's, which stands in Date."
+            )
+        }
+        return Seal(
+            signature: signature, secret: try await self.tools.secrets.secret(signature.keyID, of: app.id))
+    }
+}

@@ -1,0 +1,59 @@
+import Detection
+package import PinWire
+
+/// When the detectors would have fired with other thresholds, over minutes that are on record.
+///
+/// The detectors alone: floors and probes, which would have bounded what follows, are not replayed.
+package struct ReactionReplay: Hashable, Sendable {
+    package var host: HostPattern
+    package var arm: PolicySlot?
+    package var version: Int64
+    package var isAuthenticated: Bool
+    /// Over all minutes.
+    package var total: ReactionEvidence.Count
+    /// Nil where it would not have fired.
+    package var stage: Firing?
+    package var change: Firing?
+
+    /// The minute after which a detector fired first, and the outcomes until then.
+    package struct Firing: Hashable, Sendable {
+        package var minute: Timestamp
+        package var seen: ReactionEvidence.Count
+
+        package init(minute: Timestamp, seen: ReactionEvidence.Count) {
+            self.minute = minute
+            self.seen = seen
+        }
+    }
+
+    /// What would have happened to everything that was reported.
+    ///
+    /// - Parameters:
+    ///   - threshold: The share of failing installs that is nothing to react to, in basis points.
+    ///   - stageOneIn: Runs of a rollout of which one may fire falsely.
+    ///   - changeOneIn: About how many installs there should be to one false alarm of the steady state.
+    package static func wouldHaveFired(
+        on telemetry: TelemetryFacts, threshold: Int, stageOneIn: Int = Reaction.stageOneIn,
+        changeOneIn: Int = Reaction.changeOneIn
+    ) -> [ReactionReplay] {
+        telemetry.cells.map { cell in
+            let share = Double(threshold) / 10_000
+            let process = EProcess(threshold: share, oneIn: stageOneIn)
+            var cusum = BernoulliCUSUM(threshold: share, oneIn: changeOneIn)
+            var replay = ReactionReplay(
+                host: cell.host, arm: cell.arm, version: cell.version, isAuthenticated: cell.isAuthenticated,
+                total: ReactionEvidence.Count(installs: 0, failing: 0))
+            for minute in cell.minutes {
+                replay.total.installs += minute.installs
+                replay.total.failing += minute.failing
+                cusum.add(failing: minute.failing, of: minute.installs)
+                let now = Firing(minute: minute.minute, seen: replay.total)
+                if replay.change == nil, cusum.fires { replay.change = now }
+                if replay.stage == nil, process.fires(failing: replay.total.failing, of: replay.total.installs) {
+                    replay.stage = now
+                }
+            }
+            return replay
+        }
+    }
+}

@@ -1,0 +1,53 @@
+/// How far the server goes because of what clients report: the rungs of a ladder, the smallest first. Never an app, and
+/// never everything. Each but the first calls somebody as well.
+package enum ReactionStep: String, CaseIterable, Sendable, Hashable, Comparable {
+    case none
+    /// Somebody is called, and nothing else happens.
+    case page
+    /// The candidate reaches no further devices.
+    case hold
+    /// The candidate's devices get the baseline again.
+    case rollBack = "roll_back"
+    /// The arm lets connections through and reports them.
+    case reportOnly = "report_only"
+    /// Pinning is off for the host, for ``Reaction/killSeconds``.
+    case killSwitch = "kill_switch"
+
+    package static func < (left: ReactionStep, right: ReactionStep) -> Bool { left.rank < right.rank }
+
+    private var rank: Int { Self.allCases.firstIndex(of: self) ?? 0 }
+}
+
+/// Why a step was taken, or no greater one. Stable codes.
+package enum ReactionReason: String, CaseIterable, Sendable, Hashable {
+    // What was detected.
+    case stageTest = "stage_test"
+    case twoArmTest = "two_arm_test"
+    case changePoint = "change_point"
+    case sampleRatio = "sample_ratio"
+    // What probes say.
+    case livePinned = "live_key_pinned"
+    case liveUnpinned = "live_key_unpinned"
+    case liveSplit = "live_key_split"
+    case liveUnknown = "live_key_unknown"
+    // What bounds the step.
+    case advisory
+    case tooFewInstalls = "too_few_installs"
+    case tooFewFailures = "too_few_failures"
+    case tooFewNetworks = "too_few_networks"
+    case tooShort = "too_short"
+    case oneNetwork = "one_network"
+    case oneRelease = "one_release"
+    case olderPins = "older_pins"
+    case versionUnknown = "version_unknown"
+    case armUnsaid = "arm_unsaid"
+    case spent
+    case cooldown
+    case notEnforced = "not_enforced"
+    case nothingToHold = "nothing_to_hold"
+    case notExposed = "not_exposed"
+    case baselineWeaker = "baseline_weaker"
+    case baselineFailsToo = "baseline_fails_too"
+    case noAutoDisable = "no_auto_disable"
+    case fewReport = "few_report"
+}

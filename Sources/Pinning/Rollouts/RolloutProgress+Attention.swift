@@ -1,0 +1,66 @@
+import PinWire
+
+// What a plan asks of people, and what of it stands in calendars.
+
+extension RolloutProgress {
+    /// For how long a plan that was rolled back is still told of: a week.
+    private static let lately: Int64 = 7 * 86_400
+
+    /// What the plan waits for from somebody; nil where it goes on by itself.
+    func attention(_ app: AppID, at now: Timestamp) -> AttentionItem? {
+        let subject = "The rollout of \(self.pattern?.text ?? app.text)"
+        let words = "\(app)\(self.pattern.map { " \($0)" } ?? "")"
+        let step = self.plan.currentStep.map { " at step \($0)" } ?? ""
+        var item: AttentionItem
+        if let pause = self.plan.pause {
+            item = AttentionItem(
+                pause.cause == .requested ? .info : .soon, .rolloutPaused, app: app,
+                "\(subject) is paused\(step) since \(pause.since) (\(pause.cause.rawValue))\(pause.detail.map { ": \($0)" } ?? ".")",
+                remedy:
+                    "Go on with `pinledger rollout resume \(words)`, or back with `pinledger rollout roll-back \(words)`."
+            )
+            item.date = pause.since
+        } else if self.plan.phase == .rolledBack {
+            guard now < self.plan.since.adding(seconds: Self.lately) else { return nil }
+            item = AttentionItem(
+                .info, .rolloutRolledBack, app: app, "\(subject) was rolled back at \(self.plan.since).",
+                remedy: "See why (`pinledger history \(app)`), then drop the candidate or begin anew.")
+            item.date = self.plan.since
+        } else if self.waitsForApproval {
+            item = AttentionItem(
+                .soon, .rolloutApproval, app: app, "\(subject) waits\(step) for somebody who approves of going on.",
+                remedy: "Look how it went, and go on: `pinledger rollout advance \(words)`."
+            )
+            item.date = self.plan.since
+        } else if self.plan.isExtended, let wait = self.waits.first(where: { $0.kind == .installs && $0.isMet != true })
+        {
+            item = AttentionItem(
+                .soon, .rolloutStuck, app: app, "\(subject) does not get on\(step): \(wait.detail).",
+                remedy: "See why so few clients report; go on without them: `pinledger rollout jump \(words)`."
+            )
+            item.date = self.plan.since
+        } else {
+            return nil
+        }
+        item.host = self.pattern
+        return item
+    }
+
+    /// When time alone has brought about what the plan waits for.
+    func dates(of app: App) -> [CalendarEntry] {
+        guard self.plan.isUnderWay, self.plan.pause == nil, let next = self.next else { return [] }
+        let place = self.pattern?.text ?? app.id.text
+        return self.waits.compactMap { wait in
+            guard let until = wait.until, wait.kind != .killSwitch else { return nil }
+            let kind: CalendarEntry.Kind = wait.kind == .start ? .rolloutStarts : .rolloutDue
+            return CalendarEntry(
+                kind, at: until, of: app,
+                about: [place, self.plan.phase.name, "\(self.plan.currentStep ?? 0)", wait.kind.rawValue],
+                host: self.pattern, leads: wait.kind == .start ? [86_400, 3600] : [0],
+                summary: wait.kind == .start
+                    ? "The rollout of \(place) begins: \(next.text)."
+                    : "The rollout of \(place) has waited long enough for \(next.text)."
+            )
+        }
+    }
+}

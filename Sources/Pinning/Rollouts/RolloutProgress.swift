@@ -1,0 +1,167 @@
+package import PinWire
+
+/// One thing that a plan waits for.
+package struct RolloutWait: Hashable, Sendable {
+    package enum Kind: String, CaseIterable, Sendable, Hashable {
+        case start, time, installs, approval, bake
+        case killSwitch = "kill_switch"
+        case resumption
+    }
+
+    package var kind: Kind
+    /// Nil where it is not known.
+    package var isMet: Bool?
+    /// How far it is, as a clause.
+    package var detail: String
+    /// When time alone will have brought it about; nil where it does not.
+    package var until: Timestamp?
+
+    init(_ kind: Kind, isMet: Bool?, detail: String, until: Timestamp?) {
+        self.kind = kind
+        self.isMet = isMet
+        self.detail = detail
+        self.until = until
+    }
+
+    /// What it is, as a clause.
+    package var what: String {
+        switch self.kind {
+        case .start: "its time has come"
+        case .time: "the step has lasted long enough"
+        case .installs: "enough installs of the candidate have reported"
+        case .approval: "somebody approves of going on"
+        case .bake: "the last step was left alone long enough"
+        case .killSwitch: "no kill switch is in force"
+        case .resumption: "somebody resumes it"
+        }
+    }
+
+    var json: JSON {
+        .members([
+            "kind": .string(self.kind.rawValue),
+            "what": .string(self.what),
+            "met": .string(self.isMet.map { $0 ? "yes" : "no" } ?? "unknown"),
+            "detail": .string(self.detail),
+            "until": self.until.map { .string($0.rfc3339) },
+        ])
+    }
+}
+
+/// How far a plan is: what it waits for, what comes then, and what would stand in the way of that.
+package struct RolloutProgress: Hashable, Sendable {
+    package var pattern: HostPattern?
+    package var plan: RolloutPlan
+    package var waits: [RolloutWait]
+    /// What comes when all is there that it waits for; nil where nothing does.
+    package var next: RolloutMove?
+    /// What the guard rails would say to that now.
+    package var findings: [Finding]
+    /// Why that cannot be done at all, whoever insists; nil where it can.
+    package var obstacle: Refusal?
+
+    /// Whether nothing but a person keeps it where it is.
+    var waitsForApproval: Bool {
+        self.plan.pause == nil && self.waits.contains { $0.kind == .approval && $0.isMet == false }
+            && self.waits.allSatisfy { $0.isMet == true || $0.kind == .approval }
+    }
+}
+
+extension LedgerState {
+    /// How far the plan of a place is.
+    ///
+    /// - Parameters:
+    ///   - pattern: The host; nil for the app's own rollout.
+    ///   - context: What is known now; of its reason and insistence nothing is used.
+    package func progress(
+        ofPlan pattern: HostPattern?, app id: AppID, in context: DecisionContext
+    ) throws(Refusal) -> RolloutProgress {
+        guard let app = self.apps[id] else { throw .appUnknown(id) }
+        if let pattern, app.hosts[pattern] == nil { throw .hostUnknown(pattern) }
+        guard let plan = app.plan(of: pattern) else { throw .rolloutPlanUnknown(pattern) }
+        var progress = RolloutProgress(
+            pattern: pattern, plan: plan, waits: app.waits(of: plan, pattern, in: context),
+            next: app.nextMove(of: plan), findings: [], obstacle: nil
+        )
+        guard plan.isUnderWay else { return progress }
+        if let pause = plan.pause {
+            let why = pause.detail.map { ": \($0)" } ?? ""
+            progress.waits.append(
+                .init(
+                    .resumption, isMet: false,
+                    detail: "it is paused since \(pause.since) (\(pause.cause.rawValue))\(why)",
+                    until: nil))
+        }
+        if let killSwitch = self.switchInForce(over: pattern, of: app, at: context.now) {
+            progress.waits.append(
+                .init(
+                    .killSwitch, isMet: false, detail: "pinning is off until \(killSwitch.expiresAt)",
+                    until: killSwitch.expiresAt))
+        }
+        var asking = context
+        asking.isForced = false
+        asking.reason = Reason(recorded: "to see what would happen")
+        do {
+            switch progress.next {
+            case .take(let step, _):
+                progress.findings = try self.decide(.app(id, [.rollout(pattern, .jump(step: step))]), in: asking)
+                    .findings
+            case .finish where plan.terms.ending == .promote:
+                guard let pattern else { break }
+                progress.findings = try self.decide(.app(id, [.promoteCandidate(pattern)]), in: asking).findings
+            case .finish, .bake, .extend, .giveUp, nil: break
+            }
+        } catch .guarded(let findings) {
+            progress.findings = findings
+        } catch {
+            progress.obstacle = error
+        }
+        return progress
+    }
+
+    /// Whether a plan has something to do by itself now.
+    package func isDue(_ pattern: HostPattern?, app id: AppID, in context: DecisionContext) -> Bool {
+        guard let app = self.apps[id], self.fleet.killSwitch?.isInForce(at: context.now) != true else { return false }
+        return app.dueMove(of: pattern, in: context.knowing(fleet: self.fleet)) != nil
+    }
+
+    private func switchInForce(over pattern: HostPattern?, of app: App, at now: Timestamp) -> KillSwitch? {
+        self.fleet.killSwitch.flatMap { $0.isInForce(at: now) ? $0 : nil } ?? app.switchInForce(over: pattern, at: now)
+    }
+}
+
+extension RolloutMove {
+    /// What it is, as a noun.
+    package var text: String {
+        switch self {
+        case .take(let step, let basisPoints): "step \(step) (\(Percent.text(basisPoints: basisPoints)))"
+        case .bake: "the bake time"
+        case .finish: "the end"
+        case .extend(let step, _): "more time for step \(step)"
+        case .giveUp(let step, _): "the end of step \(step) without a conclusion"
+        }
+    }
+
+    var json: JSON {
+        switch self {
+        case .take(let step, let basisPoints):
+            [
+                "move": "step", "step": .integer(Int64(step)), "basis_points": .integer(Int64(basisPoints)),
+            ]
+        case .bake: ["move": "bake"]
+        case .finish: ["move": "finish"]
+        case .extend(let step, _): ["move": "extend", "step": .integer(Int64(step))]
+        case .giveUp(let step, _): ["move": "give_up", "step": .integer(Int64(step))]
+        }
+    }
+}
+
+extension RolloutProgress {
+    package var json: JSON {
+        guard case .object(var members) = self.plan.json else { return .null }
+        members["host"] = self.pattern.map { .string($0.text) }
+        members["waits_for"] = .array(self.waits.map(\.json))
+        members["next"] = self.next?.json
+        members["findings"] = .array(self.findings.map(\.json))
+        return .object(members)
+    }
+}

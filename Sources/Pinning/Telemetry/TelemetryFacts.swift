@@ -1,0 +1,104 @@
+package import PinWire
+
+/// What an app's clients reported of their TLS connections over a window of time: the small form that rules judge by.
+///
+/// The unit is a distinct install per host, arm and document version in one hour, and its outcome is the first that it
+/// reported in that hour: a failing client retries, and its retries are no further failures.
+package struct TelemetryFacts: Hashable, Sendable {
+    package var measuredAt: Timestamp
+    package var cells: [OutcomeCell]
+
+    package init(measuredAt: Timestamp, cells: [OutcomeCell]) {
+        self.measuredAt = measuredAt
+        self.cells = cells
+    }
+}
+
+/// What was reported of one host, one arm and one version of the document.
+package struct OutcomeCell: Hashable, Sendable {
+    package var host: HostPattern
+    /// Nil where the clients did not say.
+    package var arm: PolicySlot?
+    /// Of the document that the clients held; 0 where they did not say.
+    package var version: Int64
+    /// Whether the reports were signed with a key of the app. Those that were not are a cell of their own, and advisory:
+    /// anybody can make them.
+    package var isAuthenticated: Bool
+    /// Ascending, only minutes with reports, at most ``minuteLimit``.
+    package var minutes: [OutcomeMinute]
+    /// Where failing installs were, the network with the most of them first, at most ``networkLimit``.
+    package var networks: [NetworkShare]
+    /// Distinct networks among failing installs.
+    package var networkCount: Int
+    /// By the app's own version, the most installs first, at most ``releaseLimit``.
+    package var releases: [ReleaseShare]
+    /// What failing clients say they were shown, the most frequent first, at most ``pinLimit``.
+    package var servedPins: [Pin]
+    /// Over the whole window. In an hour in which more installs report than are told apart, those of a sample that is drawn
+    /// by their hashes, the same for every host, arm and version: counts compare, and claim no more evidence than there is.
+    package var installs: Int
+    /// Of these, those whose first outcome was a failure.
+    package var failing: Int
+
+    package static let minuteLimit = 1440
+    package static let networkLimit = 32
+    package static let releaseLimit = 32
+    package static let pinLimit = 8
+
+    package init(
+        host: HostPattern, arm: PolicySlot?, version: Int64, isAuthenticated: Bool, minutes: [OutcomeMinute] = [],
+        networks: [NetworkShare] = [], networkCount: Int = 0, releases: [ReleaseShare] = [], servedPins: [Pin] = [],
+        installs: Int = 0, failing: Int = 0
+    ) {
+        self.host = host
+        self.arm = arm
+        self.version = version
+        self.isAuthenticated = isAuthenticated
+        self.minutes = minutes
+        self.networks = networks
+        self.networkCount = networkCount
+        self.releases = releases
+        self.servedPins = servedPins
+        self.installs = installs
+        self.failing = failing
+    }
+}
+
+/// The installs that reported for the first time in their hour in one minute.
+package struct OutcomeMinute: Hashable, Sendable {
+    /// When it began.
+    package var minute: Timestamp
+    package var installs: Int
+    package var failing: Int
+
+    package init(minute: Timestamp, installs: Int, failing: Int) {
+        self.minute = minute
+        self.installs = installs
+        self.failing = failing
+    }
+}
+
+/// The failing installs of one network.
+package struct NetworkShare: Hashable, Sendable {
+    /// A keyed hash of the network, good for telling networks apart and for nothing else.
+    package var network: String
+    package var failing: Int
+
+    package init(network: String, failing: Int) {
+        self.network = network
+        self.failing = failing
+    }
+}
+
+/// The installs of one version of the app.
+package struct ReleaseShare: Hashable, Sendable {
+    package var release: AdoptionKey.Release
+    package var installs: Int
+    package var failing: Int
+
+    package init(release: AdoptionKey.Release, installs: Int, failing: Int) {
+        self.release = release
+        self.installs = installs
+        self.failing = failing
+    }
+}

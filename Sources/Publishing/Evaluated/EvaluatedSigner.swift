@@ -1,0 +1,58 @@
+package import EventStore
+import Keys
+import PinWire
+import Pinning
+
+/// Why a node cannot sign an evaluated document now.
+package enum EvaluatedUnavailable: Error, Hashable, Sendable {
+    /// It has no key-encryption key, or there is no signing key at all.
+    case noKey
+    /// Nothing is signed while the ledger is damaged or the clock is wrong.
+    case halted
+    /// Too many wait for it already.
+    case overloaded
+}
+
+/// Signs evaluated documents, one at a time and off the event loops.
+package actor EvaluatedSigner {
+    private let ledger: Ledger
+    private let keys: SigningKeys
+
+    /// The JOSE type of evaluated documents.
+    package static let documentType = "pinset-evaluated+jws"
+
+    package init(ledger: Ledger, keys: SigningKeys) {
+        self.ledger = ledger
+        self.keys = keys
+    }
+
+    /// Does some work on the signer with the key that signs now. The work does not wait for anything, so that nothing else
+    /// of this signer happens in between: of many who want the same variant, one signs it.
+    func inTurn<Result: Sendable>(
+        _ work: @Sendable (isolated EvaluatedSigner, Key) throws -> Result
+    ) async throws -> Result {
+        let key = try await self.activeKey()
+        return try work(self, key)
+    }
+
+    /// What signs now.
+    struct Key: Sendable {
+        var secret: Ed25519PrivateKey
+        var kid: String
+    }
+
+    private func activeKey() async throws -> Key {
+        guard self.keys.canSign, let active = self.ledger.view.state.keys.active else {
+            throw EvaluatedUnavailable.noKey
+        }
+        guard self.ledger.fault == nil, self.ledger.suspension == nil else { throw EvaluatedUnavailable.halted }
+        return Key(secret: try await self.keys.privateKey(of: active), kid: active.kid)
+    }
+
+    /// The compact JWS of an evaluated document, with the freshness fields of the document that it comes from.
+    func sign(_ document: Document, as issued: IssuedDocument, with key: Key) throws -> [UInt8] {
+        let payload = document.payload(issuedAt: issued.issuedAt, expiresAt: issued.expiresAt)
+        return Array(
+            try CompactJWS.sign(payload, type: Self.documentType, keyID: key.kid, key: key.secret).utf8)
+    }
+}

@@ -1,0 +1,65 @@
+/// How much each network may report: a bucket of tokens that fills steadily, one token for each outcome.
+///
+/// A request is let in while its network has a token; what it turns out to hold is taken afterwards, be it more than
+/// there is: the debt is waited for before the next one. Networks are remembered in bounded memory, those that owe
+/// nothing being forgotten first; those for which there is no room share one bucket.
+struct NetworkBuckets: Sendable {
+    private struct Bucket {
+        var tokens: Double
+        var filledAt: ContinuousClock.Instant
+    }
+
+    /// Outcomes a second; 0 for as many as come.
+    let rate: Double
+    private let capacity: Double
+    private var buckets: [UInt32: Bucket] = [:]
+    private var shared: Bucket?
+    private let limit: Int
+    private var forgottenAt: ContinuousClock.Instant?
+
+    init(rate: Double, limit: Int = 65_536) {
+        self.rate = rate
+        self.capacity = rate * 10
+        self.limit = limit
+    }
+
+    /// Seconds until a network may report; nil where it may now.
+    mutating func wait(of network: UInt32, at now: ContinuousClock.Instant) -> Double? {
+        guard self.rate > 0 else { return nil }
+        let tokens = self.bucket(of: network, at: now).tokens
+        return tokens >= 1 ? nil : (1 - tokens) / self.rate
+    }
+
+    /// Takes tokens for what came.
+    mutating func charge(_ count: Int, to network: UInt32, at now: ContinuousClock.Instant) {
+        guard self.rate > 0 else { return }
+        var bucket = self.bucket(of: network, at: now)
+        bucket.tokens -= Double(count)
+        if self.buckets[network] == nil, self.buckets.count >= self.limit { self.forget(at: now) }
+        if self.buckets[network] == nil, self.buckets.count >= self.limit {
+            self.shared = bucket
+        } else {
+            self.buckets[network] = bucket
+        }
+    }
+
+    private func bucket(of network: UInt32, at now: ContinuousClock.Instant) -> Bucket {
+        let isFull = self.buckets.count >= self.limit
+        guard let known = self.buckets[network] ?? (isFull ? self.shared : nil) else {
+            return Bucket(tokens: self.capacity, filledAt: now)
+        }
+        return self.filled(known, at: now)
+    }
+
+    private func filled(_ bucket: Bucket, at now: ContinuousClock.Instant) -> Bucket {
+        let seconds = max(0, (now - bucket.filledAt) / .seconds(1))
+        return Bucket(tokens: min(self.capacity, bucket.tokens + seconds * self.rate), filledAt: now)
+    }
+
+    private mutating func forget(at now: ContinuousClock.Instant) {
+        // Looking through all of them is not for every request.
+        guard self.forgottenAt.map({ now - $0 >= .seconds(1) }) ?? true else { return }
+        self.forgottenAt = now
+        self.buckets = self.buckets.filter { self.filled($0.value, at: now).tokens < self.capacity }
+    }
+}

@@ -1,0 +1,157 @@
+package import PinWire
+package import Pinning
+
+/// What is known of one host, arm and version over an hour or longer, whichever nodes saw it.
+package struct OutcomeSummary: Hashable, Sendable {
+    package struct Count: Hashable, Sendable {
+        package var installs = 0
+        package var failing = 0
+
+        mutating func add(_ isFailing: Bool) {
+            self.installs += 1
+            if isFailing { self.failing += 1 }
+        }
+
+        static func += (left: inout Count, right: Count) {
+            left.installs += right.installs
+            left.failing += right.failing
+        }
+    }
+
+    package var minutes: [Timestamp: Count] = [:]
+    package var releases: [AdoptionKey.Release: Count] = [:]
+    package var platforms: [ClientPlatform?: Count] = [:]
+    /// Of failing installs.
+    package var networks: [UInt32: Int] = [:]
+    package var reasons: [OutcomeReason: Int] = [:]
+    package var pins: [Pin: Int64] = [:]
+    package var total = Count()
+    /// Connections that were reported, repeated ones included; never a sample.
+    package var reports: Int64 = 0
+    package var failures: Int64 = 0
+    package var offTime: Int64 = 0
+    /// About how many installs there were, the sample scaled up.
+    package var estimate: Int64 = 0
+
+    mutating func add(_ unit: OutcomeUnit, _ release: AdoptionKey.Release, at minute: Timestamp) {
+        self.total.add(unit.isFailing)
+        self.minutes[minute, default: Count()].add(unit.isFailing)
+        self.releases[release, default: Count()].add(unit.isFailing)
+        self.platforms[unit.platform, default: Count()].add(unit.isFailing)
+        guard let reason = unit.reason else { return }
+        self.networks[unit.network, default: 0] += 1
+        self.reasons[reason, default: 0] += 1
+    }
+
+    package static func += (left: inout OutcomeSummary, right: OutcomeSummary) {
+        left.minutes.merge(right.minutes) { $0 + $1 }
+        left.releases.merge(right.releases) { $0 + $1 }
+        left.platforms.merge(right.platforms) { $0 + $1 }
+        left.networks.merge(right.networks, uniquingKeysWith: +)
+        left.reasons.merge(right.reasons, uniquingKeysWith: +)
+        left.pins.merge(right.pins, uniquingKeysWith: +)
+        left.total += right.total
+        left.reports += right.reports
+        left.failures += right.failures
+        left.offTime += right.offTime
+        left.estimate += right.estimate
+    }
+}
+
+extension OutcomeSummary.Count {
+    fileprivate static func + (left: Self, right: Self) -> Self {
+        Self(installs: left.installs + right.installs, failing: left.failing + right.failing)
+    }
+}
+
+/// What a summary is of.
+package struct OutcomeCellKey: Hashable, Sendable {
+    package var key: OutcomeKey
+    package var isAuthenticated: Bool
+
+    package init(_ key: OutcomeKey, isAuthenticated: Bool) {
+        self.key = key
+        self.isAuthenticated = isAuthenticated
+    }
+}
+
+/// One hour of one app, put together from what all nodes recorded of it.
+package struct OutcomeHour: Hashable, Sendable {
+    package private(set) var cells: [OutcomeCellKey: OutcomeSummary] = [:]
+    /// One of 2^level installs is counted, of those that signed and of those that did not.
+    package private(set) var levels: [Bool: Int] = [:]
+
+    package init() {}
+
+    /// - Parameter rows: Of one hour. An install that several nodes saw counts where it was seen first; of what two saw
+    ///   in the same minute the failure counts.
+    package init(_ rows: [TelemetryRow]) {
+        for isAuthenticated in [true, false] {
+            self.add(rows.filter { $0.isAuthenticated == isAuthenticated }, isAuthenticated)
+        }
+    }
+
+    private struct Member: Hashable {
+        var mark: InstallMark
+        var cell: Int
+    }
+
+    private struct Sighting {
+        var minute: Timestamp
+        var unit: OutcomeUnit
+        var release: AdoptionKey.Release
+
+        func precedes(_ other: Self) -> Bool {
+            if self.minute != other.minute { return self.minute < other.minute }
+            if self.unit.isFailing != other.unit.isFailing { return self.unit.isFailing }
+            // Any order will do, if every reader has the same.
+            return self.unit.network < other.unit.network
+        }
+    }
+
+    private mutating func add(_ rows: [TelemetryRow], _ isAuthenticated: Bool) {
+        // What one node has narrowed down is narrowed down for all.
+        guard let level = rows.map(\.level).max() else { return }
+        self.levels[isAuthenticated] = level
+        var keys: [OutcomeKey] = []
+        var places: [OutcomeKey: Int] = [:]
+        var summaries: [OutcomeSummary] = []
+        var members: [Member: Sighting] = [:]
+        for row in rows {
+            guard let (cells, releases) = row.read else { continue }
+            let local = cells.map { cell in
+                if let place = places[cell.key] { return place }
+                places[cell.key] = keys.count
+                keys.append(cell.key)
+                summaries.append(OutcomeSummary())
+                return keys.count - 1
+            }
+            for (cell, place) in zip(cells, local) {
+                summaries[place].reports += cell.reports
+                summaries[place].failures += cell.failures
+                summaries[place].offTime += cell.offTime
+                summaries[place].pins.merge(cell.pins, uniquingKeysWith: +)
+            }
+            for unit in OutcomeUnit.read(row.units) {
+                guard local.indices.contains(Int(unit.cell)), unit.mark.isSampled(at: level) else { continue }
+                let sighting = Sighting(
+                    minute: row.minute, unit: unit, release: Self.release(unit.release, among: releases))
+                let member = Member(mark: unit.mark, cell: local[Int(unit.cell)])
+                if let known = members[member], !sighting.precedes(known) { continue }
+                members[member] = sighting
+            }
+        }
+        for (member, sighting) in members {
+            summaries[member.cell].add(sighting.unit, sighting.release, at: sighting.minute)
+        }
+        for (key, var summary) in zip(keys, summaries) {
+            summary.estimate = Int64(summary.total.installs) << Int64(min(level, 40))
+            self.cells[OutcomeCellKey(key, isAuthenticated: isAuthenticated)] = summary
+        }
+    }
+
+    private static func release(_ place: UInt8, among releases: [AppRelease]) -> AdoptionKey.Release {
+        if place == OutcomeUnit.noRelease { return .unsaid }
+        return releases.indices.contains(Int(place) - 1) ? .release(releases[Int(place) - 1]) : .other
+    }
+}

@@ -1,0 +1,25 @@
+/// Which reports came lately, so that one that is sent again does not count again: at least the last ``limit`` ids, at
+/// most twice as many.
+///
+/// A 64-bit hash of each, with a key that the process draws for itself: nobody can find two ids that it takes for one.
+struct RecentReports: Sendable {
+    private var newer: Set<Int> = []
+    private var older: Set<Int> = []
+    private let limit: Int
+
+    init(limit: Int = 262_144) { self.limit = limit }
+
+    /// Notes an id; false where it is there already.
+    mutating func insert(_ id: some Hashable, of app: some Hashable) -> Bool {
+        var hasher = Hasher()
+        hasher.combine(app)
+        hasher.combine(id)
+        let mark = hasher.finalize()
+        guard !self.older.contains(mark), self.newer.insert(mark).inserted else { return false }
+        if self.newer.count >= self.limit {
+            self.older = self.newer
+            self.newer = []
+        }
+        return true
+    }
+}

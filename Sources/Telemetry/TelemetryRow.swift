@@ -1,0 +1,84 @@
+package import PinWire
+import Pinning
+
+/// What one node has seen of one app in one minute, as it is stored.
+package struct TelemetryRow: Hashable, Sendable {
+    package var app: AppID
+    package var isAuthenticated: Bool
+    package var minute: Timestamp
+    /// One of 2^`level` installs is counted.
+    package var level: Int
+    /// Cells and releases, in JSON.
+    package var content: [UInt8]
+    /// ``OutcomeUnit``s, one behind the other.
+    package var units: [UInt8]
+
+    package init(
+        app: AppID, isAuthenticated: Bool, minute: Timestamp, level: Int, content: [UInt8], units: [UInt8]
+    ) {
+        self.app = app
+        self.isAuthenticated = isAuthenticated
+        self.minute = minute
+        self.level = level
+        self.content = content
+        self.units = units
+    }
+
+    init(_ app: AppID, _ isAuthenticated: Bool, _ minute: Timestamp, _ tally: OutcomeMinuteTally) {
+        var units: [UInt8] = []
+        units.reserveCapacity(tally.units.count * OutcomeUnit.size)
+        for unit in tally.units { unit.append(to: &units) }
+        let content: JSON = [
+            "cells": .array(tally.cells.map(\.json)),
+            "releases": .array(tally.releases.map { .string($0.description) }),
+        ]
+        self.init(
+            app: app, isAuthenticated: isAuthenticated, minute: minute, level: tally.level,
+            content: content.canonicalBytes, units: units)
+    }
+
+    /// What stands in ``content``; nil where it is damaged.
+    var read: (cells: [OutcomeMinuteTally.Cell], releases: [AppRelease])? {
+        guard let json = try? JSON(parsing: self.content, limits: JSONLimits(depth: 8, nodes: 1_000_000)),
+            let cells = json["cells"]?.arrayValue, let releases = json["releases"]?.arrayValue
+        else { return nil }
+        let read = cells.compactMap(OutcomeMinuteTally.Cell.init)
+        guard read.count == cells.count else { return nil }
+        return (
+            read,
+            releases.map {
+                $0.stringValue.flatMap { try? AppVersion($0) }?.release ?? AppRelease(major: 0, minor: 0, patch: 0)
+            }
+        )
+    }
+}
+
+extension OutcomeMinuteTally.Cell {
+    fileprivate var json: JSON {
+        .members([
+            "host": .string(self.key.host.text), "arm": self.key.arm.map { .string($0.rawValue) },
+            "version": .integer(self.key.version), "reports": .integer(self.reports),
+            "failures": self.failures == 0 ? nil : .integer(self.failures),
+            "off_time": self.offTime == 0 ? nil : .integer(self.offTime),
+            "pins": self.pins.isEmpty
+                ? nil
+                : .object(
+                    Dictionary(uniqueKeysWithValues: self.pins.map { ($0.description, JSON.integer($1)) })),
+        ])
+    }
+
+    fileprivate init?(_ json: JSON) {
+        guard let host = json["host"]?.stringValue.flatMap({ try? HostPattern($0) }),
+            let version = json["version"]?.integerValue, let reports = json["reports"]?.integerValue
+        else { return nil }
+        self.init(
+            key: OutcomeKey(
+                host: host, arm: json["arm"]?.stringValue.flatMap(PolicySlot.init(rawValue:)), version: version),
+            reports: reports, failures: json["failures"]?.integerValue ?? 0,
+            offTime: json["off_time"]?.integerValue ?? 0
+        )
+        for (text, count) in json["pins"]?.objectValue ?? [:] {
+            if let pin = try? Pin(text: text), let count = count.integerValue { self.pins[pin] = count }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+package import PinWire
+import Pinning
+package import Postgres
+
+/// What clients reported, in the database, where every node writes rows of its own.
+package struct TelemetryStore: Sendable {
+    private let pool: PostgresPool
+
+    package init(pool: PostgresPool) { self.pool = pool }
+
+    /// What install ids and networks are hashed with, the same on every node.
+    package func salt() async throws -> [UInt8] {
+        try await self.pool.read("SELECT salt FROM pinledger.telemetry_salt").only.bytes(0)
+    }
+
+    /// Puts rows in the place of what this node wrote of the same minutes, in one statement. To do it twice changes
+    /// nothing.
+    package func record(_ rows: [TelemetryRow], by node: String) async throws {
+        _ = try await self.pool.query(
+            "SELECT pinledger.record_outcomes($1, $2, $3, $4, $5, $6, $7)",
+            [
+                .text(node),
+                .textArray(rows.map(\.app.text)),
+                .boolArray(rows.map(\.isAuthenticated)),
+                .timestampArray(rows.map(\.minute.microseconds)),
+                .int32Array(rows.map { Int32($0.level) }),
+                .bytesArray(rows.map(\.content)),
+                .bytesArray(rows.map(\.units)),
+            ]
+        )
+    }
+
+    /// The hours, from `first` on, of which something was recorded since `time`, which is by the database's clock.
+    func changedHours(of app: AppID, from first: Timestamp, since time: Timestamp) async throws -> [Timestamp] {
+        try await self.pool.read(
+            """
+            SELECT DISTINCT date_bin('1 hour', minute, '2000-01-01Z') FROM pinledger.outcome_minute
+             WHERE app = $1 AND minute >= $2 AND changed_at >= $3 ORDER BY 1
+            """,
+            [.text(app.text), .timestamp(first.microseconds), .timestamp(time.microseconds)]
+        ).map { Timestamp(microseconds: try $0.timestamp(0)) }
+    }
+
+    /// What all nodes recorded of an hour.
+    package func load(_ app: AppID, hour: Timestamp) async throws -> OutcomeHour {
+        let rows = try await self.pool.read(
+            """
+            SELECT authenticated, minute, level, content, units FROM pinledger.outcome_minute
+             WHERE app = $1 AND minute >= $2 AND minute < $3 ORDER BY minute, node
+            """,
+            [
+                .text(app.text), .timestamp(hour.microseconds),
+                .timestamp(hour.adding(seconds: 3600).microseconds),
+            ]
+        )
+        return OutcomeHour(
+            try rows.map {
+                TelemetryRow(
+                    app: app, isAuthenticated: try $0.bool(0), minute: Timestamp(microseconds: try $0.timestamp(1)),
+                    level: Int(try $0.int32(2)), content: try $0.bytes(3), units: try $0.bytes(4))
+            })
+    }
+
+    /// The database's clock.
+    func now() async throws -> Timestamp {
+        Timestamp(microseconds: try await self.pool.read("SELECT clock_timestamp()").only.timestamp(0))
+    }
+
+    /// Forgets what is older than so many days, and nothing of the last two.
+    package func forget(olderThan days: Int) async throws {
+        _ = try await self.pool.query(
+            "SELECT pinledger.forget_outcomes(now() - make_interval(days => $1))", [.int32(Int32(clamping: days))])
+    }
+}

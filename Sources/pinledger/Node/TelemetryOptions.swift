@@ -1,0 +1,50 @@
+import ArgumentParser
+import Foundation
+import Probing
+
+/// What becomes of clients' reports.
+struct TelemetryOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "Days that what clients report is kept (14). [env: PINLEDGER_TELEMETRY_RETENTION]", valueName: "days"))
+    var telemetryRetention: Int?
+
+    @Option(
+        help: ArgumentHelp(
+            "Outcomes a second that one network (/24, /48) may report, ten times that at once; 0 for any number (500). [env: PINLEDGER_TELEMETRY_RATE]",
+            valueName: "count"))
+    var telemetryRate: Double?
+
+    @Option(
+        help: ArgumentHelp(
+            "Where proxies are whose Forwarded and X-Forwarded-For are believed, such as 10.0.0.0/8; may be repeated. [env: PINLEDGER_TRUSTED_PROXY, with commas]",
+            valueName: "range"))
+    var trustedProxy: [String] = []
+
+    /// Flags first, then environment variables, then defaults.
+    func read() throws -> TelemetryConfiguration {
+        var ranges = self.trustedProxy
+        if ranges.isEmpty, let text = Environment["PINLEDGER_TRUSTED_PROXY"] {
+            ranges = text.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }
+        }
+        return TelemetryConfiguration(
+            retentionDays: try NodeConfiguration.number(
+                self.telemetryRetention, "PINLEDGER_TELEMETRY_RETENTION", default: 14, in: 2...3650),
+            rate: try NodeConfiguration.number(
+                self.telemetryRate, "PINLEDGER_TELEMETRY_RATE", default: 500, in: 0...1_000_000_000),
+            trustedProxies: try ranges.map { range in
+                do { return try IPNetwork(range) } catch {
+                    throw CommandFailure("\(range) is not a range of addresses: it \(error)", status: .usage)
+                }
+            }
+        )
+    }
+}
+
+/// What becomes of clients' reports.
+struct TelemetryConfiguration: Sendable {
+    var retentionDays: Int
+    /// Outcomes a second that one network may report; 0 for any number.
+    var rate: Double
+    var trustedProxies: [IPNetwork]
+}

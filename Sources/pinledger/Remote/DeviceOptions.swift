@@ -1,0 +1,24 @@
+import ArgumentParser
+import PinWire
+
+/// What is known of a device, for commands that ask what it gets.
+struct DeviceOptions: ParsableArguments {
+    @Option(help: "The device's id.") var deviceID: String?
+    @Option(help: "The user's id.") var userID: String?
+    @Option(help: "The installation's id.") var installID: String?
+    @Option(help: "The app's version.") var appVersion: String?
+    @Option(help: "The app's build number.") var build: Int64?
+    @Option(help: "The country: two letters (ISO 3166-1).") var country: String?
+
+    /// As the API takes it.
+    var json: JSON {
+        .members([
+            "device_id": self.deviceID.map { .string($0) },
+            "user_id": self.userID.map { .string($0) },
+            "install_id": self.installID.map { .string($0) },
+            "app_version": self.appVersion.map { .string($0) },
+            "build": self.build.map { .integer($0) },
+            "country": self.country.map { .string($0) },
+        ])
+    }
+}

@@ -1,0 +1,123 @@
+import ArgumentParser
+import Foundation
+import PinWire
+
+struct SimulateCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "simulate",
+        abstract: "Shows whom a change would move, from what to what, and records nothing.",
+        discussion: """
+            pinledger simulate com.example.shop api.example.com --percent 25
+            pinledger simulate com.example.shop --min-version 3.1.0
+            pinledger simulate com.example.shop --change change.json --population population.json
+
+            The file of --change holds the member `change` of POST /v1/apps/{app}/simulate, that of --population the member \
+            `population`. Without a population, the versions and platforms that clients tell of themselves are taken.
+            """
+    )
+
+    @Argument var app: String
+    @Argument(help: "The host that is meant; without it the whole app.") var host: String?
+    @Option(help: "Set the rollout's share in per cent.") var percent: Double?
+    @Option(help: "Let candidates reach app versions from this one on.") var minVersion: String?
+    @Flag(help: "Promote the host's candidate.") var promote = false
+    @Flag(help: "Drop the host's candidate.") var drop = false
+    @Option(help: ArgumentHelp("The change as JSON.", valueName: "file")) var change: String?
+    @Option(help: ArgumentHelp("The population as JSON.", valueName: "file")) var population: String?
+    @Option(help: "Devices to decide on; 100000 at most.") var devices: Int64 = 10_000
+    @OptionGroup var remote: RemoteOptions
+
+    func run() async throws {
+        let question = JSON.members([
+            "change": try self.given ?? self.built(),
+            "population": try self.population.map(Self.json),
+            "devices": .integer(self.devices),
+            "hosts": self.host.flatMap { $0.hasPrefix("*.") ? nil : [.string($0)] },
+        ])
+        try await self.remote.withClient { client in
+            let path = "/v1/apps/\(APIClient.escaped(self.app))/simulate"
+            let answer = try await client.send("POST", path, body: question.canonicalBytes)
+            try answer.check()
+            let json = try answer.json
+            if self.remote.output == .json { Console.print(json.canonicalText) } else { Self.print(json) }
+        }
+    }
+
+    private var given: JSON? {
+        get throws {
+            guard let change = self.change else { return nil }
+            guard self.percent == nil, self.minVersion == nil, !self.promote, !self.drop, self.host == nil else {
+                throw CommandFailure(
+                    "--change says all of the change: leave the host and the other options out", status: .usage)
+            }
+            return try Self.json(change)
+        }
+    }
+
+    private func built() throws -> JSON {
+        let rollout: JSON? = try self.percent.map { ["basis_points": try RolloutCommands.basisPoints($0)] }
+        let gate: JSON? = self.minVersion.map { ["minimum": .string($0)] }
+        guard let host = self.host else {
+            guard !self.promote, !self.drop else {
+                throw CommandFailure("--promote and --drop are about a host: name it", status: .usage)
+            }
+            guard rollout != nil || gate != nil else {
+                throw CommandFailure("no change is named", advice: "Give --percent, for instance.", status: .usage)
+            }
+            return .members(["rollout": rollout, "version_gate": gate])
+        }
+        guard rollout != nil || self.promote || self.drop else {
+            throw CommandFailure(
+                "no change of \(host) is named", advice: "Give --percent, for instance.", status: .usage)
+        }
+        let member = JSON.members([
+            "host": .string(host), "rollout": rollout,
+            "promote_candidate": self.promote ? true : nil, "drop_candidate": self.drop ? true : nil,
+        ])
+        return .members(["version_gate": gate, "hosts": [member]])
+    }
+
+    private static func json(_ path: String) throws -> JSON {
+        let data =
+            path == "-" ? FileHandle.standardInput.readDataToEndOfFile() : FileManager.default.contents(atPath: path)
+        guard let data else { throw CommandFailure("\(path) cannot be read", status: .usage) }
+        do { return try JSON(parsing: data) } catch {
+            throw CommandFailure("\(path) does not hold JSON: \(error)", status: .usage)
+        }
+    }
+
+    private static func print(_ json: JSON) {
+        let population = json["population"]?.text("source") ?? "-"
+        Console.print(
+            "\(json.text("moved")) of \(json.text("devices")) devices would get something else (population: \(population))."
+        )
+        for host in json["hosts"]?.arrayValue ?? [] {
+            Console.print("")
+            Console.print("\(host.text("host")): \(host.text("moved")) moved")
+            var table = Table(["DEVICES", "FROM", "TO"])
+            for move in host["moves"]?.arrayValue ?? [] {
+                table.add([move.text("devices"), Self.lot(move["from"]), Self.lot(move["to"])])
+            }
+            Console.print(table.text)
+        }
+        for (title, list, name) in [
+            ("APP VERSION", "app_versions", "app_version"), ("PLATFORM", "platforms", "platform"),
+        ] {
+            let parts = json[list]?.arrayValue ?? []
+            guard parts.contains(where: { $0[name] != nil }) else { continue }
+            var table = Table([title, "DEVICES", "MOVED"])
+            for part in parts { table.add([part.text(name), part.text("devices"), part.text("moved")]) }
+            Console.print("")
+            Console.print(table.text)
+        }
+        FindingReport.print(json["guard_rail_findings"]?.arrayValue ?? [])
+        if json["is_refused"] == true { Console.print("The guard rails would refuse this change.") }
+    }
+
+    private static func lot(_ lot: JSON?) -> String {
+        guard let lot else { return "-" }
+        let pins = lot["pins"]?.arrayValue?.count ?? 0
+        let arm = lot["arm"]?.stringValue.map { " \($0)" } ?? ""
+        return lot.text("outcome") + arm + (pins > 0 ? ", \(pins) pins" : "")
+    }
+}

@@ -1,0 +1,192 @@
+"""What a device gets, now and at any time before, and whom a change would move: asked of the API and the command line."""
+
+import itertools
+import json
+import time
+
+import pytest
+from pinledger import from_now, host_body, pin_of
+
+NUMBERS = itertools.count()
+HOST = "api.example.com"
+
+
+@pytest.fixture
+def app(api) -> str:
+    name = f"com.example.explained.{next(NUMBERS)}"
+    api.make_app(name, HOST)
+    return name
+
+
+def explain(api, app: str, device: dict | None = None, **members) -> dict:
+    return api.must("POST", f"/v1/apps/{app}/explain", {"device": device or {}, **members}).json
+
+
+def start_candidate(api, app: str, basis_points: int, *, copy: bool = True) -> None:
+    pins = [{"pin": pin_of(f"{app} new"), "role": "backup"}]
+    api.must(
+        "POST",
+        f"/v1/apps/{app}/hosts/{HOST}/candidate",
+        {"mode": "enforce", "copy_baseline": copy, "pins": pins, "rollout": {"basis_points": basis_points}},
+    )
+
+
+def reasons(told: dict) -> list[str]:
+    return [step["reason"] for step in told["trace"]]
+
+
+def test_every_rule_is_told_in_its_order(api, app):
+    start_candidate(api, app, 10_000)
+    api.must("PATCH", f"/v1/apps/{app}", {"version_gate": {"minimum": "2.0.0"}})
+    told = explain(api, app, {"device_id": "d", "app_version": "2.1.0"})["hosts"][0]
+    assert (told["outcome"], told["arm"], told["host"], told["name"]) == ("enforce", "candidate", HOST, HOST)
+    rules = [step["rule"] for step in told["trace"]]
+    order = ["host", "kill_switch", "validity", "candidate", "version_gate", "app_rollout", "host_rollout", "policy"]
+    assert [rule for rule in order if rule in rules] == list(dict.fromkeys(rules))
+    assert all(step["detail"].endswith(".") for step in told["trace"])
+    for device, reason in [
+        ({"device_id": "d", "app_version": "1.9.9"}, "version_below_minimum"),
+        ({"device_id": "d"}, "version_unknown"),
+        ({"device_id": "d", "app_version": "v2"}, "version_invalid"),
+        ({"app_version": "2.0.0"}, "seed_missing"),
+        ({"app_version": "2.0.0", "device_id": "00000000-0000-0000-0000-000000000000"}, "seed_missing"),
+    ]:
+        told = explain(api, app, device)["hosts"][0]
+        assert told["arm"] == "baseline" and reason in reasons(told), told
+
+
+def test_the_past_is_explained_by_time_and_by_position(api, app):
+    device = {"device_id": "d"}
+    start = api.position()
+    start_candidate(api, app, 0)
+    middle = api.position()
+    between = api.must("POST", f"/v1/apps/{app}/explain", {"device": device}).json["evaluated_at"]
+    api.must("PATCH", f"/v1/apps/{app}/hosts/{HOST}", {"rollout": {"basis_points": 10_000}})
+    api.must("PUT", f"/v1/apps/{app}/kill-switch", {"expires_at": from_now(hours=1), "reason": "incident"})
+    now = explain(api, app, device)
+    assert now["hosts"][0]["outcome"] == "off" and now["position"] == api.position()
+
+    first = explain(api, app, device, position=start)
+    assert first["hosts"][0]["arm"] == "baseline" and "candidate_none" in reasons(first["hosts"][0])
+    second = explain(api, app, device, position=middle)
+    assert "rollout_out" in reasons(second["hosts"][0]) and second["position"] == middle
+    by_time = explain(api, app, device, at=between)
+    assert by_time["hosts"] == second["hosts"] and by_time["position"] == middle
+    assert by_time["evaluated_at"] == between
+    # A kill switch of then, looked at after its end.
+    over = explain(api, app, device, position=api.position(), at=between)
+    assert over["evaluated_at"] == between
+
+    before = api.post(f"/v1/apps/{app}/explain", {"position": 1})
+    assert before.status == 404 and before.json["type"] == "/problems/app_unknown"
+    ahead = api.post(f"/v1/apps/{app}/explain", {"position": api.position() + 1000})
+    assert ahead.status == 409 and ahead.json["type"] == "/problems/position_ahead"
+    assert api.post(f"/v1/apps/{app}/explain", {"at": from_now(hours=1)}).status == 422
+
+
+def test_what_is_said_of_the_device_is_not_written_down(server, api, app):
+    secret = "a-device-that-nobody-may-know"
+    start_candidate(api, app, 5000)
+    answer = api.post(f"/v1/apps/{app}/explain", {"device": {"device_id": secret}})
+    assert answer.status == 200 and secret not in answer.body.decode()
+    refused = api.post(f"/v1/apps/{app}/explain", {"device": {"device_id": secret, "build": -1}})
+    assert refused.status == 422 and secret not in refused.body.decode()
+    assert secret not in server.log.read_text()
+
+
+def test_the_command_line_explains_devices_and_guard_rails(server, api, app):
+    start_candidate(api, app, 10_000)
+    told = server.cli("explain", app, HOST, "--device-id", "d", "--app-version", "1.0").stdout
+    assert f"{HOST}: enforce (candidate)" in told and "[rollout_in]" in told
+    then = server.cli("explain", app, "--device-id", "d", "--position", str(api.position())).stdout
+    assert f"{HOST}: enforce (candidate)" in then
+    assert server.cli_json("explain", app, "--device-id", "d")["hosts"][0]["arm"] == "candidate"
+    assert "G07" in server.cli("explain", "G07").stdout
+    assert "there is no guard rail" in server.cli("explain", "G99", status=5).stderr
+    server.cli("explain", "com.example.nobody", status=5)
+
+
+def simulate(api, app: str, change: dict, **members) -> dict:
+    return api.must("POST", f"/v1/apps/{app}/simulate", {"change": change, **members}).json
+
+
+def test_a_simulation_tells_who_would_move_and_records_nothing(api, app):
+    start_candidate(api, app, 1000)
+    position = api.position()
+    told = simulate(api, app, {"hosts": [{"host": HOST, "rollout": {"basis_points": 3500}}]})
+    assert told["population"] == {"source": "assumed", "cohorts": 1} and told["devices"] == 10_000
+    # A quarter of 10,000 moves; five standard deviations are 217.
+    assert abs(told["moved"] - 2500) < 220
+    moves = {(move["from"]["arm"], move["to"]["arm"]): move["devices"] for move in told["hosts"][0]["moves"]}
+    assert moves[("baseline", "candidate")] == told["moved"] and ("candidate", "baseline") not in moves
+    assert sum(moves.values()) == 10_000
+    assert [event["type"] for event in told["events"]] == ["HostRolloutSet"]
+    assert api.position() == position
+    # What it tells is what comes about.
+    api.must("PATCH", f"/v1/apps/{app}/hosts/{HOST}", {"rollout": {"basis_points": 3500}})
+    assert simulate(api, app, {})["moved"] == 0
+
+
+def test_a_simulation_goes_by_versions_and_platforms(api, app):
+    start_candidate(api, app, 10_000)
+    population = {
+        "cohorts": [
+            {"app_version": "3.1.0", "platform": "ios", "weight": 3},
+            {"app_version": "3.0.2", "platform": "android", "weight": 1},
+        ]
+    }
+    told = simulate(api, app, {"version_gate": {"minimum": "3.1.0"}}, devices=1000, population=population)
+    assert told["moved"] == 250
+    assert told["app_versions"] == [
+        {"app_version": "3.1.0", "devices": 750, "moved": 0},
+        {"app_version": "3.0.2", "devices": 250, "moved": 250},
+    ]
+    assert told["platforms"][1] == {"platform": "android", "devices": 250, "moved": 250}
+
+
+def test_a_simulation_takes_the_population_that_is_known(api, app):
+    for version, platform in [("3.1.0", "ios"), ("3.1.0", "ios"), ("3.0.2", "android")]:
+        api.request(
+            "GET",
+            f"/client/v1/apps/{app}/document",
+            headers={"Pinledger-Client": f'version=1, platform={platform}, app_version="{version}"'},
+            token=None,
+        )
+    deadline = time.monotonic() + 30
+    while (told := simulate(api, app, {}))["population"]["source"] != "known" and time.monotonic() < deadline:
+        time.sleep(0.2)
+    deadline = time.monotonic() + 30
+    while len(told["app_versions"]) < 2 and time.monotonic() < deadline:
+        told = simulate(api, app, {}, devices=3)
+    assert [part["app_version"] for part in told["app_versions"]] == ["3.1.0", "3.0.2"]
+
+
+def test_a_simulation_tells_what_the_guard_rails_say_and_goes_on(api, app):
+    told = simulate(api, app, {"hosts": [{"host": HOST, "baseline": {"mode": "report_only"}}]})
+    assert told["moved"] == told["devices"]
+    move = told["hosts"][0]["moves"][0]
+    assert (move["from"]["outcome"], move["to"]["outcome"]) == ("enforce", "report_only")
+    killed = simulate(api, app, {"kill_switch": {"expires_at": from_now(hours=1)}})
+    assert killed["hosts"][0]["moves"][0]["to"]["outcome"] == "off"
+    assert api.post(f"/v1/apps/{app}/simulate", {"change": {"hosts": [{"host": "www.example.com", "promote_candidate": True}]}}).status == 404
+    assert api.post(f"/v1/apps/{app}/simulate", {"change": {"unheard_of": 1}}).status == 422
+
+
+def test_the_command_line_simulates(server, api, app, tmp_path):
+    start_candidate(api, app, 0)
+    told = server.cli("simulate", app, HOST, "--percent", "25", "--devices", "1000").stdout
+    assert "of 1000 devices would get something else" in told and "enforce candidate" in told
+    change = tmp_path / "change.json"
+    change.write_text(json.dumps({"hosts": [{"host": HOST, "promote_candidate": True}]}))
+    told = server.cli_json("simulate", app, "--change", str(change), "--devices", "10")
+    assert told["moved"] == 10
+    server.cli("simulate", app, status=2)
+    server.cli("simulate", app, "--promote", status=2)
+
+
+def test_a_host_that_is_added_later_is_explained_as_unknown_before(api, app):
+    position = api.position()
+    api.must("POST", f"/v1/apps/{app}/hosts", host_body("later.example.com"))
+    assert explain(api, app, hosts=["later.example.com"])["hosts"][0]["outcome"] == "enforce"
+    told = explain(api, app, hosts=["later.example.com"], position=position)["hosts"][0]
+    assert (told["outcome"], told["reason"]) == ("off", "host_unknown") and "host" not in told

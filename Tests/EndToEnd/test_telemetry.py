@@ -1,0 +1,314 @@
+"""What clients report: signed and unsigned, in our form and others', once and again, on all nodes, and after a power cut."""
+
+import base64
+import gzip
+import hashlib
+import hmac
+import json
+import subprocess
+import time
+
+import pytest
+from pinledger import API, Server, in_threads, pin_of
+from test_nodes import start_node
+
+HOST = "api.example.com"
+# A node records within so many seconds: one in the recorder, and then some.
+PATIENCE = 20
+
+
+@pytest.fixture(scope="module")
+def server():
+    """Everything comes from one network here."""
+    server = Server(more=["--telemetry-rate", "0"])
+    try:
+        yield server.start()
+    finally:
+        server.destroy()
+
+
+def install_id(number: int) -> str:
+    digest = hashlib.sha256(f"install {number}".encode()).digest()[:16]
+    return base64.urlsafe_b64encode(digest).decode().rstrip("=")
+
+
+def outcome(number: int, **more) -> dict:
+    return {"host": HOST, "outcome": "success", "install": install_id(number), **more}
+
+
+def failure(number: int, reason: str = "pin_mismatch", **more) -> dict:
+    return outcome(number, **(more | {"outcome": "failure", "reason": reason}))
+
+
+class Key:
+    """A key for reports, as a client has it."""
+
+    def __init__(self, api: API, app: str):
+        made = api.must("POST", f"/v1/apps/{app}/telemetry-keys", {"note": "for a test"})
+        assert made.status == 201
+        self.app, self.id, self.text = app, made.json["key_id"], made.json["secret"]
+        self.secret = base64.b64decode(self.text.removeprefix("tlsec_"))
+
+    def sign(self, body: bytes, when: int | None = None, app: str | None = None) -> dict:
+        when = int(time.time()) if when is None else when
+        message = f"pinledger-reports/v1\n{app or self.app}\n{when}\n".encode() + body
+        mac = base64.b64encode(hmac.new(self.secret, message, hashlib.sha256).digest()).decode()
+        return {"Pinledger-Signature": f'keyid="{self.id}", time={when}, mac=:{mac}:'}
+
+
+def path(app: str, kind: str = "") -> str:
+    return f"/client/v1/apps/{app}/reports{kind}"
+
+
+def send(api: API, app: str, outcomes: list, key: Key | None = None, **shared):
+    body = json.dumps({"outcomes": outcomes, **shared}).encode()
+    return api.request("POST", path(app), body, headers=key.sign(body) if key else {}, token=None)
+
+
+def cells(api: API, app: str, query: str = "") -> dict:
+    """By arm, version and whether they were signed."""
+    told = api.must("GET", f"/v1/apps/{app}/telemetry{query}").json
+    return {(cell.get("arm"), cell["version"], cell["authenticated"]): cell for cell in told["cells"]}
+
+
+def wait_for(is_so, seconds: float = PATIENCE) -> None:
+    deadline = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < deadline, "it never was so"
+        time.sleep(0.1)
+
+
+def make_app(server: Server, name: str) -> str:
+    app = f"com.example.telemetry.{name}"
+    server.api.make_app(app, HOST)
+    return app
+
+
+def sql(server: Server, statement: str) -> str:
+    """As superuser."""
+    return subprocess.run(
+        ["psql", "--no-psqlrc", "--quiet", "--no-align", "--tuples-only", "-c", statement,
+         server.connection_string.replace("user=pinledger_dev", "user=postgres")],
+        capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+
+
+def test_reports_are_counted_by_install_and_told(server):
+    app = make_app(server, "counted")
+    key = Key(server.api, app)
+    pin = pin_of("served")
+    outcomes = [failure(number, arm="candidate", served_spki=[pin]) for number in range(10)]
+    outcomes += [outcome(number, arm="candidate") for number in range(40)]
+    outcomes += [outcome(99, host="nobody.example.net"), {"host": HOST}, outcome(1, document_version=9999), outcome(1, time=7)]
+    answer = send(server.api, app, outcomes, key, platform="ios", app_version="3.1.2", document_version=2)
+    assert (answer.status, answer.json) == (202, {
+        "authenticated": True, "taken": 50, "duplicate": 0, "refused": 4,
+        "refusals": {"host_unknown": 1, "incomplete": 1, "version_unknown": 1, "malformed": 1},
+    })  # fmt: skip
+    advisory = send(server.api, app, [failure(number) for number in range(7)])
+    assert advisory.json["authenticated"] is False
+    wait_for(lambda: len(cells(server.api, app)) == 2)
+    found = cells(server.api, app)
+    signed = found["candidate", 2, True]
+    assert (signed["installs"], signed["failing"], signed["reports"], signed["failures"]) == (40, 10, 50, 10)
+    assert signed["reasons"] == {"pin_mismatch": 10} and signed["served_pins"] == [pin]
+    assert signed["networks"]["distinct"] == 1 and signed["networks"]["largest"][0]["failing"] == 10
+    assert signed["app_versions"] == [{"app_version": "3.1.2", "installs": 40, "failing": 10}]
+    assert signed["platforms"] == [{"platform": "ios", "installs": 40, "failing": 10}]
+    assert found[None, 0, False]["failing"] == 7
+    minutes = cells(server.api, app, f"?minutes=true&host={HOST}")["candidate", 2, True]["minutes"]
+    assert sum(minute["installs"] for minute in minutes) == 40
+    for query in ("?hours=0", "?hours=337", "?minutes=true", "?host=*", "?version=1"):
+        assert server.api.get(f"/v1/apps/{app}/telemetry{query}").status == 400, query
+    assert "pin_mismatch 10" in server.cli("telemetry", "show", app).stdout
+    # Nothing of it can be told who it was.
+    dump = sql(server, "SELECT string_agg(convert_from(content, 'UTF8'), '') FROM pinledger.outcome_minute")
+    assert "127.0.0.1" not in dump and install_id(1) not in dump
+
+
+def test_a_signature_is_right_or_refused(server):
+    app = make_app(server, "signed")
+    key, other = Key(server.api, app), Key(server.api, make_app(server, "other"))
+    body = json.dumps({"outcomes": [outcome(1)]}).encode()
+
+    def post(headers: dict, sent: bytes = body) -> int:
+        answer = server.api.request("POST", path(app), sent, headers=headers, token=None)
+        if answer.status == 401:
+            assert answer.json["type"] == "/problems/signature_invalid"
+            assert answer["WWW-Authenticate"].startswith("Pinledger-Signature")
+        return answer.status
+
+    now = int(time.time())
+    assert post(key.sign(body)) == 202
+    assert post(key.sign(body, now - 200)) == 202
+    assert post(key.sign(body, now - 400)) == 401
+    assert post(key.sign(body, now + 400)) == 401
+    assert post(key.sign(body + b" ")) == 401
+    assert post(key.sign(body, app="com.example.telemetry.other")) == 401
+    assert post(other.sign(body, app=app)) == 401
+    assert post({"Pinledger-Signature": "nonsense"}) == 401
+    assert post({"Pinledger-Signature": key.sign(body)["Pinledger-Signature"].replace("mac=:", "mac=:AA")}) == 401
+    packed = gzip.compress(body)
+    assert post(key.sign(packed) | {"Content-Encoding": "gzip"}, packed) == 202
+    assert post(key.sign(body) | {"Content-Encoding": "gzip"}, packed) == 401
+
+
+def test_a_request_that_comes_again_counts_once(server):
+    app = make_app(server, "replayed")
+    key = Key(server.api, app)
+    body = json.dumps({"outcomes": [failure(number, id=f"r{number}") for number in range(5)]}).encode()
+    headers = key.sign(body)
+    answers = in_threads(4, lambda _: server.api.request("POST", path(app), body, headers=headers, token=None).json)
+    assert sorted(answer["taken"] for answer in answers) == [0, 0, 0, 5]
+    assert sum(answer["duplicate"] for answer in answers) == 15
+    # Signed anew, the same reports.
+    assert send(server.api, app, [failure(4, id="r4"), failure(5, id="r5")], key).json["duplicate"] == 1
+
+
+def test_keys_rotate_with_both_in_use(server):
+    app = make_app(server, "rotated")
+    before = server.api.payload(app)["version"]
+    old = Key(server.api, app)
+    made = server.cli("telemetry", "key", "add", app, "--note", "from 3.2 on").stdout.strip()
+    assert made.startswith("tlsec_")
+    keys = server.api.must("GET", f"/v1/apps/{app}/telemetry-keys").json["keys"]
+    assert [key["state"] for key in keys] == ["active", "active"] and "secret" not in keys[0]
+    new = Key.__new__(Key)
+    new.app, new.id, new.secret = app, keys[1]["key_id"], base64.b64decode(made.removeprefix("tlsec_"))
+    for key in (old, new):
+        assert send(server.api, app, [outcome(1)], key).status == 202
+    server.cli("telemetry", "key", "retire", app, old.id, "--reason", "no release has it")
+    assert send(server.api, app, [outcome(1)], old).status == 401
+    assert send(server.api, app, [outcome(2)], new).status == 202
+    assert server.api.post(f"/v1/apps/{app}/telemetry-keys/{old.id}/retire").status == 409
+    assert server.api.post(f"/v1/apps/{app}/telemetry-keys/tlk_{'0' * 16}/retire").status == 404
+    assert "retired" in server.cli("telemetry", "key", "list", app).stdout
+    # The ledger has names and no secrets, and no document has changed.
+    events = server.api.must("GET", f"/v1/history?stream=watch/{app}&order=oldest").json["events"]
+    assert [event["type"] for event in events] == ["TelemetryKeyAdded", "TelemetryKeyAdded", "TelemetryKeyRetired"]
+    assert "tlsec_" not in json.dumps(events)
+    assert server.api.payload(app)["version"] == before
+    assert sql(server, f"SELECT count(*) FROM pinledger.telemetry_secret WHERE app = '{app}'").strip() == "1"
+    rehearsed = server.api.post(f"/v1/apps/{app}/telemetry-keys?dry_run=true")
+    assert rehearsed.status == 200 and "secret" not in rehearsed.json
+
+
+def test_what_other_libraries_send_is_taken_as_advisory(server, certificates):
+    app = make_app(server, "foreign")
+    chain = [certificates[0].path.read_text()]
+    trustkit = {
+        "app-bundle-id": "com.x.app", "app-version": "1.2.3", "app-platform": "IOS", "app-platform-version": "17.4.0",
+        "app-vendor-id": "6F9619FF-8B86-D011-B42D-00C04FC964FF", "trustkit-version": "3.0.0",
+        "date-time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "hostname": HOST, "port": 443, "noted-hostname": HOST,
+        "include-subdomains": True, "enforce-pinning": True, "validated-certificate-chain": chain,
+        "known-pins": [f'pin-sha256="{certificates[1].pin}"'], "validation-result": 1, "known-pins-expiration-date": None,
+    }  # fmt: skip
+    android = trustkit | {
+        "app-platform": "ANDROID", "served-certificate-chain": chain, "validation-result": 2, "port": 0,
+        "app-vendor-id": "another", "date-time": time.strftime("%Y-%m-%dT%H:%M:%S+0000", time.gmtime()),
+    }  # fmt: skip
+    hpkp = {
+        "date-time": "2014-04-06T13:00:50Z", "hostname": HOST, "port": 443, "noted-hostname": HOST,
+        "effective-expiration-date": "2014-05-01T12:40:50Z", "include-subdomains": False, "served-certificate-chain": chain,
+        "validated-certificate-chain": chain, "known-pins": [],
+    }  # fmt: skip
+    for kind, body in (("/trustkit", trustkit), ("/trustkit", android), ("/hpkp", hpkp | {"date-time": trustkit["date-time"]}),
+                       ("/hpkp", hpkp)):  # fmt: skip
+        answer = server.api.request("POST", path(app, kind), body, token=None)
+        assert (answer.status, answer.json["taken"], answer.json["authenticated"]) == (202, 1, False), str(answer)
+    wait_for(lambda: cells(server.api, app).get((None, 0, False), {}).get("failing") == 3)
+    cell = cells(server.api, app)[None, 0, False]
+    assert cell["reasons"] == {"pin_mismatch": 2, "chain_invalid": 1} and cell["off_time"] == 1
+    assert cell["served_pins"] == [certificates[0].pin]
+    # No successes, no other shapes.
+    for body in (trustkit | {"validation-result": 0}, {}, [], {"hostname": 7}):
+        assert server.api.request("POST", path(app, "/trustkit"), body, token=None).status == 422, body
+
+
+def test_hostile_bodies_are_refused_and_cost_little(server):
+    app = make_app(server, "hostile")
+
+    def post(body: bytes, **headers) -> int:
+        return server.api.request("POST", path(app), body, headers=headers, token=None).status
+
+    assert post(b"") == 400 and post(b"[]") == 400 and post(b'{"outcomes":[' + b"[" * 100_000) == 400
+    assert post(b'{"a":' + b"9" * 200_000 + b',"outcomes":[]}') == 400
+    assert post(b'{"outcomes":[' + b",".join([b"{}"] * 501) + b"]}") == 400
+    assert post(b" " * (256 * 1024 + 1)) == 413
+    bomb = gzip.compress(b" " * 50_000_000)
+    assert post(bomb, **{"Content-Encoding": "gzip"}) == 413
+    assert post(b"no gzip", **{"Content-Encoding": "gzip"}) == 400
+    assert post(b"{}", **{"Content-Encoding": "br"}) == 415
+    assert post(b"{}", **{"Content-Type": "text/plain"}) == 415
+    assert server.api.request("GET", path(app), token=None).status == 405
+    assert send(server.api, "com.example.nobody", [outcome(1)]).status == 404
+    assert post(json.dumps({"outcomes": []}).encode()) == 202
+
+
+def test_networks_have_their_limits():
+    server = Server(more=["--telemetry-rate", "5", "--trusted-proxy", "127.0.0.0/8"])
+    try:
+        app = make_app(server.start(), "limited")
+        statuses = [send(server.api, app, [outcome(number)] * 20).status for number in range(5)]
+        assert statuses == [202, 202, 202, 429, 429]
+        body = {"outcomes": [outcome(1)]}
+        answer = server.api.request("POST", path(app), body, headers={"X-Forwarded-For": "198.51.100.1"}, token=None)
+        assert answer.status == 202
+        refused = send(server.api, app, [outcome(1)])
+        assert refused.json["type"] == "/problems/too_many_reports" and 1 <= int(refused["Retry-After"]) <= 5
+        wait_for(lambda: send(server.api, app, [outcome(1)]).status == 202)
+        assert server.api.get(f"/v1/apps/{app}/telemetry").json["this_node"]["turned_away"] >= 3
+    finally:
+        server.destroy()
+
+
+def test_nodes_count_together_and_some_cannot_judge_signatures(server):
+    app = make_app(server, "nodes")
+    key = Key(server.api, app)
+    second, second_api = start_node(
+        server, "telemetry-second", "--kek-file", str(server.data / "key-encryption-key"), "--telemetry-rate", "0")
+    keyless, keyless_api = start_node(server, "telemetry-keyless", "--telemetry-rate", "0")
+    reader, reader_api = start_node(server, "telemetry-reader", "--read-only")
+    try:
+        wait_for(lambda: send(second_api, app, [outcome(0)], key).status == 202)
+        for api, numbers in ((server.api, range(0, 60)), (second_api, range(40, 100))):
+            assert send(api, app, [outcome(number) for number in numbers], key).json["taken"] == 60
+        for api in (server.api, second_api):
+            wait_for(lambda api=api: cells(api, app).get((None, 0, True), {}).get("installs") == 100)
+        refused = send(keyless_api, app, [outcome(1)], key)
+        assert (refused.status, refused.json["type"]) == (503, "/problems/no_key_encryption_key")
+        assert send(keyless_api, app, [outcome(1)]).status == 202
+        assert send(reader_api, app, [outcome(1)]).json["type"] == "/problems/read_only"
+        assert (None, 0, True) in cells(reader_api, app)
+    finally:
+        for node in (second, keyless, reader):
+            node.stop()
+
+
+def test_a_power_cut_loses_two_seconds_at_the_most():
+    server = Server(more=["--telemetry-rate", "0"])
+    try:
+        app = make_app(server.start(), "killed")
+        answered: list[float] = []
+        number = 0
+        end = time.monotonic() + 6
+        while time.monotonic() < end:
+            assert send(server.api, app, [outcome(number)]).status == 202
+            answered.append(time.monotonic())
+            number += 1
+        killed = time.monotonic()
+        server.kill()
+        server.start()
+        kept = cells(server.api, app)[None, 0, False]["installs"]
+        safe = sum(1 for moment in answered if moment < killed - 2)
+        assert safe <= kept <= number, f"{kept} of {number} kept, {safe} of them older than two seconds"
+        # The same ones come again, and are the same ones.
+        for first in range(0, number, 500):
+            send(server.api, app, [outcome(each) for each in range(first, min(number, first + 500))])
+        wait_for(lambda: cells(server.api, app)[None, 0, False]["installs"] == number)
+        # An orderly end loses nothing.
+        send(server.api, app, [outcome(number)])
+        server.restart()
+        assert cells(server.api, app)[None, 0, False]["installs"] == number + 1
+    finally:
+        server.destroy()

@@ -1,0 +1,80 @@
+import PinWire
+import Pinning
+import Testing
+
+/// Whom a change moves.
+struct SimulationTests {
+    private static func document(_ rollout: Rollout?, gate: VersionGate? = nil) throws -> Document {
+        func pin(_ byte: UInt8) throws -> Document.RolePin {
+            Document.RolePin(pin: try #require(Pin(bytes: [UInt8](repeating: byte, count: 32))), role: .primary)
+        }
+        return Document(
+            issuer: "pinledger", app: try AppID("com.example.app"), version: 7, pinsValidUntil: nil, killSwitches: [],
+            rollout: nil, versionGate: gate,
+            hosts: [
+                Document.Host(
+                    pattern: try HostPattern("api.example.com"), includesSubdomains: false,
+                    baseline: Document.Policy(mode: .enforce, pins: [try pin(1), try pin(2)]),
+                    candidate: Document.Policy(mode: .enforce, pins: [try pin(2), try pin(3)]), rollout: rollout
+                )
+            ],
+            fallback: Fallback(), monitoring: Monitoring()
+        )
+    }
+
+    private static func rollout(_ basisPoints: Int) -> Rollout {
+        Rollout(basisPoints: basisPoints, salt: "host:api.example.com")
+    }
+
+    private static func run(
+        _ before: Document, _ after: Document, _ population: Population = .assumed, sample: Int = 10_000
+    ) -> Simulation.Result {
+        Simulation(from: before, to: after, hosts: ["api.example.com"], at: Timestamp(seconds: 1_800_000_000))
+            .run(on: population, sample: sample)
+    }
+
+    @Test(arguments: [(0, 0), (0, 10_000), (10_000, 0), (1000, 3500), (3500, 1000)])
+    func `a ramp moves as many devices as it lets in or out, and none the other way`(
+        from: Int, to: Int
+    ) throws {
+        let result = Self.run(try Self.document(Self.rollout(from)), try Self.document(Self.rollout(to)))
+        let expected = abs(from - to)
+        #expect(abs(result.sample.moved - expected) <= (expected % 10_000 == 0 ? 0 : 250))
+        let arms = Set(result.hosts[0].moves.filter(\.isMove).map { $0.to.arm })
+        #expect(arms == (from == to ? [] : [from < to ? .candidate : .baseline]))
+        #expect(result.hosts[0].moves.reduce(0) { $0 + $1.devices } == 10_000)
+    }
+
+    @Test func `two runs say the same`() throws {
+        let (before, after) = (try Self.document(Self.rollout(100)), try Self.document(Self.rollout(5000)))
+        #expect(Self.run(before, after) == Self.run(before, after))
+    }
+
+    @Test func `cohorts move by what they are`() throws {
+        let gate = VersionGate(minimum: try AppVersion("3.0.0"))
+        let population = Population(
+            source: .given,
+            cohorts: [
+                .init(appVersion: "3.0.1", platform: .ios, weight: 70),
+                .init(appVersion: "2.9", platform: .android, weight: 20),
+                .init(platform: .android, weight: 10),
+            ])
+        let result = Self.run(try Self.document(nil), try Self.document(nil, gate: gate), population, sample: 1000)
+        #expect(result.sample == .init(devices: 1000, moved: 300))
+        #expect(result.appVersions["3.0.1"] == .init(devices: 700, moved: 0))
+        #expect(result.appVersions["2.9"] == .init(devices: 200, moved: 200))
+        #expect(result.appVersions[nil] == .init(devices: 100, moved: 100))
+        #expect(result.platforms[.android] == .init(devices: 300, moved: 300))
+    }
+
+    @Test(arguments: [([1, 1, 1], 10), ([5, 3, 2], 7), ([1_000_000_000_000, 1], 3), ([1], 0), ([3, 3, 3, 1], 1)])
+    func `a sample is parted without losing a device`(weights: [Int64], sample: Int) {
+        let population = Population(source: .given, cohorts: weights.map { .init(weight: $0) })
+        let sizes = population.sizes(of: sample)
+        #expect(sizes.reduce(0, +) == sample)
+        let total = Double(weights.reduce(0, +))
+        for (size, weight) in zip(sizes, weights) {
+            #expect(abs(Double(size) - Double(weight) / total * Double(sample)) < 1)
+        }
+    }
+}

@@ -1,0 +1,17 @@
+/// Sebastiano Vigna's SplitMix64: the same numbers from the same seed, on every machine.
+struct SplitMix64 {
+    private var state: UInt64
+
+    init(seed: UInt64) { self.state = seed }
+
+    private mutating func next() -> UInt64 {
+        self.state &+= 0x9E37_79B9_7F4A_7C15
+        var z = self.state
+        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+        return z ^ (z >> 31)
+    }
+
+    /// True with the probability `share`.
+    mutating func fails(_ share: Double) -> Bool { Double(self.next() >> 11) * 0x1p-53 < share }
+}

@@ -1,0 +1,34 @@
+-- Reports: a process replaces its own rows and nobody else's, what is old is forgotten, and nobody writes by hand.
+SET LOCAL ROLE pinledger_app;
+
+CREATE FUNCTION pg_temp.record(node text, minute timestamptz, level integer, units bytea) RETURNS void LANGUAGE sql AS $$
+    SELECT pinledger.record_outcomes(node, ARRAY['a'], ARRAY[true], ARRAY[minute], ARRAY[level], ARRAY['{}'::bytea],
+        ARRAY[units])
+$$;
+
+SELECT pg_temp.record('x', '2020-01-05T10:00Z', 0, decode(repeat('00', 16), 'hex')),
+       pg_temp.record('y', '2020-01-05T10:00Z', 0, ''), pg_temp.record('x', '2020-01-05T10:01Z', 2, '');
+SELECT pg_temp.record('x', '2020-01-05T10:00Z', 1, decode(repeat('01', 32), 'hex'));
+SELECT test.same(string_agg(format('%s %s %s', node, level, octet_length(units)), ', ' ORDER BY minute, node),
+    'x 1 32, y 0 0, x 2 0', 'each process has its rows') FROM pinledger.outcome_minute;
+-- Several at once, those signed apart from those that are not.
+SELECT pinledger.record_outcomes('z', '{b,a}', '{true,false}', '{2020-01-05T10:00Z,2020-01-05T10:00Z}', '{0,0}',
+    ARRAY['{}', '{}']::bytea[], ARRAY['', '']::bytea[]);
+SELECT test.same(count(*), 5::bigint, 'rows') FROM pinledger.outcome_minute;
+SELECT test.refused($$SELECT pg_temp.record('x', '2020-01-05Z', 0, 'short')$$, '23514');
+SELECT test.refused($$SELECT pg_temp.record('x', '2020-01-05Z', 33, '')$$, '23514');
+SELECT pg_temp.record('x', now(), 0, '');
+
+SELECT test.same(pinledger.forget_outcomes('2020-01-05T10:01Z'), 4::bigint, 'what is older is forgotten');
+SELECT test.same(pinledger.forget_outcomes(now() + interval '1 day'), 1::bigint, 'but for the last two days');
+SELECT test.same(count(*), 1::bigint, 'what is young stays') FROM pinledger.outcome_minute;
+
+SELECT pinledger.store_telemetry_secret('tlk_1', 'a', 'kek', 'n', 'c'), pinledger.store_telemetry_secret('tlk_2', 'a', 'kek', 'n', 'c');
+SELECT pinledger.erase_telemetry_secret('tlk_1');
+SELECT test.same(pinledger.erase_telemetry_secrets_except('{}'), 0::bigint, 'a young secret stays');
+SELECT test.same(string_agg(secret, ','), 'tlk_2', 'secrets') FROM pinledger.telemetry_secret;
+
+SELECT test.same(octet_length(salt), 32, 'the salt') FROM pinledger.telemetry_salt;
+SELECT test.refused($$UPDATE pinledger.telemetry_salt SET salt = sha256('x')$$, '42501');
+SELECT test.refused($$DELETE FROM pinledger.outcome_minute$$, '42501');
+SELECT test.refused($$INSERT INTO pinledger.telemetry_secret SELECT * FROM pinledger.telemetry_secret$$, '42501');
