@@ -5,8 +5,9 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help run torture bench simulate fuzz test check build format lint clean packages unit-tests end-to-end-tests fault-experiments
 
-# One debug build serves everything; imports that a target does not declare are errors.
-SWIFT_FLAGS := --explicit-target-dependency-import-check error
+# One debug build serves everything, with all that may be left out of others; imports that a target does not declare are
+# errors.
+SWIFT_FLAGS := --explicit-target-dependency-import-check error --traits Geo
 PROGRAM := .build/debug/pinledger
 # The recipes' own Python is a virtual environment; Swift prints colours only to people.
 export PINLEDGER_BIN ?= $(CURDIR)/$(PROGRAM)

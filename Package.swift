@@ -9,6 +9,10 @@ let package = Package(
         .executable(name: "pinledger", targets: ["pinledger"]),
         .library(name: "PinWire", targets: ["PinWire"]),
     ],
+    traits: [
+        .trait(name: "Geo", description: "Looks up the countries of addresses, through libmaxminddb."),
+        .default(enabledTraits: []),
+    ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2"),
         .package(url: "https://github.com/apple/swift-async-algorithms", exact: "1.1.4"),
@@ -32,6 +36,8 @@ let package = Package(
         .systemLibrary(name: "CBrotli", pkgConfig: "libbrotlienc", providers: [.apt(["libbrotli-dev"])]),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "CPublicSuffix", pkgConfig: "libpsl", providers: [.apt(["libpsl-dev"])]),
+        // Without pkgConfig: a build without the trait needs nothing of it, and is not to be warned that it is missing.
+        .systemLibrary(name: "CMaxMind", providers: [.apt(["libmaxminddb-dev"])]),
 
         // Pure: no I/O, no clock.
         .target(name: "PinWire", dependencies: [.product(name: "Crypto", package: "swift-crypto")]),
@@ -52,6 +58,10 @@ let package = Package(
         ),
         .target(name: "Keys", dependencies: ["CSodium", "PinWire"], swiftSettings: [.strictMemorySafety()]),
         .target(name: "Postgres", dependencies: ["CPostgres"], swiftSettings: [.strictMemorySafety()]),
+        .target(
+            name: "Countries", dependencies: [.target(name: "CMaxMind", condition: .when(traits: ["Geo"]))],
+            swiftSettings: [.strictMemorySafety()]
+        ),
         .target(name: "PublicSuffixes", dependencies: ["CPublicSuffix"], swiftSettings: [.strictMemorySafety()]),
 
         .target(
@@ -76,6 +86,7 @@ let package = Package(
             dependencies: [
                 "CBrotli", "CZlib", "EventStore", "Keys", "PinWire", "Pinning", "Postgres",
                 .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "Logging", package: "swift-log"),
             ]
         ),
@@ -102,7 +113,8 @@ let package = Package(
         .target(
             name: "PinledgerServer",
             dependencies: [
-                "CZlib", "Certificates", "EventStore", "Keys", "Observing", "PinWire", "Pinning", "Postgres", "Probing",
+                "CZlib", "Certificates", "Countries", "EventStore", "Keys", "Observing", "PinWire", "Pinning",
+                "Postgres", "Probing",
                 "Publishing", "Telemetry", "Vault", "Webhooks",
                 .product(name: "AsyncAlgorithms", package: "swift-async-algorithms"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -126,8 +138,8 @@ let package = Package(
         .executableTarget(
             name: "pinledger",
             dependencies: [
-                "Certificates", "EventStore", "Keys", "Observing", "PinWire", "Pinning", "PinledgerServer", "Postgres",
-                "Probing", "Publishing", "PublicSuffixes", "Telemetry", "TransparencyLog", "Webhooks",
+                "Certificates", "Countries", "EventStore", "Keys", "Observing", "PinWire", "Pinning", "PinledgerServer",
+                "Postgres", "Probing", "Publishing", "PublicSuffixes", "Telemetry", "TransparencyLog", "Webhooks",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),

@@ -29,13 +29,11 @@ package struct BernoulliCUSUM: Hashable, Sendable {
         self.limit = limit
     }
 
-    /// What sees twice the threshold soon (above a half: what lies half-way between it and everybody), and at the
+    /// What sees twice the threshold soon (above a third: what lies half-way between it and everybody), and at the
     /// threshold itself is wrong about once in `oneIn` installs and more.
     package init(threshold: Double, oneIn: Int = 100_000) {
         self.init(
-            accepted: threshold,
-            suspected: threshold < 0.5 ? min(2 * threshold, (1 + threshold) / 2) : (1 + threshold) / 2,
-            limit: log(Double(oneIn)))
+            accepted: threshold, suspected: min(2 * threshold, (1 + threshold) / 2), limit: log(Double(oneIn)))
     }
 
     package var fires: Bool { self.sum >= self.limit }

@@ -7,8 +7,6 @@ extension LedgerReader {
     package struct Past: Sendable {
         /// The app and what holds for every app; nothing else of the ledger.
         package var state: LedgerState
-        /// The number of the ledger's events that are taken in.
-        package var position: Int64
         /// When the last of them was recorded; nil where there is none.
         package var time: Timestamp?
     }
@@ -20,7 +18,7 @@ extension LedgerReader {
     ///
     /// - Throws: ``LedgerFault`` where an event is missing, altered, or does not fit.
     package func past(of app: AppID, at position: Int64) async throws -> Past {
-        var past = Past(state: LedgerState(), position: position, time: nil)
+        var past = Past(state: LedgerState(), time: nil)
         for stream in [StreamID.fleet, .app(app)] {
             try await self.fold(stream, before: position, into: &past.state)
         }

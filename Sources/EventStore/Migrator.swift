@@ -33,6 +33,7 @@ package struct Migration: Sendable, Hashable {
         Migration(13, "complete_observations", PackageResources._013_complete_observations_sql),
         Migration(14, "backlogs", PackageResources._014_backlogs_sql),
         Migration(15, "telemetry", PackageResources._015_telemetry_sql),
+        Migration(16, "telemetry_salt", PackageResources._016_telemetry_salt_sql),
     ]
 }
 

@@ -22,9 +22,10 @@ public struct Fallback: Hashable, Sendable {
         self = try field.object { (members) throws(JSONDefect) in
             var fallback = Fallback(usesBuiltinPins: try members.required("use_builtin_pins").bool())
             if let hosts = members.optional("builtin_pin_hosts") {
+                var seen: Set<HostPattern> = []
                 for element in try hosts.elements(atMost: 1000) {
                     let host = try element.parse(HostPattern.init)
-                    guard !fallback.hosts.contains(host) else { throw element.defect("names a host twice") }
+                    guard seen.insert(host).inserted else { throw element.defect("names a host twice") }
                     fallback.hosts.append(host)
                 }
             }

@@ -8,10 +8,11 @@ struct Routes: Sendable {
     /// What carries new documents to streams.
     let push: DocumentPush
 
-    /// - Parameter streams: Streams of documents at once.
-    init(services: Services, streams: Int) {
+    init(services: Services, limits: Server.Limits = Server.Limits()) {
         self.answers = PreparedAnswers(services: services)
-        self.push = DocumentPush(table: services.publisher.table, limit: streams)
+        self.push = DocumentPush(
+            table: services.publisher.table, limit: limits.streams, heartbeat: limits.heartbeat,
+            intake: services.adoption.intake)
         self.all =
             ClientRoutes(services: services, answers: self.answers).routes
             + StreamRoutes(services: services, push: self.push).routes
@@ -27,7 +28,7 @@ struct Routes: Sendable {
             + ExplainRoutes(services: services).routes
             + SimulateRoutes(services: services).routes
             + HistoryRoutes(services: services).routes
-            + EventStream(services: services, slots: StreamSlots(limit: 200)).routes
+            + EventStream(services: services, slots: StreamSlots(limit: 200), heartbeat: limits.heartbeat).routes
             + KeyRoutes(services: services).routes
             + RotationRoutes(services: services).routes
             + RolloutRoutes(services: services).routes

@@ -52,6 +52,10 @@ package struct Server: Sendable {
         package var drainSeconds = 10
 
         package init() {}
+
+        /// The longest time between two signs of life of a stream that does not end, in milliseconds: well before
+        /// ``idleSeconds`` are over, after which an HTTP/2 connection with nothing else on it is closed.
+        var heartbeat: Int { min(DocumentEvent.heartbeat, self.idleSeconds * 500) }
     }
 
     private let services: Services
@@ -66,7 +70,7 @@ package struct Server: Sendable {
         services: Services, limits: Limits = Limits(), certificate: ServerCertificate? = nil
     ) {
         self.services = services
-        self.routes = Routes(services: services, streams: limits.streams)
+        self.routes = Routes(services: services, limits: limits)
         self.limits = limits
         self.certificate = certificate
         self.group = MultiThreadedEventLoopGroup.singleton

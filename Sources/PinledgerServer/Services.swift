@@ -1,5 +1,4 @@
 package import EventStore
-package import HTTPTypes
 package import Logging
 package import Observing
 package import PinWire
@@ -25,8 +24,8 @@ package struct Services: Sendable {
     package var logger: Logger
     /// How long clients and caches may use a document before asking again, in seconds.
     package var documentMaxAge: Int
-    /// The field in which a trusted proxy says in which country a client is; nil where there is none.
-    package var countryHeader: HTTPField.Name?
+    /// Who says in which country a client is.
+    package var countries: CountrySource
     package var version: String
     /// What probes have seen.
     package var observations: ObservationBook
@@ -40,7 +39,7 @@ package struct Services: Sendable {
         ledger: Ledger, writer: Writer?, pool: PostgresPool, publisher: Publisher, keys: SigningKeys,
         adoption: AdoptionRecorder, telemetry: TelemetryTools, webhooks: WebhookTools? = nil,
         clock: @escaping @Sendable () -> Timestamp, logger: Logger, documentMaxAge: Int,
-        countryHeader: HTTPField.Name? = nil, version: String, observations: ObservationBook, lookout: Lookout,
+        countries: CountrySource = CountrySource(), version: String, observations: ObservationBook, lookout: Lookout,
         surroundings: Surroundings
     ) {
         self.ledger = ledger
@@ -54,7 +53,7 @@ package struct Services: Sendable {
         self.clock = clock
         self.logger = logger
         self.documentMaxAge = documentMaxAge
-        self.countryHeader = countryHeader
+        self.countries = countries
         self.version = version
         self.observations = observations
         self.lookout = lookout

@@ -63,7 +63,7 @@ extension App {
         case .setVersionGate(let gate): return gate == self.versionGate ? [] : [.versionGateSet(gate)]
         case .setRollout(let rollout): return try self.setRollout(rollout, of: nil)
         case .rollout(let pattern, let command): return try self.decide(command, of: pattern, in: context)
-        case .react: return self.react(in: context)
+        case .react(let due): return self.react(due, in: context)
         case .setFallback(let fallback): return fallback == self.fallback ? [] : [.fallbackSet(fallback)]
         case .setMonitoring(let monitoring): return monitoring == self.monitoring ? [] : [.monitoringSet(monitoring)]
         case .setPinsValidUntil(let time):

@@ -24,6 +24,7 @@ extension App {
             engaged.versions.gate.write(to: &out)
             engaged.killSwitch.write(to: &out)
         }
+        out.add(self.switchEndedAt) { $0.add($1) }
         out.add(self.hosts.count)
         for (pattern, host) in self.hosts {
             out.add(pattern.text)
@@ -78,6 +79,7 @@ extension App {
             }
             return VersionKillSwitch(versions: versions, killSwitch: try KillSwitch(&r))
         }
+        self.switchEndedAt = try reader.optional { (r) throws(SnapshotDefect) in try r.time() }
         let count = try reader.count()
         self.hosts.reserveCapacity(count)
         for _ in 0..<count {
@@ -126,6 +128,7 @@ extension Host {
         out.add(self.plan) { $0.add(json: $1.json) }
         out.add(self.rolledBackAt) { $0.add($1) }
         out.add(self.killSwitch) { $1.write(to: &$0) }
+        out.add(self.switchEndedAt) { $0.add($1) }
         out.add(self.endpoints) { $0.add(each: $1) { $0.add($1.description) } }
     }
 
@@ -139,6 +142,7 @@ extension Host {
         self.plan = try reader.plan()
         self.rolledBackAt = try reader.optional { (r) throws(SnapshotDefect) in try r.time() }
         self.killSwitch = try reader.optional { (r) throws(SnapshotDefect) in try KillSwitch(&r) }
+        self.switchEndedAt = try reader.optional { (r) throws(SnapshotDefect) in try r.time() }
         self.endpoints = try reader.optional { (r) throws(SnapshotDefect) in
             try r.each { (r) throws(SnapshotDefect) in try r.parsed(Endpoint.init) }
         }

@@ -22,6 +22,8 @@ package struct App: Hashable, Sendable {
     package var killSwitch: KillSwitch?
     /// In the order in which they were first engaged.
     package var versionKillSwitches: [VersionKillSwitch]
+    /// When the last kill switch of the app, or of versions of it, ended that was released; nil where none was.
+    package var switchEndedAt: Timestamp?
     /// Every pin that was ever revoked in one of the app's policies, whatever became of the policy since.
     package var revokedPins: Set<Pin>
     /// What is known of keys whose certificates, requests or public halves somebody showed.
@@ -66,6 +68,7 @@ package struct App: Hashable, Sendable {
         self.pinsValidUntil = nil
         self.killSwitch = nil
         self.versionKillSwitches = []
+        self.switchEndedAt = nil
         self.revokedPins = []
         self.keys = [:]
         self.rotations = []

@@ -49,8 +49,8 @@ package enum AppCommand: Hashable, Sendable {
     /// With `keepsNext`, the next key stays published.
     case abortRotation(String, keepsNext: Bool)
 
-    /// To do what clients' reports have come to. What the server itself does.
-    case react
+    /// To do what clients' reports have come to, if it is still due. What the server itself does.
+    case react(Reaction.Due)
 
     /// A rotation to be started.
     package struct NewRotation: Hashable, Sendable {

@@ -84,6 +84,11 @@ extension AppEvent {
             return data
         case .rolloutStepApproved(let pattern, let step), .rolloutStepExtended(let pattern, let step):
             return .members(["host": pattern.map { .string($0.text) }, "step": .integer(Int64(step))])
+        case .rolloutSampleReached(let pattern, let step, let installs):
+            return .members([
+                "host": pattern.map { .string($0.text) }, "step": .integer(Int64(step)),
+                "installs": .integer(Int64(installs)),
+            ])
         case .telemetryReacted(let reacted): return reacted.json
         case .rolloutPaused(let pattern, let cause, let detail),
             .rolloutRolledBack(let pattern, let cause, let detail):
@@ -246,6 +251,12 @@ extension AppEvent {
             }
         case "RolloutStepApproved":
             self = try read { (m) throws(JSONDefect) in .rolloutStepApproved(try seat(&m), step: try step(&m)) }
+        case "RolloutSampleReached":
+            self = try read { (m) throws(JSONDefect) in
+                .rolloutSampleReached(
+                    try seat(&m), step: try step(&m),
+                    installs: Int(try m.required("installs").integer(1...JSON.largestInteger)))
+            }
         case "RolloutStepExtended":
             self = try read { (m) throws(JSONDefect) in .rolloutStepExtended(try seat(&m), step: try step(&m)) }
         case "RolloutBakeStarted": self = try read { (m) throws(JSONDefect) in .rolloutBakeStarted(try seat(&m)) }

@@ -37,6 +37,7 @@ extension AppEvent {
         case .rolloutPlanCleared: "RolloutPlanCleared"
         case .rolloutStepTaken: "RolloutStepTaken"
         case .rolloutStepApproved: "RolloutStepApproved"
+        case .rolloutSampleReached: "RolloutSampleReached"
         case .rolloutStepExtended: "RolloutStepExtended"
         case .rolloutBakeStarted: "RolloutBakeStarted"
         case .rolloutPlanFinished: "RolloutPlanFinished"
@@ -71,7 +72,7 @@ extension AppEvent {
             .versionKillSwitchEngaged, .versionKillSwitchReleased,
             .rolloutPlanSet, .rolloutPlanCleared, .rolloutStepTaken, .rolloutStepApproved, .rolloutStepExtended,
             .rolloutBakeStarted, .rolloutPlanFinished, .rolloutPaused, .rolloutResumed, .rolloutRolledBack,
-            .telemetryReacted:
+            .rolloutSampleReached, .telemetryReacted:
             false
         default: true
         }
@@ -121,7 +122,7 @@ extension AppEvent {
             .versionKillSwitchEngaged, .versionKillSwitchReleased,
             .rolloutPlanSet, .rolloutPlanCleared, .rolloutStepTaken, .rolloutStepApproved, .rolloutStepExtended,
             .rolloutBakeStarted, .rolloutPlanFinished, .rolloutPaused, .rolloutResumed, .rolloutRolledBack,
-            .telemetryReacted:
+            .rolloutSampleReached, .telemetryReacted:
             break
         }
     }

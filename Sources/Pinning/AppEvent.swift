@@ -49,6 +49,8 @@ package enum AppEvent: Hashable, Sendable {
     /// The rollout goes to the step's share from now on. Steps count from 1.
     case rolloutStepTaken(HostPattern?, step: Int, basisPoints: Int)
     case rolloutStepApproved(HostPattern?, step: Int)
+    /// So many installs have reported in the step, which are enough.
+    case rolloutSampleReached(HostPattern?, step: Int, installs: Int)
     /// Its installs are waited for once more as long.
     case rolloutStepExtended(HostPattern?, step: Int)
     case rolloutBakeStarted(HostPattern?)
@@ -75,7 +77,7 @@ package enum AppEvent: Hashable, Sendable {
             .rotationAborted,
             .rolloutPlanSet, .rolloutPlanCleared, .rolloutStepTaken, .rolloutStepApproved, .rolloutStepExtended,
             .rolloutBakeStarted, .rolloutPlanFinished, .rolloutPaused, .rolloutResumed, .rolloutRolledBack,
-            .telemetryReacted:
+            .rolloutSampleReached, .telemetryReacted:
             false
         }
     }
@@ -161,11 +163,12 @@ extension App {
         case .killSwitchEngaged(let pattern, let expiresAt):
             let killSwitch = KillSwitch(engagedAt: time, expiresAt: expiresAt)
             if let pattern { self.hosts[pattern]?.killSwitch = killSwitch } else { self.killSwitch = killSwitch }
-        case .killSwitchReleased(let pattern):
-            if let pattern { self.hosts[pattern]?.killSwitch = nil } else { self.killSwitch = nil }
+        case .killSwitchReleased(let pattern): self.endKillSwitch(of: pattern, at: time)
         case .versionKillSwitchEngaged(let versions, let expiresAt):
             self.set(KillSwitch(engagedAt: time, expiresAt: expiresAt), for: versions)
-        case .versionKillSwitchReleased(let versions): self.set(nil, for: versions)
+        case .versionKillSwitchReleased(let versions):
+            if let ended = self.killSwitch(for: versions)?.end(releasedAt: time) { self.switchEndedAt = ended }
+            self.set(nil, for: versions)
         case .endpointsSet(let pattern, let endpoints): self.hosts[pattern]?.endpoints = endpoints
         case .keyDescribed(let evidence):
             let pin = evidence.key.pin
@@ -181,10 +184,23 @@ extension App {
         case .rotationAdvanced(let id, let phase): self.setPhase(phase, of: id, at: time)
         case .rotationAborted(let id): self.setPhase(.aborted, of: id, at: time)
         case .rolloutPlanSet, .rolloutPlanCleared, .rolloutStepTaken, .rolloutStepApproved, .rolloutStepExtended,
-            .rolloutBakeStarted, .rolloutPlanFinished, .rolloutPaused, .rolloutResumed, .rolloutRolledBack:
+            .rolloutBakeStarted, .rolloutPlanFinished, .rolloutPaused, .rolloutResumed, .rolloutRolledBack,
+            .rolloutSampleReached:
             self.evolve(rollout: event, at: time)
         case .telemetryReacted(let reacted): self.note(reacted, at: time)
         }
+    }
+
+    private mutating func endKillSwitch(of pattern: HostPattern?, at time: Timestamp) {
+        guard let pattern else {
+            if let ended = self.killSwitch?.end(releasedAt: time) { self.switchEndedAt = ended }
+            self.killSwitch = nil
+            return
+        }
+        if let ended = self.hosts[pattern]?.killSwitch?.end(releasedAt: time) {
+            self.hosts[pattern]?.switchEndedAt = ended
+        }
+        self.hosts[pattern]?.killSwitch = nil
     }
 
     private mutating func setPhase(_ phase: Rotation.Phase, of id: String, at time: Timestamp) {

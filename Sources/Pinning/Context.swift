@@ -28,8 +28,8 @@ package struct DecisionContext: Sendable {
     package var facts: Facts
     /// What kind of principal decides.
     package var actor: Actor.Kind
-    /// The number of events in the fleet's stream, which documents' versions count as well.
-    package var fleetVersion: Int64 = 0
+    /// What holds for every app.
+    package private(set) var fleet = Fleet()
     /// Whether a configuration that clients already have is taken over.
     package var isImport: Bool
     /// The rails that are judged: all, but in a test of what each of them is good for.
@@ -53,9 +53,12 @@ package struct DecisionContext: Sendable {
     /// The same, with what holds for every app.
     func knowing(fleet: Fleet) -> DecisionContext {
         var context = self
-        context.fleetVersion = fleet.version
+        context.fleet = fleet
         return context
     }
+
+    /// The number of events in the fleet's stream, which documents' versions count as well.
+    var fleetVersion: Int64 { self.fleet.version }
 
     /// Whether the actor insists, and has said why.
     var insists: Bool { self.isForced && self.reason != nil }

@@ -5,6 +5,8 @@ package struct Fleet: Hashable, Sendable {
     /// The number of events in the stream.
     package var version: Int64 = 0
     package var killSwitch: KillSwitch?
+    /// When the last one ended that was released; nil where none was.
+    package var switchEndedAt: Timestamp?
     /// Who signs documents: the `iss` of every one of them.
     package var issuer: String = "pinledger"
     /// Guard rails that only warn, for every app.
@@ -16,7 +18,9 @@ package struct Fleet: Hashable, Sendable {
         self.version += 1
         switch event {
         case .killSwitchEngaged(let expiresAt): self.killSwitch = KillSwitch(engagedAt: time, expiresAt: expiresAt)
-        case .killSwitchReleased: self.killSwitch = nil
+        case .killSwitchReleased:
+            if let ended = self.killSwitch?.end(releasedAt: time) { self.switchEndedAt = ended }
+            self.killSwitch = nil
         case .issuerSet(let issuer): self.issuer = issuer
         case .guardRailSet(let rail, let isLowered):
             if isLowered { self.loweredRails.insert(rail) } else { self.loweredRails.remove(rail) }

@@ -13,6 +13,8 @@ package struct Host: Hashable, Sendable {
     /// Since when the candidate stands rolled back; nil where it does not.
     package var rolledBackAt: Timestamp?
     package var killSwitch: KillSwitch?
+    /// When the last one ended that was released; nil where none was.
+    package var switchEndedAt: Timestamp?
     /// The services that are probed for this pattern; nil for what follows from the pattern itself.
     package var endpoints: [Endpoint]?
 
@@ -25,6 +27,7 @@ package struct Host: Hashable, Sendable {
         self.plan = nil
         self.rolledBackAt = nil
         self.killSwitch = nil
+        self.switchEndedAt = nil
         self.endpoints = nil
     }
 

@@ -16,6 +16,9 @@ package struct KillSwitch: Hashable, Sendable {
     /// Whether pinning is off because of it at `now`.
     package func isInForce(at now: Timestamp) -> Bool { now < self.expiresAt }
 
+    /// When it ended, released at `time`: no later than by itself.
+    func end(releasedAt time: Timestamp) -> Timestamp { min(time, self.expiresAt) }
+
     static func check(expiry: Timestamp, at now: Timestamp) throws(Refusal) {
         guard now < expiry else { throw .expiryNotAhead(expiry) }
         let limit = now.adding(seconds: self.longestSeconds)

@@ -7,7 +7,7 @@ import PinWire
 
 extension LedgerState {
     /// Changes whenever the fold or its snapshot's form does: a snapshot of another fold version is not read.
-    package static let foldVersion: Int32 = 7
+    package static let foldVersion: Int32 = 8
 
     /// Parts of every snapshot.
     package static let snapshotPartCount = 1 + AppTable.shardCount
@@ -65,6 +65,7 @@ extension Fleet {
         out.add(self.version)
         out.add(self.issuer)
         out.add(self.killSwitch) { $1.write(to: &$0) }
+        out.add(self.switchEndedAt) { $0.add($1) }
         out.add(each: self.loweredRails.sorted()) { $0.add(place: $1) }
     }
 
@@ -73,6 +74,7 @@ extension Fleet {
         self.version = try reader.number()
         self.issuer = try reader.text()
         self.killSwitch = try reader.optional { (r) throws(SnapshotDefect) in try KillSwitch(&r) }
+        self.switchEndedAt = try reader.optional { (r) throws(SnapshotDefect) in try r.time() }
         self.loweredRails = Set(try reader.each { (r) throws(SnapshotDefect) in try r.value(GuardRail.self) })
     }
 }

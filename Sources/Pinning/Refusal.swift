@@ -48,6 +48,8 @@ package enum Refusal: Error, Hashable, Sendable {
     /// A plan that is under way says how far the rollout goes.
     case rolloutPlanned(HostPattern?)
     case rolloutRolledBack(HostPattern, since: Timestamp)
+    /// Its lists are of hashes under a salt that nobody knows before it is recorded.
+    case rolloutWithoutSalt(HostPattern?)
 
     case reasonRequired(String)
     case expiryNotAhead(Timestamp)

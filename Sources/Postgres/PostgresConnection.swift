@@ -18,14 +18,14 @@ package actor PostgresConnection {
     }
 
     package nonisolated let configuration: PostgresConfiguration
-    private nonisolated let thread: ConnectionThread
+    private nonisolated let thread: ThreadExecutor
     private nonisolated let status = Mutex(Status())
     let session: LibpqSession
     var prepared = PreparedStatements()
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe self.thread.asUnownedSerialExecutor() }
 
-    private init(configuration: PostgresConfiguration, thread: ConnectionThread) {
+    private init(configuration: PostgresConfiguration, thread: ThreadExecutor) {
         self.configuration = configuration
         self.thread = thread
         self.session = LibpqSession(configuration: configuration)
@@ -40,7 +40,7 @@ package actor PostgresConnection {
     package static func connect(_ configuration: PostgresConfiguration) async throws(PostgresError)
         -> PostgresConnection
     {
-        let thread = ConnectionThread()
+        let thread = ThreadExecutor()
         try thread.start()
         let connection = PostgresConnection(configuration: configuration, thread: thread)
         try await connection.open()

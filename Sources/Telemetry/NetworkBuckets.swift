@@ -19,7 +19,8 @@ struct NetworkBuckets: Sendable {
 
     init(rate: Double, limit: Int = 65_536) {
         self.rate = rate
-        self.capacity = rate * 10
+        // A request takes a whole token, however slowly they come.
+        self.capacity = max(1, rate * 10)
         self.limit = limit
     }
 

@@ -32,6 +32,11 @@ package struct OutcomeSummary: Hashable, Sendable {
     package var offTime: Int64 = 0
     /// About how many installs there were, the sample scaled up.
     package var estimate: Int64 = 0
+    /// Of how many installs one was counted, by the beginning of the hour; only where it is a sample.
+    package var samples: [Timestamp: Int] = [:]
+
+    /// Keys that are remembered of one hour.
+    static let pinLimit = 64
 
     mutating func add(_ unit: OutcomeUnit, _ release: AdoptionKey.Release, at minute: Timestamp) {
         self.total.add(unit.isFailing)
@@ -55,6 +60,17 @@ package struct OutcomeSummary: Hashable, Sendable {
         left.failures += right.failures
         left.offTime += right.offTime
         left.estimate += right.estimate
+        left.samples.merge(right.samples) { max($0, $1) }
+    }
+
+    /// Ends an hour of which one of 2^`level` installs was counted.
+    mutating func close(level: Int) {
+        self.estimate = Int64(self.total.installs) << Int64(level)
+        if level > 0, let minute = self.minutes.keys.first { self.samples[minute.startOfHour] = 1 << level }
+        // Clients name the keys, and may make them up.
+        guard self.pins.count > Self.pinLimit else { return }
+        let most = self.pins.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.prefix(Self.pinLimit)
+        self.pins = Dictionary(uniqueKeysWithValues: most.map { ($0.key, $0.value) })
     }
 }
 
@@ -111,7 +127,8 @@ package struct OutcomeHour: Hashable, Sendable {
 
     private mutating func add(_ rows: [TelemetryRow], _ isAuthenticated: Bool) {
         // What one node has narrowed down is narrowed down for all.
-        guard let level = rows.map(\.level).max() else { return }
+        guard let highest = rows.map(\.level).max() else { return }
+        let level = min(highest, OutcomePool.highestLevel)
         self.levels[isAuthenticated] = level
         var keys: [OutcomeKey] = []
         var places: [OutcomeKey: Int] = [:]
@@ -145,7 +162,7 @@ package struct OutcomeHour: Hashable, Sendable {
             summaries[member.cell].add(sighting.unit, sighting.release, at: sighting.minute)
         }
         for (key, var summary) in zip(keys, summaries) {
-            summary.estimate = Int64(summary.total.installs) << Int64(min(level, 40))
+            summary.close(level: level)
             self.cells[OutcomeCellKey(key, isAuthenticated: isAuthenticated)] = summary
         }
     }

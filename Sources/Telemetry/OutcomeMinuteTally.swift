@@ -22,13 +22,30 @@ struct OutcomeMinuteTally: Sendable {
     private(set) var units: [OutcomeUnit] = []
     /// Of the hour's sample.
     private(set) var level: Int
-    var isChanged = true
+    /// About how much memory it takes, in units' sizes.
+    private(set) var weight = 0
+    /// Different keys that all of its cells remember.
+    private var pinCount = 0
+    /// Connections that were reported; and those that were since it was taken last.
+    private(set) var reports: Int64 = 0
+    private(set) var news: Int64 = 0
+    /// Whether it is no longer what was taken last.
+    private(set) var isChanged = false
 
-    /// Different keys that are remembered of one cell and minute.
+    /// Different keys that are remembered of one cell and minute, and of one minute.
     static let pinLimit = 16
+    static let pinLimitOfAll = 2048
     static let releaseLimit = 64
+    private static let cellWeight = 8
+    private static let pinWeight = 4
 
     init(level: Int) { self.level = level }
+
+    /// Notes that it is recorded as it stands, or will be.
+    mutating func setTaken() {
+        self.isChanged = false
+        self.news = 0
+    }
 
     /// Counts the connections of a report.
     ///
@@ -41,10 +58,13 @@ struct OutcomeMinuteTally: Sendable {
             place = self.cells.count
             self.places[key] = place
             self.cells.append(Cell(key: key))
+            self.weight += Self.cellWeight
         }
         self.cells[place].reports += report.count
         if report.outcome.isFailure { self.cells[place].failures += report.count }
         if isOffTime { self.cells[place].offTime += report.count }
+        self.reports += report.count
+        self.news += report.count
         self.isChanged = true
         return place
     }
@@ -55,10 +75,14 @@ struct OutcomeMinuteTally: Sendable {
             OutcomeUnit(
                 mark: mark, network: network, cell: UInt16(cell), release: self.place(of: report.release),
                 outcome: report.outcome, platform: report.platform))
+        self.weight += 1
         guard report.outcome.isFailure, let pin = report.servedPins.first else { return }
-        if self.cells[cell].pins[pin] != nil || self.cells[cell].pins.count < Self.pinLimit {
-            self.cells[cell].pins[pin, default: 0] += 1
+        if self.cells[cell].pins[pin] == nil {
+            guard self.cells[cell].pins.count < Self.pinLimit, self.pinCount < Self.pinLimitOfAll else { return }
+            self.pinCount += 1
+            self.weight += Self.pinWeight
         }
+        self.cells[cell].pins[pin, default: 0] += 1
     }
 
     private mutating func place(of release: AppRelease?) -> UInt8 {
@@ -73,7 +97,9 @@ struct OutcomeMinuteTally: Sendable {
     mutating func narrow(to level: Int) {
         guard level > self.level else { return }
         self.level = level
+        let before = self.units.count
         self.units.removeAll { !$0.mark.isSampled(at: level) }
+        self.weight -= before - self.units.count
         self.isChanged = true
     }
 }

@@ -5,6 +5,7 @@ package import Pinning
 package struct OutcomeKey: Hashable, Sendable {
     package var host: HostPattern
     package var arm: PolicySlot?
+    /// Of the document; 0 for none, and for all those that have no room of their own.
     package var version: Int64
 
     package init(host: HostPattern, arm: PolicySlot?, version: Int64) {
@@ -20,6 +21,10 @@ package struct OutcomeKey: Hashable, Sendable {
 /// arm and version and on every node. So what is counted of the sample compares as what it was drawn from does, and no
 /// count claims more evidence than there is. Each time the room is used up the level rises by one, and half of those who
 /// were counted are no longer.
+///
+/// What outcomes are counted by is the clients' to say, and anybody's: so there are so many cells and no more. The newest
+/// versions of an app have half of the room to themselves, whatever others are made up; what finds no room counts with its
+/// host and arm, under version 0.
 struct OutcomePool: Sendable {
     private struct Member: Hashable {
         var mark: InstallMark
@@ -30,12 +35,18 @@ struct OutcomePool: Sendable {
     private var cells: [OutcomeKey: UInt16] = [:]
     private(set) var level = 0
 
-    /// Cells of one hour.
+    /// Cells of one hour, but for those of version 0; and as many as it has in any crowd.
     static let cellLimit = 2048
+    static let leastCells = 64
+    /// The same with all those of version 0: more than an app has hosts and arms.
+    static let highestCellCount = 8192
+    /// So many versions are the newest.
+    static let newestVersions: Int64 = 16
     /// One of 2³² installs: more levels than there can be installs.
     static let highestLevel = 32
 
     var count: Int { self.members.count }
+    var cellCount: Int { self.cells.count }
 
     /// What became of an outcome.
     enum Entry: Hashable {
@@ -47,17 +58,29 @@ struct OutcomePool: Sendable {
         case noRoom
     }
 
-    /// - Parameter mark: Nil for a report that is counted and is no install's outcome.
-    mutating func enter(_ mark: InstallMark?, _ key: OutcomeKey) -> Entry {
-        guard let cell = self.cell(of: key) else { return .noRoom }
+    /// - Parameters:
+    ///   - mark: Nil for a report that is counted and is no install's outcome.
+    ///   - key: Becomes the one that it is counted under.
+    ///   - newest: The app's version.
+    ///   - isCrowded: Whether all apps together have as many cells as there may be.
+    mutating func enter(
+        _ mark: InstallMark?, _ key: inout OutcomeKey, newest: Int64, isCrowded: Bool = false
+    ) -> Entry {
+        guard let cell = self.cell(of: &key, newest: newest, isCrowded: isCrowded) else { return .noRoom }
         guard let mark else { return .known }
         guard mark.isSampled(at: self.level) else { return .notSampled }
         return self.members.insert(Member(mark: mark, cell: cell)).inserted ? .first : .known
     }
 
-    private mutating func cell(of key: OutcomeKey) -> UInt16? {
+    private mutating func cell(of key: inout OutcomeKey, newest: Int64, isCrowded: Bool) -> UInt16? {
         if let cell = self.cells[key] { return cell }
-        guard self.cells.count < Self.cellLimit else { return nil }
+        let isNew = key.version > newest - Self.newestVersions
+        let room = isCrowded ? Self.leastCells : isNew ? Self.cellLimit : Self.cellLimit / 2
+        if self.cells.count >= room {
+            key.version = 0
+            if let cell = self.cells[key] { return cell }
+        }
+        guard self.cells.count < Self.highestCellCount else { return nil }
         let cell = UInt16(self.cells.count)
         self.cells[key] = cell
         return cell

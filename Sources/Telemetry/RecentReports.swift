@@ -2,12 +2,14 @@
 /// most twice as many.
 ///
 /// A 64-bit hash of each, with a key that the process draws for itself: nobody can find two ids that it takes for one.
-struct RecentReports: Sendable {
+package struct RecentReports: Sendable {
+    package static let usual = 262_144
+
     private var newer: Set<Int> = []
     private var older: Set<Int> = []
     private let limit: Int
 
-    init(limit: Int = 262_144) { self.limit = limit }
+    init(limit: Int = Self.usual) { self.limit = limit }
 
     /// Notes an id; false where it is there already.
     mutating func insert(_ id: some Hashable, of app: some Hashable) -> Bool {

@@ -1,17 +1,29 @@
-package import PinWire
+import PinWire
 package import Pinning
 
 /// An app's host patterns, for finding the one that a reported name stands under.
 package struct ReportedHosts: Sendable {
     private let patterns: [HostPattern]
+    /// Whether each of them has a candidate.
+    private let candidates: [Bool]
     private let index: HostIndex
 
     package init(_ app: App) {
         self.patterns = app.hosts.keys.sorted()
+        self.candidates = self.patterns.map { app.hosts[$0]?.candidate != nil }
         self.index = HostIndex(
             self.patterns.map { ($0, app.hosts[$0]?.includesSubdomains == true) })
     }
 
-    /// The pattern of a name in lower case; nil where the app has none for it.
-    package func pattern(of name: String) -> HostPattern? { self.index.place(of: name).map { self.patterns[$0] } }
+    /// What a report counts under; nil where the app has no pattern for the name, which is in lower case.
+    ///
+    /// What is said of a candidate that the host does not have, or no longer, is kept apart from everything else, of
+    /// whatever version it is said.
+    func key(of report: OutcomeReport) -> OutcomeKey? {
+        guard let place = self.index.place(of: report.host) else { return nil }
+        let arm: PolicySlot? = report.arm.map { $0 == .candidate ? .candidate : .baseline }
+        let isOfNone = arm == .candidate && !self.candidates[place]
+        return OutcomeKey(
+            host: self.patterns[place], arm: arm, version: isOfNone ? 0 : report.documentVersion)
+    }
 }

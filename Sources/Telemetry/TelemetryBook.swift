@@ -40,15 +40,23 @@ package struct TelemetryBook: Sendable {
         self.hours.values.compactMap { $0.levels[isAuthenticated] }.max() ?? 0
     }
 
-    /// The small form, of those cells in which the most installs are if there are too many.
-    package var facts: TelemetryFacts {
+    /// The small form, if there are too many cells of the signed ones first, and of those with the most installs.
+    package var facts: TelemetryFacts { self.facts(minutes: OutcomeCell.minuteLimit) }
+
+    /// The same with the last `minutes` of each cell in which something was reported, as many as they may be.
+    package func facts(minutes: Int) -> TelemetryFacts {
         var cells = self.cells
         if cells.count > Self.cellLimit {
-            cells.sort { $0.summary.total.installs > $1.summary.total.installs }
+            // Anybody can make cells that are not signed.
+            cells.sort {
+                $0.key.isAuthenticated == $1.key.isAuthenticated
+                    ? $0.summary.total.installs > $1.summary.total.installs : $0.key.isAuthenticated
+            }
             cells.removeLast(cells.count - Self.cellLimit)
             cells.sort { $0.key < $1.key }
         }
-        return TelemetryFacts(measuredAt: self.measuredAt, cells: cells.map { OutcomeCell($0.key, $0.summary) })
+        return TelemetryFacts(
+            measuredAt: self.measuredAt, cells: cells.map { OutcomeCell($0.key, $0.summary, minutes: minutes) })
     }
 }
 
@@ -71,11 +79,13 @@ extension OutcomeCellKey: Comparable {
 }
 
 extension OutcomeCell {
-    package init(_ cell: OutcomeCellKey, _ summary: OutcomeSummary) {
+    package init(_ cell: OutcomeCellKey, _ summary: OutcomeSummary, minutes: Int = Self.minuteLimit) {
         self.init(
             host: cell.key.host, arm: cell.key.arm, version: cell.key.version, isAuthenticated: cell.isAuthenticated,
-            minutes: summary.minutes.sorted { $0.key < $1.key }.suffix(Self.minuteLimit).map {
-                OutcomeMinute(minute: $0.key, installs: $0.value.installs, failing: $0.value.failing)
+            minutes: summary.minutes.sorted { $0.key < $1.key }.suffix(minutes).map {
+                OutcomeMinute(
+                    minute: $0.key, installs: $0.value.installs, failing: $0.value.failing,
+                    oneIn: summary.samples[$0.key.startOfHour] ?? 1)
             },
             networks: summary.networks.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.prefix(Self.networkLimit).map
             {

@@ -30,19 +30,32 @@ package struct TelemetryCounts: Hashable, Sendable {
 package final class TelemetryIntake: Sendable {
     fileprivate struct Content {
         var tally: TelemetryTally
-        var signed = RecentReports()
-        var unsigned = RecentReports()
+        /// Reports' ids, of those that were signed and of those that were not; and signatures. None crowds out another.
+        var signed: RecentReports
+        var unsigned: RecentReports
+        var seals: RecentReports
         var counts = TelemetryCounts()
+
+        init(limits: TelemetryTally.Limits, recent: RecentReports) {
+            self.tally = TelemetryTally(limits: limits)
+            (self.signed, self.unsigned, self.seals) = (recent, recent, recent)
+        }
     }
 
     private let content: Mutex<Content>
     private let buckets: Mutex<NetworkBuckets>
+    /// Apart from the rest: who is turned away waits for nobody who is not.
+    private let turnedAway = Atomic<Int64>(0)
     private let salt: [UInt8]
 
-    /// - Parameter rate: Outcomes a second that one network may report; 0 for as many as come.
-    package init(salt: [UInt8], rate: Double, limits: TelemetryTally.Limits = .init()) {
+    /// - Parameters:
+    ///   - rate: Outcomes a second that one network may report; 0 for as many as come.
+    ///   - recent: Ids, and signatures, that are remembered at least.
+    package init(
+        salt: [UInt8], rate: Double, limits: TelemetryTally.Limits = .init(), recent: Int = RecentReports.usual
+    ) {
         self.salt = salt
-        self.content = Mutex(Content(tally: TelemetryTally(limits: limits)))
+        self.content = Mutex(Content(limits: limits, recent: RecentReports(limit: recent)))
         self.buckets = Mutex(NetworkBuckets(rate: rate))
     }
 
@@ -61,7 +74,7 @@ package final class TelemetryIntake: Sendable {
     }
 
     /// Notes that a request was turned away.
-    package func countTurnedAway() { self.content.withLock { $0.counts.turnedAway += 1 } }
+    package func countTurnedAway() { self.turnedAway.add(1, ordering: .relaxed) }
 
     /// How a batch came.
     package struct Origin: Sendable {
@@ -89,7 +102,7 @@ package final class TelemetryIntake: Sendable {
             let mark =
                 report.install.map { InstallMark($0, of: origin.app, salt: self.salt) }
                 ?? InstallMark(bits: UInt64(origin.network.bits) &* 0x9E37_79B9_7F4A_7C15)
-            return (report: report, mark: mark, host: origin.hosts.pattern(of: report.host))
+            return (report: report, mark: mark, key: origin.hosts.key(of: report))
         }
         let total = batch.outcomes.count + batch.refusals.values.reduce(0, +)
         self.buckets.withLock { $0.charge(max(0, total - 1), to: origin.network.bits, at: .now) }
@@ -98,9 +111,9 @@ package final class TelemetryIntake: Sendable {
             var receipt = ReportReceipt()
             receipt.refusals = batch.refusals
             // The same request once more, whoever sent it.
-            let isReplay = origin.seal.map { !content.signed.insert($0, of: origin.app) } ?? false
-            for (report, mark, host) in outcomes {
-                guard let host else {
+            let isReplay = origin.seal.map { !content.seals.insert($0, of: origin.app) } ?? false
+            for (report, mark, key) in outcomes {
+                guard let key else {
                     receipt.refusals[.hostUnknown, default: 0] += 1
                     continue
                 }
@@ -112,10 +125,9 @@ package final class TelemetryIntake: Sendable {
                     receipt.duplicate += 1
                     continue
                 }
-                let key = OutcomeKey(
-                    host: host, arm: report.arm.map { $0 == .candidate ? .candidate : .baseline },
-                    version: report.documentVersion)
-                if content.tally.add(report, as: key, of: mark, in: origin.network.bits, by: account, at: time) {
+                if content.tally.add(
+                    report, as: key, of: mark, in: origin.network.bits, by: account, newest: origin.version, at: time)
+                {
                     receipt.taken += 1
                 } else {
                     receipt.refusals[.noRoom, default: 0] += 1
@@ -132,16 +144,22 @@ package final class TelemetryIntake: Sendable {
     // MARK: Taking away
 
     /// What came to this node.
-    package var counts: TelemetryCounts { self.content.withLock { $0.counts } }
+    package var counts: TelemetryCounts {
+        var counts = self.content.withLock { $0.counts }
+        counts.turnedAway = self.turnedAway.load(ordering: .relaxed)
+        return counts
+    }
 
     /// Everything that has changed since it was taken last, and how much could not be kept.
     func empty(at time: Timestamp) -> (rows: [TelemetryRow], lost: Int64) {
-        self.content.withLock { content in
-            let rows = content.tally.take(at: time)
+        let (taken, lost) = self.content.withLock { content in
+            let taken = content.tally.take(at: time)
             let lost = content.tally.takeDropped()
             content.counts.lost += lost
-            return (rows, lost)
+            return (taken, lost)
         }
+        // Nobody who reports waits for this.
+        return (taken.map(\.row), lost)
     }
 
     func countLost(_ count: Int64) { self.content.withLock { $0.counts.lost += count } }
@@ -154,8 +172,14 @@ extension TelemetryIntake.Content {
         _ report: OutcomeReport, of install: InstallMark, by account: TelemetryTally.Account
     ) -> Bool {
         guard let id = report.id else { return true }
-        let name = "\(install.bits) \(id)"
+        let name = ReportName(install: install, id: id)
         return account.isAuthenticated
             ? self.signed.insert(name, of: account.app) : self.unsigned.insert(name, of: account.app)
     }
+}
+
+/// What an install calls a report.
+private struct ReportName: Hashable {
+    var install: InstallMark
+    var id: String
 }

@@ -4,43 +4,88 @@ import Synchronization
 
 /// What a node has at hand of the apps whose clients' reports somebody asks for: so many, each for as long as it is asked
 /// for.
+///
+/// Rounds that act on reports ask every few seconds, those that warn go through all apps once a minute. So an app that was
+/// asked for a moment ago keeps its place, however many others are asked for once; and of apps that nothing was reported
+/// of, it is known that nothing was, without a place for each.
 final class TelemetryPicture: Sendable {
-    private struct Entry {
+    fileprivate struct Entry {
         var book: TelemetryBook?
         var facts: TelemetryFacts?
         /// The database's clock when the book was read last.
         var readAt: Timestamp?
         var askedAt: ContinuousClock.Instant
         var madeAt: ContinuousClock.Instant?
+
+        /// Whether it is known that nothing was reported.
+        var isEmpty: Bool { self.facts?.cells.isEmpty == true }
     }
 
-    private let entries = Mutex<[AppID: Entry]>([:])
+    /// The apps of which anything was reported, and when that was found out.
+    fileprivate struct Reporting {
+        var apps: Set<AppID>
+        var measuredAt: Timestamp
+        var madeAt: ContinuousClock.Instant
+    }
 
-    private static let limit = 500
+    fileprivate struct Content {
+        var entries: [AppID: Entry] = [:]
+        var reporting: Reporting?
+        /// When somebody last asked for an app that there was no place for.
+        var crowdedAt: ContinuousClock.Instant?
+    }
+
+    private let content = Mutex(Content())
+    private let limit: Int
+
     private static let freshness = Duration.seconds(2)
     private static let patience = Duration.seconds(600)
+    /// How long an app keeps its place in any crowd: longer than rounds that act let pass between two looks.
+    fileprivate static let tenure = Duration.seconds(15)
+    /// How often it is found out who reports, and how long after a crowd it is still.
+    private static let interval = Duration.seconds(10)
+    private static let crowdedness = Duration.seconds(120)
 
-    /// What there is, noting that it is wanted. An app beyond the limit takes the place of the one that was asked for the
-    /// longest time ago.
+    init(limit: Int = 500) { self.limit = limit }
+
+    /// What there is, noting that it is wanted; nil where it is not known yet.
     func facts(of app: AppID, at now: ContinuousClock.Instant) -> TelemetryFacts? {
-        self.entries.withLock { entries in
-            if entries[app] == nil, entries.count >= Self.limit,
-                let oldest = entries.min(by: { $0.value.askedAt < $1.value.askedAt })?.key
-            {
-                entries[oldest] = nil
+        self.content.withLock { content in
+            if content.entries[app] != nil || content.makePlace(for: app, of: self.limit, at: now) {
+                content.entries[app, default: Entry(askedAt: now)].askedAt = now
+                return content.entries[app]?.facts
             }
-            entries[app, default: Entry(askedAt: now)].askedAt = now
-            return entries[app]?.facts
+            content.crowdedAt = now
+            guard let reporting = content.reporting, !reporting.apps.contains(app) else { return nil }
+            return TelemetryFacts(measuredAt: reporting.measuredAt, cells: [])
         }
     }
 
     /// The apps whose facts are missing or no longer fresh, forgetting those that nobody has asked for.
     func wanted(at now: ContinuousClock.Instant) -> [(app: AppID, book: TelemetryBook?, readAt: Timestamp?)] {
-        self.entries.withLock { entries in
-            entries = entries.filter { now - $0.value.askedAt < Self.patience }
-            return entries.filter { entry in
+        self.content.withLock { content in
+            content.entries = content.entries.filter { now - $0.value.askedAt < Self.patience }
+            return content.entries.filter { entry in
                 entry.value.madeAt.map { now - $0 >= Self.freshness } ?? true
             }.map { ($0.key, $0.value.book, $0.value.readAt) }
+        }
+    }
+
+    /// Whether it is to be found out who reports.
+    func wantsReporting(at now: ContinuousClock.Instant) -> Bool {
+        self.content.withLock { content in
+            guard let crowdedAt = content.crowdedAt, now - crowdedAt < Self.crowdedness else {
+                content.reporting = nil
+                return false
+            }
+            return content.reporting.map { now - $0.madeAt >= Self.interval } ?? true
+        }
+    }
+
+    /// - Parameter apps: All those of which anything is on record that facts tell of.
+    func keep(reporting apps: Set<AppID>, measuredAt: Timestamp, at now: ContinuousClock.Instant) {
+        self.content.withLock {
+            $0.reporting = Reporting(apps: apps, measuredAt: measuredAt, madeAt: now)
         }
     }
 
@@ -48,14 +93,34 @@ final class TelemetryPicture: Sendable {
     func keep(
         _ book: TelemetryBook, isChanged: Bool, readAt: Timestamp, at now: ContinuousClock.Instant
     ) {
-        let known = self.entries.withLock { $0[book.app]?.facts }
+        let known = self.content.withLock { $0.entries[book.app]?.facts }
         var facts = isChanged ? book.facts : known ?? book.facts
         facts.measuredAt = book.measuredAt
-        self.entries.withLock { entries in
-            entries[book.app]?.book = book
-            entries[book.app]?.facts = facts
-            entries[book.app]?.readAt = readAt
-            entries[book.app]?.madeAt = now
+        self.content.withLock { content in
+            content.entries[book.app]?.book = book
+            content.entries[book.app]?.facts = facts
+            content.entries[book.app]?.readAt = readAt
+            content.entries[book.app]?.madeAt = now
         }
+    }
+}
+
+extension TelemetryPicture.Content {
+    /// Whether there is a place for one more app, if need be that of an app without reports, or else of the one that was
+    /// asked for the longest time ago.
+    fileprivate mutating func makePlace(
+        for app: AppID, of limit: Int, at now: ContinuousClock.Instant
+    ) -> Bool {
+        guard self.entries.count >= limit else { return true }
+        // Who reports nothing needs none; and as long as nobody knows who does, everybody may.
+        if let reporting, !reporting.apps.contains(app) { return false }
+        let oldest = self.entries.min {
+            $0.value.isEmpty == $1.value.isEmpty ? $0.value.askedAt < $1.value.askedAt : $0.value.isEmpty
+        }
+        guard let oldest, oldest.value.isEmpty || now - oldest.value.askedAt >= TelemetryPicture.tenure else {
+            return false
+        }
+        self.entries[oldest.key] = nil
+        return true
     }
 }

@@ -1,7 +1,7 @@
 package import Logging
 package import PinWire
 package import Pinning
-import Postgres
+package import Postgres
 import Synchronization
 
 /// Records what clients reported, every second, and knows what all nodes have recorded.
@@ -10,7 +10,11 @@ import Synchronization
 /// what is counted after that begins anew, and installs that were recorded before are not counted twice. While the
 /// database is away, counting goes on in bounded memory and is recorded later. A row is written whole each time, so that
 /// an unknown outcome of a recording is no trouble: the next one says it again.
+///
+/// All of its work, and the reading of reports (``perform(_:)``), is done on one thread of its own that gives way to those
+/// that serve documents.
 package actor TelemetryRecorder {
+    private nonisolated let thread: ThreadExecutor
     private let store: TelemetryStore
     private let logger: Logger
     private let clock: @Sendable () -> Timestamp
@@ -23,20 +27,29 @@ package actor TelemetryRecorder {
     private var waiting: [TelemetryRow.Name: TelemetryRow] = [:]
     private var isRecording = false
     private var hasFailed = false
+    /// Whether not all could be read that was wanted last.
+    private var isBlind = false
     private var lost: Int64 = 0
     private var turnedAway: Int64 = 0
 
     private static let interval = Duration.seconds(1)
+    /// In seconds.
+    private static let longestAge: Int64 = 60
     private static let rowsAtOnce = 500
     private static let bytesAtOnce = 4 * 1024 * 1024
-    private static let waitingLimit = 20_000
+    private static let waitingLimit = 100_000
     private static let waitingBytes = 64 * 1024 * 1024
 
-    /// - Parameter node: Different for every process.
+    package nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe self.thread.asUnownedSerialExecutor() }
+
+    /// - Parameters:
+    ///   - node: Different for every process.
+    ///   - thread: Nobody else's. It ends with the recorder.
     package init(
-        store: TelemetryStore, intake: TelemetryIntake, node: String, logger: Logger,
+        store: TelemetryStore, intake: TelemetryIntake, node: String, thread: ThreadExecutor, logger: Logger,
         clock: @escaping @Sendable () -> Timestamp
     ) {
+        self.thread = thread
         self.store = store
         self.intake = intake
         self.node = node
@@ -44,11 +57,23 @@ package actor TelemetryRecorder {
         self.clock = clock
     }
 
+    deinit { self.thread.stop() }
+
+    /// Does what takes its time where it is in nobody's way.
+    package func perform<Result: Sendable, Failure: Error>(
+        _ work: @Sendable () throws(Failure) -> Result
+    ) throws(Failure) -> Result { try work() }
+
     // MARK: Knowing
 
-    /// What an app's clients reported in the last day, at most a few seconds old. Nil where it is not known yet: asking
-    /// has this node find out, and keep it at hand for as long as somebody asks every ten minutes.
-    package nonisolated func facts(of app: AppID) -> TelemetryFacts? { self.picture.facts(of: app, at: .now) }
+    /// What an app's clients reported in the last day, as a rule a few seconds old and never older than a minute. Nil where
+    /// it is not known: asking has this node find out, and keep it at hand for as long as somebody asks every ten minutes.
+    package nonisolated func facts(of app: AppID) -> TelemetryFacts? {
+        guard let facts = self.picture.facts(of: app, at: .now),
+            self.clock() <= facts.measuredAt.adding(seconds: Self.longestAge)
+        else { return nil }
+        return facts
+    }
 
     /// Everything that is recorded of an app's clients over the last `hours`, the one under way included.
     package func book(of app: AppID, hours: Int64) async throws -> TelemetryBook {
@@ -112,24 +137,29 @@ package actor TelemetryRecorder {
     private func takeIn() {
         let (rows, dropped) = self.intake.empty(at: self.clock())
         for row in rows { self.waiting[row.name] = row }
-        var bytes = self.waiting.values.reduce(0) { $0 + $1.size }
-        var lost = dropped
-        while self.waiting.count > Self.waitingLimit || bytes > Self.waitingBytes,
-            let oldest = self.waiting.min(by: { $0.key.minute < $1.key.minute })
-        {
-            self.waiting[oldest.key] = nil
-            bytes -= oldest.value.size
-            let reports = oldest.value.read?.cells.reduce(0) { $0 + $1.reports } ?? 0
-            self.intake.countLost(reports)
-            lost += reports
-        }
-        self.lost += lost
+        let lost = self.dropOldest()
+        if lost > 0 { self.intake.countLost(lost) }
+        self.lost += dropped + lost
         let turnedAway = self.intake.counts.turnedAway
-        guard lost > 0 || turnedAway > self.turnedAway + 1000 else { return }
+        guard dropped + lost > 0 || turnedAway > self.turnedAway + 1000 else { return }
         self.logger.warning(
             "more was reported than could be taken or kept",
             metadata: ["lost_reports": "\(self.lost)", "requests_turned_away": "\(turnedAway)"])
         self.turnedAway = turnedAway
+    }
+
+    /// Drops the oldest rows where too many wait; says how many reports stood in them.
+    private func dropOldest() -> Int64 {
+        var bytes = self.waiting.values.reduce(0) { $0 + $1.size }
+        guard self.waiting.count > Self.waitingLimit || bytes > Self.waitingBytes else { return 0 }
+        var lost: Int64 = 0
+        for row in self.waiting.values.sorted(by: { $0.minute < $1.minute }) {
+            guard self.waiting.count > Self.waitingLimit || bytes > Self.waitingBytes else { break }
+            self.waiting[row.name] = nil
+            bytes -= row.size
+            lost += row.reports
+        }
+        return lost
     }
 
     private func nextRows() -> [TelemetryRow]? {
@@ -148,17 +178,38 @@ package actor TelemetryRecorder {
 
     private func refreshPicture() async {
         while !Task.isCancelled {
+            var failure: (any Error)?
+            do {
+                if self.picture.wantsReporting(at: .now) { try await self.findReporting() }
+            } catch { failure = error }
             for (app, book, readAt) in self.picture.wanted(at: .now) {
-                // While the database is away, what was known stays, with its time.
-                do { try await self.refresh(app, book, since: readAt) } catch { break }
+                // One app's trouble is not the others'.
+                do { try await self.refresh(app, book, since: readAt) } catch { failure = error }
             }
+            if let failure, !self.isBlind, !Task.isCancelled {
+                self.logger.warning(
+                    "what clients reported cannot be read, and is not gone by once it is a minute old",
+                    metadata: ["error": "\(failure)"])
+            }
+            self.isBlind = failure != nil
             try? await Task.sleep(for: .seconds(1))
         }
     }
 
+    private func findReporting() async throws {
+        let now = self.clock()
+        let apps = try await self.store.reportingApps(since: Self.firstHour(at: now))
+        self.picture.keep(reporting: apps, measuredAt: now, at: .now)
+    }
+
+    /// Where the facts begin.
+    private static func firstHour(at now: Timestamp) -> Timestamp {
+        now.startOfHour.adding(seconds: -3600 * (TelemetryBook.factHours - 1))
+    }
+
     private func refresh(_ app: AppID, _ known: TelemetryBook?, since: Timestamp?) async throws {
         let now = self.clock()
-        let first = now.startOfHour.adding(seconds: -3600 * (TelemetryBook.factHours - 1))
+        let first = Self.firstHour(at: now)
         let readAt = try await self.store.now()
         // What was changed and not yet committed when it was read last is read now.
         let since = since?.adding(seconds: -30) ?? Timestamp(seconds: 0)

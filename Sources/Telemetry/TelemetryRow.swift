@@ -12,9 +12,12 @@ package struct TelemetryRow: Hashable, Sendable {
     package var content: [UInt8]
     /// ``OutcomeUnit``s, one behind the other.
     package var units: [UInt8]
+    /// Connections that were reported, as far as that is known without reading ``content``.
+    package var reports: Int64
 
     package init(
-        app: AppID, isAuthenticated: Bool, minute: Timestamp, level: Int, content: [UInt8], units: [UInt8]
+        app: AppID, isAuthenticated: Bool, minute: Timestamp, level: Int, content: [UInt8], units: [UInt8],
+        reports: Int64 = 0
     ) {
         self.app = app
         self.isAuthenticated = isAuthenticated
@@ -22,6 +25,7 @@ package struct TelemetryRow: Hashable, Sendable {
         self.level = level
         self.content = content
         self.units = units
+        self.reports = reports
     }
 
     init(_ app: AppID, _ isAuthenticated: Bool, _ minute: Timestamp, _ tally: OutcomeMinuteTally) {
@@ -34,7 +38,7 @@ package struct TelemetryRow: Hashable, Sendable {
         ]
         self.init(
             app: app, isAuthenticated: isAuthenticated, minute: minute, level: tally.level,
-            content: content.canonicalBytes, units: units)
+            content: content.canonicalBytes, units: units, reports: tally.reports)
     }
 
     /// What stands in ``content``; nil where it is damaged.

@@ -7,12 +7,9 @@ import Vault
 /// A node's access to what apps' reports are signed with.
 package struct TelemetrySecrets: Sendable {
     private let vault: SecretVault<TelemetrySecret>
-    /// Whether this node can judge signatures at all.
-    package let canVerify: Bool
 
     /// Without a key-encryption key the node can neither judge signatures nor make keys.
     package init(pool: PostgresPool, keyEncryptionKey: KeyEncryptionKey?) {
-        self.canVerify = keyEncryptionKey != nil
         self.vault = SecretVault(pool: pool, keyEncryptionKey: keyEncryptionKey, statements: .telemetry)
     }
 

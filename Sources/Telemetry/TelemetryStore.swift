@@ -41,6 +41,27 @@ package struct TelemetryStore: Sendable {
         ).map { Timestamp(microseconds: try $0.timestamp(0)) }
     }
 
+    /// The apps of which anything was recorded from a minute on.
+    func reportingApps(since first: Timestamp) async throws -> Set<AppID> {
+        // From app to app along the index: their rows are many, and they are few.
+        let rows = try await self.pool.read(
+            """
+            WITH RECURSIVE name (app) AS (
+                SELECT min(app) FROM pinledger.outcome_minute
+                 UNION ALL
+                SELECT (SELECT min(o.app) FROM pinledger.outcome_minute o WHERE o.app > n.app)
+                  FROM name n WHERE n.app IS NOT NULL
+            )
+            SELECT n.app FROM name n
+             WHERE EXISTS (SELECT FROM pinledger.outcome_minute o WHERE o.app = n.app AND o.minute >= $1)
+            """,
+            [.timestamp(first.microseconds)]
+        )
+        var apps: Set<AppID> = []
+        for row in rows { if let app = try? AppID(try row.text(0)) { apps.insert(app) } }
+        return apps
+    }
+
     /// What all nodes recorded of an hour.
     package func load(_ app: AppID, hour: Timestamp) async throws -> OutcomeHour {
         let rows = try await self.pool.read(
@@ -64,11 +85,5 @@ package struct TelemetryStore: Sendable {
     /// The database's clock.
     func now() async throws -> Timestamp {
         Timestamp(microseconds: try await self.pool.read("SELECT clock_timestamp()").only.timestamp(0))
-    }
-
-    /// Forgets what is older than so many days, and nothing of the last two.
-    package func forget(olderThan days: Int) async throws {
-        _ = try await self.pool.query(
-            "SELECT pinledger.forget_outcomes(now() - make_interval(days => $1))", [.int32(Int32(clamping: days))])
     }
 }

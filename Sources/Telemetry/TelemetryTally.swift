@@ -4,7 +4,8 @@ import Pinning
 /// What clients reported, counted in bounded memory until it is recorded: by app, minute and whether the reports were
 /// signed, and for each hour who has reported already.
 ///
-/// Signed and unsigned reports share no room: whoever makes up reports without a key crowds out nobody who has one.
+/// Signed and unsigned reports share no room: whoever makes up reports without a key crowds out nobody who has one. Apps
+/// share it, and where it runs out, those that have the most of it get the least.
 package struct TelemetryTally: Sendable {
     /// What bounds it.
     package struct Limits: Sendable {
@@ -12,8 +13,10 @@ package struct TelemetryTally: Sendable {
         package var unitsPerHour = 32_768
         /// The same of all apps together.
         package var units = 1_048_576
-        /// Minutes of apps that wait to be recorded, and what stands in them.
-        package var minutes = 20_000
+        /// Hosts, arms and versions of all apps together, but for a few that each app has in any case.
+        package var cells = 262_144
+        /// Minutes of apps that are at hand, and what stands in them, in units' sizes.
+        package var minutes = 50_000
         package var waiting = 2_097_152
 
         package init() {}
@@ -34,8 +37,13 @@ package struct TelemetryTally: Sendable {
     /// By the hour.
     private var pools: [Place: OutcomePool] = [:]
     private var minutes: [Place: OutcomeMinuteTally] = [:]
+    /// The minutes that are not recorded as they stand.
+    private var changed: Set<Place> = []
     private var unitCount = 0
-    private var waitingCount = 0
+    private var cellCount = 0
+    private var waiting = 0
+    /// The minute in which what is over was forgotten last.
+    private var forgottenAt: Timestamp?
     /// Reports that were counted and could not be kept until they were recorded.
     private var dropped: Int64 = 0
 
@@ -44,77 +52,154 @@ package struct TelemetryTally: Sendable {
     // MARK: Counting
 
     /// Counts an outcome; false where there is no room for its host, arm and version in this hour.
+    ///
+    /// - Parameter newest: The app's version.
     mutating func add(
         _ report: OutcomeReport, as key: OutcomeKey, of mark: InstallMark, in network: UInt32, by account: Account,
-        at time: Timestamp
+        newest: Int64, at time: Timestamp
     ) -> Bool {
         let hour = Place(account: account, time: time.startOfHour)
         let isOffTime = report.isOffTime(at: time)
-        let entry = self.pools[hour, default: OutcomePool()].enter(isOffTime ? nil : mark, key)
-        if entry == .noRoom { return false }
+        var key = key
+        let isCrowded = self.cellCount >= self.limits.cells
+        let pool = Self.enter(
+            isOffTime ? nil : mark, &key, newest: newest, isCrowded: isCrowded,
+            into: &self.pools[hour, default: OutcomePool()])
+        self.cellCount += pool.newCells
+        if pool.entry == .noRoom { return false }
         let minute = Place(account: account, time: time.startOfMinute)
-        if self.minutes[minute] == nil { self.makeRoom() }
-        let level = self.pools[hour]?.level ?? 0
-        let cell = self.minutes[minute, default: OutcomeMinuteTally(level: level)].count(
-            report, as: key, isOffTime: isOffTime)
-        guard entry == .first else { return true }
-        self.minutes[minute]?.add(report, of: mark, in: network, cell: cell)
-        self.unitCount += 1
-        self.waitingCount += 1
-        if (self.pools[hour]?.count ?? 0) > self.limits.unitsPerHour { self.narrow(hour) }
-        while self.unitCount > self.limits.units,
-            let largest = self.pools.max(by: { $0.value.count < $1.value.count })?.key
-        {
-            self.narrow(largest)
+        let tally = Self.count(
+            report, as: key, of: pool.entry == .first ? mark : nil, in: network, isOffTime: isOffTime,
+            into: &self.minutes[minute, default: OutcomeMinuteTally(level: pool.level)])
+        self.waiting += tally.newWeight
+        if !tally.wasChanged { self.changed.insert(minute) }
+        if self.minutes.count > self.limits.minutes || self.waiting > self.limits.waiting {
+            self.makeRoom(at: minute.time)
         }
+        guard pool.entry == .first else { return true }
+        self.unitCount += 1
+        if pool.count > self.limits.unitsPerHour { self.narrow(hour) }
+        if self.unitCount > self.limits.units { self.narrowLargest() }
         return true
     }
+
+    // Each looks an hour or a minute up once: this is done for every outcome.
+
+    private static func enter(
+        _ mark: InstallMark?, _ key: inout OutcomeKey, newest: Int64, isCrowded: Bool, into pool: inout OutcomePool
+    ) -> (entry: OutcomePool.Entry, level: Int, count: Int, newCells: Int) {
+        let before = pool.cellCount
+        let entry = pool.enter(mark, &key, newest: newest, isCrowded: isCrowded)
+        return (entry, pool.level, pool.count, pool.cellCount - before)
+    }
+
+    /// - Parameter mark: Nil where its install is not counted.
+    private static func count(
+        _ report: OutcomeReport, as key: OutcomeKey, of mark: InstallMark?, in network: UInt32, isOffTime: Bool,
+        into tally: inout OutcomeMinuteTally
+    ) -> (wasChanged: Bool, newWeight: Int) {
+        let (wasChanged, before) = (tally.isChanged, tally.weight)
+        let cell = tally.count(report, as: key, isOffTime: isOffTime)
+        if let mark { tally.add(report, of: mark, in: network, cell: cell) }
+        return (wasChanged, tally.weight - before)
+    }
+
+    // MARK: Bounds
 
     /// Halves an hour's sample.
     private mutating func narrow(_ hour: Place) {
         guard let before = self.pools[hour]?.count else { return }
         self.pools[hour]?.raiseLevel()
-        self.unitCount -= before - (self.pools[hour]?.count ?? 0)
-        guard let level = self.pools[hour]?.level else { return }
-        for (minute, tally) in self.minutes where minute.account == hour.account && minute.time.startOfHour == hour.time
-        {
-            self.minutes[minute]?.narrow(to: level)
-            self.waitingCount -= tally.units.count - (self.minutes[minute]?.units.count ?? 0)
+        guard let pool = self.pools[hour] else { return }
+        self.unitCount -= before - pool.count
+        for number in 0..<60 {
+            let minute = Place(account: hour.account, time: hour.time.adding(seconds: Int64(number) * 60))
+            guard let weight = self.minutes[minute]?.weight else { continue }
+            self.minutes[minute]?.narrow(to: pool.level)
+            self.waiting -= weight - (self.minutes[minute]?.weight ?? 0)
+            self.changed.insert(minute)
         }
     }
 
-    /// The oldest minute goes where a newer one needs its room: it is there only where nothing could be recorded for long.
-    private mutating func makeRoom() {
-        while self.minutes.count >= self.limits.minutes || self.waitingCount >= self.limits.waiting,
-            let oldest = self.minutes.min(by: { $0.key.time < $1.key.time })
-        {
-            self.minutes[oldest.key] = nil
-            self.waitingCount -= oldest.value.units.count
-            self.dropped += oldest.value.cells.reduce(0) { $0 + $1.reports }
+    /// Halves the samples of the hours that have the most, until there is some room again: to look for them is not for
+    /// every report.
+    private mutating func narrowLargest() {
+        let goal = self.limits.units - self.limits.units / 8
+        for (hour, _) in self.pools.map({ ($0.key, $0.value.count) }).sorted(by: { $0.1 > $1.1 }) {
+            guard self.unitCount > goal else { return }
+            self.narrow(hour)
+        }
+    }
+
+    /// Minutes go where newer ones need their room, some more than is needed: to look for them is not for every report.
+    ///
+    /// First those that are over and recorded, which is no loss. Then the oldest of the others, and at last of those of
+    /// now the largest: it comes to that only where nothing could be recorded for long.
+    private mutating func makeRoom(at now: Timestamp) {
+        let recorded = self.minutes.filter { !$0.value.isChanged && $0.key.time < now }.keys
+        self.drop(recorded.sorted { $0.time < $1.time }, share: 8, at: now)
+        guard self.minutes.count > self.limits.minutes || self.waiting > self.limits.waiting else { return }
+        let order = self.minutes.map { (place: $0.key, isOver: $0.key.time < now, weight: $0.value.weight) }.sorted {
+            if $0.isOver != $1.isOver { return $0.isOver }
+            return $0.isOver ? $0.place.time < $1.place.time : $0.weight > $1.weight
+        }
+        self.drop(order.map(\.place), share: 64, at: now)
+    }
+
+    /// Drops minutes in their order, until one of so many parts of the room is free.
+    private mutating func drop(_ places: [Place], share: Int, at now: Timestamp) {
+        for place in places {
+            guard
+                self.minutes.count > self.limits.minutes - self.limits.minutes / share
+                    || self.waiting > self.limits.waiting - self.limits.waiting / share
+            else { return }
+            guard let tally = self.minutes.removeValue(forKey: place) else { continue }
+            self.changed.remove(place)
+            self.waiting -= tally.weight
+            // What comes of the same minute later takes the place of all that was recorded of it.
+            self.dropped += place.time >= now ? tally.reports : tally.news
+        }
+    }
+
+    /// Forgets the minutes and hours that are over.
+    private mutating func forget(at time: Timestamp) {
+        guard self.forgottenAt != time.startOfMinute else { return }
+        self.forgottenAt = time.startOfMinute
+        // A minute more, for a clock that is set back a little.
+        for place in self.minutes.keys.filter({ $0.time.adding(seconds: 120) <= time }) {
+            self.waiting -= self.minutes.removeValue(forKey: place)?.weight ?? 0
+        }
+        for place in self.pools.keys.filter({ $0.time.adding(seconds: 3720) <= time }) {
+            guard let pool = self.pools.removeValue(forKey: place) else { continue }
+            self.unitCount -= pool.count
+            self.cellCount -= pool.cellCount
         }
     }
 
     // MARK: Recording
 
+    /// A minute as it is to be recorded.
+    struct Taken: Sendable {
+        var account: Account
+        var minute: Timestamp
+        var tally: OutcomeMinuteTally
+
+        /// Takes its time where there is much in it.
+        var row: TelemetryRow { TelemetryRow(self.account.app, self.account.isAuthenticated, self.minute, self.tally) }
+    }
+
     /// The minutes that have changed since they were taken last, whole; those that are over are forgotten with that.
-    package mutating func take(at time: Timestamp) -> [TelemetryRow] {
-        var rows: [TelemetryRow] = []
-        for (place, minute) in self.minutes {
-            if minute.isChanged {
-                rows.append(TelemetryRow(place.account.app, place.account.isAuthenticated, place.time, minute))
-                self.minutes[place]?.isChanged = false
-            }
-            // A minute more, for a clock that is set back a little.
-            if place.time.adding(seconds: 120) <= time {
-                self.minutes[place] = nil
-                self.waitingCount -= minute.units.count
-            }
+    mutating func take(at time: Timestamp) -> [Taken] {
+        var taken: [Taken] = []
+        taken.reserveCapacity(self.changed.count)
+        for place in self.changed {
+            guard let tally = self.minutes[place] else { continue }
+            taken.append(Taken(account: place.account, minute: place.time, tally: tally))
+            self.minutes[place]?.setTaken()
         }
-        for (place, pool) in self.pools where place.time.adding(seconds: 3720) <= time {
-            self.pools[place] = nil
-            self.unitCount -= pool.count
-        }
-        return rows
+        self.changed.removeAll(keepingCapacity: true)
+        self.forget(at: time)
+        return taken
     }
 
     /// How many reports found no room since this was asked last.

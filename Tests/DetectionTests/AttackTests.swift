@@ -151,6 +151,15 @@ import Testing
         #expect(verdict.json.canonicalBytes.count < 32_768)
     }
 
+    @Test func `keep what speaks for either policy, wherever else was looked`() throws {
+        let scene = Scene().with {
+            $0.sightings = (0..<60).map { ("vantage-\($0)", 300 + $0, 60) } + [("graz", 1, 60), ("wien", 3, 60)]
+        }
+        let evidence = try #require(scene.verdict).evidence
+        #expect(evidence.live.count == ReactionEvidence.liveLimit)
+        #expect(evidence.live.prefix(2).map(\.vantage) == ["wien", "graz"])
+    }
+
     // What would have been
 
     @Test func `tell when other thresholds would have fired`() throws {

@@ -5,10 +5,10 @@ import Testing
 
 /// What the server does because of reports, decided as any other change is.
 @Suite struct `What the server does by itself` {
-    /// The events of the scene, decided as the server decides them.
-    private func outcome(
-        of scene: Scene, plan: RolloutPlan.Terms? = nil
-    ) -> Result<[AppEvent], Refusal> {
+    /// The state of the scene, and what a node knows besides.
+    private func given(
+        _ scene: Scene, plan: RolloutPlan.Terms? = nil, _ change: (inout App) -> Void = { _ in }
+    ) -> (state: LedgerState, context: DecisionContext) {
         var app = scene.app
         if let plan {
             app.evolve(.rolloutPlanSet(api, plan), at: noon)
@@ -16,7 +16,9 @@ import Testing
             app.version = 10
         }
         app.deeds = scene.deeds
+        change(&app)
         var state = LedgerState()
+        state.fleet = scene.fleetState
         state.apps.insert(app)
         var facts = scene.facts
         let telemetry = TelemetryFacts(measuredAt: scene.now, cells: [scene.cell] + scene.reported)
@@ -24,14 +26,29 @@ import Testing
         let context = DecisionContext(
             now: scene.now, reason: try? Reason("clients' reports"), isForced: false, facts: facts, actor: .system
         ) { _ in false }
-        do throws(Refusal) {
-            let events = try state.decide(.app(shop, [.react]), in: context).events
-            // What a node looks for before it asks is the same.
-            #expect(state.isReactionDue(of: shop, in: context) == !events.isEmpty)
-            return .success(events.compactMap { if case .app(let event) = $0 { event } else { nil } })
-        } catch {
-            return .failure(error)
+        return (state, context)
+    }
+
+    /// What comes of each thing that is due in the scene, decided as the server decides it.
+    private func outcomes(
+        of scene: Scene, plan: RolloutPlan.Terms? = nil, _ change: (inout App) -> Void = { _ in }
+    ) -> [Result<[AppEvent], Refusal>] {
+        let (state, context) = self.given(scene, plan: plan, change)
+        return state.dueReactions(of: shop, in: context).map { due -> Result<[AppEvent], Refusal> in
+            do throws(Refusal) {
+                let events = try state.decide(.app(shop, [.react(due)]), in: context).events
+                #expect(!events.isEmpty)
+                return .success(events.compactMap { if case .app(let event) = $0 { event } else { nil } })
+            } catch {
+                return .failure(error)
+            }
         }
+    }
+
+    private func outcome(of scene: Scene, plan: RolloutPlan.Terms? = nil) -> Result<[AppEvent], Refusal> {
+        let all = self.outcomes(of: scene, plan: plan)
+        #expect(all.count <= 1)
+        return all.first ?? .success([])
     }
 
     private func types(_ scene: Scene, plan: RolloutPlan.Terms? = nil) throws -> [String] {
@@ -63,8 +80,7 @@ import Testing
     @Test func `holds a plan, and has nothing to hold without one`() throws {
         // One install short of the floor.
         let scene = Scene().with { $0.minutes = [(0, 15, 15), (1, 14, 14)] }
-        let plan = RolloutPlan.Terms(steps: [.init(500), .init(10_000)])
-        #expect(try self.types(scene, plan: plan) == ["TelemetryReacted", "RolloutPaused"])
+        #expect(try self.types(scene, plan: Self.plan) == ["TelemetryReacted", "RolloutPaused"])
         #expect(try self.types(scene) == [])
     }
 
@@ -89,6 +105,79 @@ import Testing
     @Test func `does nothing while the served key is pinned`() throws {
         #expect(try self.types(Scene().with { $0.sightings = [("graz", 3, 60), ("wien", 3, 60)] }) == [])
         #expect(try self.types(Scene.steady.with { $0.sightings = [("graz", 1, 60), ("wien", 1, 60)] }) == [])
+    }
+
+    private static let plan = RolloutPlan.Terms(steps: [.init(500), .init(10_000)])
+
+    /// A host of which no key is pinned that servers present, with a plan that unsigned reports are to hold.
+    private static let both = Scene.steady.with {
+        $0.candidate = Scene.policy(.enforce, [3, 4])
+        $0.rollout = Rollout(basisPoints: 500)
+        $0.reported = [Scene().with { $0.isAuthenticated = false }.cell]
+    }
+
+    private static func weakened(_ count: Int) -> [Reaction.Deed] {
+        (0..<count).map { number in
+            Reaction.Deed(
+                host: host("h\(number).example.com"), arm: .baseline, step: .reportOnly, at: noon.adding(seconds: -60))
+        }
+    }
+
+    @Test func `is done for each thing that is due, also where another one is refused`() throws {
+        let outcomes = self.outcomes(of: Self.both.with { $0.deeds = Self.weakened(3) }, plan: Self.plan)
+        guard case .failure(.guarded(let findings))? = outcomes.first else {
+            Issue.record("not refused: \(outcomes)")
+            return
+        }
+        #expect(findings.first?.rail == .tooManyRiskyChanges)
+        #expect(
+            try outcomes.dropFirst().map { try $0.get().map { Event.app($0).type } } == [
+                ["TelemetryReacted", "RolloutPaused"]
+            ])
+    }
+
+    @Test func `is not kept from it by what people changed, but by how much it has weakened itself`() throws {
+        func types(_ deeds: Int, risky: Int) -> [String]? {
+            let scene = Scene.steady.with { $0.deeds = Self.weakened(deeds) }
+            let outcome = self.outcomes(of: scene) { app in
+                app.riskyChanges = (0..<risky).map { noon.adding(seconds: Int64($0) - 60) }
+            }.first
+            return try? outcome?.get().map { Event.app($0).type }
+        }
+        #expect(types(0, risky: 8) == ["TelemetryReacted", "ModeSet"])
+        #expect(types(2, risky: 0) == ["TelemetryReacted", "ModeSet"])
+        #expect(types(3, risky: 0) == nil)
+    }
+
+    @Test func `is not done again when somebody goes on, until something new is reported`() throws {
+        // One install short of the floor: a hold.
+        let scene = Scene().with { $0.minutes = [(0, 15, 15), (1, 14, 14)] }
+        var (state, context) = self.given(scene, plan: Self.plan)
+        for due in state.dueReactions(of: shop, in: context) {
+            for event in try state.decide(.app(shop, [.react(due)]), in: context).events {
+                _ = state.apply(event, of: .app(shop), at: noon)
+            }
+        }
+        #expect(state.apps[shop]?.plan(of: api)?.pause?.cause == .reports)
+        var person = context
+        person.actor = .token
+        for command in [RolloutCommand.resume, .jump(step: 1)] {
+            var after = state
+            for event in try state.decide(.app(shop, [.rollout(api, command)]), in: person).events {
+                _ = after.apply(event, of: .app(shop), at: noon)
+            }
+            #expect(after.apps[shop]?.plan(of: api)?.pause == nil)
+            #expect(after.dueReactions(of: shop, in: context) == [])
+            let progress = try after.progress(ofPlan: api, app: shop, in: context)
+            #expect(!progress.waits.contains { $0.kind == .reports })
+            #expect(after.verdicts(of: shop, in: context).map(\.step) == [.page])
+            let again = scene.with { $0.minutes.append((60, 5, 5)) }
+            context.facts.telemetry = { _ in TelemetryFacts(measuredAt: noon, cells: [again.cell]) }
+            #expect(after.dueReactions(of: shop, in: context).map(\.step) == [.hold])
+            let doubted = try after.progress(ofPlan: api, app: shop, in: context)
+            #expect(doubted.waits.contains { $0.kind == .reports && $0.isMet == false })
+            context.facts.telemetry = { _ in TelemetryFacts(measuredAt: noon, cells: [scene.cell]) }
+        }
     }
 
     @Test func `is remembered, so that the same reports lead to nothing twice`() throws {

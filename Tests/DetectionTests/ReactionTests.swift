@@ -59,8 +59,28 @@ import Testing
             .liveUnpinned, .fewReport
         ) { $0.fleet = 3001 },
         Line(
+            "calls somebody instead where nobody knows how many installs there are", reportedOnly, then: .page,
+            .changePoint, .liveUnpinned, .fewReport
+        ) { $0.fleet = nil },
+        Line(
+            "calls somebody instead where only one place has looked", Scene.steady, then: .page, .changePoint,
+            .liveUnpinned, .onePlace, .nothingToHold
+        ) { $0.sightings = [("graz", 7, 60)] },
+        Line(
             "turns pinning off where just enough report", reportedOnly, then: .killSwitch, .changePoint, .liveUnpinned
         ) { $0.fleet = 3000 },
+        Line(
+            "takes a sample for all of whom it is one", reportedOnly, then: .killSwitch, .changePoint, .liveUnpinned
+        ) {
+            $0.fleet = 3000 * 4096
+            $0.oneIn = 4096
+        },
+        Line(
+            "takes a sample for no more than that", reportedOnly, then: .page, .changePoint, .liveUnpinned, .fewReport
+        ) {
+            $0.fleet = 3000 * 4096 + 1
+            $0.oneIn = 4096
+        },
         Line(
             "leaves alone what somebody else set to report only", reportedOnly, then: .page, .changePoint,
             .liveUnpinned, .notEnforced
@@ -83,6 +103,12 @@ import Testing
         },
         Line("does nothing under a kill switch", then: .none, .changePoint, .stageTest, .liveUnpinned, .notEnforced) {
             $0.hostKillSwitch = KillSwitch(engagedAt: noon, expiresAt: noon.adding(seconds: 1))
+        },
+        Line(
+            "does nothing under the one over everything", then: .none, .changePoint, .stageTest, .liveUnpinned,
+            .notEnforced
+        ) {
+            $0.fleetKillSwitch = KillSwitch(engagedAt: noon, expiresAt: noon.adding(seconds: 1))
         },
         Line("acts again when the kill switch has run out", then: .rollBack, .changePoint, .stageTest, .liveUnpinned) {
             $0.hostKillSwitch = KillSwitch(engagedAt: noon.adding(seconds: -60), expiresAt: noon)
@@ -137,6 +163,36 @@ import Testing
         },
         Line("knows nothing of built-in pins", Scene.steady, then: .page, .changePoint, .liveUnknown, .nothingToHold) {
             $0.baseline = nil
+        },
+        Line(
+            "does not give devices that nobody refuses a baseline that refuses some servers", then: .hold,
+            .changePoint, .stageTest, .liveUnpinned, .baselineStricter
+        ) {
+            $0.candidate = Scene.policy(.reportOnly, [3, 4])
+            $0.sightings = [("graz", 1, 60), ("wien", 7, 60)]
+        },
+        Line(
+            "nor one of which nothing is known", then: .hold, .changePoint, .stageTest, .liveUnknown, .baselineStricter
+        ) {
+            $0.candidate = Scene.policy(.reportOnly, [3, 4])
+            $0.sightings = [("graz", 7, 4000), ("wien", 7, 4000)]
+        },
+        Line(
+            "gives them one that accepts every server", then: .rollBack, .changePoint, .stageTest, .liveUnpinned
+        ) { $0.candidate = Scene.policy(.reportOnly, [3, 4]) },
+        Line(
+            "holds nothing for what was known to whoever went on", then: .page, .changePoint, .stageTest,
+            .liveUnpinned, .tooFewInstalls, .reviewed
+        ) {
+            $0.minutes = [(0, 15, 15), (1, 14, 14)]
+            $0.reviewedAt = noon.adding(seconds: -3600 + 61)
+        },
+        Line(
+            "holds once more for what failed since", then: .hold, .changePoint, .stageTest, .liveUnpinned,
+            .tooFewInstalls
+        ) {
+            $0.minutes = [(0, 15, 15), (1, 14, 14)]
+            $0.reviewedAt = noon.adding(seconds: -3600 + 60)
         },
         Line("holds a rollout while the baseline fails", then: .hold, .changePoint, .liveUnknown) {
             $0.arm = .baseline

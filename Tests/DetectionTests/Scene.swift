@@ -28,6 +28,9 @@ struct Scene: Sendable {
     var rollout: Rollout? = Rollout(basisPoints: 500)
     var appRollout: Rollout?
     var hostKillSwitch: KillSwitch?
+    var fleetKillSwitch: KillSwitch?
+    /// When somebody went on although reports had held the host's plan.
+    var reviewedAt: Timestamp?
     var monitoring = Monitoring(isEnabled: true, autoDisables: true, reaction: .act)
     /// The places that look, each with the key that it saw and how many seconds ago.
     var sightings: [(vantage: String, key: Int, ago: Int64)] = [("graz", 1, 60), ("wien", 1, 60)]
@@ -39,7 +42,9 @@ struct Scene: Sendable {
     var networks: [Int] = [11, 10, 9]
     var releases: [(String, Int, Int)] = []
     var reported: [OutcomeCell] = []
-    var fleet: Int64?
+    var fleet: Int64? = 1000
+    /// Of how many installs one is counted.
+    var oneIn = 1
     var deeds: [Reaction.Deed] = []
     var now = noon
 
@@ -66,11 +71,22 @@ struct Scene: Sendable {
         host.candidate = self.candidate
         host.rollout = self.rollout
         host.killSwitch = self.hostKillSwitch
+        if let time = self.reviewedAt {
+            var plan = RolloutPlan(.init(steps: [.init(10_000)]), setAt: noon)
+            plan.reviewedAt = time
+            host.plan = plan
+        }
         app.hosts[api] = host
         app.rollout = self.appRollout
         app.monitoring = self.monitoring
         app.version = 10
         return app
+    }
+
+    var fleetState: Fleet {
+        var fleet = Fleet()
+        fleet.killSwitch = self.fleetKillSwitch
+        return fleet
     }
 
     var facts: Facts {
@@ -93,19 +109,22 @@ struct Scene: Sendable {
             host: api, arm: self.arm, version: self.version, isAuthenticated: self.isAuthenticated,
             minutes: self.minutes.map {
                 OutcomeMinute(
-                    minute: start.adding(seconds: $0.after * 60), installs: $0.installs, failing: $0.failing)
+                    minute: start.adding(seconds: $0.after * 60), installs: $0.installs, failing: $0.failing,
+                    oneIn: self.oneIn)
             },
             networks: self.networks.enumerated().map { NetworkShare(network: "n\($0)", failing: $1) },
             networkCount: self.networks.count,
             releases: self.releases.map { ReleaseShare(release: .init(text: $0), installs: $1, failing: $2) },
-            installs: self.minutes.reduce(0) { $0 + $1.installs }, failing: self.minutes.reduce(0) { $0 + $1.failing }
+            installs: self.minutes.reduce(0) { $0 + $1.installs },
+            failing: self.minutes.reduce(0) { $0 + $1.failing }
         )
     }
 
     /// All verdicts, and the one on ``cell``.
     var verdicts: [ReactionVerdict] {
         Reaction.verdicts(
-            on: TelemetryFacts(measuredAt: self.now, cells: [self.cell] + self.reported), of: self.app, fleetVersion: 0,
+            on: TelemetryFacts(measuredAt: self.now, cells: [self.cell] + self.reported), of: self.app,
+            fleet: self.fleetState,
             facts: self.facts, deeds: self.deeds, at: self.now)
     }
 

@@ -36,6 +36,9 @@ def before_call(context, case, **kwargs):
         case.headers["Idempotency-Key"] = f"key {next(NUMBERS)}"
     if headers.get("If-Match") == '"12"' and next(NUMBERS) % 10:
         case.headers["If-Match"] = "*"
+    # What is said to be gzip would have to be it, which no schema makes; test_telemetry.py has it.
+    if headers.get("Content-Encoding") == "gzip":
+        del case.headers["Content-Encoding"]
     # No messages to the names that a fuzzer makes up.
     if isinstance(case.body, dict) and re.fullmatch(WEBHOOK_URL, str(case.body.get("url"))):
         case.body["url"] = "https://hooks.invalid/pins"

@@ -199,6 +199,24 @@ def test_clients_that_say_who_they_are_are_counted_once_each(server):
             assert spelling not in dump and spelling not in log
 
 
+def test_clients_that_come_back_to_a_stream_are_counted_too(server):
+    app = "com.example.adoption.stream"
+    server.api.make_app(app, "api.example.com")
+    (old, old_tag), (version, tag) = tags(server.api, app, 1)
+    target = f"/client/v1/apps/{app}/stream"
+    # By the door, and by the router.
+    for field in ([], ["Accept-Language: de", "Connection: Keep-Alive, X"]):
+        for last in [old_tag, tag, "x", None]:
+            fields = [] if last is None else ["Last-Event-ID: " + last.strip('"')]
+            with Wire(server.port) as wire:
+                wire.send(get(target, *fields, "Pinledger-Client: platform=ios", *field))
+                wire.socket.recv(1000)
+    wait_for_counts(
+        server, app,
+        {(old, "", "ios"): (2, 0, 0), (version, "", "ios"): (2, 0, 0), (-1, "", "ios"): (2, 0, 0), (0, "", ""): (4, 0, 0)},
+    )  # fmt: skip
+
+
 def test_requests_over_http_2_are_counted_too(server, tmp_path):
     app = "com.example.adoption.h2"
     server.api.make_app(app, "api.example.com")

@@ -95,11 +95,23 @@ def test_each_device_gets_what_the_rules_give_it(server):
 
 
 @pytest.mark.parametrize(
-    "query", ["", "device_id=", "device_id=unknown&app_version=2.1", "device_id=device-1", "app_version=2.1",
+    "query", ["", "device_id=", "user_id=" + "%C3%A4" * 512, "device_id=unknown&app_version=2.1", "device_id=device-1", "app_version=2.1",
               "device_id=device-1&app_version=1.9", "device_id=device-1&app_version=v2.1"],
 )  # fmt: skip
 def test_whoever_is_not_known_gets_the_baseline(server, query):
     assert [host["arm"] for host in verified(server, query)["hosts"]] == ["baseline"] * 3
+
+
+def test_a_version_with_a_plus_is_told_with_or_without_an_escape(server):
+    app = "com.example.evaluated.plus"
+    server.api.make_app(app, "api.example.com")
+    server.api.must("POST", f"/v1/apps/{app}/hosts/api.example.com/candidate", {
+        "mode": "enforce", "pins": [{"pin": pin_of("next"), "role": "backup"}],
+    })  # fmt: skip
+    server.api.must("PATCH", f"/v1/apps/{app}", {"version_gate": {"minimum": "2.1"}})
+    for version, arm in [("2.1+45", "candidate"), ("2.1%2B45", "candidate"), ("2.1-rc%2B45", "baseline"), ("2.1+", "baseline")]:
+        answer = server.api.request("GET", path(f"app_version={version}", app), token=None)
+        assert payload_of(answer.body)["hosts"][0]["arm"] == arm, version
 
 
 def test_devices_of_one_outcome_share_the_same_bytes(server):
@@ -143,7 +155,8 @@ def test_prepared_and_routed_answers_are_the_same_bytes(server, fields):
     [("device=1", "unknown_parameter"), ("device_id=a&device_id=b", "malformed_request"),
      ("build=-1", "malformed_request"), ("build=secret-thing", "malformed_request"),
      ("device_id=%ff", "malformed_request"),
-     ("user_id=" + "secret-thing" * 50, "malformed_request")],
+     ("user_id=" + "secret-thing" * 50, "malformed_request"),
+     ("user_id=" + "%C3%A4" * 513, "malformed_request")],
 )  # fmt: skip
 def test_what_is_wrong_is_refused_without_repeating_it(server, query, kind):
     answer = ask(server, query)

@@ -114,7 +114,8 @@ def test_a_simulation_tells_who_would_move_and_records_nothing(api, app):
     start_candidate(api, app, 1000)
     position = api.position()
     told = simulate(api, app, {"hosts": [{"host": HOST, "rollout": {"basis_points": 3500}}]})
-    assert told["population"] == {"source": "assumed", "cohorts": 1} and told["devices"] == 10_000
+    blind = ["app_version", "build", "country"]
+    assert told["population"] == {"source": "assumed", "cohorts": 1, "blind_to": blind} and told["devices"] == 10_000
     # A quarter of 10,000 moves; five standard deviations are 217.
     assert abs(told["moved"] - 2500) < 220
     moves = {(move["from"]["arm"], move["to"]["arm"]): move["devices"] for move in told["hosts"][0]["moves"]}
@@ -159,6 +160,7 @@ def test_a_simulation_takes_the_population_that_is_known(api, app):
     while len(told["app_versions"]) < 2 and time.monotonic() < deadline:
         told = simulate(api, app, {}, devices=3)
     assert [part["app_version"] for part in told["app_versions"]] == ["3.1.0", "3.0.2"]
+    assert told["population"]["blind_to"] == ["build", "country"]
 
 
 def test_a_simulation_tells_what_the_guard_rails_say_and_goes_on(api, app):
@@ -170,12 +172,16 @@ def test_a_simulation_tells_what_the_guard_rails_say_and_goes_on(api, app):
     assert killed["hosts"][0]["moves"][0]["to"]["outcome"] == "off"
     assert api.post(f"/v1/apps/{app}/simulate", {"change": {"hosts": [{"host": "www.example.com", "promote_candidate": True}]}}).status == 404
     assert api.post(f"/v1/apps/{app}/simulate", {"change": {"unheard_of": 1}}).status == 422
+    hosts = [f"h{number}.example.com" for number in range(21)]
+    many = api.post(f"/v1/apps/{app}/simulate", {"change": {}, "hosts": hosts, "devices": 100_000})
+    assert (many.status, many.json["errors"][0]["pointer"]) == (422, "/devices")
 
 
 def test_the_command_line_simulates(server, api, app, tmp_path):
     start_candidate(api, app, 0)
     told = server.cli("simulate", app, HOST, "--percent", "25", "--devices", "1000").stdout
     assert "of 1000 devices would get something else" in told and "enforce candidate" in told
+    assert "Not known of any of them: app_version, build, country." in told
     change = tmp_path / "change.json"
     change.write_text(json.dumps({"hosts": [{"host": HOST, "promote_candidate": True}]}))
     told = server.cli_json("simulate", app, "--change", str(change), "--devices", "10")

@@ -67,10 +67,24 @@ def test_a_range_needs_a_bound_and_versions(server, unchanged, versions):
 
 
 @pytest.mark.parametrize(
-    "query", ["excluded=3.1", "minimum=x", "minimum=3.2&maximum=3.1", "minimum_build=-1", "minimum=3&minimum=4"]
-)
-def test_a_range_in_the_query_is_read_as_strictly(server, unchanged, query):
+    "query, pointer",
+    [("excluded=3.1", ""), ("minimum=x", "/minimum"), ("minimum=3.2&maximum=3.1", ""), ("minimum=3&excluded=3,x", "/excluded/1"),
+     ("minimum=3&excluded=" + ",".join(f"3.{number}" for number in range(21)), "")],
+)  # fmt: skip
+def test_a_range_in_the_query_is_read_as_strictly(server, unchanged, query, pointer):
+    answer = server.api.request("DELETE", f"{TARGET}?{query}")
+    assert answer.status == 422 and answer.json["errors"][0]["pointer"] == pointer
+
+
+@pytest.mark.parametrize("query", ["minimum_build=-1", "minimum=3&minimum=4"])
+def test_a_query_that_names_no_range_cannot_be_read(server, unchanged, query):
     assert server.api.request("DELETE", f"{TARGET}?{query}").status == 400
+
+
+def test_a_version_with_a_plus_is_named_with_or_without_an_escape(server):
+    for query in ["minimum=3.1.0+45&excluded=3.2+1,3.3", "minimum=3.1.0%2B45&excluded=3.2%2B1,3.3"]:
+        engage(server, {"minimum": "3.1.0+45", "excluded": ["3.2+1", "3.3"]})
+        server.api.must("DELETE", f"{TARGET}?{query}")
 
 
 def test_versions_belong_to_the_app_s_switch_alone(server, unchanged):

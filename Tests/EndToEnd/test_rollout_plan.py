@@ -1,5 +1,6 @@
 """Rollouts that go on by a plan: short holds, a killed server, two nodes, and what stands in the way."""
 
+import re
 import time
 
 import pytest
@@ -213,7 +214,9 @@ def test_the_command_line_shows_how_far_it_is(node, rollout):
     status = node.cli("rollout", "status", rollout.app).stdout
     assert "0.5 % of devices get the candidate of api.example.com" in status, status
     assert "plan: [1 %] -> 25.5 % -> 100 % -> promotion  running" in status, status
-    assert "[ ] the step has lasted long enough" in status and "[?] enough installs" in status, status
+    assert "[ ] the step has lasted long enough" in status, status
+    # Whether it is not known, or is known to be none, depends on whether the node has counted for the first time by now.
+    assert re.search(r"\[[? ]\] enough installs", status), status
     assert "next: step 2" in status, status
     assert "step 3" in node.cli("rollout", "jump", rollout.app, HOST, "--step", "3", "--dry-run").stdout.replace("=", " ")
     node.cli("rollout", "pause", rollout.app, HOST, "--reason", "lunch")

@@ -5,6 +5,7 @@ import gzip
 import hashlib
 import hmac
 import json
+import socket
 import subprocess
 import time
 
@@ -93,8 +94,14 @@ def sql(server: Server, statement: str) -> str:
     ).stdout  # fmt: skip
 
 
+def add_candidate(server: Server, app: str) -> None:
+    candidate = {"mode": "enforce", "pins": [{"pin": pin_of("candidate"), "role": "backup"}], "rollout": {"basis_points": 500}}
+    server.api.must("POST", f"/v1/apps/{app}/hosts/{HOST}/candidate", candidate)
+
+
 def test_reports_are_counted_by_install_and_told(server):
     app = make_app(server, "counted")
+    add_candidate(server, app)
     key = Key(server.api, app)
     pin = pin_of("served")
     outcomes = [failure(number, arm="candidate", served_spki=[pin]) for number in range(10)]
@@ -118,8 +125,8 @@ def test_reports_are_counted_by_install_and_told(server):
     assert found[None, 0, False]["failing"] == 7
     minutes = cells(server.api, app, f"?minutes=true&host={HOST}")["candidate", 2, True]["minutes"]
     assert sum(minute["installs"] for minute in minutes) == 40
-    for query in ("?hours=0", "?hours=337", "?minutes=true", "?host=*", "?version=1"):
-        assert server.api.get(f"/v1/apps/{app}/telemetry{query}").status == 400, query
+    for query, status in {"?hours=0": 400, "?hours=337": 400, "?version=1": 400, "?minutes=true": 422, "?host=*": 422}.items():
+        assert server.api.get(f"/v1/apps/{app}/telemetry{query}").status == status, query
     assert "pin_mismatch 10" in server.cli("telemetry", "show", app).stdout
     # Nothing of it can be told who it was.
     dump = sql(server, "SELECT string_agg(convert_from(content, 'UTF8'), '') FROM pinledger.outcome_minute")
@@ -193,6 +200,36 @@ def test_keys_rotate_with_both_in_use(server):
     assert rehearsed.status == 200 and "secret" not in rehearsed.json
 
 
+def test_what_clients_make_up_takes_nobodys_room(server):
+    app = make_app(server, "made-up")
+    # There is no candidate, and was none.
+    outcomes = [failure(number, arm="candidate", document_version=number % 2) for number in range(10)]
+    assert send(server.api, app, outcomes).json["taken"] == 10
+    wait_for(lambda: cells(server.api, app).get(("candidate", 0, False), {}).get("installs") == 10)
+    add_candidate(server, app)
+    assert send(server.api, app, [failure(1, arm="candidate", document_version=2)]).json["taken"] == 1
+    wait_for(lambda: ("candidate", 2, False) in cells(server.api, app))
+
+
+def test_slow_bodies_keep_nobody_from_reporting(server):
+    app = make_app(server, "slow")
+    head = f"POST {path(app)} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    slow = []
+    try:
+        # More than all the room there is, by what they say; and some that do not say how much will come.
+        for number in range(200):
+            connection = socket.create_connection(("127.0.0.1", server.port), timeout=10)
+            slow.append(connection)
+            length = "Content-Length: 262144" if number % 2 else "Transfer-Encoding: chunked"
+            connection.sendall(f"{head}{length}\r\n\r\n".encode() + (b"{" if number % 2 else b"1\r\n{\r\n"))
+        time.sleep(1)
+        big = [outcome(number, id="x" * 40) for number in range(500)]
+        assert send(server.api, app, big).json["taken"] == 500
+    finally:
+        for connection in slow:
+            connection.close()
+
+
 def test_what_other_libraries_send_is_taken_as_advisory(server, certificates):
     app = make_app(server, "foreign")
     chain = [certificates[0].path.read_text()]
@@ -221,7 +258,8 @@ def test_what_other_libraries_send_is_taken_as_advisory(server, certificates):
     assert cell["reasons"] == {"pin_mismatch": 2, "chain_invalid": 1} and cell["off_time"] == 1
     assert cell["served_pins"] == [certificates[0].pin]
     # No successes, no other shapes.
-    for body in (trustkit | {"validation-result": 0}, {}, [], {"hostname": 7}):
+    wrong = [{"validation-result": 0}, {"validated-certificate-chain": [{}]}, {"enforce-pinning": "yes"}, {"app-version": 3}]
+    for body in (*(trustkit | each for each in wrong), {}, [], {"hostname": 7}):
         assert server.api.request("POST", path(app, "/trustkit"), body, token=None).status == 422, body
 
 

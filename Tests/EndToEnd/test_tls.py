@@ -14,6 +14,7 @@ from wire import Wire, get, resident_bytes
 
 APP = "com.example.tls"
 DOCUMENT = f"/client/v1/apps/{APP}/document"
+STREAM = f"/client/v1/apps/{APP}/stream"
 ROUTED = f"/client/v1/apps/{APP.replace('.', '%2E')}/document"
 
 
@@ -668,6 +669,33 @@ def test_a_renewed_certificate_is_taken_up_and_a_broken_one_is_not(node, directo
         assert time.monotonic() < deadline, "nobody is told"
         time.sleep(0.05)
     assert common_name(node) == "CN=second"
+
+
+def test_one_connection_takes_few_of_the_streams_of_documents(node):
+    with Streams(node) as wire, Streams(node) as other:
+        asked = range(1, 61, 2)
+        wire.send(b"".join(Streams.request(stream, STREAM) for stream in asked))
+        wire.until(lambda: len(wire.status) == 30 and len(wire.ended) == 10)
+        assert all(b"/problems/overloaded" in wire.body[stream] for stream in wire.ended)
+        assert sum(status == 200 for status in wire.status.values()) == 20
+        other.send(Streams.request(1, STREAM)).until(lambda: other.body.get(1, b"").count(b"data: ") == 1)
+        # A stream that ends leaves its place to the next one.
+        one = next(stream for stream in asked if stream not in wire.ended)
+        wire.send(frame(RESET, 0, one, (8).to_bytes(4, "big")))
+        deadline, stream = time.monotonic() + 5, 61
+        while wire.status.get(stream) != 200:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+            stream += 2
+            wire.send(Streams.request(stream, STREAM)).until(lambda: stream in wire.status)
+
+
+def test_a_stream_of_documents_outlives_the_idle_time(node):
+    with Streams(node) as wire:
+        wire.send(Streams.request(1, STREAM))
+        # Nothing is sent to the node meanwhile, but for acknowledgements.
+        wire.until(lambda: wire.body.get(1, b"").count(b": alive") == 4)
+        assert wire.last is None and not wire.ended
 
 
 def test_the_end_is_announced_and_kept(node):

@@ -152,9 +152,31 @@ struct ReportTests {
         #expect(foreign.report.install != nil && foreign.certificate == "PEM")
     }
 
+    @Test func `what other libraries leave out, or have null, is not said`() throws {
+        let names = [
+            "validation-result", "enforce-pinning", "app-platform", "app-version", "app-vendor-id", "date-time",
+            "served-certificate-chain", "validated-certificate-chain", "known-pins-expiration-date",
+        ]
+        let nulls = names.map { "\"\($0)\":null," }.joined()
+        let odd = #""app-version":"x","app-vendor-id":"","date-time":"now","validated-certificate-chain":[],"#
+        for members in ["", nulls, odd] {
+            let foreign = try ForeignReport(try JSON(text: "{\(members)\"hostname\":\"a.example\"}"))
+            #expect(foreign.report == OutcomeReport(host: "a.example", outcome: .failure(.pinMismatch)))
+            #expect(foreign.certificate == nil)
+        }
+    }
+
     @Test(arguments: [
         "[]", "{}", #"{"hostname": 1}"#, #"{"hostname": "a.example", "validation-result": 0}"#,
         #"{"hostname": "a.example", "validation-result": 9}"#, #"{"hostname": "a.example", "validation-result": "1"}"#,
+        #"{"hostname": "a.example", "validation-result": 1.5}"#, #"{"hostname": null}"#, #"{"hostname": ""}"#,
+        #"{"hostname": "a.example", "enforce-pinning": 0}"#, #"{"hostname": "a.example", "app-version": 3}"#,
+        #"{"hostname": "a.example", "app-platform": []}"#, #"{"hostname": "a.example", "app-vendor-id": {}}"#,
+        #"{"hostname": "a.example", "date-time": 1769860800}"#,
+        #"{"hostname": "a.example", "validated-certificate-chain": [{}]}"#,
+        #"{"hostname": "a.example", "validated-certificate-chain": ["PEM", null]}"#,
+        #"{"hostname": "a.example", "served-certificate-chain": "PEM"}"#,
+        #"{"hostname": "a.example", "served-certificate-chain": ["PEM"], "validated-certificate-chain": {}}"#,
     ])
     func `what is no failure is refused`(text: String) throws {
         let json = try JSON(text: text)

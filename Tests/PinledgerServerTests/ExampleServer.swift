@@ -31,7 +31,7 @@ enum ExampleServer {
             observations: ObservationBook(), lookout: Self.lookout(pool, ledger, clock, logger),
             surroundings: Surroundings { _ in false }
         )
-        return Routes(services: services, streams: 10)
+        return Routes(services: services)
     }()
 
     /// Takes reports and has nowhere to record them.
@@ -39,8 +39,9 @@ enum ExampleServer {
         TelemetryTools(
             recorder: TelemetryRecorder(
                 store: TelemetryStore(pool: pool),
-                intake: TelemetryIntake(salt: Array(repeating: 7, count: 32), rate: 0), node: "test", logger: logger,
-                clock: { Timestamp(seconds: 1_800_000_000) }),
+                intake: TelemetryIntake(salt: Array(repeating: 7, count: 32), rate: 0), node: "test",
+                thread: ThreadExecutor(),
+                logger: logger, clock: { Timestamp(seconds: 1_800_000_000) }),
             secrets: TelemetrySecrets(pool: pool, keyEncryptionKey: nil))
     }
 

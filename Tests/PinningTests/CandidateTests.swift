@@ -108,7 +108,33 @@ import Testing
             refused: .hostUnknown(api)),
     ]
 
-    @Test(arguments: life) func `does as it is commanded, or refuses`(line: Case) throws { try line.check() }
+    private static let hashes = [Rollout.hashedID("x", salt: "s")]
+
+    /// Whom its rollout lists by name, and under which salt.
+    static let lists: [Case] = [
+        Case(
+            "hashes the ids it lists under the salt of its place", given: [enforced, copy],
+            when: .setHostRollout(api, Rollout(basisPoints: 0, whitelist: hashes)),
+            then: [.hostRolloutSet(api, Rollout(basisPoints: 0, whitelist: hashes))]),
+        Case(
+            "hashes them under a salt that is given, where each edit would make another", given: [enforced, copy],
+            when: .setHostRollout(api, Rollout(basisPoints: 0, isSticky: false, salt: "s", whitelist: hashes)),
+            then: [.hostRolloutSet(api, Rollout(basisPoints: 0, isSticky: false, salt: "s", whitelist: hashes))]),
+        Case(
+            "lists nobody under a salt that each edit makes", given: [enforced, copy],
+            when: .setHostRollout(api, Rollout(basisPoints: 0, isSticky: false, whitelist: hashes)),
+            refused: .rolloutWithoutSalt(api)),
+        Case(
+            "excludes nobody under such a salt, nor does the app's",
+            when: .setRollout(Rollout(basisPoints: 0, isSticky: false, exclusions: hashes)),
+            refused: .rolloutWithoutSalt(nil)),
+        Case(
+            "needs no salt of its own where it lists nobody",
+            when: .setRollout(Rollout(basisPoints: 0, isSticky: false)),
+            then: [.appRolloutSet(Rollout(basisPoints: 0, isSticky: false))]),
+    ]
+
+    @Test(arguments: life + lists) func `does as it is commanded, or refuses`(line: Case) throws { try line.check() }
 
     @Test func `becomes the baseline with all its pins, and leaves neither rollout nor candidate behind`() throws {
         let before = try #require(try given([Self.enforced, Self.fresh, .setHostRollout(api, Self.half)]))

@@ -58,6 +58,7 @@ import Testing
         case rolloutStepTaken = "RolloutStepTaken"
         case rolloutStepApproved = "RolloutStepApproved"
         case rolloutStepExtended = "RolloutStepExtended"
+        case rolloutSampleReached = "RolloutSampleReached"
         case rolloutBakeStarted = "RolloutBakeStarted"
         case rolloutPlanFinished = "RolloutPlanFinished"
         case rolloutPaused = "RolloutPaused"
@@ -110,6 +111,7 @@ import Testing
             case .rolloutStepTaken: .rolloutStepTaken
             case .rolloutStepApproved: .rolloutStepApproved
             case .rolloutStepExtended: .rolloutStepExtended
+            case .rolloutSampleReached: .rolloutSampleReached
             case .rolloutBakeStarted: .rolloutBakeStarted
             case .rolloutPlanFinished: .rolloutPlanFinished
             case .rolloutPaused: .rolloutPaused

@@ -157,8 +157,20 @@ import Testing
                 .killSwitchEngaged(api, expiresAt: end),
                 { $0.hosts[api]?.killSwitch = KillSwitch(engagedAt: Self.later, expiresAt: end) }
             ),
-            (.killSwitchReleased(nil), { $0.killSwitch = nil }),
-            (.killSwitchReleased(api), { $0.hosts[api]?.killSwitch = nil }),
+            (
+                .killSwitchReleased(nil),
+                {
+                    $0.killSwitch = nil
+                    $0.switchEndedAt = Self.later
+                }
+            ),
+            (
+                .killSwitchReleased(api),
+                {
+                    $0.hosts[api]?.killSwitch = nil
+                    $0.hosts[api]?.switchEndedAt = Self.later
+                }
+            ),
             (
                 .endpointsSet(api, endpoints("api.example.com:8443")),
                 { $0.hosts[api]?.endpoints = endpoints("api.example.com:8443") }
@@ -177,6 +189,7 @@ import Testing
             (.rolloutStepTaken(nil, step: 1, basisPoints: 5), { $0.rollout = Rollout(basisPoints: 5) }),
             (.rolloutStepApproved(nil, step: 1), { _ in }),
             (.rolloutStepExtended(nil, step: 1), { _ in }),
+            (.rolloutSampleReached(nil, step: 1, installs: 5), { _ in }),
             (.rolloutBakeStarted(nil), { _ in }),
             (.rolloutPlanFinished(nil), { _ in }),
             (.rolloutPaused(nil, .requested, detail: nil), { _ in }),
@@ -189,7 +202,7 @@ import Testing
                 }
             ),
         ]
-        #expect(Set(changes.map { Event.app($0.event).type }).count == 39)
+        #expect(Set(changes.map { Event.app($0.event).type }).count == 40)
         for (event, change) in changes {
             var (evolved, expected) = (try self.app(), try self.app())
             evolved.evolve(event, at: Self.later)

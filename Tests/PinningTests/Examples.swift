@@ -148,6 +148,7 @@ let examples: [String: Entry] = {
             "TelemetryReacted.unsaid", .app(shop),
             .app(.telemetryReacted(Reacted(host: api, arm: nil, step: .killSwitch, verdict: [:])))
         ),
+        ("RolloutSampleReached", .app(shop), .app(.rolloutSampleReached(api, step: 3, installs: 50))),
     ]
     let plain = Origin(actor: Actor(kind: .token, id: "tok_0", name: "Ann"))
     // Everything that an entry can say, and something that it need not.

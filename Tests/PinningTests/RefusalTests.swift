@@ -42,6 +42,7 @@ import Testing
         case .rolloutPlanState: .rolloutPlanState
         case .rolloutPlanned: .rolloutPlanned
         case .rolloutRolledBack: .rolloutRolledBack
+        case .rolloutWithoutSalt: .rolloutWithoutSalt
         case .reasonRequired: .reasonRequired
         case .expiryNotAhead: .expiryNotAhead
         case .expiryTooFar: .expiryTooFar
@@ -79,6 +80,7 @@ import Testing
         case webhookExists, webhookUnknown, tooManyWebhooks
         case telemetryKeyExists, telemetryKeyUnknown, telemetryKeyRetired, tooManyTelemetryKeys
         case rolloutPlanUnknown, rolloutUnplannable, rolloutPlanState, rolloutPlanned, rolloutRolledBack
+        case rolloutWithoutSalt
     }
 
     /// Decides `command` after those before it, each insisted on, a minute apart.
@@ -102,7 +104,7 @@ import Testing
         let tables = [
             `An app`.settings, `An app`.hosts, `A pin`.life, `A pin`.revoked, `A pin`.placeholders, `A candidate`.life,
             `Protection`.enforceable, `Protection`.lastBackup, `A kill switch`.ofApps,
-            `A kill switch for versions`.life, `A rotation`.refused,
+            `A kill switch for versions`.life, `A rotation`.refused, `A candidate`.lists,
             RolloutPlanTests.life, RolloutPlanTests.control,
         ]
         for line in tables.joined() {

@@ -16,7 +16,7 @@ import Testing
         var isExtended = false
         var due: Due
 
-        enum Due: Sendable { case nothing, next, extension_, giveUp }
+        enum Due: Sendable { case nothing, next, noted, extension_, giveUp }
     }
 
     static let lines: [Line] = [
@@ -55,9 +55,8 @@ import Testing
             installs: 50,
             isExtended: true, due: .next),
         Line(
-            testDescription: "lasts its time though they are there", hold: .init(seconds: 600, installs: 50),
-            after: 599,
-            installs: 50, due: .nothing),
+            testDescription: "lasts its time though they are there, which is noted",
+            hold: .init(seconds: 600, installs: 50), after: 599, installs: 50, due: .noted),
         Line(
             testDescription: "waits for somebody, however long", hold: .init(needsApproval: true), after: 10_000_000,
             due: .nothing),
@@ -72,7 +71,7 @@ import Testing
             testDescription: "does not give up on installs that are there for want of approval",
             hold: .init(seconds: 600, installs: 50, needsApproval: true), after: 100_000, installs: 50,
             isExtended: true,
-            due: .nothing),
+            due: .noted),
     ]
 
     private static func facts(_ count: Int?, since start: Timestamp = noon) -> Facts {
@@ -108,6 +107,7 @@ import Testing
             switch line.due {
             case .nothing: #expect(events == [])
             case .next: #expect(events == [.rolloutStepTaken(api, step: 2, basisPoints: 10_000)])
+            case .noted: #expect(events == [.rolloutSampleReached(api, step: 1, installs: 50)])
             case .extension_: #expect(events == [.rolloutStepExtended(api, step: 1)])
             case .giveUp:
                 #expect(events.count == 1)
@@ -221,15 +221,17 @@ import Testing
         #expect(app.dueMove(of: api, in: Self.context(unseen, at: start)) == .take(step: 1, basisPoints: 100))
     }
 
-    @Test func `is counted anew after a pause for want of a conclusion, and after no other`() throws {
+    @Test func `is counted anew after a pause for want of a conclusion or for reports, and after no other`() throws {
         let later = noon.adding(seconds: 1000)
         for cause in RolloutPlan.Cause.allCases {
             var app = try self.app(RolloutPlan.Terms(steps: [.init(100, .init(seconds: 10)), .init(200)]))
             app.evolve(.rolloutStepExtended(api, step: 1), at: noon)
             app.evolve(.rolloutPaused(api, cause, detail: nil), at: noon)
             app.evolve(.rolloutResumed(api), at: later)
-            #expect(app.plan(of: api)?.since == (cause == .inconclusive ? later : noon))
-            #expect(app.plan(of: api)?.isExtended == (cause != .inconclusive))
+            let isAnew = cause == .inconclusive || cause == .reports
+            #expect(app.plan(of: api)?.since == (isAnew ? later : noon))
+            #expect(app.plan(of: api)?.isExtended == !isAnew)
+            #expect(app.plan(of: api)?.reviewedAt == (cause == .reports ? later : nil))
             #expect(app.plan(of: api)?.pause == nil)
         }
     }
@@ -268,7 +270,10 @@ import Testing
             #expect(plan.isUnderWay && plan.pause == nil)
             #expect(before.killSwitch?.isInForce(at: now) != true)
             guard !types.isDisjoint(with: ["RolloutStepTaken", "RolloutBakeStarted", "RolloutPlanFinished"]) else {
-                #expect(types.isSubset(of: ["RolloutStepExtended", "RolloutPaused", "RolloutRolledBack"]))
+                #expect(
+                    types.isSubset(of: [
+                        "RolloutSampleReached", "RolloutStepExtended", "RolloutPaused", "RolloutRolledBack",
+                    ]))
                 continue
             }
             // Said once more, in other words than the plan's own.
@@ -277,7 +282,8 @@ import Testing
             case .running(let step):
                 let hold = plan.terms.steps[step - 1].hold
                 #expect(hold.seconds.map { plan.since.adding(seconds: $0) <= now } ?? true)
-                #expect(hold.installs.map { wanted in count.map { wanted <= $0 } ?? false } ?? true)
+                let isEnough = plan.sampledAt != nil || (count ?? 0) >= hold.installs ?? 0
+                #expect(isEnough)
                 #expect(!hold.needsApproval || plan.isApproved)
                 if let next = after.plan(of: api)?.currentStep, case .running = after.plan(of: api)?.phase {
                     #expect(next == step + 1)

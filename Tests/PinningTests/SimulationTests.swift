@@ -67,6 +67,30 @@ struct SimulationTests {
         #expect(result.platforms[.android] == .init(devices: 300, moved: 300))
     }
 
+    @Test(
+        arguments: [
+            (.assumed, Population.Trait.allCases),
+            (
+                .init(source: .known, cohorts: [.init(appVersion: "3.1", platform: .ios, weight: 1)]),
+                [.build, .country]
+            ),
+            (
+                .init(source: .given, cohorts: [.init(build: 7, weight: 1), .init(country: "DE", weight: 9)]),
+                [.appVersion]
+            ),
+        ] as [(Population, [Population.Trait])])
+    func `a population says what is known of none of its devices`(population: Population, spots: [Population.Trait]) {
+        #expect(population.blindSpots == spots)
+    }
+
+    @Test func `new pins of the same policy are a move`() throws {
+        var after = try Self.document(Self.rollout(2500))
+        after.hosts[0].baseline?.pins.removeLast()
+        let moves = Self.run(try Self.document(Self.rollout(2500)), after).hosts[0].moves
+        #expect(moves.map(\.isMove) == [true, false] && moves[0].from.arm == moves[0].to.arm)
+        #expect(moves[0].from.pins.count == 2 && moves[0].to.pins.count == 1)
+    }
+
     @Test(arguments: [([1, 1, 1], 10), ([5, 3, 2], 7), ([1_000_000_000_000, 1], 3), ([1], 0), ([3, 3, 3, 1], 1)])
     func `a sample is parted without losing a device`(weights: [Int64], sample: Int) {
         let population = Population(source: .given, cohorts: weights.map { .init(weight: $0) })

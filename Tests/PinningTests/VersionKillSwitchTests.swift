@@ -176,6 +176,9 @@ import Testing
                     var was = try #require(after.apps[app.id])
                     was.version = app.version
                     was.updatedAt = app.updatedAt
+                    after.fleet.switchEndedAt = state.fleet.switchEndedAt
+                    was.switchEndedAt = app.switchEndedAt
+                    for (pattern, host) in app.hosts { was.hosts[pattern]?.switchEndedAt = host.switchEndedAt }
                     after.apps.insert(was)
                     #expect(after.json == state.json)
                     #expect(after.document(of: app.id) == state.document(of: app.id))

@@ -91,6 +91,37 @@ struct EvaluatedDocumentsTests {
         }
     }
 
+    @Test func `of too many variants, those go that nobody asks for any more`() async throws {
+        try await Self.running { node in
+            let app = try Sample.app()
+            // Each device is in or out of nine rollouts by lot: some five hundred kinds.
+            try await node.execute(try Sample.create(app, hosts: 9))
+            try await node.execute(
+                try Sample.request(
+                    .app(
+                        app,
+                        try (0..<9).flatMap { number in
+                            let host = try Sample.host("h\(number).example.com")
+                            return [
+                                AppCommand.startCandidate(host, mode: .enforce, copiesBaseline: true, pins: []),
+                                .setHostRollout(host, Rollout(basisPoints: 5000)),
+                            ]
+                        })))
+            let documents = Self.documents(of: node, byteLimit: 64 << 20)
+            func device(_ number: Int) -> Device { Device(ids: [.deviceID: "device-\(number)"]) }
+            let first = try #require(try await documents.answer(app.text, for: device(0)))
+            for number in 1..<1000 {
+                _ = try await documents.answer(app.text, for: device(number))
+                let again = try await documents.answer(app.text, for: device(0))
+                #expect(again === first)
+            }
+            let source = try #require(documents.ready(app.text))
+            let resolutions = Set((0..<1000).map { source.evaluator.resolution(for: device($0)) })
+            let kept = resolutions.filter { source[$0] != nil }.count
+            #expect(resolutions.count > 400 && (192...256).contains(kept))
+        }
+    }
+
     @Test func `devices that come at once all get the one that is kept`() async throws {
         try await Self.running { node in
             let app = try Sample.app()

@@ -20,8 +20,11 @@ struct RecorderTests {
         init(_ database: TestDatabase, _ name: String, clock: ManualClock? = nil) async throws {
             self.pool = PostgresPool(configuration: try database.configuration(as: .app, applicationName: "telemetry"))
             let store = TelemetryStore(pool: self.pool)
+            let thread = ThreadExecutor()
+            try thread.start(.background)
             self.recorder = TelemetryRecorder(
                 store: store, intake: TelemetryIntake(salt: try await store.salt(), rate: 0), node: name,
+                thread: thread,
                 logger: self.log.logger, clock: { clock?.now ?? .wall })
         }
 
@@ -132,6 +135,38 @@ struct RecorderTests {
         await node.pool.close()
     }
 
+    @Test func `signatures and ids do not crowd each other out`() throws {
+        let intake = TelemetryIntake(salt: [1, 2, 3], rate: 0, recent: 10)
+        func take(ids: Range<Int>, seal: UInt8) throws -> ReportReceipt {
+            let outcomes = ids.map {
+                OutcomeReport(host: "api.example.com", outcome: .success, install: install(1), id: "\($0)")
+            }
+            return intake.take(ReportBatch(outcomes), from: try origin([seal]), at: noon)
+        }
+        // Thirty ids under one signature: the signature is remembered, and the first ids are not.
+        #expect(try take(ids: 0..<30, seal: 1).taken == 30)
+        #expect(try take(ids: 100..<101, seal: 1).duplicate == 1)
+        #expect(try take(ids: 0..<1, seal: 2).taken == 1)
+        // One id, and thirty signatures.
+        for seal in 3..<33 as Range<UInt8> { _ = try take(ids: 0..<0, seal: seal) }
+        #expect(try take(ids: 0..<1, seal: 33).duplicate == 1)
+        #expect(try take(ids: 200..<201, seal: 1).taken == 1)
+    }
+
+    @Test func `reports of a candidate that is not there are kept apart, of whatever version`() async throws {
+        let node = try await Node(try TestDatabase.current, "a")
+        let outcomes = (0..<3).map {
+            OutcomeReport(
+                host: "api.example.com", outcome: .success, arm: .candidate, documentVersion: Int64($0 + 1),
+                install: install($0))
+        }
+        #expect(node.recorder.intake.take(ReportBatch(outcomes), from: try origin(nil), at: .wall).taken == 3)
+        await node.recorder.record()
+        let cells = try await node.recorder.book(of: shop, hours: 2).facts.cells
+        #expect(cells.map(\.version) == [0] && cells.map(\.arm) == [.candidate] && cells.map(\.installs) == [3])
+        await node.pool.close()
+    }
+
     @Test func `hosts and versions that the app does not have are refused together`() async throws {
         let node = try await Node(try TestDatabase.current, "a")
         let outcomes = [
@@ -158,9 +193,10 @@ struct RecorderTests {
         }
         let store = TelemetryStore(pool: node.pool)
         try await store.record([row(0), row(1), row(5), row(20)], by: "a")
-        try await store.forget(olderThan: 14)
+        let forget = "SELECT pinledger.forget_outcomes(now() - make_interval(days => $1))"
+        _ = try await node.pool.query(forget, [.int32(14)])
         #expect(try await Self.rows(database) == 3)
-        try await store.forget(olderThan: 0)
+        _ = try await node.pool.query(forget, [.int32(0)])
         #expect(try await Self.rows(database) == 2)
         await node.pool.close()
     }

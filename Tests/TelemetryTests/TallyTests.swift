@@ -41,24 +41,28 @@ struct Counting {
     @discardableResult
     mutating func report(
         _ number: Int, _ outcome: ConnectionOutcome = .success, network: UInt32 = 1, at time: Timestamp = noon,
-        arm: PolicySlot? = .candidate, version: Int64 = 3, isSigned: Bool = true, claimed: Timestamp? = nil,
-        release: AppRelease? = AppRelease(major: 3, minor: 1, patch: 0)
+        arm: PolicySlot? = .candidate, version: Int64 = 3, newest: Int64 = 3, isSigned: Bool = true,
+        claimed: Timestamp? = nil, release: AppRelease? = AppRelease(major: 3, minor: 1, patch: 0), app: AppID = shop,
+        pin: Pin = served
     ) -> Bool {
         let report = OutcomeReport(
-            host: api.text, outcome: outcome, servedPins: [served], documentVersion: version, release: release,
+            host: api.text, outcome: outcome, servedPins: [pin], documentVersion: version, release: release,
             platform: .ios, install: install(number), time: claimed)
         return self.tally.add(
             report, as: OutcomeKey(host: api, arm: arm, version: version),
             of: InstallMark(install(number), of: shop, salt: [1, 2, 3]), in: network,
-            by: TelemetryTally.Account(app: shop, isAuthenticated: isSigned), at: time)
+            by: TelemetryTally.Account(app: app, isAuthenticated: isSigned), newest: newest, at: time)
     }
 
     mutating func take(at time: Timestamp = noon) {
-        for row in self.tally.take(at: time) {
-            self.rows.removeAll { $0.minute == row.minute && $0.isAuthenticated == row.isAuthenticated }
+        for row in self.tally.take(at: time).map(\.row) {
+            self.rows.removeAll { $0.name == row.name }
             self.rows.append(row)
         }
     }
+
+    /// What was recorded of an app's hour.
+    func hour(of app: AppID = shop) -> OutcomeHour { OutcomeHour(self.rows.filter { $0.app == app }) }
 }
 
 func cell(_ hour: OutcomeHour, isSigned: Bool = true, arm: PolicySlot? = .candidate) throws -> OutcomeSummary {
@@ -168,14 +172,76 @@ struct TallyTests {
         #expect(summary.reports == 4)
     }
 
-    @Test func `an hour takes so many hosts, arms and versions and no more`() {
+    @Test func `whoever makes up versions crowds out neither the newest nor what is known, and nothing is refused`()
+        throws
+    {
         var node = Counting()
+        node.report(1, version: 2990, newest: 3000)
         var taken = 0
-        for version in 0..<3000 where node.report(1, version: Int64(version)) { taken += 1 }
-        #expect(taken == OutcomePool.cellLimit)
-        // Those who are known go on being counted.
-        let isTaken = node.report(2, version: 0)
-        #expect(isTaken)
+        for version in 0..<2985 where node.report(1, version: Int64(version), newest: 3000) { taken += 1 }
+        #expect(taken == 2985)
+        for version in 2985...3000 { node.report(2, .failure(.pinMismatch), version: Int64(version), newest: 3000) }
+        node.report(3, version: 0, newest: 3000)
+        node.report(3, version: 7, newest: 3000)
+        node.take()
+        let cells = node.hour().cells
+        func count(_ version: Int64) -> OutcomeSummary.Count? {
+            cells[OutcomeCellKey(OutcomeKey(host: api, arm: .candidate, version: version), isAuthenticated: true)]?
+                .total
+        }
+        #expect(cells.count == OutcomePool.cellLimit / 2 + Int(OutcomePool.newestVersions) - 1)
+        #expect((2985...3000).allSatisfy { count($0)?.failing == 1 } && count(2990)?.installs == 2)
+        // Those together, and one of those who are known.
+        #expect(count(0)?.installs == 2 && count(7)?.installs == 2 && count(2000) == nil)
+        #expect(cells.values.reduce(0) { $0 + $1.reports } == 1 + 2985 + 16 + 2)
+    }
+
+    @Test func `however many cells other apps have, each has some`() throws {
+        var limits = TelemetryTally.Limits()
+        limits.cells = 200
+        var node = Counting(limits: limits)
+        let other = appID("com.example.other")
+        for version in 1..<1000 { node.report(1, version: Int64(version), newest: 1000) }
+        for version in 1..<1000 { node.report(1, version: Int64(version), newest: 1000, app: other) }
+        node.take()
+        #expect(node.hour().cells.count == 200 + 1)
+        #expect(node.hour(of: other).cells.count == OutcomePool.leastCells + 1)
+        // An hour later all that room is free again.
+        node.take(at: noon.adding(seconds: 7320))
+        for version in 1..<150 {
+            node.report(1, at: noon.adding(seconds: 7320), version: Int64(version), newest: 1000, app: other)
+        }
+        node.rows = []
+        node.take(at: noon.adding(seconds: 7320))
+        #expect(node.hour(of: other).cells.count == 149)
+    }
+
+    @Test func `keys that clients make up are bounded, and the most frequent ones stay`() throws {
+        var node = Counting()
+        for minute in 0..<10 {
+            let time = noon.adding(seconds: Int64(minute) * 60)
+            for number in 0..<30 {
+                let key = number < 5 ? served : pin(UInt8(30 + minute * 20 + number - 5))
+                node.report(minute * 100 + number, .failure(.pinMismatch), at: time, pin: key)
+            }
+            node.take(at: time)
+        }
+        let summary = try cell(node.hour())
+        #expect(summary.pins.count == OutcomeSummary.pinLimit && summary.pins[served] == 50)
+    }
+
+    @Test func `what all apps have is shared, and a flood of one takes the room of none`() throws {
+        var limits = TelemetryTally.Limits()
+        limits.units = 1000
+        var node = Counting(limits: limits)
+        let other = appID("com.example.other")
+        for number in 0..<50 { node.report(number, app: other) }
+        for number in 0..<10_000 { node.report(number) }
+        for number in 50..<100 { node.report(number, app: other) }
+        node.take()
+        #expect(node.hour(of: other).levels[true] == 0)
+        #expect(node.hour(of: other).cells.values.first?.total.installs == 100)
+        #expect(try #require(node.hour().levels[true]) >= 3)
     }
 
     @Test func `while nothing can be recorded, the oldest minutes give way and are told`() {
@@ -189,6 +255,38 @@ struct TallyTests {
         #expect(node.rows.count == 10)
     }
 
+    @Test func `what is recorded gives way first, which is no loss`() {
+        var limits = TelemetryTally.Limits()
+        limits.minutes = 10
+        var node = Counting(limits: limits)
+        func app(_ number: Int) -> AppID { appID("com.example.app\(number)") }
+        for number in 0..<9 { node.report(number, at: noon, app: app(number)) }
+        node.take(at: noon)
+        let next = noon.adding(seconds: 60)
+        for number in 0..<10 { node.report(number, at: next, app: app(number)) }
+        node.take(at: next)
+        let dropped = node.tally.takeDropped()
+        #expect(dropped == 0 && node.rows.count == 19)
+        // Of what is not: more than there is room for within one minute.
+        for number in 10..<13 { node.report(number, at: next, app: app(number)) }
+        let more = node.tally.takeDropped()
+        #expect(more == 3)
+    }
+
+    @Test func `a sample says how many there are of whom it is one`() throws {
+        var limits = TelemetryTally.Limits()
+        limits.unitsPerHour = 500
+        var node = Counting(limits: limits)
+        for number in 0..<8000 { node.report(number) }
+        let later = noon.adding(seconds: 3600)
+        for number in 0..<100 { node.report(number, at: later) }
+        node.take(at: later)
+        let hours = Dictionary(grouping: node.rows) { $0.minute.startOfHour }.mapValues { OutcomeHour($0) }
+        let facts = try #require(TelemetryBook(app: shop, measuredAt: later, hours: hours).facts.cells.first)
+        #expect(facts.installs < 700)
+        #expect(abs(facts.largestHour - 8000) < 2000)
+    }
+
     @Test func `facts are small, sorted and bounded`() throws {
         var node = Counting()
         for number in 0..<200 {
@@ -199,7 +297,8 @@ struct TallyTests {
         }
         node.take(at: noon.adding(seconds: 200))
         let hours = [noon.startOfHour: OutcomeHour(node.rows)]
-        let facts = TelemetryBook(app: shop, measuredAt: noon, hours: hours).facts
+        let book = TelemetryBook(app: shop, measuredAt: noon, hours: hours)
+        let facts = book.facts
         let cell = try #require(facts.cells.first)
         #expect(facts.cells.count == 1)
         #expect((cell.installs, cell.failing, cell.networkCount) == (200, 80, 40))
@@ -208,6 +307,8 @@ struct TallyTests {
         #expect(cell.minutes.map(\.failing) == [60, 20, 0, 0])
         #expect(cell.minutes.map(\.minute) == (0..<4).map { noon.adding(seconds: $0 * 60) })
         #expect(cell.servedPins == [served])
+        // As many minutes as somebody asks for, the newest.
+        #expect(book.facts(minutes: 2).cells.first?.minutes.map(\.installs) == [60, 20])
     }
 
     @Test func `networks fill their buckets again, owe what they overdrew, and share one when there are too many`() {

@@ -11,7 +11,7 @@ SELECT test.same(
            (VALUES ('adoption_count'), ('adoption_salt'), ('adoption_sketch'), ('command'), ('document'), ('event'),
                    ('head'), ('migration'), ('observation'), ('outcome_minute'), ('probe'), ('signing_secret'), ('snapshot'), ('stream'),
                    ('telemetry_salt'), ('telemetry_secret'), ('tree_node'), ('webhook_delivery'), ('webhook_feed'), ('webhook_secret')) t (name)
-     WHERE role = 'pinledger_app' OR name NOT IN ('signing_secret', 'telemetry_secret', 'webhook_secret')
+     WHERE role = 'pinledger_app' OR name NOT IN ('signing_secret', 'telemetry_salt', 'telemetry_secret', 'webhook_secret')
 ) e GROUP BY expected;
 
 SELECT test.same(array_agg(p.proname::text ORDER BY p.proname), ARRAY[

@@ -32,3 +32,9 @@ SELECT test.same(octet_length(salt), 32, 'the salt') FROM pinledger.telemetry_sa
 SELECT test.refused($$UPDATE pinledger.telemetry_salt SET salt = sha256('x')$$, '42501');
 SELECT test.refused($$DELETE FROM pinledger.outcome_minute$$, '42501');
 SELECT test.refused($$INSERT INTO pinledger.telemetry_secret SELECT * FROM pinledger.telemetry_secret$$, '42501');
+
+-- Whoever only reads sees what was counted, and cannot find out of whom.
+SET LOCAL ROLE pinledger_reader;
+SELECT test.same(count(*), 1::bigint, 'what a reader sees') FROM pinledger.outcome_minute;
+SELECT test.refused($$SELECT salt FROM pinledger.telemetry_salt$$, '42501');
+SELECT test.refused($$SELECT ciphertext FROM pinledger.telemetry_secret$$, '42501');

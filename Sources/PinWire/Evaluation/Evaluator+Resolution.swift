@@ -24,7 +24,7 @@ extension Evaluator {
         var round = Round(self, device, Timestamp(seconds: 0), isTracing: false)
         var candidates = Bits(count: self.candidates.count)
         for (bit, place) in self.candidates.enumerated() {
-            let (arm, _) = self.arm(of: self.document.hosts[place], at: place, &round)
+            let (arm, _) = self.arm(of: self.hosts[place], &round)
             if arm == .candidate { candidates.set(bit) }
         }
         var killSwitches = Bits(count: self.document.killSwitches.count)

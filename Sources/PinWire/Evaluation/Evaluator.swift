@@ -12,13 +12,15 @@ public struct Evaluator: Sendable {
     private let issuedAt: Timestamp?
     let index: HostIndex
     private let fallback: Set<String>
+    private let versionGate: VersionGate?
     private let appRollout: PreparedRollout?
-    private let hostRollouts: [PreparedRollout?]
+    /// The document's hosts, in its order.
+    let hosts: [PreparedHost]
     /// The places of the hosts with a candidate.
     let candidates: [Int]
     /// The kill switches for all hosts, the widest scope first.
     private let wideSwitches: [Document.KillSwitch]
-    /// The kill switches of a pattern's own, by its text.
+    /// The kill switches of a pattern's own, by its text: for names that no host stands for.
     private let hostSwitches: [String: [Document.KillSwitch]]
 
     /// Goes by a document as it was issued.
@@ -37,16 +39,16 @@ public struct Evaluator: Sendable {
         self.expiresAt = expiresAt
         self.index = HostIndex(document.hosts)
         self.fallback = document.fallback.usesBuiltinPins ? Set(document.fallback.hosts.map(\.text)) : []
+        self.versionGate = document.versionGate
         self.appRollout = document.rollout.map(PreparedRollout.init)
-        self.hostRollouts = document.hosts.map { host in
-            host.candidate == nil ? nil : host.rollout.map(PreparedRollout.init)
-        }
         self.candidates = document.hosts.indices.filter { document.hosts[$0].candidate != nil }
         let scopes = ["everything", "app", "app_versions"]
         self.wideSwitches = scopes.flatMap { scope in document.killSwitches.filter { $0.scope == scope } }
-        self.hostSwitches = Dictionary(
+        let switches = Dictionary(
             grouping: document.killSwitches.filter { $0.scope == "host" && $0.host != nil }, by: { $0.host?.text ?? "" }
         )
+        self.hostSwitches = switches
+        self.hosts = document.hosts.map { PreparedHost($0, killSwitches: switches[$0.pattern.text] ?? []) }
     }
 
     /// What holds for a device that connects to a host, without a trace.
@@ -78,10 +80,8 @@ public struct Evaluator: Sendable {
 
     private func all(_ round: Round) -> [(HostPattern, DeviceDecision)] {
         var round = round
-        return self.document.hosts.enumerated().map { place, host in
-            // A pattern stands for itself, whatever other patterns stand for names below it.
-            (host.pattern, self.decide(HostIndex.Match(place: place, reason: .hostExact), &round))
-        }
+        // A pattern stands for itself, whatever other patterns stand for names below it.
+        return self.hosts.map { ($0.pattern, self.decide($0, .hostExact, &round)) }
     }
 
     /// One device at one time, and what is the same for all hosts, once it was asked for.
@@ -94,8 +94,8 @@ public struct Evaluator: Sendable {
         var steps: [DeviceDecision.Step] = []
         var gate: DeviceDecision.Reason?
         var appVerdict: PreparedRollout.Verdict?
-        /// Of the kill switches for all hosts; an inner nil for none that is engaged.
-        var wideSwitch: Document.KillSwitch??
+        /// Whether a kill switch for all hosts is engaged.
+        var isSwitchedOff: Bool?
 
         init(_ evaluator: Evaluator, _ device: Device, _ now: Timestamp, isTracing: Bool) {
             self.device = device
@@ -113,19 +113,21 @@ public struct Evaluator: Sendable {
         guard let name = HostIndex.canonical(hostName), let match = self.index.match(name) else {
             return self.decideUnknown(HostIndex.canonical(hostName), &round)
         }
-        return self.decide(match, &round)
+        return self.decide(self.hosts[match.place], match.reason, &round)
     }
 
-    private func decide(_ match: HostIndex.Match, _ round: inout Round) -> DeviceDecision {
+    /// - Parameter match: How the host came to stand for the name.
+    private func decide(
+        _ host: PreparedHost, _ match: DeviceDecision.Reason, _ round: inout Round
+    ) -> DeviceDecision {
         round.steps.removeAll(keepingCapacity: true)
-        let host = self.document.hosts[match.place]
-        round.note(DeviceDecision.Step(.host, match.reason))
+        round.note(DeviceDecision.Step(.host, match))
         func settled(_ reason: DeviceDecision.Reason) -> DeviceDecision {
             DeviceDecision(outcome: .off, pattern: host.pattern, reason: reason, trace: round.steps)
         }
-        if self.isSwitchedOff(self.hostSwitches[host.pattern.text] ?? [], &round) { return settled(.killSwitchEngaged) }
+        if self.isSwitchedOff(host.killSwitches, &round) { return settled(.killSwitchEngaged) }
         if self.isExpired(&round) { return settled(.pinsExpired) }
-        let (arm, reason) = self.arm(of: host, at: match.place, &round)
+        let (arm, reason) = self.arm(of: host, &round)
         let policy = arm == .candidate ? host.candidate : host.baseline
         let said = host.arm ?? arm
         let decision: (DeviceDecision.Outcome, DeviceDecision.Reason) =
@@ -174,25 +176,26 @@ extension Evaluator {
     /// Whether a kill switch holds, of those for all hosts or of these.
     private func isSwitchedOff(_ own: [Document.KillSwitch], _ round: inout Round) -> Bool {
         // A trace names each of them for each host; without one the common part is looked at once.
-        if let known = round.wideSwitch, !round.isTracing {
-            if known != nil { return true }
+        if let known = round.isSwitchedOff, !round.isTracing {
+            if known { return true }
         } else {
-            round.wideSwitch = .some(self.engaged(self.wideSwitches, &round))
-            if round.wideSwitch != .some(nil) { return true }
+            let isSwitchedOff = self.isOneEngaged(of: self.wideSwitches, &round)
+            round.isSwitchedOff = isSwitchedOff
+            if isSwitchedOff { return true }
         }
-        if self.engaged(own, &round) != nil { return true }
+        if self.isOneEngaged(of: own, &round) { return true }
         if self.wideSwitches.isEmpty, own.isEmpty { round.note(DeviceDecision.Step(.killSwitch, .killSwitchNone)) }
         return false
     }
 
-    /// The first kill switch that holds for the device now.
-    private func engaged(_ switches: [Document.KillSwitch], _ round: inout Round) -> Document.KillSwitch? {
+    /// Whether a kill switch holds for the device now; the first is enough.
+    private func isOneEngaged(of switches: [Document.KillSwitch], _ round: inout Round) -> Bool {
         for one in switches {
             let reason = Self.state(of: one, round)
             round.note(DeviceDecision.Step(.killSwitch, reason, killSwitch: one))
-            if reason == .killSwitchEngaged { return one }
+            if reason == .killSwitchEngaged { return true }
         }
-        return nil
+        return false
     }
 
     private static func state(of one: Document.KillSwitch, _ round: Round) -> DeviceDecision.Reason {
@@ -222,14 +225,14 @@ extension Evaluator {
     }
 
     /// Which policy a device gets, and what settled it.
-    func arm(of host: Document.Host, at place: Int, _ round: inout Round) -> (PolicyArm, DeviceDecision.Reason) {
+    func arm(of host: PreparedHost, _ round: inout Round) -> (PolicyArm, DeviceDecision.Reason) {
         guard host.candidate != nil else {
             let reason: DeviceDecision.Reason = host.arm == nil ? .candidateNone : .serverDecided
             round.note(DeviceDecision.Step(.candidate, reason))
             return (.baseline, reason)
         }
         round.note(DeviceDecision.Step(.candidate, .candidateThere))
-        let gate = round.gate ?? self.document.versionGate?.admission(of: round.device) ?? .versionGateNone
+        let gate = round.gate ?? self.versionGate?.admission(of: round.device) ?? .versionGateNone
         round.gate = gate
         round.note(DeviceDecision.Step(.versionGate, gate))
         guard gate == .versionGateIn || gate == .versionGateNone else { return (.baseline, gate) }
@@ -240,7 +243,7 @@ extension Evaluator {
         round.note(DeviceDecision.Step(.appRollout, app.reason, draw: app.draw))
         guard app.isIn else { return (.baseline, app.reason) }
 
-        let own = self.hostRollouts[place]?.verdict(on: round.device) ?? open
+        let own = host.rollout?.verdict(on: round.device) ?? open
         round.note(DeviceDecision.Step(.hostRollout, own.reason, draw: own.draw))
         guard own.isIn else { return (.baseline, own.reason) }
         return (.candidate, own.reason == .rolloutNone ? app.reason : own.reason)

@@ -1,5 +1,7 @@
 /// A rollout with everything worked out that does not depend on the device.
-struct PreparedRollout: Sendable {
+///
+/// A class, so that who looks at it copies one reference and not all of the rollout's lists.
+final class PreparedRollout: Sendable {
     /// What a rollout says of a device.
     struct Verdict {
         var isIn: Bool
@@ -8,23 +10,31 @@ struct PreparedRollout: Sendable {
         var draw: DeviceDecision.Draw?
     }
 
-    private let rollout: Rollout
-    private let salt: String
-    /// What is hashed before an id, for each of the rollout's seeds.
-    private let prefixes: [[UInt8]]
-    /// Nil where the rollout names nobody.
-    private let lists: Lists?
-
     private struct Lists {
         var hasher: IDHasher
         var whitelist: Set<IDHash>
         var exclusions: Set<IDHash>
     }
 
+    private let method: Rollout.Method
+    private let countries: Set<String>
+    private let basisPoints: Int
+    private let bucketing: Rollout.Bucketing
+    private let salt: String
+    private let seeds: [Rollout.Seed]
+    /// What is hashed before an id, for each of the seeds.
+    private let prefixes: [[UInt8]]
+    /// Nil where the rollout names nobody.
+    private let lists: Lists?
+
     init(_ rollout: Rollout) {
-        self.rollout = rollout
         let salt = rollout.salt ?? ""
+        self.method = rollout.method
+        self.countries = Set(rollout.countries)
+        self.basisPoints = rollout.basisPoints
+        self.bucketing = rollout.bucketing
         self.salt = salt
+        self.seeds = rollout.seed
         self.prefixes = rollout.seed.map { rollout.bucketing.prefix(seed: $0, salt: salt) }
         self.lists =
             rollout.whitelist.isEmpty && rollout.exclusions.isEmpty
@@ -38,36 +48,41 @@ struct PreparedRollout: Sendable {
 
     /// Whether a device is in, by exclusions, whitelist, country and lot, in this order.
     func verdict(on device: Device) -> Verdict {
-        let rollout = self.rollout
-        if let lists = self.lists {
-            let hashes = rollout.seed.compactMap { device.id($0) }.map { lists.hasher.hash(of: $0.folded) }
-            if hashes.contains(where: lists.exclusions.contains) {
-                return Verdict(isIn: false, reason: .rolloutExcluded)
-            }
-            if hashes.contains(where: lists.whitelist.contains) {
-                return Verdict(isIn: true, reason: .rolloutWhitelisted)
-            }
-        }
-        switch rollout.method {
+        if let listed = self.listing(of: device) { return listed }
+        switch self.method {
         case .percentage: break
         case .whitelist: return Verdict(isIn: false, reason: .rolloutNotWhitelisted)
         case .geography:
             guard let country = device.country else { return Verdict(isIn: false, reason: .countryUnknown) }
-            guard rollout.countries.contains(country) else { return Verdict(isIn: false, reason: .countryOutside) }
+            guard self.countries.contains(country) else { return Verdict(isIn: false, reason: .countryOutside) }
         }
-        for (place, seed) in rollout.seed.enumerated() {
+        for (place, seed) in self.seeds.enumerated() {
             guard let id = device.id(seed) else { continue }
-            let message = self.prefixes[place] + (rollout.bucketing == .pinroll ? id.folded : id.bytes)
-            let bucket = rollout.bucketing.bucket(message: message)
-            let isIn = bucket < rollout.basisPoints
+            let message = self.prefixes[place] + (self.bucketing == .pinroll ? id.folded : id.bytes)
+            let bucket = self.bucketing.bucket(message: message)
+            let isIn = bucket < self.basisPoints
             return Verdict(
                 isIn: isIn, reason: isIn ? .rolloutIn : .rolloutOut,
                 draw: DeviceDecision.Draw(
-                    bucket: bucket, basisPoints: rollout.basisPoints, salt: self.salt, seed: seed,
-                    bucketing: rollout.bucketing
+                    bucket: bucket, basisPoints: self.basisPoints, salt: self.salt, seed: seed,
+                    bucketing: self.bucketing
                 )
             )
         }
         return Verdict(isIn: false, reason: .seedMissing)
+    }
+
+    /// What the lists say of a device; nil where they do not name it.
+    private func listing(of device: Device) -> Verdict? {
+        guard let lists = self.lists else { return nil }
+        var isWhitelisted = false
+        for seed in self.seeds {
+            guard let id = device.id(seed) else { continue }
+            let hash = lists.hasher.hash(of: id.folded)
+            // By any of its ids, whatever the whitelist says of another.
+            if lists.exclusions.contains(hash) { return Verdict(isIn: false, reason: .rolloutExcluded) }
+            if lists.whitelist.contains(hash) { isWhitelisted = true }
+        }
+        return isWhitelisted ? Verdict(isIn: true, reason: .rolloutWhitelisted) : nil
     }
 }

@@ -1,5 +1,8 @@
-/// A failure as TrustKit reports it, for iOS or Android, or a browser as RFC 7469 section 3 has it: one permissive reader
-/// for all three, since neither can be changed any more.
+/// A failure as TrustKit reports it, for iOS or Android, or a browser as RFC 7469 section 3 has it: one reader for all
+/// three, since neither can be changed any more.
+///
+/// Members that are not known are passed over. What is known must have its type, or be null, which is as good as nothing;
+/// a version, an id or a time that is none counts as not said.
 package struct ForeignReport: Hashable, Sendable {
     /// Without the keys that the client was shown.
     package var report: OutcomeReport
@@ -22,24 +25,49 @@ package struct ForeignReport: Hashable, Sendable {
             throw Malformed(member: "hostname", message: "must be a host name")
         }
         var report = OutcomeReport(host: host, outcome: .failure(try Self.reason(json)))
-        if let platform = json["app-platform"]?.stringValue { report.platform = ClientPlatform(named: platform) }
-        report.release = json["app-version"]?.stringValue.flatMap { try? AppVersion($0) }?.release
-        report.time = json["date-time"]?.stringValue.flatMap(Self.time)
+        report.platform = try Self.text("app-platform", of: json).map(ClientPlatform.init(named:))
+        report.release = try Self.text("app-version", of: json).flatMap { try? AppVersion($0) }?.release
+        report.time = try Self.text("date-time", of: json).flatMap(Self.time)
         // Not an id that we asked for, but it tells devices apart as well.
-        if let vendor = json["app-vendor-id"]?.stringValue, (1...64).contains(vendor.utf8.count) {
+        if let vendor = try Self.text("app-vendor-id", of: json), (1...64).contains(vendor.utf8.count) {
             report.install = InstallID(bytes: Array(sha256(Array("app-vendor-id ".utf8) + vendor.utf8).prefix(16)))
         }
         self.report = report
-        let chain = json["served-certificate-chain"]?.arrayValue ?? json["validated-certificate-chain"]?.arrayValue
-        self.certificate = chain?.first?.stringValue
+        let served = try Self.chain("served-certificate-chain", of: json)
+        let validated = try Self.chain("validated-certificate-chain", of: json)
+        self.certificate = (served ?? validated)?.first
+    }
+
+    // MARK: Members
+
+    /// A member that is there and not null.
+    private static func member(_ name: String, of json: JSON) -> JSON? { json[name].flatMap { $0 == .null ? nil : $0 } }
+
+    private static func text(_ name: String, of json: JSON) throws(Malformed) -> String? {
+        guard let value = Self.member(name, of: json) else { return nil }
+        guard let text = value.stringValue else { throw Malformed(member: name, message: "must be a string") }
+        return text
+    }
+
+    private static func chain(_ name: String, of json: JSON) throws(Malformed) -> [String]? {
+        guard let value = Self.member(name, of: json) else { return nil }
+        let texts = value.arrayValue?.map(\.stringValue)
+        guard let texts, texts.allSatisfy({ $0 != nil }) else {
+            throw Malformed(member: name, message: "must be an array of strings")
+        }
+        return texts.compactMap { $0 }
     }
 
     private static func reason(_ json: JSON) throws(Malformed) -> OutcomeReason {
+        let isEnforced = Self.member("enforce-pinning", of: json)
+        guard [nil, true, false].contains(isEnforced) else {
+            throw Malformed(member: "enforce-pinning", message: "must be true or false")
+        }
         // RFC 7469 knows no other.
-        guard let result = json["validation-result"] else { return .pinMismatch }
+        guard let result = Self.member("validation-result", of: json) else { return .pinMismatch }
         switch result.integerValue {
         case 0: throw Malformed(member: "validation-result", message: "must be a failure")
-        case 1: return json["enforce-pinning"] == false ? .reportOnlyMismatch : .pinMismatch
+        case 1: return isEnforced == false ? .reportOnlyMismatch : .pinMismatch
         case 2: return .chainInvalid
         case 3, 4, 5: return .other
         default: throw Malformed(member: "validation-result", message: "must be a whole number from 1 to 5")

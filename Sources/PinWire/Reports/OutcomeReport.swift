@@ -86,7 +86,7 @@ public struct ReportBatch: Hashable, Sendable {
         case hostUnknown = "host_unknown"
         /// The app has no such version yet.
         case versionUnknown = "version_unknown"
-        /// There is no room for another combination of host, arm and version in this hour.
+        /// There is no room for another host in this hour, however few versions are told apart.
         case noRoom = "no_room"
     }
 

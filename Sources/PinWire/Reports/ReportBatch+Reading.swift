@@ -188,10 +188,5 @@ private struct ReportDraft {
 
 extension OutcomeReport {
     /// A host's name as it is looked up; nil for what cannot be one.
-    static func hostName(_ text: String) -> String? {
-        guard (1...254).contains(text.utf8.count), text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else { return nil }
-        var name = text.utf8.contains { $0 &- UInt8(ascii: "A") < 26 } ? text.lowercased() : text
-        if name.utf8.last == UInt8(ascii: ".") { name.removeLast() }
-        return name.isEmpty ? nil : name
-    }
+    static func hostName(_ text: String) -> String? { HostIndex.canonical(text) }
 }

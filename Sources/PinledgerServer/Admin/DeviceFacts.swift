@@ -8,7 +8,7 @@ extension Device {
         var ids: [Rollout.Seed: String] = [:]
         for seed in Rollout.Seed.allCases {
             guard let field = members.optional(seed.rawValue) else { continue }
-            ids[seed] = try field.limited(to: Self.idLimit)
+            ids[seed] = try field.limited(to: Self.textLimit)
         }
         self.init(
             ids: ids, appVersion: try members.optional("app_version")?.limited(to: Self.textLimit),
@@ -17,15 +17,15 @@ extension Device {
         )
     }
 
-    private static let idLimit = 1024
-    private static let textLimit = 128
+    /// The most characters that an id, a version or a country may have, wherever it is told.
+    static let textLimit = 512
 }
 
 extension JSONField {
-    /// A text of at most so many bytes.
+    /// A text of at most so many characters (Unicode scalars).
     func limited(to limit: Int) throws(JSONDefect) -> String {
         let text = try self.string()
-        guard text.utf8.count <= limit else { throw self.defect("may have at most \(limit) bytes") }
+        guard text.unicodeScalars.count <= limit else { throw self.defect("may have at most \(limit) characters") }
         return text
     }
 
@@ -44,7 +44,13 @@ extension JSONField {
 
 extension App {
     /// A name for each of the app's patterns that devices connect to: the pattern's own, and of a wildcard one below it.
-    func sampleNames(atMost limit: Int) -> [String] {
-        self.hosts.keys.sorted().prefix(limit).map { $0.isWildcard ? "any.\($0.name)" : $0.text }
+    ///
+    /// - Parameter first: Patterns that are not to be among those for which there is no room.
+    func sampleNames(first: [HostPattern] = [], atMost limit: Int) -> (names: [String], leftOut: Int) {
+        let wanted = Set(first)
+        let patterns = self.hosts.keys.sorted()
+        let ordered = patterns.filter(wanted.contains) + patterns.filter { !wanted.contains($0) }
+        let names = ordered.prefix(limit).map { $0.isWildcard ? "any.\($0.name)" : $0.text }
+        return (names, ordered.count - names.count)
     }
 }

@@ -8,7 +8,6 @@ import Pinning
 import Postgres
 import Publishing
 import ServiceLifecycle
-import Synchronization
 
 /// New events as they are recorded, as server-sent events: `/v1/events`.
 ///
@@ -17,11 +16,14 @@ import Synchronization
 struct EventStream: Sendable {
     let services: Services
     let slots: StreamSlots
+    /// The longest time without a sign of life, in milliseconds.
+    let heartbeat: Int
     private let pages: EventPages
 
-    init(services: Services, slots: StreamSlots) {
+    init(services: Services, slots: StreamSlots, heartbeat: Int) {
         self.services = services
         self.slots = slots
+        self.heartbeat = heartbeat
         self.pages = EventPages(reader: services.reader)
     }
 
@@ -71,7 +73,8 @@ struct EventStream: Sendable {
         var cursor = start
         // Tells the client at once that the stream stands, and proxies that it is alive.
         try await writer.write(ByteBuffer(string: ": pinledger\n\n"))
-        let heartbeat = AsyncTimerSequence(interval: .seconds(15), clock: .continuous).map { _ in Int64?.none }
+        let interval = Duration.milliseconds(self.heartbeat)
+        let heartbeat = AsyncTimerSequence(interval: interval, clock: .continuous).map { _ in Int64?.none }
         let wakeups = merge(ledger.positions().map { Int64?.some($0) }, heartbeat)
         for try await wakeup in wakeups.cancelOnGracefulShutdown() {
             guard self.isAllowed(principal) else { return }
@@ -113,44 +116,5 @@ struct EventStream: Sendable {
             text.writeString("\n\n")
         }
         return text
-    }
-}
-
-/// Bounds how many streams of one kind are open at once.
-final class StreamSlots: Sendable {
-    private let open = Mutex(0)
-    private let limit: Int
-
-    init(limit: Int) {
-        self.limit = limit
-    }
-
-    /// A place that is given back once.
-    final class Slot: Sendable {
-        private let slots: StreamSlots
-        private let isTaken = Atomic(true)
-
-        init(slots: StreamSlots) {
-            self.slots = slots
-        }
-
-        func release() {
-            if self.isTaken.exchange(false, ordering: .relaxed) { self.slots.open.withLock { $0 -= 1 } }
-        }
-
-        // A response that is never written still gives its place back.
-        deinit { self.release() }
-    }
-
-    /// How many are taken.
-    var count: Int { self.open.withLock { $0 } }
-
-    /// A place; nil where all are taken.
-    func take() -> Slot? {
-        self.open.withLock { open in
-            guard open < self.limit else { return nil }
-            open += 1
-            return Slot(slots: self)
-        }
     }
 }

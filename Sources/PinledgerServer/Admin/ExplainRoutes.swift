@@ -36,13 +36,14 @@ struct ExplainRoutes: Sendable {
             throw Problem(.appUnknown, "There was no app \(id) yet after the ledger's first \(position) events.")
         }
         let evaluator = Evaluator(document)
-        let names = question.hosts ?? app.sampleNames(atMost: Question.hostLimit)
+        let (names, leftOut) = question.hosts.map { ($0, 0) } ?? app.sampleNames(atMost: Question.hostLimit)
         return .json([
             "app": .string(id.text),
             "version": .integer(document.version),
             "position": .integer(position),
             "evaluated_at": .string(time.rfc3339),
             "content_sha256": .string(Hex.encode(document.contentDigest)),
+            "hosts_left_out": .integer(Int64(leftOut)),
             "hosts": .array(names.map { evaluator.explain($0, for: question.device, at: time).json(for: $0) }),
         ])
     }

@@ -96,12 +96,13 @@ extension Exchange {
     /// The query parameters that together name a range of versions.
     fileprivate static let versionQuery = ["minimum", "maximum", "excluded", "minimum_build"]
 
-    /// The range of versions that the query names; nil for none.
+    /// The range of versions that the query names; nil for none. What the parameters may not be together is a defect of
+    /// the range, as it is where a body has it.
     fileprivate var versionRange: VersionRange? {
         get throws {
             var members: [String: JSON] = [:]
-            for name in Self.versionQuery.prefix(2) { members[name] = self.query[name].map { .string($0) } }
-            if let excluded = self.query["excluded"] {
+            for name in Self.versionQuery.prefix(2) { members[name] = self.version(name).map { .string($0) } }
+            if let excluded = self.version("excluded") {
                 members["excluded"] = .array(excluded.split(separator: ",").map { .string(String($0)) })
             }
             if let build = try self.number("minimum_build", in: 0...JSON.largestInteger) {
@@ -110,7 +111,7 @@ extension Exchange {
             guard !members.isEmpty else { return nil }
             do throws(JSONDefect) { return try VersionRange(JSONField(.object(members))) } catch {
                 let place = error.pointer.text.isEmpty ? "the range" : String(error.pointer.text.dropFirst())
-                throw Problem(.malformedRequest, "In the query, \(place) \(error.message).")
+                throw Problem(.invalidValue, "In the query, \(place) \(error.message).", errors: [error])
             }
         }
     }

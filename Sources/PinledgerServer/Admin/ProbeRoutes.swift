@@ -37,6 +37,8 @@ struct ProbeRoutes: Sendable {
     /// Every key that was presented: whether it had been seen there before, and who has pinned it.
     private func keys(of observation: Observation, _ before: EndpointFacts?) -> [JSON] {
         let seen = Set(before?.chains.flatMap(\.pins) ?? [])
+        let apps = self.services.ledger.view.state.apps.values.sorted { $0.id < $1.id }
+        let hosts = apps.map { app in (app, app.patterns(probedBy: observation.endpoint)) }
         var done: Set<Pin> = []
         return observation.sights.flatMap(\.certificates).compactMap { certificate in
             let pin = certificate.key.pin
@@ -45,19 +47,17 @@ struct ProbeRoutes: Sendable {
                 "pin": .string(pin.description),
                 "subject": .string(certificate.subject),
                 "seen_before": .bool(seen.contains(pin)),
-                "pinned_by": .array(self.pinned(pin, at: observation.endpoint)),
+                "pinned_by": .array(self.pinned(pin, in: hosts)),
             ]
         }
     }
 
-    private func pinned(_ pin: Pin, at endpoint: Endpoint) -> [JSON] {
-        let apps = self.services.ledger.view.state.apps.values.sorted { $0.id < $1.id }
-        return apps.flatMap { app in
-            let covering = HostPattern.mostSpecific(for: endpoint.host.text, among: app.hosts.map { ($0, $1) })
-            return app.hosts.flatMap { pattern, host -> [JSON] in
-                guard host.probed(of: pattern).contains(endpoint) || pattern == covering else { return [] }
-                return PolicySlot.allCases.compactMap { slot in
-                    guard let record = host[slot]?.pins[pin] else { return nil }
+    /// Who has pinned a key, of the hosts that an endpoint is about.
+    private func pinned(_ pin: Pin, in hosts: [(App, [HostPattern])]) -> [JSON] {
+        hosts.flatMap { app, patterns in
+            patterns.flatMap { pattern -> [JSON] in
+                PolicySlot.allCases.compactMap { slot in
+                    guard let record = app.hosts[pattern]?[slot]?.pins[pin] else { return nil }
                     return [
                         "app": .string(app.id.text), "host": .string(pattern.text), "policy": .string(slot.rawValue),
                         "role": .string(record.role.rawValue), "state": .string(record.state.rawValue),
@@ -78,7 +78,7 @@ struct ProbeRoutes: Sendable {
                 "endpoint": .string(endpoint.description),
                 "last_attempt": known?.lastAttempt.map { .string($0.rfc3339) },
                 "last_success": known?.lastSuccess.map { .string($0.rfc3339) },
-                "chains": .array((known?.chains ?? []).map { $0.json(at: now) }),
+                "chains": .array((known?.chains ?? []).map(\.json)),
                 "probes": .array(self.services.observations.outcomes(of: endpoint)),
             ])
         }
@@ -91,23 +91,18 @@ struct ProbeRoutes: Sendable {
     }
 }
 
-extension HostPattern {
-    /// The host by whose pins clients go at a name: its own, a wildcard's, or else that of the nearest name above it
-    /// that stands for its subdomains; nil for none.
-    static func mostSpecific(for name: String, among hosts: [(HostPattern, Host)]) -> HostPattern? {
-        let covering = hosts.filter { pattern, host in
-            pattern.matches(name) || host.includesSubdomains && name.hasSuffix(".\(pattern.name)")
-        }
-        return covering.map(\.0).max { left, right in
-            let (matches, others) = (left.matches(name), right.matches(name))
-            if left.name.utf8.count != right.name.utf8.count { return left.name.utf8.count < right.name.utf8.count }
-            return !matches && others
-        }
+extension App {
+    /// The hosts that an endpoint is probed for, and the one by whose pins clients go at its name; in order.
+    fileprivate func patterns(probedBy endpoint: Endpoint) -> [HostPattern] {
+        let patterns = self.hosts.keys.sorted()
+        let index = HostIndex(patterns.map { ($0, self.hosts[$0]?.includesSubdomains == true) })
+        let covering = index.place(of: endpoint.host.text).map { patterns[$0] }
+        return patterns.filter { $0 == covering || self.hosts[$0]?.probed(of: $0).contains(endpoint) == true }
     }
 }
 
 extension Pinning.ServedChain {
-    fileprivate func json(at now: Timestamp) -> JSON {
+    fileprivate var json: JSON {
         [
             "address": .string(self.address),
             "vantage": .string(self.vantage),

@@ -1,5 +1,6 @@
 import EventStore
 import Hummingbird
+import NIOPosix
 import PinWire
 import Pinning
 import Telemetry
@@ -7,6 +8,8 @@ import Telemetry
 /// What clients' reports come to, and when the detectors would have fired: `/v1/apps/{app}/reactions`.
 struct ReactionRoutes: Sendable {
     let services: Services
+    /// Replays at once: each may take a thread for a while.
+    private let slots = StreamSlots(limit: 4)
 
     init(services: Services) {
         self.services = services
@@ -28,7 +31,8 @@ struct ReactionRoutes: Sendable {
         // What holds now is judged on what the server itself goes by, whatever is replayed.
         let facts = try await recorder.book(of: app.id, hours: TelemetryBook.factHours).facts
         let past =
-            hours == TelemetryBook.factHours ? facts : try await recorder.book(of: app.id, hours: hours).facts
+            hours == TelemetryBook.factHours
+            ? facts : try await recorder.book(of: app.id, hours: hours).facts(minutes: Int(hours) * 60)
         var known = self.services.surroundings.facts()
         known.telemetry = { $0 == app.id ? facts : nil }
         let context = DecisionContext(
@@ -36,7 +40,12 @@ struct ReactionRoutes: Sendable {
             isPublicSuffix: self.services.surroundings.isPublicSuffix
         )
         let points = threshold.map { Int($0) } ?? app.monitoring.failureThreshold
-        let replays = ReactionReplay.wouldHaveFired(on: past, threshold: points)
+        guard let slot = self.slots.take() else { throw Problem(.overloaded, "Other replays are under way.") }
+        defer { slot.release() }
+        // Thousands of cells with two weeks of minutes take their time.
+        let replays = try await NIOThreadPool.singleton.runIfActive {
+            ReactionReplay.wouldHaveFired(on: past, threshold: points)
+        }
         return .json([
             "app": .string(app.id.text),
             "reaction": .string(app.monitoring.isEnabled ? app.monitoring.reaction.rawValue : "off"),

@@ -23,6 +23,8 @@ struct SimulateRoutes: Sendable {
 
     private struct Question: Sendable {
         var commands: [AppCommand] = []
+        /// The hosts that the change is about.
+        var changed: [HostPattern] = []
         /// Nil for what is known.
         var population: Population?
         var sample = 10_000
@@ -43,12 +45,15 @@ struct SimulateRoutes: Sendable {
             throw Problem(Refusal.appUnknown(id))
         }
         let population = try await self.population(question, of: id)
-        let hosts = question.hosts ?? app.sampleNames(atMost: Question.hostLimit)
+        let (hosts, leftOut) =
+            question.hosts.map { ($0, 0) } ?? app.sampleNames(first: question.changed, atMost: Question.hostLimit)
         guard hosts.count * question.sample <= Simulation.decisionLimit else {
             throw Problem(
-                .malformedRequest,
-                "\(question.sample) devices and \(hosts.count) hosts are more than \(Simulation.decisionLimit) decisions: ask for fewer."
-            )
+                JSONDefect(
+                    pointer: JSONPointer(["devices"]),
+                    message: "\(question.sample) devices and \(hosts.count) hosts are more than "
+                        + "\(Simulation.decisionLimit) decisions: ask for fewer"
+                ))
         }
         let simulation = Simulation(from: old, to: new, hosts: hosts, at: now)
         guard let slot = self.slots.take() else { throw Problem(.overloaded, "Another simulation is under way.") }
@@ -65,9 +70,11 @@ struct SimulateRoutes: Sendable {
                 "population": [
                     "source": .string(population.source.rawValue),
                     "cohorts": .integer(Int64(population.cohorts.count)),
+                    "blind_to": .array(population.blindSpots.map { .string($0.rawValue) }),
                 ],
                 "devices": .integer(Int64(result.sample.devices)),
                 "moved": .integer(Int64(result.sample.moved)),
+                "hosts_left_out": .integer(Int64(leftOut)),
                 "hosts": .array(result.hosts.map(\.json)),
                 "app_versions": .array(Self.json(result.appVersions, "app_version") { $0 }),
                 "platforms": .array(Self.json(result.platforms, "platform") { $0.rawValue }),
@@ -103,7 +110,7 @@ struct SimulateRoutes: Sendable {
             return try JSONField(try JSON(parsing: body)).object { (members) throws(JSONDefect) in
                 var question = Question()
                 question.commands = try members.required("change").object { (m) throws(JSONDefect) in
-                    try Self.commands(&m, &allowance)
+                    try Self.commands(&m, &question.changed, &allowance)
                 }
                 question.population = try members.optional("population").mapped(Population.init)
                 if let sample = members.optional("devices") {
@@ -116,21 +123,24 @@ struct SimulateRoutes: Sendable {
     }
 
     private static func commands(
-        _ members: inout JSONMembers, _ allowance: inout KeyStoreAllowance
+        _ members: inout JSONMembers, _ changed: inout [HostPattern], _ allowance: inout KeyStoreAllowance
     ) throws(JSONDefect) -> [AppCommand] {
         var commands = try AppRoutes.settings(&members)
         commands += try Self.killSwitch(nil, &members)
         guard let hosts = members.optional("hosts") else { return commands }
         for element in try hosts.elements(atMost: App.hostLimit) {
-            commands += try element.object { (m) throws(JSONDefect) in try Self.hostCommands(&m, &allowance) }
+            commands += try element.object { (m) throws(JSONDefect) in
+                let pattern = try m.required("host").parse(HostPattern.init)
+                changed.append(pattern)
+                return try Self.commands(of: pattern, &m, &allowance)
+            }
         }
         return commands
     }
 
-    private static func hostCommands(
-        _ members: inout JSONMembers, _ allowance: inout KeyStoreAllowance
+    private static func commands(
+        of pattern: HostPattern, _ members: inout JSONMembers, _ allowance: inout KeyStoreAllowance
     ) throws(JSONDefect) -> [AppCommand] {
-        let pattern = try members.required("host").parse(HostPattern.init)
         var commands: [AppCommand] = []
         if let candidate = members.optional("start_candidate") {
             commands += try candidate.object { (m) throws(JSONDefect) in
@@ -149,8 +159,13 @@ struct SimulateRoutes: Sendable {
     ) throws(JSONDefect) -> [AppCommand] {
         guard members.mentions("kill_switch") else { return [] }
         guard let field = members.optional("kill_switch") else { return [.releaseKillSwitch(host)] }
-        let expiresAt = try field.object { (m) throws(JSONDefect) in try m.required("expires_at").timestamp() }
-        return [.engageKillSwitch(host, expiresAt: expiresAt)]
+        return try field.object { (m) throws(JSONDefect) in
+            let expiresAt = try m.required("expires_at").timestamp()
+            guard host == nil, let versions = try m.optional("versions").mapped(VersionRange.init) else {
+                return [.engageKillSwitch(host, expiresAt: expiresAt)]
+            }
+            return [.engageVersionKillSwitch(versions, expiresAt: expiresAt)]
+        }
     }
 
     // MARK: Writing the answer
@@ -180,10 +195,10 @@ extension Population {
                 cohorts.append(
                     try element.object { (m) throws(JSONDefect) in
                         Cohort(
-                            appVersion: try m.optional("app_version")?.limited(to: 128),
+                            appVersion: try m.optional("app_version")?.limited(to: Device.textLimit),
                             build: try m.optional("build")?.integer(0...JSON.largestInteger),
                             platform: try m.optional("platform")?.oneOf(ClientPlatform.self),
-                            country: try m.optional("country")?.limited(to: 128),
+                            country: try m.optional("country")?.limited(to: Device.textLimit),
                             weight: try m.optional("weight")?.integer(1...Self.weightLimit) ?? 1
                         )
                     })

@@ -36,7 +36,8 @@ struct TelemetryRoutes: Sendable {
         let minutes = try exchange.flag("minutes")
         let host = try exchange.hostInQuery
         guard !minutes || host != nil else {
-            throw Problem(.malformedRequest, "The query parameter minutes goes together with host.")
+            let defect = JSONDefect(pointer: JSONPointer(["minutes"]), message: "goes together with host")
+            throw Problem(.invalidValue, "In the query, minutes \(defect.message).", errors: [defect])
         }
         let book = try await self.tools.recorder.book(of: app.id, hours: hours)
         return .json(
@@ -115,7 +116,8 @@ extension Exchange {
         get throws(Problem) {
             guard let text = self.query["host"] else { return nil }
             do { return try HostPattern(text) } catch {
-                throw Problem(.malformedRequest, "The query parameter host \(error.description).")
+                let defect = JSONDefect(pointer: JSONPointer(["host"]), message: error.description)
+                throw Problem(.invalidValue, "In the query, host \(error.description).", errors: [defect])
             }
         }
     }

@@ -6,19 +6,18 @@ enum EvaluatedQuery {
     /// The names of the members.
     static let names = ["device_id", "user_id", "install_id", "app_version", "build", "country"]
 
-    /// The most bytes that a member's value may have.
-    static let valueLimit = 512
-
     /// The device that a query describes.
     ///
     /// - Parameter country: Where the device is, by somebody whom the server trusts; nil where nobody has said.
     static func device(_ exchange: Exchange, country: String?) throws -> Device {
-        for (name, value) in exchange.query where value.utf8.count > Self.valueLimit {
+        for (name, value) in exchange.query where value.unicodeScalars.count > Device.textLimit {
             throw Problem(
-                .malformedRequest, "The query parameter \(name) may have at most \(Self.valueLimit) bytes.")
+                .malformedRequest, "The query parameter \(name) may have at most \(Device.textLimit) characters.")
         }
+        var members = exchange.query
+        members["app_version"] = exchange.version("app_version")
         return Self.device(
-            exchange.query, build: try exchange.number("build", in: 0...JSON.largestInteger), country: country)
+            members, build: try exchange.number("build", in: 0...JSON.largestInteger), country: country)
     }
 
     /// The device that a query without escapes describes, as it stands on the wire; nil where the query needs decoding
@@ -28,7 +27,7 @@ enum EvaluatedQuery {
         for pair in query.split(separator: UInt8(ascii: "&")) {
             guard let equals = pair.firstIndex(of: UInt8(ascii: "=")) else { return nil }
             let value = pair[pair.index(after: equals)...]
-            guard value.count <= Self.valueLimit, value.allSatisfy(Self.isPlain) else { return nil }
+            guard value.count <= Device.textLimit, value.allSatisfy(Self.isPlain) else { return nil }
             let name = String(decoding: pair[..<equals], as: UTF8.self)
             guard Self.names.contains(name),
                 members.updateValue(String(decoding: value, as: UTF8.self), forKey: name) == nil

@@ -18,8 +18,7 @@ struct EvaluatedRoutes: Sendable {
 
     private func document(_ exchange: Exchange) async throws -> Response {
         let id = try exchange.app
-        let country = self.services.countryHeader.flatMap { PreparedAnswer.joined(exchange.request.headers, $0) }
-        let device = try EvaluatedQuery.device(exchange, country: country)
+        let device = try EvaluatedQuery.device(exchange, country: self.services.countries.country(of: exchange))
         let answer: PreparedAnswer?
         do { answer = try await self.answers.evaluated.answer(id.text, for: device) } catch {
             throw Self.problem(error, id)

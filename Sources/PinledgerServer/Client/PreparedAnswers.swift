@@ -21,7 +21,7 @@ final class PreparedAnswers: Sendable {
     private let documentCacheControl: String
     /// What is decided for single devices.
     let evaluated: EvaluatedDocuments<PreparedAnswer>
-    /// Whether a field of the request says where the device is.
+    /// Whether more of a request than its target says where the device is.
     private let knowsCountries: Bool
     private let answers = Mutex<[String: Entry]>([:])
     private let keySet = Mutex<(version: Int64, answer: PreparedAnswer)?>(nil)
@@ -31,7 +31,7 @@ final class PreparedAnswers: Sendable {
         self.documents = services.publisher.table
         self.intake = services.adoption.intake
         self.documentCacheControl = "public, max-age=\(services.documentMaxAge), stale-if-error=86400"
-        self.knowsCountries = services.countryHeader != nil
+        self.knowsCountries = !services.countries.isEmpty
         let (intake, maxAge) = (services.adoption.intake, services.documentMaxAge)
         self.evaluated = EvaluatedDocuments(
             documents: services.publisher.table,

@@ -16,25 +16,12 @@ final class PreparedStreams: ChannelDuplexHandler {
     typealias OutboundIn = IOData
     typealias OutboundOut = IOData
 
-    private enum Input {
-        /// So many bytes of the client's preface are still to come.
-        case preface(Int)
-        case frames
-        /// A block of fields has begun, in which no other frame may come.
-        case block(OpenBlock)
-        /// NIOHTTP2 ends the connection over what comes next.
-        case passed
-        case ignored
-    }
-
     private let answers: PreparedAnswers?
     private let share: LoopShare
     private let limits: Server.Limits
     private var context: ChannelHandlerContext?
 
-    private var input = Input.preface(24)
-    /// What has come and is not dealt with: less than a frame.
-    private var received = ByteBuffer()
+    private var input = FrameInput()
     private var decoder = HPACKDecoder(allocator: ByteBufferAllocator())
     private var mustFlush = false
     private var hasPassed = false
@@ -75,17 +62,18 @@ final class PreparedStreams: ChannelDuplexHandler {
     // MARK: Reading
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        var data = self.unwrapInboundIn(data)
-        if self.received.readableBytes == 0 {
-            self.received = data
-        } else {
-            self.received.discardReadBytes()
-            self.received.writeBuffer(&data)
-        }
+        self.input.receive(self.unwrapInboundIn(data))
         self.share.clearScratch()
-        while self.received.readableBytes > 0, self.readNext(context) {}
+        while let piece = self.input.next() {
+            switch piece {
+            case .bytes(let bytes): self.pass(bytes, context)
+            case .frame(let head, let frame): self.read(head, frame, context)
+            case .block(let block): self.read(block, context)
+            case .mistake(.malformed): self.end(.protocolError, context)
+            case .mistake(.tooLong): self.end(.enhanceYourCalm, context)
+            }
+        }
         self.write(context)
-        if self.received.readableBytes == 0 { self.received = ByteBuffer() }
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
@@ -99,62 +87,31 @@ final class PreparedStreams: ChannelDuplexHandler {
         }
     }
 
-    /// Deals with what stands first in ``received``; false where more has to come.
-    private func readNext(_ context: ChannelHandlerContext) -> Bool {
-        switch self.input {
-        case .preface(let left):
-            let count = min(left, self.received.readableBytes)
-            self.input = count == left ? .frames : .preface(left - count)
-            self.pass(count, context)
-        case .frames, .block:
-            guard let head = FrameHead(self.received, at: self.received.readerIndex) else { return false }
-            guard head.length <= FrameHead.maximumLength else {
-                self.input = .passed
-                return true
-            }
-            guard self.received.readableBytes >= FrameHead.size + head.length else { return false }
-            if case .block(let block) = self.input {
-                self.readContinuation(head, block, context)
-            } else {
-                self.read(head, context)
-            }
-        case .passed: self.pass(self.received.readableBytes, context)
-        case .ignored: self.received.clear()
-        }
-        return true
-    }
-
-    /// Deals with a frame that is there to its end.
-    private func read(_ head: FrameHead, _ context: ChannelHandlerContext) {
+    private func read(_ head: FrameHead, _ frame: ByteBuffer, _ context: ChannelHandlerContext) {
         switch head.kind {
-        case FrameHead.Kind.headers: return self.readHeaders(head, context)
-        case FrameHead.Kind.settings: self.readSettings(head)
+        case FrameHead.Kind.settings: self.readSettings(head, frame)
         case FrameHead.Kind.windowUpdate where head.stream == 0 && head.length == 4:
-            return self.readWindowUpdate(head, context)
-        case FrameHead.Kind.windowUpdate where self.isAnswered(head.stream):
-            return self.received.moveReaderIndex(forwardBy: FrameHead.size + head.length)
-        case FrameHead.Kind.resetStream where self.isAnswered(head.stream):
-            self.received.moveReaderIndex(forwardBy: FrameHead.size + head.length)
-            return self.countReset(context)
+            return self.readWindowUpdate(frame, context)
+        case FrameHead.Kind.windowUpdate where self.isAnswered(head.stream): return
+        case FrameHead.Kind.resetStream where self.isAnswered(head.stream): return self.countReset(context)
         case FrameHead.Kind.data where self.isAnswered(head.stream):
             // It may be the body of a request that was refused.
             guard self.follower.hasAskedToGo else { return self.end(.streamClosed, context) }
-            self.received.moveReaderIndex(forwardBy: FrameHead.size + head.length)
             return self.giveBack(head.length)
         default: break
         }
-        self.pass(FrameHead.size + head.length, context)
+        self.pass(frame, context)
     }
 
     /// Whether a stream was answered here and NIOHTTP2 takes it for one that is still to come.
     private func isAnswered(_ stream: UInt32) -> Bool { stream > self.routed && stream <= self.answered }
 
-    private func readSettings(_ head: FrameHead) {
+    private func readSettings(_ head: FrameHead, _ frame: ByteBuffer) {
         guard head.flags & FrameHead.Flag.acknowledgement == 0, head.length.isMultiple(of: 6) else { return }
-        let start = self.received.readerIndex + FrameHead.size
+        let start = frame.readerIndex + FrameHead.size
         for at in stride(from: start, to: start + head.length, by: 6) {
-            guard let name = self.received.getInteger(at: at, as: UInt16.self),
-                let value = self.received.getInteger(at: at + 2, as: UInt32.self)
+            guard let name = frame.getInteger(at: at, as: UInt16.self),
+                let value = frame.getInteger(at: at + 2, as: UInt32.self)
             else { return }
             switch name {
             // The next block has to begin with the table's new size, and NIOHTTP2 alone can say it.
@@ -167,12 +124,11 @@ final class PreparedStreams: ChannelDuplexHandler {
         }
     }
 
-    private func readWindowUpdate(_ head: FrameHead, _ context: ChannelHandlerContext) {
-        let at = self.received.readerIndex + FrameHead.size
-        let increment = Int(self.received.getInteger(at: at, as: UInt32.self) ?? 0) & 0x7FFF_FFFF
+    private func readWindowUpdate(_ frame: ByteBuffer, _ context: ChannelHandlerContext) {
+        let at = frame.readerIndex + FrameHead.size
+        let increment = Int(frame.getInteger(at: at, as: UInt32.self) ?? 0) & 0x7FFF_FFFF
         // Nothing more is not allowed, as NIOHTTP2 will say.
-        guard increment > 0 else { return self.pass(FrameHead.size + head.length, context) }
-        self.received.moveReaderIndex(forwardBy: FrameHead.size + head.length)
+        guard increment > 0 else { return self.pass(frame, context) }
         guard self.window.grant(increment) else { return self.end(.flowControl, context) }
         self.evenWindow(context)
     }
@@ -186,31 +142,12 @@ final class PreparedStreams: ChannelDuplexHandler {
 
     // MARK: Blocks of fields
 
-    private func readHeaders(_ head: FrameHead, _ context: ChannelHandlerContext) {
-        guard let block = OpenBlock(head, self.received) else { return self.end(.protocolError, context) }
-        self.received.moveReaderIndex(forwardBy: FrameHead.size + head.length)
-        if head.flags & FrameHead.Flag.endHeaders != 0 { self.read(block, context) } else { self.input = .block(block) }
-    }
-
-    private func readContinuation(_ head: FrameHead, _ begun: OpenBlock, _ context: ChannelHandlerContext) {
-        guard head.kind == FrameHead.Kind.continuation, head.stream == begun.stream else {
-            return self.end(.protocolError, context)
-        }
-        var block = begun
-        self.received.moveReaderIndex(forwardBy: FrameHead.size)
-        guard let bytes = self.received.readSlice(length: head.length), block.append(bytes) else {
-            return self.end(.enhanceYourCalm, context)
-        }
-        self.input = head.flags & FrameHead.Flag.endHeaders != 0 ? .frames : .block(block)
-        if case .frames = self.input { self.read(block, context) }
-    }
-
     private func read(_ block: OpenBlock, _ context: ChannelHandlerContext) {
         var bytes = block.bytes
         let fields: HPACKHeaders
         do { fields = try self.decoder.decodeHeaders(from: &bytes) } catch {
             // An index of zero is a mistake too, and what NIOHTTP2 answers it with is right for any other.
-            self.input = .passed
+            self.input.pass()
             return self.passBlock(ByteBuffer(bytes: [0x80]), block, context)
         }
         if block.stream > max(self.answered, self.routed), !block.stream.isMultiple(of: 2) {
@@ -315,11 +252,6 @@ final class PreparedStreams: ChannelDuplexHandler {
 
     // MARK: Passing on
 
-    private func pass(_ count: Int, _ context: ChannelHandlerContext) {
-        guard let bytes = self.received.readSlice(length: count) else { return }
-        self.pass(bytes, context)
-    }
-
     private func pass(
         _ kind: UInt8, _ flags: UInt8, _ stream: UInt32, _ payload: ByteBuffer, _ context: ChannelHandlerContext
     ) {
@@ -372,7 +304,7 @@ final class PreparedStreams: ChannelDuplexHandler {
     func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
         guard mode == .all, !self.isClosing else { return context.close(mode: mode, promise: promise) }
         self.isClosing = true
-        self.input = .ignored
+        self.input.ignore()
         self.mustFlush = false
         let written = context.writeAndFlush(self.wrapOutboundOut(.byteBuffer(ByteBuffer()))).assumeIsolated()
         written.whenComplete { _ in context.close(mode: mode, promise: promise) }
@@ -395,7 +327,6 @@ final class PreparedStreams: ChannelDuplexHandler {
         self.share.scratch.writeInteger(reason.rawValue)
         self.write(context)
         self.share.clearScratch()
-        self.received.clear()
         self.close(context: context, mode: .all, promise: nil)
     }
 

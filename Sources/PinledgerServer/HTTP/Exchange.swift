@@ -66,6 +66,12 @@ struct Exchange: Sendable {
         return number
     }
 
+    /// A version of the query, or several, as the client has it. Whoever writes `1.2.3+45` as it is has a space sent: a
+    /// `+` is one where forms are encoded. No version has a space.
+    func version(_ name: String) -> String? {
+        self.query[name].map { String($0.map { $0 == " " ? "+" : $0 }) }
+    }
+
     /// An instant of the query.
     func time(_ name: String) throws -> Timestamp? {
         guard let text = self.query[name] else { return nil }
@@ -97,13 +103,28 @@ struct Exchange: Sendable {
 
     /// The body's bytes, within the route's limit.
     func body() async throws -> [UInt8] {
+        var bytes: [UInt8] = []
+        _ = try await self.collectBody { piece in
+            bytes.append(contentsOf: piece.readableBytesView)
+            return true
+        }
+        return bytes
+    }
+
+    /// Hands the body on as it comes, within the route's limit, until it is whole; false where `take` wanted no more.
+    func collectBody(_ take: (ByteBuffer) -> Bool) async throws -> Bool {
         // Said before anything is read: whoever declares a body too large need not send it.
         if let declared = self.request.headers[.contentLength].flatMap(Int64.init), declared > self.bodyLimit {
             throw Problem(.bodyTooLarge, "The body may have at most \(self.bodyLimit) bytes.")
         }
+        var count = 0
         do {
-            let buffer = try await self.request.body.collect(upTo: self.bodyLimit)
-            return Array(buffer.readableBytesView)
+            for try await piece in self.request.body {
+                count += piece.readableBytes
+                guard count <= self.bodyLimit else { throw NIOTooManyBytesError(maxBytes: self.bodyLimit) }
+                guard take(piece) else { return false }
+            }
+            return true
         } catch is NIOTooManyBytesError {
             throw Problem(.bodyTooLarge, "The body may have at most \(self.bodyLimit) bytes.")
         } catch let error as HTTPError where error.status == .contentTooLarge {

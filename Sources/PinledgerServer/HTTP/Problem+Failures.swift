@@ -147,6 +147,11 @@ extension Problem {
             )
         case .rolloutRolledBack(let host, let time):
             self.init(.rolloutRolledBack, "The candidate of \(host) was rolled back at \(time).")
+        case .rolloutWithoutSalt(let host):
+            self.init(
+                .saltRequired,
+                "\(Self.rollout(of: host)) is not sticky and lists ids: each edit would hash them anew, so that none of them matches."
+            )
         case .reasonRequired(let why): self.init(.reasonRequired, "This needs a reason, because \(why).")
         case .expiryNotAhead(let time): self.init(.invalidExpiry, "\(time) does not lie ahead.")
         case .expiryTooFar(let time, let limit):

@@ -55,6 +55,7 @@ enum ProblemType: String, CaseIterable, Sendable {
     case rolloutState = "rollout_state"
     case rolloutPlanned = "rollout_planned"
     case rolloutRolledBack = "rollout_rolled_back"
+    case saltRequired = "salt_required"
     case keyNotPinned = "key_not_pinned"
     case uploadRefused = "upload_refused"
     case baselineIsBuiltin = "baseline_is_builtin"
@@ -249,6 +250,11 @@ enum ProblemType: String, CaseIterable, Sendable {
             (
                 .conflict, "The candidate was rolled back",
                 "See why (`pinledger history`). It goes out again only by a new start: a new plan or a new rollout."
+            )
+        case .saltRequired:
+            (
+                .unprocessableContent, "The rollout needs a salt of its own",
+                "Set `salt`, and hash the ids of `whitelist` and `exclusions` with it; or make the rollout sticky."
             )
         case .keyNotPinned:
             (.notFound, "The key is not pinned here", "Add its pin first; what is known of a key is kept with its pin.")

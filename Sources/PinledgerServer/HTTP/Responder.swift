@@ -99,7 +99,6 @@ extension HTTPField.Name {
     static let idempotencyReplayed = Self.constant("Idempotency-Replayed")
     static let lastEventID = Self.constant("Last-Event-ID")
     static let pinledgerSignature = Self.constant(ReportSignature.fieldName)
-    static let forwarded = Self.constant("Forwarded")
     static let forwardedFor = Self.constant("X-Forwarded-For")
     static let pinledgerClient = Self.constant(ClientReport.fieldName)
 

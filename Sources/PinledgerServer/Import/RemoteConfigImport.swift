@@ -235,12 +235,13 @@ struct RemoteConfigImport {
         }
         self.noteUnknown(members, ["use_builtin_pins", "builtin_pin_hosts"], pointer)
         var fallback = Fallback(usesBuiltinPins: self.flag("use_builtin_pins", in: members, at: pointer, default: true))
+        var seen: Set<HostPattern> = []
         for (name, at) in self.names(members["builtin_pin_hosts"], pointer.appending("builtin_pin_hosts")) {
             guard let host = self.pattern(name, at) else { continue }
-            if fallback.hosts.contains(host) {
-                self.say(.warning, at, "names \(host) a second time", "Remove it.")
-            } else {
+            if seen.insert(host).inserted {
                 fallback.hosts.append(host)
+            } else {
+                self.say(.warning, at, "names \(host) a second time", "Remove it.")
             }
         }
         fallback.hosts.sort()

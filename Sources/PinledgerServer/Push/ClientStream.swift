@@ -16,6 +16,8 @@ final class ClientStream {
     private var sent: String?
     /// There is a newer document than the last, for which the client has had no room.
     private var isBehind = false
+    /// Its last chunk is written: behind it nothing may come.
+    private var isEnded = false
     private var nextHeartbeat: UInt32
 
     private static let prefix = Array("/client/v1/apps/".utf8)
@@ -32,7 +34,7 @@ final class ClientStream {
     /// The stream that the one request in `buffer` asks for, with its answer begun and not flushed; nil where it is no such request, or
     /// has to be refused: the router does that.
     init?(_ buffer: ByteBuffer, _ share: LoopShare, _ context: ChannelHandlerContext) {
-        let wanted: (app: String, last: String?)? = buffer.withUnsafeReadableBytes { bytes in
+        let wanted: (app: String, last: String?, report: String?)? = buffer.withUnsafeReadableBytes { bytes in
             guard let request = HeadReader.read(bytes), request.length == bytes.count else { return nil }
             let target = UnsafeRawBufferPointer(rebasing: bytes[request.target])
             guard target.count > Self.prefix.count + Self.suffix.count, target.starts(with: Self.prefix),
@@ -41,13 +43,14 @@ final class ClientStream {
             let name = target[Self.prefix.count..<(target.count - Self.suffix.count)]
             return (
                 String(decoding: name, as: UTF8.self),
-                request.lastEventID.map { String(decoding: bytes[$0], as: UTF8.self) }
+                request.lastEventID.map { String(decoding: bytes[$0], as: UTF8.self) },
+                request.clientReport.map { String(decoding: bytes[$0], as: UTF8.self) }
             )
         }
         let streams = share.streams
-        guard let (app, last) = wanted, streams.push.event(of: app) != nil, let slot = streams.push.slots.take() else {
-            return nil
-        }
+        guard let (app, last, report) = wanted, streams.push.event(of: app) != nil,
+            let slot = streams.push.slots.take()
+        else { return nil }
         self.app = app
         self.share = share
         self.slot = slot
@@ -66,7 +69,9 @@ final class ClientStream {
         share.scratch.writeBytes(share.headEnd)
         share.scratch.writeImmutableBuffer(DocumentEvent.chunk(": pinledger\n\(DocumentEvent.retry())"))
         self.write(share.scratch)
-        if let event = streams.push.event(of: app), event.id != last {
+        guard let event = streams.push.event(of: app) else { return }
+        streams.push.count(event, last: last, report: report)
+        if event.id != last {
             self.write(event.chunk)
             self.sent = event.id
         }
@@ -80,7 +85,7 @@ final class ClientStream {
 
     /// Sends a document, or remembers that there is one.
     func send(_ event: DocumentEvent) {
-        guard self.sent != event.id else { return }
+        guard !self.isEnded, self.sent != event.id else { return }
         guard self.hasRoom else {
             self.isBehind = true
             return
@@ -93,6 +98,7 @@ final class ClientStream {
 
     /// Sends what is due. Called in every round of the loop.
     func makeRound() {
+        guard !self.isEnded else { return }
         if self.isBehind, self.hasRoom, let event = self.share.streams.push.event(of: self.app) { self.send(event) }
         // The clock of rounds wraps.
         guard Int32(bitPattern: self.share.now &- self.nextHeartbeat) >= 0 else { return }
@@ -104,6 +110,9 @@ final class ClientStream {
 
     /// Ends the answer, and says when to come back.
     func end() {
+        guard !self.isEnded else { return }
+        self.isEnded = true
+        self.share.streams.remove(self)
         self.write(DocumentEvent.chunk(DocumentEvent.retry()))
         self.write(ByteBuffer(string: "0\r\n\r\n"))
     }
@@ -119,7 +128,7 @@ final class ClientStream {
 
     private func setHeartbeat() {
         // Streams that began in one instant do not go on in step.
-        let latest = LoopShare.rounds(seconds: DocumentEvent.heartbeatSeconds)
+        let latest = LoopShare.rounds(seconds: DocumentEvent.heartbeat / 1000)
         self.nextHeartbeat = self.share.now &+ UInt32.random(in: (latest - latest / 3)...latest)
     }
 }

@@ -4,8 +4,11 @@ import Publishing
 
 /// An app's current document as a server-sent event, made once and shared by all streams of the app.
 struct DocumentEvent: Sendable {
-    /// Version and issue time, by which a client that comes back says what it has.
+    /// The document's entity tag without its quotes, by which a client that comes back says what it has: other bytes have
+    /// another one, also where a version is signed anew within a second.
     let id: String
+    let app: AppID
+    let version: Int64
     /// The event as text.
     let text: ByteBuffer
     /// The same as one chunk of HTTP/1.1.
@@ -16,11 +19,13 @@ struct DocumentEvent: Sendable {
     static let documentLimit = 64 * 1024
 
     init(_ document: PublishedDocument) {
-        self.id = "\(document.version)-\(document.issuedAt.seconds)"
+        let identity = document.body.identity
+        self.id = String(identity.tag.dropFirst().dropLast())
+        self.app = document.app
+        self.version = document.version
         self.body = document.body
         var text = ByteBuffer()
         text.writeString("id: \(self.id)\nevent: document\ndata: ")
-        let identity = document.body.identity
         if identity.bytes.readableBytes <= Self.documentLimit {
             // A compact JWS has no line feed.
             text.writeImmutableBuffer(identity.bytes)
@@ -53,6 +58,6 @@ struct DocumentEvent: Sendable {
 
     /// What tells clients and proxies that the stream stands.
     static let alive = ": alive\n\n"
-    /// The longest time between two of them, in seconds.
-    static let heartbeatSeconds = 15
+    /// The longest time between two of them, in milliseconds.
+    static let heartbeat = 15_000
 }

@@ -8,7 +8,10 @@ import Synchronization
 /// newest, however many it was too slow for.
 final class DocumentPush: Sendable {
     let slots: StreamSlots
+    /// The longest time between two signs of life of streams that the router answers, in milliseconds.
+    let heartbeat: Int
     private let table: DocumentTable
+    private let intake: AdoptionIntake?
     private let events = Mutex<[String: DocumentEvent]>([:])
     private let listeners = Mutex<[@Sendable (String) -> Void]>([])
     private let waiting = Mutex<(next: Int, continuations: [String: [Int: AsyncStream<Void>.Continuation]])>((0, [:]))
@@ -16,10 +19,19 @@ final class DocumentPush: Sendable {
     /// Events that are kept ready, of as many apps.
     private static let eventLimit = 1000
 
-    /// - Parameter limit: Streams at once.
-    init(table: DocumentTable, limit: Int) {
+    /// Streams that one connection may have: an app has one, and few have several.
+    static let connectionLimit = 20
+
+    /// - Parameters:
+    ///   - limit: Streams at once.
+    ///   - intake: Where clients are counted; nil to count none.
+    init(
+        table: DocumentTable, limit: Int, heartbeat: Int = DocumentEvent.heartbeat, intake: AdoptionIntake? = nil
+    ) {
         self.table = table
-        self.slots = StreamSlots(limit: limit)
+        self.intake = intake
+        self.slots = StreamSlots(limit: limit, connectionLimit: Self.connectionLimit)
+        self.heartbeat = heartbeat
         table.observe { [weak self] app in self?.tell(app) }
     }
 
@@ -34,6 +46,23 @@ final class DocumentPush: Sendable {
             events[app] = event
         }
         return event
+    }
+
+    /// Counts a client whose stream begins, as if it had asked for the document, where it says which one it holds. Nothing is
+    /// concluded where it does not: whoever begins its first stream has fetched the document before.
+    ///
+    /// - Parameters:
+    ///   - event: The app's current document.
+    ///   - last: The value of `Last-Event-ID`.
+    ///   - report: The value of `Pinledger-Client`.
+    func count(_ event: DocumentEvent, last: String?, report: String?) {
+        guard let intake, let last else { return }
+        intake.count(
+            intake.sighting(
+                at: intake.place(of: event.app), current: event.version, isCurrent: last == event.id,
+                condition: "\"\(last)\"", report: report
+            )
+        )
     }
 
     /// Has `listener` called with the app's name after each new document, on whatever thread published it.

@@ -23,17 +23,18 @@ struct StreamRoutes: Sendable {
 
     private func stream(_ exchange: Exchange) async throws -> Response {
         let app = try exchange.app
-        guard self.push.event(of: app.text) != nil else { throw try self.services.missing(app) }
+        guard let current = self.push.event(of: app.text) else { throw try self.services.missing(app) }
         let headers: HTTPFields = [
             .contentType: "text/event-stream", .cacheControl: "no-store", .accelBuffering: "no",
         ]
         if exchange.request.method == .head { return Response(status: .ok, headers: headers) }
-        guard let slot = self.push.slots.take() else {
-            var problem = Problem(.overloaded, "Too many streams of documents are open.")
+        guard let slot = self.push.slots.take(for: exchange.peer) else {
+            var problem = Problem(.overloaded, "Too many streams of documents are open, here or on this connection.")
             problem.headers[.retryAfter] = String(Int.random(in: 5...30))
             throw problem
         }
         let (push, last) = (self.push, exchange.request.headers[.lastEventID])
+        push.count(current, last: last, report: PreparedAnswer.joined(exchange.request.headers, .pinledgerClient))
         let body = ResponseBody { writer in
             defer { slot.release() }
             var writer = writer
@@ -56,8 +57,7 @@ struct StreamRoutes: Sendable {
             try await writer.write(event.text)
             sent = event.id
         }
-        let latest = DocumentEvent.heartbeatSeconds * 1000
-        let interval = Duration.milliseconds(Int.random(in: (latest * 2 / 3)...latest))
+        let interval = Duration.milliseconds(Int.random(in: (push.heartbeat * 2 / 3)...push.heartbeat))
         let heartbeat = AsyncTimerSequence(interval: interval, clock: .continuous).map { _ in false }
         for try await isNews in merge(news, heartbeat).cancelOnGracefulShutdown() {
             if let event = push.event(of: app), event.id != sent {

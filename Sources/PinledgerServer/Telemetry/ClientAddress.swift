@@ -1,37 +1,32 @@
+import HummingbirdCore
 import Probing
 
 /// Where a request came from: the connection's other end, or what proxies that are trusted say it was.
 enum ClientAddress {
+    /// Where a request came from; 0.0.0.0 where the connection has ended meanwhile.
+    static func of(_ exchange: Exchange, trusted: [IPNetwork]) -> IPAddress {
+        guard let peer = exchange.peer.flatMap({ IPAddress($0) }) ?? IPAddress(bytes: [0, 0, 0, 0]) else {
+            preconditionFailure("four bytes are an address")
+        }
+        return Self.of(
+            peer: peer, forwardedFor: PreparedAnswer.joined(exchange.request.headers, .forwardedFor), trusted: trusted)
+    }
+
     /// - Parameters:
     ///   - peer: The other end of the connection.
-    ///   - forwarded: The value of `Forwarded` (RFC 7239), which wins.
-    ///   - forwardedFor: The value of `X-Forwarded-For`.
+    ///   - forwardedFor: The value of `X-Forwarded-For`. No other field is believed: a proxy passes on what it does not
+    ///     know, and whoever may choose between two fields writes the one that the proxy leaves alone.
     ///   - trusted: Where proxies are whose word is taken.
-    static func of(
-        peer: IPAddress, forwarded: String?, forwardedFor: String?, trusted: [IPNetwork]
-    ) -> IPAddress {
+    static func of(peer: IPAddress, forwardedFor: String?, trusted: [IPNetwork]) -> IPAddress {
         var address = peer.plain
         guard !trusted.isEmpty else { return address }
-        var hops = forwarded.map(Self.hops) ?? forwardedFor?.split(separator: ",").map { $0.trimmingCharacters() } ?? []
+        var hops = forwardedFor?.split(separator: ",").map { $0.trimmingCharacters() } ?? []
         // From the nearest hop to the farthest, each of which the one before it has seen.
         while trusted.contains(where: { $0.contains(address) }), let hop = hops.popLast() {
             guard let next = Self.address(hop) else { break }
             address = next.plain
         }
         return address
-    }
-
-    /// The `for` of each hop; empty where one has none.
-    private static func hops(_ field: String) -> [String] {
-        field.split(separator: ",").map { hop in
-            for pair in hop.split(separator: ";") {
-                let parts = pair.split(separator: "=", maxSplits: 1).map { $0.trimmingCharacters() }
-                guard parts.count == 2, parts[0].lowercased() == "for" else { continue }
-                return parts[1].count >= 2 && parts[1].hasPrefix("\"")
-                    ? String(parts[1].dropFirst().dropLast()) : parts[1]
-            }
-            return ""
-        }
     }
 
     /// An address, which may have a port; an IPv6 one with a port stands in brackets.

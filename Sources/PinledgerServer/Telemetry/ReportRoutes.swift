@@ -68,49 +68,39 @@ struct ReportRoutes: Sendable {
         }
         guard self.services.writer != nil else { throw Problem(.readOnly, "This node only reads.") }
         let intake = self.tools.recorder.intake
-        let network = intake.network(of: self.address(of: exchange).bytes)
+        let network = intake.network(of: ClientAddress.of(exchange, trusted: self.tools.trustedProxies).bytes)
         if let wait = intake.admit(network) {
             var problem = Problem(.tooManyReports, "Too much is reported from your network.")
-            problem.headers[.retryAfter] = String(Int(wait.rounded(.up)))
+            problem.headers[.retryAfter] = String(Int(min(wait, 86_400).rounded(.up)))
             throw problem
         }
-        let size = exchange.request.headers[.contentLength].flatMap(Int.init) ?? TelemetryTools.bodyLimit
-        let share = min(max(size, 1024), TelemetryTools.bodyLimit)
-        guard self.tools.enter(share) else {
+        let received = try await self.tools.withBody(of: exchange) { body in
+            try exchange.requireJSON()
+            let isCompressed = try Self.isCompressed(exchange.request)
+            let seal = isSignable ? try await self.seal(of: exchange, app) : nil
+            let (tools, version, time) = (self.tools, newest, self.services.clock())
+            let receipt = try await tools.work {
+                if let seal { try seal.check(body, of: id) }
+                let batch = try read(isCompressed ? Self.inflated(body) : body)
+                let origin = TelemetryIntake.Origin(
+                    app: id, hosts: tools.hosts(of: app), version: version, network: network,
+                    seal: seal?.signature.code)
+                return intake.take(batch, from: origin, at: time)
+            }
+            return (receipt, isSealed: seal != nil)
+        }
+        guard let (receipt, isSealed) = received else {
             intake.countTurnedAway()
             throw Problem(.overloaded, "Too many reports wait to be read.")
         }
-        defer { self.tools.leave(share) }
-        let body = try await exchange.body()
-        try exchange.requireJSON()
-        let isCompressed = try Self.isCompressed(exchange.request)
-        let seal = isSignable ? try await self.seal(of: exchange, app) : nil
-        let (tools, version, time) = (self.tools, newest, self.services.clock())
-        let receipt = try await tools.work {
-            if let seal { try seal.check(body, of: id) }
-            let batch = try read(isCompressed ? Self.inflated(body) : body)
-            let origin = TelemetryIntake.Origin(
-                app: id, hosts: tools.hosts(of: app), version: version, network: network, seal: seal?.signature.code)
-            return intake.take(batch, from: origin, at: time)
-        }
         return .json(
             [
-                "authenticated": .bool(seal != nil), "taken": .integer(Int64(receipt.taken)),
+                "authenticated": .bool(isSealed), "taken": .integer(Int64(receipt.taken)),
                 "duplicate": .integer(Int64(receipt.duplicate)), "refused": .integer(Int64(receipt.refused)),
                 "refusals": .object(
                     Dictionary(
                         uniqueKeysWithValues: receipt.refusals.map { ($0.rawValue, JSON.integer(Int64($1))) })),
             ], status: .accepted)
-    }
-
-    private func address(of exchange: Exchange) -> IPAddress {
-        // A connection that has ended meanwhile has no address any more.
-        let peer = exchange.peer.flatMap { IPAddress($0) } ?? IPAddress(bytes: [0, 0, 0, 0])
-        guard let peer else { preconditionFailure("four bytes are an address") }
-        return ClientAddress.of(
-            peer: peer, forwarded: PreparedAnswer.joined(exchange.request.headers, .forwarded),
-            forwardedFor: PreparedAnswer.joined(exchange.request.headers, .forwardedFor),
-            trusted: self.tools.trustedProxies)
     }
 
     private static func isCompressed(_ request: Request) throws(Problem) -> Bool {

@@ -1,5 +1,4 @@
-import Glibc
-import NIOPosix
+import NIOCore
 import PinWire
 import Pinning
 package import Probing
@@ -8,14 +7,14 @@ package import Telemetry
 
 /// What the handlers of a node work with where it is about clients' reports.
 ///
-/// Reports are read on one thread of their own, which is less urgent to the system than those that serve documents; and
-/// what waits for it is bounded, in bytes. Who comes when there is no room is told to come again.
+/// Reports are read on the recorder's thread, which gives way to those that serve documents; and what waits for it, or is still on its way, is bounded, in bytes (``BodyRoom``). Who comes when there is no room is told
+/// to come again.
 package struct TelemetryTools: Sendable {
     package let recorder: TelemetryRecorder
     package let secrets: TelemetrySecrets
     /// Where proxies are whose word on clients' addresses is taken.
     let trustedProxies: [IPNetwork]
-    private let thread = ReportThread()
+    private let room = SharedBodyRoom()
     private let indexes = HostIndexes()
 
     package init(recorder: TelemetryRecorder, secrets: TelemetrySecrets, trustedProxies: [IPNetwork] = []) {
@@ -28,21 +27,38 @@ package struct TelemetryTools: Sendable {
     static let bodyLimit = 256 * 1024
     static let inflatedLimit = 1024 * 1024
 
-    /// Lets a request of so many bytes in, which MUST ``leave(_:)`` again. False where there is no room.
-    func enter(_ bytes: Int) -> Bool { self.thread.enter(bytes) }
-
-    func leave(_ bytes: Int) { self.thread.leave(bytes) }
+    /// Collects a request's body as far as there is room for it, and does something with it; nil where there is no room.
+    func withBody<Result>(
+        of exchange: Exchange, _ use: ([UInt8]) async throws -> Result
+    ) async throws -> Result? {
+        var body: [UInt8] = []
+        let isWhole: Bool
+        do {
+            isWhole = try await exchange.collectBody { piece in
+                guard self.room.grow(body.count, by: piece.readableBytes) else { return false }
+                body.append(contentsOf: piece.readableBytesView)
+                return true
+            }
+        } catch {
+            self.room.abandon(body.count)
+            throw error
+        }
+        guard isWhole else {
+            self.room.abandon(body.count)
+            return nil
+        }
+        guard self.room.enter(body.count) else { return nil }
+        defer { self.room.leave(body.count) }
+        return try await use(body)
+    }
 
     /// Does what takes its time.
     func work<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
-        try await self.thread.run(body)
+        try await self.recorder.perform(body)
     }
 
     /// Which hosts an app has, by name.
     func hosts(of app: App) -> ReportedHosts { self.indexes.index(of: app) }
-
-    /// Ends the thread. Nothing may be under way.
-    package func close() async { await self.thread.close() }
 }
 
 /// Indexes of the apps that were reported of lately, each made once for each version.
@@ -61,42 +77,15 @@ private final class HostIndexes: Sendable {
     }
 }
 
-/// The thread, started when it is needed first.
-private final class ReportThread: Sendable {
-    private let pool = NIOThreadPool(numberOfThreads: 1)
-    private let state = Mutex((isStarted: false, bytes: 0))
+/// The room for bodies, of all requests.
+private final class SharedBodyRoom: Sendable {
+    private let room = Mutex(BodyRoom())
 
-    /// Bytes of bodies that are read, or wait, at once.
-    private static let limit = 32 * 1024 * 1024
-    /// How much less urgent it is, as `nice` counts.
-    private static let niceness: Int32 = 10
+    func grow(_ count: Int, by more: Int) -> Bool { self.room.withLock { $0.grow(count, by: more) } }
 
-    func enter(_ bytes: Int) -> Bool {
-        self.state.withLock { state in
-            guard state.bytes + bytes <= Self.limit else { return false }
-            state.bytes += bytes
-            return true
-        }
-    }
+    func abandon(_ count: Int) { self.room.withLock { $0.abandon(count) } }
 
-    func leave(_ bytes: Int) { self.state.withLock { $0.bytes -= bytes } }
+    func enter(_ count: Int) -> Bool { self.room.withLock { $0.enter(count) } }
 
-    func run<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
-        let isFirst = self.state.withLock { state in
-            defer { state.isStarted = true }
-            return !state.isStarted
-        }
-        if isFirst {
-            self.pool.start()
-            // On Linux, of the calling thread alone.
-            self.pool.submit { _ in _ = setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, Self.niceness) }
-        }
-        return try await self.pool.runIfActive(body)
-    }
-
-    func close() async {
-        guard self.state.withLock({ $0.isStarted }) else { return }
-        // It only fails for a pool that cannot be ended.
-        try? await self.pool.shutdownGracefully()
-    }
+    func leave(_ count: Int) { self.room.withLock { $0.leave(count) } }
 }

@@ -16,9 +16,15 @@ enum ChangeRails {
     /// G26.
     private static func rate(of change: Judgement) -> [Finding] {
         guard change.isRisky, let before = change.before else { return [] }
-        let recent = before.riskyChanges.filter { change.now < $0.adding(seconds: 3600) }
-        guard recent.count >= Self.riskyPerHour else { return [] }
-        let until = recent[recent.count - Self.riskyPerHour].adding(seconds: 3600)
+        // What the server does because of reports rests on what probes saw of each host, not on a guess after the last
+        // change: people's changes, which may be what is wrong, do not keep it from that. Its own are counted.
+        let isReaction = Self.isReaction(change)
+        let limit = isReaction ? Reaction.weakenedPerHour : Self.riskyPerHour
+        let times =
+            isReaction ? before.deeds.filter { $0.done.step == .reportOnly }.map(\.done.at) : before.riskyChanges
+        let recent = times.filter { change.now < $0.adding(seconds: 3600) }
+        guard recent.count >= limit else { return [] }
+        let until = recent[recent.count - limit].adding(seconds: 3600)
         return [
             Finding(
                 .tooManyRiskyChanges,
@@ -49,7 +55,7 @@ enum ChangeRails {
             findings.append(
                 .unknown(
                     .canary, host: change.hosts.first,
-                    "Whether clients go on connecting is not known: no reports of theirs are collected.",
+                    "Whether clients go on connecting is not known: this rail does not go by their reports.",
                     remedy: "Try it as a candidate with a small rollout first, and watch the servers."
                 )
             )
@@ -62,7 +68,7 @@ enum ChangeRails {
             findings.append(
                 .unknown(
                     .oldClients, host: pattern,
-                    "Whether every client that is out there understands \(isNewWildcard ? "a wildcard" : "subdomains") is not known: no reports of theirs are collected.",
+                    "Whether every client that is out there understands \(isNewWildcard ? "a wildcard" : "subdomains") is not known: this rail does not go by their reports.",
                     remedy:
                         "Compare with the documentation of your oldest client; a host of its own is understood by all."
                 )
@@ -193,14 +199,19 @@ enum ChangeRails {
             guard case .modeSet(let pattern, let slot, let mode) = event else { return nil }
             let isAllowed =
                 mode == .reportOnly && change.after.monitoring.reaction == .act
-                && change.events.contains { if case .telemetryReacted = $0 { true } else { false } }
-                && Self.locksOut(pattern, slot, change)
+                && Self.isReaction(change) && Self.locksOut(pattern, slot, change)
             guard !isAllowed else { return nil }
             return Finding(
                 .telemetryWeakens, host: pattern, policy: slot,
                 "Reports would stop the \(slot.rawValue) of \(pattern) from being enforced, though it is not known that servers present another key: whoever can forge them could.",
                 remedy: "A person decides this, with a reason.")
         }
+    }
+
+    /// Whether the change is what the server does because of reports.
+    private static func isReaction(_ change: Judgement) -> Bool {
+        change.context.actor == .system
+            && change.events.contains { if case .telemetryReacted = $0 { true } else { false } }
     }
 
     /// Whether the event is of those by which the server reacts to reports; what they weaken is judged one by one.

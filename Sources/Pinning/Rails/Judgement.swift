@@ -268,8 +268,9 @@ extension AppEvent {
             [host]
         case .killSwitchEngaged(let host, _), .killSwitchReleased(let host), .rolloutPlanSet(let host, _),
             .rolloutPlanCleared(let host), .rolloutStepTaken(let host, _, _), .rolloutStepApproved(let host, _),
-            .rolloutStepExtended(let host, _), .rolloutBakeStarted(let host), .rolloutPlanFinished(let host),
-            .rolloutPaused(let host, _, _), .rolloutResumed(let host), .rolloutRolledBack(let host, _, _):
+            .rolloutStepExtended(let host, _), .rolloutSampleReached(let host, _, _), .rolloutBakeStarted(let host),
+            .rolloutPlanFinished(let host), .rolloutPaused(let host, _, _), .rolloutResumed(let host),
+            .rolloutRolledBack(let host, _, _):
             host.map { [$0] } ?? []
         case .telemetryReacted(let reacted): [reacted.host]
         case .rotationStarted(let rotation): rotation.hosts

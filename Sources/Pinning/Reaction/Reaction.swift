@@ -8,7 +8,7 @@ package import PinWire
 /// somebody is called and nothing else happens, whatever is reported.
 package enum Reaction {
     /// What the detectors and rules are, for the evidence: changes when a verdict may come out otherwise.
-    package static let detector = "pinledger-reaction/1"
+    package static let detector = "pinledger-reaction/2"
 
     // The floors of what happens by itself.
     package static let leastInstalls = 30
@@ -24,6 +24,8 @@ package enum Reaction {
 
     /// How long nothing more happens by itself to a host after something did.
     package static let cooldownSeconds: Int64 = 3600
+    /// Hosts of one app that the server itself weakens within an hour: more at once speak for a fault of what it goes by.
+    package static let weakenedPerHour = 3
     /// How long a kill switch stands that the server engages.
     package static let killSeconds: Int64 = 4 * 3600
     /// One false alarm in so many, of the tests of a rollout; in so many installs, of the steady state.
@@ -41,23 +43,54 @@ package enum Reaction {
         }
     }
 
+    /// Something that the server is to do to a host because of reports, whatever version of the document they are of.
+    package struct Due: Hashable, Sendable {
+        package let host: HostPattern
+        package let arm: PolicySlot?
+        package let step: ReactionStep
+
+        init(_ verdict: ReactionVerdict) {
+            self.host = verdict.evidence.host
+            self.arm = verdict.evidence.arm
+            self.step = verdict.step
+        }
+    }
+
     /// The verdicts on everything that was reported of an app, in an order that every node has: none where the app wants
     /// no reaction.
     ///
     /// Whether they are acted upon is for ``Monitoring/reaction`` to say: in the shadow they are the same.
     ///
     /// - Parameters:
-    ///   - fleetVersion: The fleet's part of the document's version.
+    ///   - fleet: What holds for every app: its part of the document's version, and its kill switch.
     ///   - deeds: What the server did before.
     package static func verdicts(
-        on telemetry: TelemetryFacts, of app: App, fleetVersion: Int64, facts: Facts, deeds: [Deed] = [],
+        on telemetry: TelemetryFacts, of app: App, fleet: Fleet, facts: Facts, deeds: [Deed] = [],
         at now: Timestamp
     ) -> [ReactionVerdict] {
         guard app.monitoring.isEnabled, app.monitoring.reaction != .off else { return [] }
-        return telemetry.cells.sorted { Self.order($0).lexicographicallyPrecedes(Self.order($1)) }.compactMap { cell in
+        let baselines = Dictionary(
+            telemetry.cells.filter { $0.arm == .baseline }.map { (Counterpart($0), $0) },
+            uniquingKeysWith: { first, _ in first })
+        let ordered = telemetry.cells.map { (order: Self.order($0), cell: $0) }
+            .sorted { $0.order.lexicographicallyPrecedes($1.order) }
+        return ordered.compactMap { _, cell in
             ReactionEvidence(
-                cell, among: telemetry.cells, of: app, fleetVersion: fleetVersion, facts: facts, deeds: deeds, at: now)
+                cell, beside: baselines[Counterpart(cell)], of: app, fleet: fleet, facts: facts, deeds: deeds, at: now)
         }.map { ReactionVerdict($0) }
+    }
+
+    /// What a candidate's reports have in common with those of the baseline that they are compared with.
+    private struct Counterpart: Hashable {
+        var host: HostPattern
+        var version: Int64
+        var isAuthenticated: Bool
+
+        init(_ cell: OutcomeCell) {
+            self.host = cell.host
+            self.version = cell.version
+            self.isAuthenticated = cell.isAuthenticated
+        }
     }
 
     private static func order(_ cell: OutcomeCell) -> [String] {

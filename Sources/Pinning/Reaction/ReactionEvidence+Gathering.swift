@@ -4,7 +4,7 @@ import PinWire
 extension ReactionEvidence {
     /// What is known of a cell; nil where the app has no such host, or nothing was reported.
     init?(
-        _ cell: OutcomeCell, among cells: [OutcomeCell], of app: App, fleetVersion: Int64, facts: Facts,
+        _ cell: OutcomeCell, beside baseline: OutcomeCell?, of app: App, fleet: Fleet, facts: Facts,
         deeds: [Reaction.Deed], at now: Timestamp
     ) {
         guard let host = app.hosts[cell.host] else { return nil }
@@ -18,7 +18,7 @@ extension ReactionEvidence {
         self.threshold = app.monitoring.failureThreshold
         self.autoDisables = app.monitoring.autoDisables
         self.sample = sample
-        self.excursion = Self.excursion(cell.minutes, threshold: Double(app.monitoring.failureThreshold) / 10_000)
+        self.excursion = Count(excursionOf: cell.minutes, threshold: app.monitoring.failureThreshold)
         // Numbered, since evidence stays in the ledger for ever: the hash of an address is not to.
         self.networks = cell.networks.prefix(OutcomeCell.networkLimit).enumerated().map { place, share in
             NetworkShare(network: "n\(place + 1)", failing: share.failing)
@@ -26,49 +26,73 @@ extension ReactionEvidence {
         self.networkCount = cell.networkCount
         self.releases = Array(cell.releases.prefix(OutcomeCell.releaseLimit))
         let isCandidate = cell.arm == .candidate
-        let other = cells.first {
-            isCandidate && $0.host == cell.host && $0.arm == .baseline && $0.version == cell.version
-                && $0.isAuthenticated == cell.isAuthenticated
-        }
-        self.baselineReports = other.map { Sample($0.minutes) }.map {
-            Count(installs: $0.installs, failing: $0.failing)
-        }
+        let other = isCandidate ? baseline : nil
+        self.baselineReports = other.map { Count($0.minutes) }
+        let threshold = app.monitoring.failureThreshold
+        let reviewed = [host.plan?.reviewedAt, app.plan?.reviewedAt].compactMap { $0 }.max()
+        self.review = reviewed.map { Review(at: $0, window: Window(cell, other, since: $0, threshold)) }
         self.expectedShare = isCandidate ? app.expectedShare(of: host) : nil
         self.fleet = facts.adoption(app.id, 0).flatMap { $0.basis == .installs ? Int($0.sample) : nil }
+        self.reporting =
+            cell.largestHour > sample.distinctInstalls ? min(cell.largestHour, Self.largestCount) : nil
 
         let slot = cell.arm ?? .baseline
         self.policy = Arm(host[slot])
         self.alternative = isCandidate ? Arm(host[.baseline]) : nil
-        self.isOlder = cell.version < (host[slot]?.publishedSince ?? 0) + fleetVersion || cell.version == 0
-        self.isUnheardOf = cell.version > app.version + fleetVersion
+        self.isOlder = cell.version < (host[slot]?.publishedSince ?? 0) + fleet.version || cell.version == 0
+        self.isUnheardOf = cell.version > app.version + fleet.version
         self.hasCandidate = host.candidate != nil
         self.isExposed = host.candidate != nil && app.exposes(host)
         self.isRamping =
             self.isExposed && [app.rollout, host.rollout].contains { ($0?.basisPoints ?? 10_000) < 10_000 }
-        self.isKilled =
-            host.killSwitch?.isInForce(at: now) == true || app.killSwitch?.isInForce(at: now) == true
+        self.isKilled = [fleet.killSwitch, app.killSwitch, host.killSwitch].contains {
+            $0?.isInForce(at: now) == true
+        }
         self.last = deeds.filter { $0.host == cell.host && $0.done.step > .hold }.max { $0.done.at < $1.done.at }?.done
 
         let endpoints = host.probed(of: cell.host)
         let seen = endpoints.map { ($0, facts.endpoint($0)) }
-        let pins = Set(self.policy.pins)
+        let (pins, others) = (Set(self.policy.pins), Set(self.alternative?.pins ?? []))
         let live = seen.flatMap { endpoint, facts in
             (facts?.live(at: now) ?? []).map {
                 LiveKey(
                     endpoint: endpoint, address: $0.address, vantage: $0.vantage, lastSeen: $0.lastSeen, pins: $0.pins)
             }
         }
-        // What speaks for the pins is never left out.
-        let ordered = live.filter { !pins.isDisjoint(with: $0.pins) } + live.filter { pins.isDisjoint(with: $0.pins) }
+        // What speaks for the pins is never left out, nor what speaks for those that would take their place.
+        let (pinned, unpinned) = (
+            live.filter { !pins.isDisjoint(with: $0.pins) }, live.filter { pins.isDisjoint(with: $0.pins) }
+        )
+        let ordered =
+            pinned + unpinned.filter { !others.isDisjoint(with: $0.pins) }
+            + unpinned.filter { others.isDisjoint(with: $0.pins) }
         self.live = Array(ordered.prefix(Self.liveLimit))
         self.knownVantages = Set(seen.flatMap { ($0.1?.recent(at: now) ?? []).map(\.vantage) }).count
         self.isComplete = !endpoints.isEmpty && seen.allSatisfy { $0.1?.live(at: now).isEmpty == false }
     }
+}
 
-    private static func excursion(_ minutes: [OutcomeMinute], threshold: Double) -> Count {
-        var cusum = BernoulliCUSUM(threshold: threshold, oneIn: Reaction.changeOneIn)
+extension ReactionEvidence.Count {
+    fileprivate init(_ minutes: [OutcomeMinute]) {
+        let sample = ReactionEvidence.Sample(minutes)
+        self.init(installs: sample.installs, failing: sample.failing)
+    }
+
+    /// - Parameter threshold: In basis points.
+    fileprivate init(excursionOf minutes: [OutcomeMinute], threshold: Int) {
+        var cusum = BernoulliCUSUM(threshold: Double(threshold) / 10_000, oneIn: Reaction.changeOneIn)
         for minute in minutes { cusum.add(failing: minute.failing, of: minute.installs) }
-        return Count(installs: cusum.installs, failing: cusum.failing)
+        self.init(installs: cusum.installs, failing: cusum.failing)
+    }
+}
+
+extension ReactionEvidence.Window {
+    /// Of the minutes that began at an instant or later: one that was under way may tell of what was known.
+    fileprivate init(_ cell: OutcomeCell, _ baseline: OutcomeCell?, since start: Timestamp, _ threshold: Int) {
+        func since(_ cell: OutcomeCell) -> [OutcomeMinute] { cell.minutes.filter { start <= $0.minute } }
+        self.init(
+            sample: .init(since(cell)), excursion: .init(excursionOf: since(cell), threshold: threshold),
+            baseline: baseline.map { ReactionEvidence.Count(since($0)) })
     }
 }
 

@@ -19,6 +19,7 @@ extension ReactionEvidence {
             "baseline_reports": self.baselineReports?.json,
             "expected_share_bp": self.expectedShare.map { .integer(Int64($0)) },
             "fleet_installs": self.fleet.map { .integer(Int64($0)) },
+            "reporting_installs": self.reporting.map { .integer(Int64($0)) },
             "policy": self.policy.json,
             "alternative": self.alternative?.json,
             "older_pins": .bool(self.isOlder),
@@ -28,6 +29,7 @@ extension ReactionEvidence {
             "ramping": .bool(self.isRamping),
             "kill_switch": .bool(self.isKilled),
             "last": self.last?.json,
+            "reviewed": self.review?.json,
             "live": .array(self.live.map(\.json)),
             "known_vantages": .integer(Int64(self.knownVantages)),
             "all_seen": .bool(self.isComplete),
@@ -37,7 +39,7 @@ extension ReactionEvidence {
     init(_ field: JSONField) throws(JSONDefect) {
         self = try field.object { (m) throws(JSONDefect) in
             func count(_ field: JSONField) throws(JSONDefect) -> Int {
-                Int(try field.integer(0...JSON.largestInteger))
+                Int(try field.integer(0...Int64(Self.largestCount)))
             }
             return ReactionEvidence(
                 host: try m.required("host").parse(HostPattern.init),
@@ -58,12 +60,16 @@ extension ReactionEvidence {
                 baselineReports: try m.optional("baseline_reports").read { (f) throws(JSONDefect) in try Count(f) },
                 expectedShare: try m.optional("expected_share_bp").read { (f) throws(JSONDefect) in try count(f) },
                 fleet: try m.optional("fleet_installs").read { (f) throws(JSONDefect) in try count(f) },
+                reporting: try m.optional("reporting_installs").read { (f) throws(JSONDefect) in
+                    try count(f)
+                },
                 policy: try Arm(try m.required("policy")),
                 alternative: try m.optional("alternative").read { (f) throws(JSONDefect) in try Arm(f) },
                 isOlder: try m.required("older_pins").bool(), isUnheardOf: try m.required("version_unknown").bool(),
                 hasCandidate: try m.required("has_candidate").bool(), isExposed: try m.required("exposed").bool(),
                 isRamping: try m.required("ramping").bool(), isKilled: try m.required("kill_switch").bool(),
                 last: try m.optional("last").read { (f) throws(JSONDefect) in try Done(f) },
+                review: try m.optional("reviewed").read { (f) throws(JSONDefect) in try Review(f) },
                 live: try m.required("live").all(atMost: Self.liveLimit) { (f) throws(JSONDefect) in try LiveKey(f) },
                 knownVantages: try count(try m.required("known_vantages")),
                 isComplete: try m.required("all_seen").bool()
@@ -79,8 +85,27 @@ extension ReactionEvidence.Count {
 
     fileprivate init(_ field: JSONField) throws(JSONDefect) {
         self = try field.object { (m) throws(JSONDefect) in
-            let installs = try m.required("installs").integer(0...JSON.largestInteger)
+            let installs = try m.required("installs").integer(0...Int64(ReactionEvidence.largestCount))
             return Self(installs: Int(installs), failing: Int(try m.required("failing").integer(0...installs)))
+        }
+    }
+}
+
+extension ReactionEvidence.Review {
+    fileprivate var json: JSON {
+        .members([
+            "at": .string(self.at.rfc3339), "sample": self.window.sample.json, "excursion": self.window.excursion.json,
+            "baseline_reports": self.window.baseline?.json,
+        ])
+    }
+
+    fileprivate init(_ field: JSONField) throws(JSONDefect) {
+        self = try field.object { (m) throws(JSONDefect) in
+            Self(
+                at: try m.required("at").timestamp(),
+                window: .init(
+                    sample: try .init(try m.required("sample")), excursion: try .init(try m.required("excursion")),
+                    baseline: try m.optional("baseline_reports").read { (f) throws(JSONDefect) in try .init(f) }))
         }
     }
 }
@@ -100,7 +125,7 @@ extension ReactionEvidence.Sample {
 
     fileprivate init(_ field: JSONField) throws(JSONDefect) {
         self = try field.object { (m) throws(JSONDefect) in
-            let installs = try m.required("installs").integer(0...JSON.largestInteger)
+            let installs = try m.required("installs").integer(0...Int64(ReactionEvidence.largestCount))
             return Self(
                 installs: Int(installs), failing: Int(try m.required("failing").integer(0...installs)),
                 distinctInstalls: Int(try m.required("distinct_installs").integer(0...installs)),
@@ -174,7 +199,7 @@ extension NetworkShare {
         self = try field.object { (m) throws(JSONDefect) in
             NetworkShare(
                 network: try m.required("network").string(),
-                failing: Int(try m.required("failing").integer(0...JSON.largestInteger)))
+                failing: Int(try m.required("failing").integer(0...Int64(ReactionEvidence.largestCount))))
         }
     }
 }
@@ -189,7 +214,7 @@ extension ReleaseShare {
 
     fileprivate init(_ field: JSONField) throws(JSONDefect) {
         self = try field.object { (m) throws(JSONDefect) in
-            let installs = try m.required("installs").integer(0...JSON.largestInteger)
+            let installs = try m.required("installs").integer(0...Int64(ReactionEvidence.largestCount))
             return ReleaseShare(
                 release: AdoptionKey.Release(text: try m.required("release").string()), installs: Int(installs),
                 failing: Int(try m.required("failing").integer(0...installs)))

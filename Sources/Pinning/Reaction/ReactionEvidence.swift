@@ -28,6 +28,8 @@ package struct ReactionEvidence: Hashable, Sendable {
     package var expectedShare: Int?
     /// About how many installs the app has; nil where nobody knows.
     package var fleet: Int?
+    /// About how many installs reported in the hour with the most, where only a sample of them was counted.
+    package var reporting: Int?
 
     // What stands in the ledger.
     package var policy: Arm
@@ -43,6 +45,8 @@ package struct ReactionEvidence: Hashable, Sendable {
     package var isKilled: Bool
     /// The last time that the server did more than hold because of this host's reports.
     package var last: Done?
+    /// What was reported since somebody went on although reports had held a rollout; nil where nobody did.
+    package var review: Review?
 
     // What probes saw.
     package var live: [LiveKey]
@@ -50,6 +54,8 @@ package struct ReactionEvidence: Hashable, Sendable {
     package var isComplete: Bool
 
     package static let liveLimit = 24
+    /// More installs than there are devices.
+    package static let largestCount = 1 << 40
 
     /// So many installs, and how many of them failed.
     package struct Count: Hashable, Sendable {
@@ -60,6 +66,28 @@ package struct ReactionEvidence: Hashable, Sendable {
             self.installs = installs
             self.failing = failing
         }
+    }
+
+    /// What the detectors look at: outcomes of a span of time.
+    package struct Window: Hashable, Sendable {
+        package var sample: Count
+        /// The outcomes since the sum of the change-point detector last was 0.
+        package var excursion: Count
+        /// What devices of the baseline reported that hold the same version of the document; for a candidate.
+        package var baseline: Count?
+    }
+
+    /// That somebody went on, and what was reported since.
+    package struct Review: Hashable, Sendable {
+        package var at: Timestamp
+        package var window: Window
+    }
+
+    /// All that was reported, as the detectors look at it.
+    var window: Window {
+        Window(
+            sample: Count(installs: self.sample.installs, failing: self.sample.failing), excursion: self.excursion,
+            baseline: self.baselineReports)
     }
 
     /// The outcomes of an arm.

@@ -29,6 +29,7 @@ package struct ReactionReplay: Hashable, Sendable {
     /// What would have happened to everything that was reported.
     ///
     /// - Parameters:
+    ///   - telemetry: As many minutes as are to be replayed; rules know of the last ``OutcomeCell/minuteLimit`` only.
     ///   - threshold: The share of failing installs that is nothing to react to, in basis points.
     ///   - stageOneIn: Runs of a rollout of which one may fire falsely.
     ///   - changeOneIn: About how many installs there should be to one false alarm of the steady state.
@@ -49,7 +50,11 @@ package struct ReactionReplay: Hashable, Sendable {
                 cusum.add(failing: minute.failing, of: minute.installs)
                 let now = Firing(minute: minute.minute, seen: replay.total)
                 if replay.change == nil, cusum.fires { replay.change = now }
-                if replay.stage == nil, process.fires(failing: replay.total.failing, of: replay.total.installs) {
+                // The test's evidence grows with failures only, and speaks for nothing at or below the threshold.
+                if replay.stage == nil, minute.failing > 0,
+                    Double(replay.total.failing) > share * Double(replay.total.installs),
+                    process.fires(failing: replay.total.failing, of: replay.total.installs)
+                {
                     replay.stage = now
                 }
             }

@@ -48,6 +48,13 @@ package enum ReactionReason: String, CaseIterable, Sendable, Hashable {
     case notExposed = "not_exposed"
     case baselineWeaker = "baseline_weaker"
     case baselineFailsToo = "baseline_fails_too"
+    /// The candidate lets every connection through, and the baseline may not.
+    case baselineStricter = "baseline_stricter"
+    /// Somebody went on knowing it, and nothing that was reported since says the same.
+    case reviewed
     case noAutoDisable = "no_auto_disable"
+    /// Too small a part of the app's installs, or nobody knows how many there are.
     case fewReport = "few_report"
+    /// Only one place in the network has looked.
+    case onePlace = "one_place"
 }

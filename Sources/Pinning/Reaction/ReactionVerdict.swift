@@ -6,97 +6,51 @@ import PinWire
 /// A function of the evidence alone, so that whoever has it comes to the same.
 package struct ReactionVerdict: Hashable, Sendable {
     package let evidence: ReactionEvidence
-    /// ln E of the stage test; of a candidate only.
-    package private(set) var lnStage: Double?
-    /// ln E of the two-arm test, where both arms reported.
-    package private(set) var lnTwoArm: Double?
-    /// The sum of the change-point detector.
-    package private(set) var sum: Double = 0
-    /// How probable the arms' numbers of installs are; nil where no share is expected.
-    package private(set) var ratioProbability: Double?
+    let figures: ReactionFigures
     package private(set) var truth: GroundTruth
     package private(set) var step: ReactionStep = .none
     package private(set) var reasons: [ReactionReason] = []
 
     package init(_ evidence: ReactionEvidence) {
         self.evidence = evidence
+        self.figures = ReactionFigures(evidence.window, of: evidence)
         self.truth = evidence.truth(of: evidence.policy)
-        let detection = self.detect()
-        guard detection != .nothing else { return }
-        self.reasons.append(self.truth.reason)
-        self.step = self.step(on: detection)
+        guard self.figures.extent != .nothing else { return }
+        self.reasons = self.figures.reasons + [self.truth.reason]
+        self.step = self.step(on: self.figures.extent)
     }
 
-    /// How much is wrong, by the detectors.
-    private enum Detection {
-        case nothing
-        /// Something that a rollout should wait for.
-        case doubt
-        case failure
-    }
+    /// ln E of the stage test; of a candidate only.
+    package var lnStage: Double? { self.figures.lnStage }
+    /// ln E of the two-arm test, where both arms reported.
+    package var lnTwoArm: Double? { self.figures.lnTwoArm }
+    /// The sum of the change-point detector.
+    package var sum: Double { self.figures.sum }
+    /// How probable the arms' numbers of installs are; nil where no share is expected.
+    package var ratioProbability: Double? { self.figures.ratioProbability }
 
-    /// Whether more fails than may, which is ``Detection/failure``, or something else is odd.
-    private mutating func detect() -> Detection {
-        let evidence = self.evidence
-        let sample = evidence.sample
-        let threshold = Double(evidence.threshold) / 10_000
-        let cusum = BernoulliCUSUM(threshold: threshold, oneIn: Reaction.changeOneIn)
-        let sum = cusum.sum(failing: evidence.excursion.failing, of: evidence.excursion.installs)
-        self.sum = sum
-        var detection = Detection.nothing
-        if sum >= cusum.limit {
-            self.reasons.append(.changePoint)
-            detection = .failure
-        }
-        // A candidate is tested from its first install on; what goes wrong late, the sum sees sooner.
-        guard evidence.arm == .candidate else { return detection }
-        let stage = EProcess(threshold: threshold, oneIn: Reaction.stageOneIn)
-        let lnStage = stage.lnEvidence(failing: sample.failing, of: sample.installs)
-        self.lnStage = lnStage
-        if lnStage >= stage.limit {
-            self.reasons.append(.stageTest)
-            detection = .failure
-        }
-        guard let other = evidence.baselineReports else { return detection }
-        if let test = TwoArmTest(candidate: sample.installs, baseline: other.installs, oneIn: Reaction.stageOneIn) {
-            let lnTwoArm = test.lnEvidence(
-                candidateFailing: sample.failing, allFailing: sample.failing + other.failing)
-            self.lnTwoArm = lnTwoArm
-            if lnTwoArm >= test.limit {
-                self.reasons.append(.twoArmTest)
-                // Worse than the baseline is not yet worse than what somebody said may fail.
-                let isAbove = Double(sample.failing) > threshold * Double(sample.installs)
-                detection = detection == .failure || isAbove ? .failure : .doubt
-            }
-        }
-        if let expected = evidence.expectedShare {
-            let check = SampleRatioCheck(
-                candidate: sample.installs, baseline: other.installs, expected: Double(expected) / 10_000)
-            self.ratioProbability = check.probability
-            if check.isMismatch {
-                self.reasons.append(.sampleRatio)
-                if detection == .nothing { detection = .doubt }
-            }
-        }
-        return detection
-    }
+    /// Whether nothing is detected, and something is more than half-way there: what was detected before is not over yet.
+    var isNear: Bool { self.figures.isNear && self.isInForce }
+
+    /// Whether devices go by the policy.
+    private var isInForce: Bool { self.evidence.policy.strength > PinMode.off.strength && !self.evidence.isKilled }
 
     // MARK: The ladder
 
-    private mutating func step(on detection: Detection) -> ReactionStep {
+    private mutating func step(on extent: ReactionFigures.Extent) -> ReactionStep {
         let evidence = self.evidence
-        guard evidence.policy.strength > PinMode.off.strength, !evidence.isKilled else {
+        guard self.isInForce else {
             self.reasons.append(.notEnforced)
             return .none
         }
         // Whatever is reported: the key that servers present is accepted, so nothing that is pinned locks anybody out.
         guard self.truth != .pinned else { return .page }
         // Floors are for failures; what is only odd leads to no more than holding anyway.
-        let bounds = self.bounds().filter { detection == .failure || $0.endsAll }
+        let bounds = self.bounds().filter { extent == .failure || $0.endsAll }
         self.reasons += bounds
         if bounds.contains(.spent) { return .none }
         if bounds.contains(where: \.endsAll) { return .page }
-        guard detection == .failure, bounds.isEmpty else { return self.hold() }
+        guard extent == .failure, bounds.isEmpty else { return self.hold() }
         guard self.truth == .unpinned else { return self.cautious() }
         return evidence.arm == .candidate ? self.withdrawn() : self.weakened()
     }
@@ -106,7 +60,20 @@ package struct ReactionVerdict: Hashable, Sendable {
             self.reasons.append(.nothingToHold)
             return .page
         }
+        // What somebody knew when he went on holds nothing once more.
+        if let review = self.evidence.review,
+            ReactionFigures(review.window, of: self.evidence).extent == .nothing
+        {
+            self.reasons.append(.reviewed)
+            return .page
+        }
         return .hold
+    }
+
+    /// Whether devices that leave the candidate for another policy may be refused, where the candidate refuses nobody.
+    private func refusesMore(_ alternative: ReactionEvidence.Arm) -> Bool {
+        self.evidence.policy.mode != .enforce && alternative.strength > self.evidence.policy.strength
+            && self.evidence.truth(of: alternative) != .pinned
     }
 
     /// Where it is not known, or not of all servers, whether they present what is pinned: never weaker than before.
@@ -124,6 +91,14 @@ package struct ReactionVerdict: Hashable, Sendable {
             self.reasons.append(.baselineWeaker)
             return self.hold()
         }
+        return self.rollBack(to: alternative)
+    }
+
+    private mutating func rollBack(to alternative: ReactionEvidence.Arm) -> ReactionStep {
+        guard !self.refusesMore(alternative) else {
+            self.reasons.append(.baselineStricter)
+            return self.hold()
+        }
         return .rollBack
     }
 
@@ -134,9 +109,10 @@ package struct ReactionVerdict: Hashable, Sendable {
             self.reasons.append(.notExposed)
             return .page
         }
-        guard let alternative = evidence.alternative, alternative.mode == .enforce,
-            evidence.truth(of: alternative) == .unpinned
-        else { return .rollBack }
+        guard let alternative = evidence.alternative else { return .rollBack }
+        guard alternative.mode == .enforce, evidence.truth(of: alternative) == .unpinned else {
+            return self.rollBack(to: alternative)
+        }
         self.reasons.append(.baselineFailsToo)
         return self.weakened()
     }
@@ -144,6 +120,11 @@ package struct ReactionVerdict: Hashable, Sendable {
     /// The pins are wrong, and nothing else takes their place.
     private mutating func weakened() -> ReactionStep {
         let evidence = self.evidence
+        // Whoever intercepts what one place sees could have it see another key.
+        guard Set(evidence.live.map(\.vantage)).count >= GroundTruth.places else {
+            self.reasons.append(.onePlace)
+            return self.hold()
+        }
         if evidence.policy.mode == .enforce { return .reportOnly }
         // What somebody else set to report only locks nobody out.
         guard evidence.last?.step == .reportOnly, evidence.last?.arm == evidence.arm else {
@@ -154,9 +135,9 @@ package struct ReactionVerdict: Hashable, Sendable {
             self.reasons.append(.noAutoDisable)
             return .page
         }
-        if let fleet = evidence.fleet,
-            evidence.sample.distinctInstalls * 10_000 < fleet * Reaction.leastReporting
-        {
+        guard let fleet = evidence.fleet,
+            (evidence.reporting ?? evidence.sample.distinctInstalls) * 10_000 >= fleet * Reaction.leastReporting
+        else {
             self.reasons.append(.fewReport)
             return .page
         }

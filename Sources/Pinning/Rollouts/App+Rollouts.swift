@@ -121,6 +121,8 @@ extension App {
             guard plan.terms.ending == .promote, let pattern else { return [.rolloutPlanFinished(pattern)] }
             return [.rolloutPlanFinished(pattern)] + (try self.promotion(of: pattern))
         case .extend(let step, _): return [.rolloutStepExtended(pattern, step: step)]
+        case .conclude(let step, let installs):
+            return [.rolloutSampleReached(pattern, step: step, installs: installs)]
         case .giveUp(_, let detail):
             switch plan.terms.onInconclusive {
             case .hold: return [.rolloutPaused(pattern, .inconclusive, detail: detail)]
@@ -140,9 +142,15 @@ extension App {
     }
 
     /// An edit by hand. A plan that is under way alone says how far a rollout goes.
+    ///
+    /// Lists are of hashed ids, and what is hashed under a salt of the past is nobody's: where each edit makes a new one,
+    /// the rollout has to bring its own.
     func setRollout(_ rollout: Rollout?, of pattern: HostPattern?) throws(Refusal) -> [AppEvent] {
         let now = self.rollout(of: pattern)
         guard rollout != now else { return [] }
+        if let rollout, !rollout.isSticky, rollout.salt == nil, !(rollout.whitelist + rollout.exclusions).isEmpty {
+            throw .rolloutWithoutSalt(pattern)
+        }
         if self.plan(of: pattern)?.isUnderWay == true {
             // Who is listed by name may change all the same.
             guard var same = rollout, let now else { throw .rolloutPlanned(pattern) }
@@ -168,6 +176,7 @@ extension App {
             self.changePlan(pattern) { $0.take(step, at: time) }
         case .rolloutStepApproved(let pattern, _): self.changePlan(pattern) { $0.isApproved = true }
         case .rolloutStepExtended(let pattern, _): self.changePlan(pattern) { $0.isExtended = true }
+        case .rolloutSampleReached(let pattern, _, _): self.changePlan(pattern) { $0.sampledAt = time }
         case .rolloutBakeStarted(let pattern): self.changePlan(pattern) { $0.enter(.baking, at: time) }
         case .rolloutPlanFinished(let pattern): self.changePlan(pattern) { $0.enter(.done, at: time) }
         case .rolloutPaused(let pattern, let cause, let detail):

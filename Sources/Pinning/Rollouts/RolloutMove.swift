@@ -7,6 +7,9 @@ package enum RolloutMove: Hashable, Sendable {
     case bake
     /// Is over, with the promotion where that was wanted.
     case finish
+    /// Takes note that enough installs have reported, where the step waits for something else that may last longer than
+    /// it is known what was reported.
+    case conclude(step: Int, installs: Int)
     /// Waits once more as long for a step's installs.
     case extend(step: Int, detail: String)
     /// Concludes nothing from a step, for want of installs.
@@ -19,28 +22,45 @@ extension App {
     /// Reports that are missing are no good sign: a step that asks for installs does not end without them.
     package func dueMove(of pattern: HostPattern?, in context: DecisionContext) -> RolloutMove? {
         guard let plan = self.plan(of: pattern), plan.isUnderWay, plan.pause == nil,
-            self.switchInForce(over: pattern, at: context.now) == nil,
-            !self.isDoubted(pattern, in: context)
+            self.switchInForce(over: pattern, in: context) == nil,
+            self.doubt(of: pattern, in: context) == nil
         else { return nil }
         let waits = self.waits(of: plan, pattern, in: context)
-        guard waits.allSatisfy({ $0.isMet == true }) else {
-            guard case .running(let step) = plan.phase, let hold = plan.step(step)?.hold,
-                let sample = self.sample(of: plan, pattern, in: context), sample.isMet == false,
-                plan.sampleDeadline(hold) <= context.now
-            else { return nil }
-            return plan.isExtended
-                ? .giveUp(step: step, detail: "Step \(step): \(sample.detail)")
-                : .extend(step: step, detail: sample.detail)
-        }
-        return self.nextMove(of: plan)
+        return waits.allSatisfy { $0.isMet == true }
+            ? self.nextMove(of: plan) : self.meanwhile(plan, pattern, in: context)
     }
 
-    /// Whether clients report of a candidate what speaks against letting more devices have it, be it in the shadow.
-    private func isDoubted(_ pattern: HostPattern?, in context: DecisionContext) -> Bool {
-        self.verdicts(in: context).contains { verdict in
-            verdict.step >= .hold && verdict.evidence.arm == .candidate
-                && (pattern == nil || verdict.evidence.host == pattern)
+    /// What a plan does while it waits; nil where that is nothing.
+    private func meanwhile(
+        _ plan: RolloutPlan, _ pattern: HostPattern?, in context: DecisionContext
+    ) -> RolloutMove? {
+        guard case .running(let step) = plan.phase, let hold = plan.step(step)?.hold,
+            let sample = self.sample(of: plan, pattern, in: context)
+        else { return nil }
+        let since = self.countedSince(plan, pattern, in: context)
+        switch sample.wait.isMet {
+        case true?: return sample.isNoted ? nil : .conclude(step: step, installs: sample.count)
+        case false? where plan.sampleDeadline(hold, since: since) <= context.now:
+            return plan.isExtended
+                ? .giveUp(step: step, detail: "Step \(step): \(sample.wait.detail)")
+                : .extend(step: step, detail: sample.wait.detail)
+        case false?, nil: return nil
         }
+    }
+
+    /// What clients report of a candidate that speaks against letting more devices have it, be it in the shadow; nil where
+    /// nothing does.
+    func doubt(of pattern: HostPattern?, in context: DecisionContext) -> ReactionVerdict? {
+        self.verdicts(in: context, on: pattern).first { $0.step >= .hold && $0.evidence.arm == .candidate }
+    }
+
+    /// Since when it is counted what a plan's phase waits for: since it began, or since the last kill switch over the place
+    /// ended, or is to end. While pinning is off nobody fails, however long.
+    func countedSince(_ plan: RolloutPlan, _ pattern: HostPattern?, in context: DecisionContext) -> Timestamp {
+        let host = pattern.flatMap { self.hosts[$0] }
+        let ended = [context.fleet.switchEndedAt, self.switchEndedAt, host?.switchEndedAt]
+        let engaged = self.killSwitches(over: pattern, in: context).map(\.expiresAt)
+        return (ended.compactMap { $0 } + engaged).reduce(plan.since, max)
     }
 
     /// What comes after what a plan waits for now; nil after its end.
@@ -58,6 +78,9 @@ extension App {
     /// What a plan waits for in its phase, whether or not it is paused.
     func waits(of plan: RolloutPlan, _ pattern: HostPattern?, in context: DecisionContext) -> [RolloutWait] {
         let now = context.now
+        let since = self.countedSince(plan, pattern, in: context)
+        let began =
+            since == plan.since ? "it began at \(since)" : "it is counted since a kill switch ended, from \(since)"
         switch plan.phase {
         case .scheduled:
             let start = plan.terms.startsAt ?? plan.setAt
@@ -66,13 +89,13 @@ extension App {
             guard let hold = plan.step(step)?.hold else { return [] }
             var waits: [RolloutWait] = []
             if let seconds = hold.seconds {
-                let until = plan.since.adding(seconds: seconds)
+                let until = since.adding(seconds: seconds)
                 waits.append(
                     .init(
-                        .time, isMet: until <= now,
-                        detail: "it began at \(plan.since), and is to last \(seconds) seconds", until: until))
+                        .time, isMet: until <= now, detail: "\(began), and is to last \(seconds) seconds", until: until)
+                )
             }
-            if let sample = self.sample(of: plan, pattern, in: context) { waits.append(sample) }
+            if let sample = self.sample(of: plan, pattern, in: context) { waits.append(sample.wait) }
             if hold.needsApproval {
                 waits.append(
                     .init(
@@ -81,47 +104,69 @@ extension App {
             }
             return waits
         case .baking:
-            let until = plan.since.adding(seconds: plan.terms.bake)
+            let until = since.adding(seconds: plan.terms.bake)
             return [
                 .init(
                     .bake, isMet: until <= now,
-                    detail: "it is left alone since \(plan.since), for \(plan.terms.bake) seconds", until: until)
+                    detail: "it is left alone since \(since), for \(plan.terms.bake) seconds", until: until)
             ]
         case .done, .rolledBack, .ended: return []
         }
     }
 
+    /// The installs that a step waits for.
+    private struct Sample {
+        var wait: RolloutWait
+        var count: Int
+        /// Whether it is on record that there were enough.
+        var isNoted: Bool
+    }
+
     /// How many installs have reported in the step that a plan is at; nil where it does not ask for any.
-    private func sample(of plan: RolloutPlan, _ pattern: HostPattern?, in context: DecisionContext) -> RolloutWait? {
+    private func sample(of plan: RolloutPlan, _ pattern: HostPattern?, in context: DecisionContext) -> Sample? {
         guard case .running(let step) = plan.phase, let hold = plan.step(step)?.hold, let wanted = hold.installs else {
             return nil
         }
-        let until = plan.sampleDeadline(hold)
+        let since = self.countedSince(plan, pattern, in: context)
+        if let noted = plan.sampledAt, since <= noted {
+            let wait = RolloutWait(.installs, isMet: true, detail: "\(wanted) had reported by \(noted)", until: nil)
+            return Sample(wait: wait, count: wanted, isNoted: true)
+        }
+        let until = plan.sampleDeadline(hold, since: since)
         let patience = "\(plan.isExtended ? "extended, it waits" : "it waits") for them until \(until)"
         guard let facts = context.facts.telemetry(self.id) else {
-            return .init(
+            let wait = RolloutWait(
                 .installs, isMet: nil, detail: "it wants \(wanted), and no reports of clients are known; \(patience)",
                 until: nil)
+            return Sample(wait: wait, count: 0, isNoted: false)
         }
         let places = pattern.map { [$0] } ?? self.hosts.filter { $0.value.candidate != nil }.map(\.key)
         // Of an app the host that most clients use: the same clients use the others.
-        let count = places.map { facts.candidateInstalls(of: $0, since: plan.since) }.max() ?? 0
-        return .init(
+        let count = places.map { facts.candidateInstalls(of: $0, since: since) }.max() ?? 0
+        let wait = RolloutWait(
             .installs, isMet: wanted <= count,
-            detail: "\(count) of \(wanted) have reported since \(plan.since)\(wanted <= count ? "" : "; \(patience)")",
+            detail: "\(count) of \(wanted) have reported since \(since)\(wanted <= count ? "" : "; \(patience)")",
             until: nil)
+        return Sample(wait: wait, count: count, isNoted: false)
     }
 
-    /// A kill switch of the app or the host that is in force.
-    func switchInForce(over pattern: HostPattern?, at now: Timestamp) -> KillSwitch? {
-        let switches = [self.killSwitch, pattern.flatMap { self.hosts[$0]?.killSwitch }]
-        return switches.compactMap { $0 }.first { $0.isInForce(at: now) }
+    /// The kill switches that keep pinning off for devices of a place, or kept it: over everything, of the app, of versions
+    /// of it, and of the host. Those of versions leave others alone, but what is reported meanwhile is not what would be.
+    private func killSwitches(over pattern: HostPattern?, in context: DecisionContext) -> [KillSwitch] {
+        let switches = [context.fleet.killSwitch, self.killSwitch, pattern.flatMap { self.hosts[$0]?.killSwitch }]
+        return switches.compactMap { $0 } + self.versionKillSwitches.map(\.killSwitch)
+    }
+
+    /// A kill switch over a place that is in force, the one that ends last.
+    func switchInForce(over pattern: HostPattern?, in context: DecisionContext) -> KillSwitch? {
+        self.killSwitches(over: pattern, in: context).filter { $0.isInForce(at: context.now) }
+            .max { $0.expiresAt < $1.expiresAt }
     }
 }
 
 extension TelemetryFacts {
     /// Installs of a host's candidate that have reported since an instant, with and without proof that they are installs
-    /// of the app.
+    /// of the app; about as many where a sample of them is counted.
     ///
     /// Never more than there are: an install counts once an hour, so that the hour with most counts; and of several
     /// versions of the document the one with most, since a client goes from one to the next. Reports without proof count
@@ -130,12 +175,8 @@ extension TelemetryFacts {
         let cells = self.cells.filter { $0.host == host && $0.arm == .candidate }
         let proven = cells.filter(\.isAuthenticated)
         return (proven.isEmpty ? cells : proven).map { cell in
-            var hours: [Int64: Int] = [:]
             // A minute that began before the step says nothing certain.
-            for minute in cell.minutes where minute.minute >= start {
-                hours[minute.minute.seconds / 3600, default: 0] += minute.installs
-            }
-            return hours.values.max() ?? 0
+            cell.minutes.filter { $0.minute >= start }.largestHour
         }.max() ?? 0
     }
 }

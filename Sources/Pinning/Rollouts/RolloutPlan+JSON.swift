@@ -89,6 +89,8 @@ extension RolloutPlan {
         members["since"] = .string(self.since.rfc3339)
         if self.isApproved { members["approved"] = true }
         if self.isExtended { members["extended"] = true }
+        members["sampled_at"] = self.sampledAt.map { .string($0.rfc3339) }
+        members["reviewed_at"] = self.reviewedAt.map { .string($0.rfc3339) }
         members["paused"] = self.pause.map { pause in
             .members([
                 "since": .string(pause.since.rfc3339), "cause": .string(pause.cause.rawValue),
@@ -117,6 +119,8 @@ extension RolloutPlan {
             plan.since = try m.required("since").timestamp()
             plan.isApproved = try m.optional("approved")?.bool() ?? false
             plan.isExtended = try m.optional("extended")?.bool() ?? false
+            plan.sampledAt = try m.optional("sampled_at")?.timestamp()
+            plan.reviewedAt = try m.optional("reviewed_at")?.timestamp()
             plan.pause = try m.optional("paused").map { (f) throws(JSONDefect) in
                 try f.object { (m) throws(JSONDefect) in
                     Pause(

@@ -133,12 +133,16 @@ package struct RolloutPlan: Hashable, Sendable {
     package let terms: Terms
     package let setAt: Timestamp
     package var phase: Phase
-    /// Since when it is in its phase, and of a step since when what the step waits for is counted.
+    /// Since when it is in its phase, or what it waits for is counted; ``App/countedSince(_:_:in:)`` minds kill switches.
     package var since: Timestamp
     /// Whether a person has approved of going on from the step.
     package var isApproved: Bool
     /// Whether the time to wait for the step's installs was extended.
     package var isExtended: Bool
+    /// When enough installs had reported in the step; nil where they have not yet, or are not waited for.
+    package var sampledAt: Timestamp?
+    /// When somebody last went on although reports had held the plan: what was reported before holds it no more.
+    package var reviewedAt: Timestamp?
     package var pause: Pause?
 
     /// A plan that has not begun.
@@ -149,6 +153,8 @@ package struct RolloutPlan: Hashable, Sendable {
         self.since = setAt
         self.isApproved = false
         self.isExtended = false
+        self.sampledAt = nil
+        self.reviewedAt = nil
         self.pause = nil
     }
 
@@ -169,9 +175,9 @@ package struct RolloutPlan: Hashable, Sendable {
         self.terms.steps.indices.contains(number - 1) ? self.terms.steps[number - 1] : nil
     }
 
-    /// Until when installs are waited for in a step with such a hold.
-    func sampleDeadline(_ hold: Hold) -> Timestamp {
-        self.since.adding(seconds: hold.sampleSeconds * (self.isExtended ? 2 : 1))
+    /// Until when installs are waited for in a step with such a hold that is counted since an instant.
+    func sampleDeadline(_ hold: Hold, since start: Timestamp) -> Timestamp {
+        start.adding(seconds: hold.sampleSeconds * (self.isExtended ? 2 : 1))
     }
 
     /// Steps that one plan may have.
@@ -196,17 +202,27 @@ extension RolloutPlan {
         self.since = time
         self.isApproved = false
         self.isExtended = false
+        self.sampledAt = nil
         self.pause = nil
     }
 
     /// Takes in that a pause is over. It stopped the steps and not the time: devices had the step's share all the while.
-    /// What was too little to conclude anything from is counted anew.
+    /// What was too little to conclude anything from, or looked like failure, is counted anew.
     mutating func resume(at time: Timestamp) {
-        if self.pause?.cause == .inconclusive {
-            self.since = time
-            self.isExtended = false
+        switch self.pause?.cause {
+        case .inconclusive: self.restart(at: time)
+        case .reports:
+            self.restart(at: time)
+            self.reviewedAt = time
+        case .requested, .blocked, nil: break
         }
         self.pause = nil
+    }
+
+    private mutating func restart(at time: Timestamp) {
+        self.since = time
+        self.isExtended = false
+        self.sampledAt = nil
     }
 
     /// Takes in that its candidate is gone.

@@ -3,7 +3,7 @@ package import PinWire
 /// One thing that a plan waits for.
 package struct RolloutWait: Hashable, Sendable {
     package enum Kind: String, CaseIterable, Sendable, Hashable {
-        case start, time, installs, approval, bake
+        case start, time, installs, approval, bake, reports
         case killSwitch = "kill_switch"
         case resumption
     }
@@ -31,6 +31,7 @@ package struct RolloutWait: Hashable, Sendable {
         case .installs: "enough installs of the candidate have reported"
         case .approval: "somebody approves of going on"
         case .bake: "the last step was left alone long enough"
+        case .reports: "nothing that clients report speaks against it"
         case .killSwitch: "no kill switch is in force"
         case .resumption: "somebody resumes it"
         }
@@ -78,6 +79,7 @@ extension LedgerState {
         guard let app = self.apps[id] else { throw .appUnknown(id) }
         if let pattern, app.hosts[pattern] == nil { throw .hostUnknown(pattern) }
         guard let plan = app.plan(of: pattern) else { throw .rolloutPlanUnknown(pattern) }
+        let context = context.knowing(fleet: self.fleet)
         var progress = RolloutProgress(
             pattern: pattern, plan: plan, waits: app.waits(of: plan, pattern, in: context),
             next: app.nextMove(of: plan), findings: [], obstacle: nil
@@ -91,7 +93,10 @@ extension LedgerState {
                     detail: "it is paused since \(pause.since) (\(pause.cause.rawValue))\(why)",
                     until: nil))
         }
-        if let killSwitch = self.switchInForce(over: pattern, of: app, at: context.now) {
+        if let doubt = app.doubt(of: pattern, in: context) {
+            progress.waits.append(.init(.reports, isMet: false, detail: doubt.sentence, until: nil))
+        }
+        if let killSwitch = app.switchInForce(over: pattern, in: context) {
             progress.waits.append(
                 .init(
                     .killSwitch, isMet: false, detail: "pinning is off until \(killSwitch.expiresAt)",
@@ -108,7 +113,7 @@ extension LedgerState {
             case .finish where plan.terms.ending == .promote:
                 guard let pattern else { break }
                 progress.findings = try self.decide(.app(id, [.promoteCandidate(pattern)]), in: asking).findings
-            case .finish, .bake, .extend, .giveUp, nil: break
+            case .finish, .bake, .conclude, .extend, .giveUp, nil: break
             }
         } catch .guarded(let findings) {
             progress.findings = findings
@@ -120,12 +125,7 @@ extension LedgerState {
 
     /// Whether a plan has something to do by itself now.
     package func isDue(_ pattern: HostPattern?, app id: AppID, in context: DecisionContext) -> Bool {
-        guard let app = self.apps[id], self.fleet.killSwitch?.isInForce(at: context.now) != true else { return false }
-        return app.dueMove(of: pattern, in: context.knowing(fleet: self.fleet)) != nil
-    }
-
-    private func switchInForce(over pattern: HostPattern?, of app: App, at now: Timestamp) -> KillSwitch? {
-        self.fleet.killSwitch.flatMap { $0.isInForce(at: now) ? $0 : nil } ?? app.switchInForce(over: pattern, at: now)
+        self.apps[id]?.dueMove(of: pattern, in: context.knowing(fleet: self.fleet)) != nil
     }
 }
 
@@ -136,6 +136,7 @@ extension RolloutMove {
         case .take(let step, let basisPoints): "step \(step) (\(Percent.text(basisPoints: basisPoints)))"
         case .bake: "the bake time"
         case .finish: "the end"
+        case .conclude(let step, _): "a note of the installs of step \(step)"
         case .extend(let step, _): "more time for step \(step)"
         case .giveUp(let step, _): "the end of step \(step) without a conclusion"
         }
@@ -149,6 +150,7 @@ extension RolloutMove {
             ]
         case .bake: ["move": "bake"]
         case .finish: ["move": "finish"]
+        case .conclude(let step, _): ["move": "conclude", "step": .integer(Int64(step))]
         case .extend(let step, _): ["move": "extend", "step": .integer(Int64(step))]
         case .giveUp(let step, _): ["move": "give_up", "step": .integer(Int64(step))]
         }

@@ -33,6 +33,13 @@ package struct Population: Hashable, Sendable {
         }
     }
 
+    /// What gates and rollouts go by, besides ids.
+    package enum Trait: String, Sendable, CaseIterable {
+        case appVersion = "app_version"
+        case build
+        case country
+    }
+
     package var source: Source
     package var cohorts: [Cohort]
 
@@ -47,6 +54,19 @@ package struct Population: Hashable, Sendable {
     }
 
     package static let assumed = Population(source: .assumed, cohorts: [Cohort(weight: 1)])
+
+    /// What is known of no device: it is decided on all of them as on devices that do not tell.
+    package var blindSpots: [Trait] {
+        Trait.allCases.filter { trait in
+            self.cohorts.allSatisfy { cohort in
+                switch trait {
+                case .appVersion: cohort.appVersion == nil
+                case .build: cohort.build == nil
+                case .country: cohort.country == nil
+                }
+            }
+        }
+    }
 
     /// How many of `sample` devices each cohort has: by largest remainder, so that they are `sample` in all.
     package func sizes(of sample: Int) -> [Int] {

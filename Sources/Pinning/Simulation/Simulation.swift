@@ -71,7 +71,7 @@ package struct Simulation: Sendable {
     /// Decides on `sample` devices of a population. Takes about two microseconds for each device and host.
     package func run(on population: Population, sample: Int) -> Result {
         var result = Result()
-        var moves = [[Pair: Int]](repeating: [:], count: self.hosts.count)
+        var tallies = [[Kinds: Tally]](repeating: [:], count: self.hosts.count)
         var number = 0
         for (cohort, size) in zip(population.cohorts, population.sizes(of: sample)) {
             for _ in 0..<size {
@@ -79,28 +79,54 @@ package struct Simulation: Sendable {
                 number += 1
                 var hasMoved = false
                 for (place, host) in self.hosts.enumerated() {
-                    let pair = Pair(
-                        from: Lot(self.before.decide(host, for: device, at: self.time)),
-                        to: Lot(self.after.decide(host, for: device, at: self.time))
-                    )
-                    if pair.from != pair.to { hasMoved = true }
-                    moves[place][pair, default: 0] += 1
+                    let before = self.before.decide(host, for: device, at: self.time)
+                    let after = self.after.decide(host, for: device, at: self.time)
+                    let kinds = Kinds(from: Kind(before), to: Kind(after))
+                    var tally = tallies[place][kinds] ?? Tally(from: Lot(before), to: Lot(after))
+                    tally.devices += 1
+                    tallies[place][kinds] = tally
+                    if tally.isMove { hasMoved = true }
                 }
                 result.sample.add(hasMoved)
                 result.appVersions[cohort.appVersion, default: Share()].add(hasMoved)
                 result.platforms[cohort.platform, default: Share()].add(hasMoved)
             }
         }
-        result.hosts = zip(self.hosts, moves).map { host, moves in
-            let all = moves.map { Move(from: $0.key.from, to: $0.key.to, devices: $0.value) }
+        result.hosts = zip(self.hosts, tallies).map { host, tallies in
+            let all = tallies.values.map { Move(from: $0.from, to: $0.to, devices: $0.devices) }
             return HostMoves(host: host, moves: all.sorted { ($1.devices, $0.order) < ($0.devices, $1.order) })
         }
         return result
     }
 
-    private struct Pair: Hashable {
-        var from: Lot
-        var to: Lot
+    /// What tells the lots of one host and one document apart: the pins follow from it.
+    private struct Kind: Hashable {
+        var outcome: DeviceDecision.Outcome
+        var arm: PolicyArm?
+
+        init(_ decision: DeviceDecision) {
+            self.outcome = decision.outcome
+            self.arm = decision.arm
+        }
+    }
+
+    private struct Kinds: Hashable {
+        var from: Kind
+        var to: Kind
+    }
+
+    /// The devices of one host that get the same before and the same afterwards.
+    private struct Tally {
+        let from: Lot
+        let to: Lot
+        let isMove: Bool
+        var devices = 0
+
+        init(from: Lot, to: Lot) {
+            self.from = from
+            self.to = to
+            self.isMove = from != to
+        }
     }
 
     private static func device(_ number: Int, of cohort: Population.Cohort) -> Device {

@@ -24,7 +24,7 @@ package struct OutcomeCell: Hashable, Sendable {
     /// Whether the reports were signed with a key of the app. Those that were not are a cell of their own, and advisory:
     /// anybody can make them.
     package var isAuthenticated: Bool
-    /// Ascending, only minutes with reports, at most ``minuteLimit``.
+    /// Ascending, only minutes with reports; of those that rules go by at most ``minuteLimit``.
     package var minutes: [OutcomeMinute]
     /// Where failing installs were, the network with the most of them first, at most ``networkLimit``.
     package var networks: [NetworkShare]
@@ -62,6 +62,9 @@ package struct OutcomeCell: Hashable, Sendable {
         self.installs = installs
         self.failing = failing
     }
+
+    /// About how many installs reported in the hour with the most, samples scaled up.
+    package var largestHour: Int { self.minutes.largestHour }
 }
 
 /// The installs that reported for the first time in their hour in one minute.
@@ -70,11 +73,23 @@ package struct OutcomeMinute: Hashable, Sendable {
     package var minute: Timestamp
     package var installs: Int
     package var failing: Int
+    /// Of how many installs one is counted: more than one in an hour of which a sample is.
+    package var oneIn: Int
 
-    package init(minute: Timestamp, installs: Int, failing: Int) {
+    package init(minute: Timestamp, installs: Int, failing: Int, oneIn: Int = 1) {
         self.minute = minute
         self.installs = installs
         self.failing = failing
+        self.oneIn = oneIn
+    }
+}
+
+extension [OutcomeMinute] {
+    /// About how many installs there are in the hour with the most, samples scaled up: within an hour none counts twice.
+    package var largestHour: Int {
+        var hours: [Int64: Int] = [:]
+        for minute in self { hours[minute.minute.seconds / 3600, default: 0] += minute.installs * minute.oneIn }
+        return hours.values.max() ?? 0
     }
 }
 

@@ -6,10 +6,42 @@ import Synchronization
 ///
 /// They carry the freshness fields of that document. Ids of devices are looked at and not kept.
 package final class EvaluatedDocuments<Answer: Sendable>: Sendable {
+    private struct Entry {
+        var source: EvaluatedSource<Answer>
+        /// What the source and its variants take of memory, roughly.
+        var cost: Int
+    }
+
     private struct Content {
-        var sources: [String: EvaluatedSource<Answer>] = [:]
-        /// The apps of ``sources``, the longest there first.
+        var entries: [String: Entry] = [:]
+        /// The apps of ``entries``, the longest there first.
         var order: [String] = []
+        /// Of all entries together.
+        var cost = 0
+
+        mutating func put(_ entry: Entry, of app: String) {
+            self.cost += entry.cost
+            if let old = self.entries.updateValue(entry, forKey: app) {
+                self.cost -= old.cost
+            } else {
+                self.order.append(app)
+            }
+        }
+
+        /// Notes that an app's variants take so many bytes more, or fewer.
+        mutating func add(_ bytes: Int, to app: String) {
+            guard self.entries[app] != nil else { return }
+            self.entries[app]?.cost += bytes
+            self.cost += bytes
+        }
+
+        /// Lets go of what was taken in first, until the rest is within the bound.
+        mutating func makeRoom(within limit: Int, besides app: String) {
+            while self.cost > limit, let place = self.order.firstIndex(where: { $0 != app }) {
+                let oldest = self.order.remove(at: place)
+                self.cost -= self.entries.removeValue(forKey: oldest)?.cost ?? 0
+            }
+        }
     }
 
     private let documents: DocumentTable
@@ -17,27 +49,27 @@ package final class EvaluatedDocuments<Answer: Sendable>: Sendable {
     private let byteLimit: Int
     private let prepare: @Sendable (PublishedDocument, PreparedBody) -> Answer
     private let content = Mutex(Content())
-    private let waiting = Atomic(0)
-
-    /// Requests that may wait for variants to be signed.
-    private static var waitingLimit: Int { 256 }
+    private let queue: EvaluatedQueue
 
     /// - Parameters:
     ///   - byteLimit: what documents and variants may take of memory, roughly.
+    ///   - queue: bounds the requests that wait for variants to be signed.
     ///   - prepare: makes what is kept of a signed variant and the document that it comes from.
     package init(
         documents: DocumentTable, signer: EvaluatedSigner, byteLimit: Int = 128 << 20,
+        queue: EvaluatedQueue = EvaluatedQueue(),
         prepare: @escaping @Sendable (PublishedDocument, PreparedBody) -> Answer
     ) {
         self.documents = documents
         self.signer = signer
         self.byteLimit = byteLimit
+        self.queue = queue
         self.prepare = prepare
     }
 
     /// An app's current document where somebody has asked for a variant of it already. Costs two look-ups.
     package func ready(_ app: String) -> EvaluatedSource<Answer>? {
-        guard let source = self.content.withLock({ $0.sources[app] }),
+        guard let source = self.content.withLock({ $0.entries[app]?.source }),
             let current = self.documents[named: app], current.body.isSame(as: source.document.body)
         else { return nil }
         return source
@@ -49,11 +81,8 @@ package final class EvaluatedDocuments<Answer: Sendable>: Sendable {
     package func answer(_ app: String, for device: Device) async throws -> Answer? {
         guard let document = self.documents[named: app] else { return nil }
         if let source = self.ready(app), let answer = source[source.evaluator.resolution(for: device)] { return answer }
-        guard self.waiting.add(1, ordering: .relaxed).newValue <= Self.waitingLimit else {
-            self.waiting.subtract(1, ordering: .relaxed)
-            throw EvaluatedUnavailable.overloaded
-        }
-        defer { self.waiting.subtract(1, ordering: .relaxed) }
+        guard self.queue.enter(app) else { throw EvaluatedUnavailable.overloaded }
+        defer { self.queue.leave(app) }
         return try await self.signer.inTurn { signer, key in
             // Another one may have been published since: what is served never goes back.
             let source = try self.ready(app) ?? self.take(self.documents[named: app] ?? document)
@@ -63,8 +92,12 @@ package final class EvaluatedDocuments<Answer: Sendable>: Sendable {
             let prefix = DocumentTag.prefix(version: source.document.version)
             let answer = self.prepare(source.document, PreparedBody(body, tagPrefix: prefix))
             // Encodings are made of it too, together about as large again.
-            source.keep(answer, of: resolution, byteCount: 2 * body.count, limit: self.byteLimit / 4)
-            self.makeRoom(besides: app)
+            let grown = source.keep(answer, of: resolution, byteCount: 2 * body.count, limit: self.byteLimit / 4)
+            // The signer alone changes sources: this is still the app's.
+            self.content.withLock { content in
+                content.add(grown, to: app)
+                content.makeRoom(within: self.byteLimit, besides: app)
+            }
             return answer
         }
     }
@@ -72,21 +105,7 @@ package final class EvaluatedDocuments<Answer: Sendable>: Sendable {
     /// Makes a document ready to be decided by.
     private func take(_ document: PublishedDocument) throws -> EvaluatedSource<Answer> {
         let source = try EvaluatedSource<Answer>(document)
-        let app = document.app.text
-        self.content.withLock { content in
-            if content.sources.updateValue(source, forKey: app) == nil { content.order.append(app) }
-        }
+        self.content.withLock { $0.put(Entry(source: source, cost: source.cost), of: document.app.text) }
         return source
-    }
-
-    /// Lets go of what was taken in first, until the rest is within the bound.
-    private func makeRoom(besides app: String) {
-        self.content.withLock { content in
-            var cost = content.sources.values.reduce(0) { $0 + $1.cost }
-            while cost > self.byteLimit, let place = content.order.firstIndex(where: { $0 != app }) {
-                let oldest = content.order.remove(at: place)
-                cost -= content.sources.removeValue(forKey: oldest)?.cost ?? 0
-            }
-        }
     }
 }

@@ -1,5 +1,7 @@
 package import EventStore
 import Keys
+import NIOCore
+import NIOPosix
 import PinWire
 import Pinning
 
@@ -13,10 +15,17 @@ package enum EvaluatedUnavailable: Error, Hashable, Sendable {
     case overloaded
 }
 
-/// Signs evaluated documents, one at a time and off the event loops.
+/// Signs evaluated documents, one at a time, on a thread of its own: to take a large document in and to sign many small
+/// ones may be milliseconds of work each, which neither clients' event loops nor the cooperative threads are to be held
+/// up by.
 package actor EvaluatedSigner {
     private let ledger: Ledger
     private let keys: SigningKeys
+
+    /// The thread of all signers, there for as long as the process: nobody has to end it.
+    private static let thread = MultiThreadedEventLoopGroup(numberOfThreads: 1).next()
+
+    package nonisolated var unownedExecutor: UnownedSerialExecutor { Self.thread.executor.asUnownedSerialExecutor() }
 
     /// The JOSE type of evaluated documents.
     package static let documentType = "pinset-evaluated+jws"

@@ -48,6 +48,11 @@ struct DevCommand: AsyncParsableCommand {
             "Field in which a proxy says where a request comes from, such as CF-IPCountry.", valueName: "name"))
     var countryHeader: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "Database in MaxMind's format that says in which country an address is.", valueName: "file"))
+    var countryDatabase: String?
+
     @OptionGroup(title: "Limits") var limits: LimitOptions
     @OptionGroup(title: "Clients' reports") var telemetry: TelemetryOptions
     @OptionGroup(title: "Looking at servers") var probing: ProbeNodeOptions
@@ -85,6 +90,7 @@ struct DevCommand: AsyncParsableCommand {
         options.documentLifetime = self.documentLifetime
         options.documentMaxAge = self.documentMaxAge
         options.countryHeader = self.countryHeader
+        options.countryDatabase = self.countryDatabase
         options.telemetry = self.telemetry
         options.limits = self.limits
         options.probing = self.probing

@@ -1,3 +1,4 @@
+import Countries
 import EventStore
 import Foundation
 import Keys
@@ -70,9 +71,8 @@ struct Node {
             .init(service: Loop { await services.telemetry.recorder.run() }),
             .init(service: server.rounds),
         ]
-        if let certificate = self.configuration.certificate {
-            running.append(.init(service: CertificateRenewal(certificate: certificate, logger: self.logger)))
-        }
+        let files = self.renewedFiles
+        if !files.isEmpty { running.append(.init(service: FileRenewal(files: files, logger: self.logger))) }
         if writer != nil {
             running.append(.init(service: Loop { await housekeeping.run() }))
             running.append(.init(service: Loop { await expiry.run() }))
@@ -132,14 +132,12 @@ struct Node {
         do { try await ServiceGroup(configuration: group).run() } catch {
             await parts.outlook.close()
             await services.webhooks.client?.close()
-            await services.telemetry.close()
             await pool.close()
             throw error
         }
         ledger.close()
         await parts.outlook.close()
         await services.webhooks.client?.close()
-        await services.telemetry.close()
         await pool.close()
     }
 
@@ -166,7 +164,6 @@ struct Node {
         parts.services.ledger.close()
         await parts.outlook.close()
         await parts.services.webhooks.client?.close()
-        await parts.services.telemetry.close()
         await parts.services.pool.close()
         if let failure { throw failure }
     }
@@ -243,11 +240,36 @@ struct Node {
                     keyEncryptionKey: self.configuration.isReadOnly ? nil : self.configuration.keyEncryptionKey),
                 trustedProxies: self.configuration.telemetry.trustedProxies),
             webhooks: self.webhookTools(pool), clock: now, logger: self.logger,
-            documentMaxAge: self.configuration.documentMaxAge, countryHeader: self.configuration.countryHeader,
+            documentMaxAge: self.configuration.documentMaxAge,
+            countries: CountrySource(
+                field: self.configuration.countryHeader, database: self.configuration.countryDatabase,
+                trustedProxies: self.configuration.telemetry.trustedProxies),
             version: Version.text,
             observations: outlook.observations, lookout: outlook.lookout, surroundings: outlook.surroundings
         )
         return Parts(services: services, follower: follower, clock: clock, outlook: outlook)
+    }
+
+    /// What is taken up when somebody replaces it.
+    private var renewedFiles: [FileRenewal.File] {
+        var files: [FileRenewal.File] = []
+        if let certificate = self.configuration.certificate {
+            files.append(
+                .init(name: "the TLS certificate") { isForced throws(FileRenewal.Unusable) in
+                    do throws(ServerCertificate.Unusable) { return try certificate.reload(isForced: isForced) } catch {
+                        throw FileRenewal.Unusable(reason: error.description, advice: error.advice)
+                    }
+                })
+        }
+        if let countries = self.configuration.countryDatabase {
+            files.append(
+                .init(name: "the country database") { isForced throws(FileRenewal.Unusable) in
+                    do throws(CountryDatabase.Failure) { return try countries.reload(isForced: isForced) } catch {
+                        throw FileRenewal.Unusable(reason: error.description, advice: error.advice)
+                    }
+                })
+        }
+        return files
     }
 
     /// What it takes to sign and send webhooks, where this node may.

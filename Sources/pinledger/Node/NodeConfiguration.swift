@@ -1,4 +1,5 @@
 import ArgumentParser
+import Countries
 import Foundation
 import HTTPTypes
 import Keys
@@ -67,6 +68,14 @@ struct NodeOptions: ParsableArguments {
         )
     )
     var countryHeader: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Database in MaxMind's format that says in which country an address is. It is read again when it changes, and on SIGHUP. [env: PINLEDGER_COUNTRY_DATABASE]",
+            valueName: "file"
+        )
+    )
+    var countryDatabase: String?
 
     @Option(
         help: ArgumentHelp(
@@ -156,6 +165,8 @@ struct NodeConfiguration: Sendable {
     var documentMaxAge: Int
     /// The field in which a trusted proxy says in which country a client is.
     var countryHeader: HTTPField.Name?
+    /// What says in which country an address is.
+    var countryDatabase: CountryDatabase?
     /// Whether the snapshot that the node starts from is checked against the ledger in the background; not with
     /// PINLEDGER_SNAPSHOT_AUDIT=0.
     var auditsSnapshot: Bool
@@ -196,6 +207,11 @@ struct NodeConfiguration: Sendable {
                 throw CommandFailure("\(text) is not the name of a header field", status: .usage)
             }
             return name
+        }
+        self.countryDatabase = try (options.countryDatabase ?? Environment["PINLEDGER_COUNTRY_DATABASE"]).map { file in
+            do throws(CountryDatabase.Failure) { return try CountryDatabase(file: file) } catch {
+                throw CommandFailure(error.description, advice: error.advice)
+            }
         }
         self.auditsSnapshot = Environment["PINLEDGER_SNAPSHOT_AUDIT"] != "0"
         self.logLevel = try Self.logLevel(options.logLevel ?? Environment["PINLEDGER_LOG_LEVEL"])

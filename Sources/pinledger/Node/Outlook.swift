@@ -31,10 +31,13 @@ struct Outlook: Sendable {
             clock: clock, currentVersion: { documents[$0]?.version }
         )
         let outcomes = TelemetryStore(pool: pool)
+        // A node that only reads takes no reports, and may not have the salt.
+        let salt = try await configuration.isReadOnly ? Random.bytes(32) : outcomes.salt()
+        let thread = ThreadExecutor()
+        try thread.start(.background)
         let telemetry = TelemetryRecorder(
-            store: outcomes,
-            intake: TelemetryIntake(salt: try await outcomes.salt(), rate: configuration.telemetry.rate),
-            node: Hex.encode(Random.bytes(12)), logger: logger, clock: clock
+            store: outcomes, intake: TelemetryIntake(salt: salt, rate: configuration.telemetry.rate),
+            node: Hex.encode(Random.bytes(12)), thread: thread, logger: logger, clock: clock
         )
         let suffixes = try PublicSuffixList.load()
         let facts = Facts(

@@ -4,7 +4,7 @@ import PinWire
 import Pinning
 
 /// Does what clients' reports have come to, for apps that want it done. Several nodes may try at once: what is done is
-/// recorded for the version of the app that was looked at, and so once; what the writer finds due decides.
+/// recorded once, since what the writer still finds due decides.
 struct ReactionRounds: Sendable {
     let ledger: Ledger
     let writer: Writer?
@@ -14,12 +14,18 @@ struct ReactionRounds: Sendable {
 
     private static let interval = Duration.seconds(5)
 
-    /// How long nothing is tried again after a refusal, which other changes or time may lift.
+    /// How long something is not tried again after a refusal, which other changes or time may lift.
     private static let patience: Int64 = 300
+
+    /// Something that is due of one app.
+    private struct Matter: Hashable {
+        var app: AppID
+        var due: Reaction.Due
+    }
 
     /// Looks every few seconds until cancelled.
     func run() async {
-        var refused: [AppID: Timestamp] = [:]
+        var refused: [Matter: Timestamp] = [:]
         var survey: (position: Int64, apps: [AppID])?
         while !Task.isCancelled {
             // A node that may not write has said so, and does not repeat it every time.
@@ -28,10 +34,11 @@ struct ReactionRounds: Sendable {
                 if survey?.position != view.head.position {
                     survey = (view.head.position, Self.apps(in: view.state))
                 }
+                let now = self.clock()
+                refused = refused.filter { now < $0.value.adding(seconds: Self.patience) }
                 for app in survey?.apps ?? [] {
                     guard !Task.isCancelled else { return }
-                    if let time = refused[app], self.clock() < time.adding(seconds: Self.patience) { continue }
-                    refused[app] = await self.look(at: app, in: view.state) ? nil : self.clock()
+                    await self.look(at: app, in: view.state, &refused)
                     await Task.yield()
                 }
             }
@@ -44,30 +51,39 @@ struct ReactionRounds: Sendable {
         state.apps.values.filter { $0.monitoring.isEnabled && $0.monitoring.reaction == .act }.map(\.id)
     }
 
-    /// False where something is due and refused.
-    private func look(at id: AppID, in state: LedgerState) async -> Bool {
+    /// Does all that is due, one thing after the other; what is refused keeps from nothing else.
+    private func look(at id: AppID, in state: LedgerState, _ refused: inout [Matter: Timestamp]) async {
         let context = DecisionContext(
             now: self.clock(), reason: nil, isForced: false, facts: self.surroundings.facts(), actor: .system,
             isPublicSuffix: self.surroundings.isPublicSuffix
         )
-        guard let version = state.apps[id]?.version, state.isReactionDue(of: id, in: context) else {
-            return true
+        for due in state.dueReactions(of: id, in: context) {
+            let matter = Matter(app: id, due: due)
+            guard !Task.isCancelled else { return }
+            guard refused[matter] == nil else { continue }
+            do throws(WriteFailure) {
+                try await self.record(due, of: id)
+            } catch {
+                // Something changed meanwhile: it is looked at again.
+                if case .stale = error { return }
+                self.logger.warning(
+                    "what clients report calls for something that is not done",
+                    metadata: ["app": "\(id)", "host": "\(due.host)", "step": "\(due.step)", "error": "\(error)"])
+                // Nothing else can be recorded now either.
+                guard case .refused = error else { return }
+                refused[matter] = self.clock()
+            }
         }
+    }
+
+    /// Records what is due for the app as it is now, if it still is: what was done before may have changed it.
+    private func record(_ due: Reaction.Due, of id: AppID) async throws(WriteFailure) {
+        guard let version = self.ledger.view.state.apps[id]?.version else { return }
         let request = CommandRequest(
-            command: .app(id, [.react]),
+            command: .app(id, [.react(due)]),
             origin: Origin(actor: .system, reason: try? Reason("clients' reports, and what probes see")),
             expectedVersion: version, digest: [UInt8](repeating: 0, count: 32)
         )
-        do throws(WriteFailure) {
-            _ = try await self.writer?.execute(request)
-            return true
-        } catch {
-            // Something changed meanwhile: it is looked at again.
-            if case .stale = error { return true }
-            self.logger.warning(
-                "what clients report calls for something that is not done",
-                metadata: ["app": "\(id)", "error": "\(error)"])
-            return false
-        }
+        _ = try await self.writer?.execute(request)
     }
 }

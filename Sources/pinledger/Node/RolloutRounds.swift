@@ -25,7 +25,8 @@ struct RolloutRounds: Sendable {
                 }
                 for place in survey?.places ?? [] {
                     guard !Task.isCancelled else { return }
-                    await self.look(at: place, in: view.state)
+                    // Where one cannot be recorded, no other can: later, all of them.
+                    guard await self.look(at: place, in: view.state) else { break }
                 }
             }
             try? await Task.sleep(for: .seconds(1))
@@ -49,13 +50,14 @@ struct RolloutRounds: Sendable {
         return places
     }
 
-    private func look(at place: Place, in state: LedgerState) async {
+    /// Does what a plan has come to. False where nothing can be recorded now.
+    private func look(at place: Place, in state: LedgerState) async -> Bool {
         let context = DecisionContext(
             now: self.clock(), reason: nil, isForced: false, facts: self.surroundings.facts(), actor: .system,
             isPublicSuffix: self.surroundings.isPublicSuffix
         )
         guard let version = state.apps[place.app]?.version, state.isDue(place.host, app: place.app, in: context) else {
-            return
+            return true
         }
         do throws(WriteFailure) {
             try await self.record(.drive, "the rollout's plan has come to it", at: place, version)
@@ -65,21 +67,27 @@ struct RolloutRounds: Sendable {
             case .stale, .refused(.appUnknown), .refused(.hostUnknown), .refused(.rolloutPlanUnknown),
                 .refused(.rolloutPlanState):
                 break
-            case .refused(let refusal): await self.pause(place, version, refusal)
-            default: self.warn(place, error)
+            case .refused(let refusal): return await self.pause(place, version, refusal)
+            default:
+                self.warn(place, error)
+                return false
             }
         }
+        return true
     }
 
     /// What stands in the way of a plan is for people to judge.
-    private func pause(_ place: Place, _ version: Int64, _ refusal: Refusal) async {
+    private func pause(_ place: Place, _ version: Int64, _ refusal: Refusal) async -> Bool {
         do throws(WriteFailure) {
             try await self.record(
                 .pause(.blocked, detail: refusal.whyNotDone), "the rollout's plan cannot go on", at: place, version)
         } catch {
-            if case .stale = error { return }
+            if case .stale = error { return true }
             self.warn(place, error)
+            if case .refused = error { return true }
+            return false
         }
+        return true
     }
 
     private func record(

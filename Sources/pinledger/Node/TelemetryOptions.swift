@@ -17,7 +17,7 @@ struct TelemetryOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Where proxies are whose Forwarded and X-Forwarded-For are believed, such as 10.0.0.0/8; may be repeated. [env: PINLEDGER_TRUSTED_PROXY, with commas]",
+            "Where proxies are whose X-Forwarded-For is believed, such as 10.0.0.0/8; may be repeated. [env: PINLEDGER_TRUSTED_PROXY, with commas]",
             valueName: "range"))
     var trustedProxy: [String] = []
 

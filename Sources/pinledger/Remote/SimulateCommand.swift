@@ -91,6 +91,12 @@ struct SimulateCommand: AsyncParsableCommand {
         Console.print(
             "\(json.text("moved")) of \(json.text("devices")) devices would get something else (population: \(population))."
         )
+        let unknown = (json["population"]?["blind_to"]?.arrayValue ?? []).compactMap(\.stringValue)
+        if !unknown.isEmpty {
+            Console.print(
+                "Not known of any of them: \(unknown.joined(separator: ", ")). What goes by it takes them for devices that do not tell."
+            )
+        }
         for host in json["hosts"]?.arrayValue ?? [] {
             Console.print("")
             Console.print("\(host.text("host")): \(host.text("moved")) moved")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from support.bench import Bench
 from support.generators import HERE, paced, wrk
-from support.processes import Meter
+from support.processes import SERVER_CORE, Meter, awake
 from support.report import Result
 from support.rounds import alternate, disturbance, latencies, median
 from support.servers import Node, make_document
@@ -18,8 +18,11 @@ TARGET = f"/client/v1/apps/{APP}/document"
 REPORTS = f"/client/v1/apps/{APP}/reports"
 BATCH = 500
 GOAL = 20_000
-#: Fetches a second that are timed; and the load of reports beside them, in outcomes a second.
-FETCHES = 1000
+#: Fetches a second that are timed.
+FETCHES = 5000
+CONNECTIONS = 4
+#: Outcomes a second beside them: what wrk waits for an answer comes on top of its pauses.
+RATED = 22_500
 
 
 def run(bench: Bench) -> Result:
@@ -29,10 +32,12 @@ def run(bench: Bench) -> Result:
         make_document(node.api, APP)
         bodies = write_bodies(node.directory / "bodies", bench.pick(200, 20))
         saturate(bench, result, node, bodies)
-        beside(bench, result, node, bodies)
         counts = node.api.get(f"/v1/apps/{APP}/telemetry?hours=1").json
         result.raw["this_node"], result.raw["sampling"] = counts["this_node"], counts["sampling"]
         result.goal("reports lost: 0", str(counts["this_node"]["lost"]), counts["this_node"]["lost"] == 0)
+    # One core for what is measured and one for who measures: a server that may use both waits for the client's turns.
+    with Node(ledger, "--telemetry-rate", "0", core=SERVER_CORE) as node, awake(SERVER_CORE):
+        beside(bench, result, node, write_bodies(node.directory / "bodies", bench.pick(200, 20)))
     return result
 
 
@@ -55,10 +60,12 @@ def write_bodies(file: Path, count: int) -> Path:
     return file
 
 
-def load(node: Node, bodies: Path, seconds: float, connections: int = 4) -> dict:
+def load(node: Node, bodies: Path, seconds: float, per_second: int = 0, **how) -> dict:
+    """Batches as fast as they are taken, or so many outcomes a second."""
+    pause = CONNECTIONS * BATCH / per_second * 1000 if per_second else 0
     figures = wrk(
-        f"http://127.0.0.1:{node.port}{REPORTS}", connections, seconds, core=None, script=HERE / "wrk-reports.lua",
-        arguments=[str(bodies)])  # fmt: skip
+        f"http://127.0.0.1:{node.port}{REPORTS}", CONNECTIONS, seconds, script=HERE / "wrk-reports.lua",
+        arguments=[str(bodies), f"{pause:g}"], **{"core": None, **how})  # fmt: skip
     assert figures["errors"] == 0, figures
     return figures
 
@@ -91,25 +98,33 @@ def beside(bench: Bench, result: Result, node: Node, bodies: Path) -> None:
             figures = fetches()
         return figures | meter.figures
 
-    def measure_loaded() -> dict:
+    def measure_beside(per_second: int) -> dict:
         reports: list[dict] = []
-        thread = threading.Thread(target=lambda: reports.append(load(node, bodies, bench.seconds + 2)))
+        # Phones take none of the server's cores: what makes the load here gets what nobody else wants of them.
+        thread = threading.Thread(
+            target=lambda: reports.append(load(node, bodies, bench.seconds + 2, per_second, core=SERVER_CORE, idle=True)))  # fmt: skip
         with Meter([node.pid]) as meter:
             thread.start()
             figures = fetches()
             thread.join()
         return figures | meter.figures | {"outcomes_per_second": reports[0]["per_second"] * BATCH}
 
-    measured = alternate({"alone": measure_alone, "with reports": measure_loaded}, bench.rounds)
+    rated, full = f"beside at least {GOAL:,} outcomes a second", "beside all the outcomes that it takes"
+    measured = alternate(
+        {"alone": measure_alone, rated: lambda: measure_beside(RATED), full: lambda: measure_beside(0)}, bench.rounds)  # fmt: skip
     what = f"{FETCHES:,} fetches a second"
     result.raw[what] = measured
     for name, measurements in measured.items():
-        more = f"  beside {median(measurements, 'outcomes_per_second'):,.0f} outcomes/s" if name != "alone" else ""
-        result.figures.append(f"{what}, {name}: {latencies(measurements, 'p50', 'p99', 'max')}{more}")
-    ratio = median(measured["with reports"], "p99_ms") / median(measured["alone"], "p99_ms")
-    result.ratio(f"times the p99 of fetches without reports: {what}", ratio)
+        more = f"  ({median(measurements, 'outcomes_per_second'):,.0f} outcomes/s)" if name != "alone" else ""
+        result.figures.append(f"{what}, {name}: {latencies(measurements, 'p50', 'clean_p99', 'p99', 'max')}{more}")
+    for name in (rated, full):
+        ratio = median(measured[name], "clean_p99_ms") / median(measured["alone"], "clean_p99_ms")
+        result.ratio(f"times the p99 of fetches alone: {what}, {name}", ratio)
+        result.goal(f"p99 of fetches {name} at most 1.5 times that alone", f"{ratio:.2f}", ratio <= 1.5)
     result.notes.append(
-        "Server, load of reports and timed fetches share the two cores; the load takes what the server leaves it, and "
-        f"client and server compete. {disturbance(*measured.values())}."
+        "Beside fetches, the server has one core, and who fetches the other; what sends reports takes what the server leaves "
+        "of its core, and without reports something else does. PostgreSQL runs on both: requests during which the client was "
+        "kept from running are left out of clean_p99, which the goals go by ("
+        + ", ".join(f"{median(one, 'clean'):.1%}" for one in measured.values()) + " of them are left). "
+        f"{disturbance(*measured.values())}."
     )
-    result.goal("p99 of fetches with reports at full load at most 1.5 times that without", f"{ratio:.2f}", ratio <= 1.5)

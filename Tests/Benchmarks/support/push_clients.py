@@ -62,7 +62,7 @@ class PushClients:
 
     def wait_for(self, version: int, seconds: float = 30) -> list[float]:
         """When the version arrived at each of the streams; all of them must have it in time."""
-        prefix, deadline = f"{version}-".encode(), time.monotonic() + seconds
+        prefix, deadline = f"{version}.".encode(), time.monotonic() + seconds
         while True:
             times = [arrived for id, arrived in list(self.latest.values()) if id.startswith(prefix)]
             if len(times) == self.count:

@@ -1,11 +1,16 @@
--- Sends batches of reports that were made before, one after the other. Arguments: a file with one body a line.
+-- Sends batches of reports that were made before, one after the other. Arguments: a file with one body a line, and the
+-- milliseconds that a connection waits before each.
 local bodies = {}
 local number = 0
+local pause = 0
 
 function init(arguments)
     for line in io.lines(arguments[1]) do bodies[#bodies + 1] = line end
     number = math.random(#bodies)
+    pause = tonumber(arguments[2] or 0)
 end
+
+function delay() return pause end
 
 function request()
     number = number + 1

@@ -1,10 +1,7 @@
 import PinWire
-import Pinning
 import Testing
 
-@testable import PinledgerServer
-
-/// Whose pins a probe's report speaks of.
+/// Whose pins clients go by at a name.
 @Suite struct `The host that covers a name` {
     /// Hosts alone, hosts with the names below them, a name, and who covers it.
     private static let cases: [([String], [String], String, String?)] = [
@@ -18,18 +15,18 @@ import Testing
         (["*.example.com"], ["example.com"], "a.b.example.com", "example.com"),
         (["*.example.com", "a.example.com"], [], "a.example.com", "a.example.com"),
         ([], ["*.example.com"], "a.b.example.com", "*.example.com"),
+        ([], ["*.example.com", "example.com"], "a.b.example.com", "*.example.com"),
+        (["*.example.com"], [], "example.com", nil),
     ]
 
     @Test(arguments: cases)
     func `is the most specific one`(alone: [String], withSubdomains: [String], name: String, host: String?) throws {
-        var hosts: [(HostPattern, Host)] = []
+        var hosts: [(pattern: HostPattern, includesSubdomains: Bool)] = []
         for (names, includesSubdomains) in [(alone, false), (withSubdomains, true)] {
-            for name in names {
-                hosts.append((try HostPattern(name), Host(includesSubdomains: includesSubdomains, baseline: .builtin)))
-            }
+            for name in names { hosts.append((try HostPattern(name), includesSubdomains)) }
         }
         for hosts in [hosts, hosts.reversed()] {
-            #expect(HostPattern.mostSpecific(for: name, among: hosts)?.text == host)
+            #expect(HostIndex(hosts).place(of: name).map { hosts[$0].pattern.text } == host)
         }
     }
 }

@@ -2,32 +2,55 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// A thread of its own, as the executor of one connection: libpq may block there and blocks nobody else.
+/// A thread of its own, as the executor of one actor: what blocks there, such as libpq, blocks nobody else.
 ///
-/// The thread keeps itself alive until `stop()`, which the connection's `deinit` calls; no job can come after that.
-final class ConnectionThread: SerialExecutor {
+/// The thread keeps itself alive until `stop()`, which the actor's `deinit` calls; no job can come after that.
+package final class ThreadExecutor: SerialExecutor {
+    /// How urgent a thread's work is to the system.
+    package enum Urgency: Sendable {
+        case usual
+        /// It gets what no other thread wants, and gives way at once to each that wakes up.
+        case background
+    }
+
     private struct State {
         var jobs: [UnownedJob] = []
         var isStopped = false
     }
 
+    /// SCHED_IDLE, which Swift's Glibc does not have.
+    private static let idle: Int32 = 5
+
     private let state = Mutex(State())
     private let work = DispatchSemaphore(value: 0)
 
-    init() {}
+    package init() {}
 
     /// Throws `.connectionFailed` when the system gives out no more threads.
-    func start() throws(PostgresError) {
-        try DetachedThread.start { self.run() }
+    package func start(_ urgency: Urgency = .usual) throws(PostgresError) {
+        try DetachedThread.start {
+            if urgency == .background { Self.giveWay() }
+            self.run()
+        }
     }
 
-    func enqueue(_ job: consuming ExecutorJob) {
+    /// Makes the calling thread one in the background (sched(7), SCHED_IDLE): a nicer one still finishes its turn of some
+    /// milliseconds before the thread that serves a document.
+    private static func giveWay() {
+        var parameters = sched_param()
+        if unsafe sched_setscheduler(0, Self.idle, &parameters) != 0 {
+            // On Linux, of the calling thread alone.
+            _ = setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, 19)
+        }
+    }
+
+    package func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         self.state.withLock { $0.jobs.append(job) }
         self.work.signal()
     }
 
-    func stop() {
+    package func stop() {
         self.state.withLock { $0.isStopped = true }
         self.work.signal()
     }
@@ -69,7 +92,7 @@ enum DetachedThread {
         )
         guard failure == 0 else {
             unsafe Unmanaged<Body>.fromOpaque(context).release()
-            throw PostgresError(.connectionFailed, "no thread for a connection (error \(failure))")
+            throw PostgresError(.connectionFailed, "no thread (error \(failure))")
         }
         pthread_detach(thread)
     }

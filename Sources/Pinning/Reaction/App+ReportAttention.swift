@@ -1,0 +1,114 @@
+import PinWire
+
+// What reports say that somebody has to look at. What was said once stands until it is over, so that it does not come and
+// go with every report.
+
+extension App {
+    /// Why somebody is to look at what was reported.
+    private enum Occasion {
+        /// It calls for something.
+        case called
+        /// The server did what it could about it, and the same is reported still.
+        case answered
+        /// It is less than before, and not over.
+        case waning
+    }
+
+    /// What reports say that somebody has to look at, of each policy what counts most.
+    func reportAttention(in context: DecisionContext) -> [AttentionItem] {
+        var items: [AttentionItem] = []
+        var said: Set<Warning.Subject> = []
+        for verdict in self.verdicts(in: context).sorted(by: Self.isGraver) {
+            let subject = Warning.Subject(
+                .failingReports, host: verdict.evidence.host, policy: verdict.evidence.arm)
+            guard let occasion = self.occasion(of: verdict, subject, in: context), said.insert(subject).inserted else {
+                continue
+            }
+            items.append(self.item(of: verdict, occasion))
+        }
+        return items
+    }
+
+    /// Signed before unsigned, the greater step, the newer version.
+    private static func isGraver(_ left: ReactionVerdict, _ right: ReactionVerdict) -> Bool {
+        if left.evidence.isAuthenticated != right.evidence.isAuthenticated { return left.evidence.isAuthenticated }
+        if left.step != right.step { return left.step > right.step }
+        return left.evidence.version > right.evidence.version
+    }
+
+    /// Nil where nobody is to look.
+    private func occasion(
+        of verdict: ReactionVerdict, _ subject: Warning.Subject, in context: DecisionContext
+    ) -> Occasion? {
+        guard verdict.step == .none else { return .called }
+        if verdict.reasons.contains(.spent) {
+            return self.isFailing(verdict.evidence, in: context) ? .answered : nil
+        }
+        return verdict.isNear && self.watch.standing[subject] != nil ? .waning : nil
+    }
+
+    /// Whether failures were reported within the time in which clients learn of what was done about them.
+    private func isFailing(_ evidence: ReactionEvidence, in context: DecisionContext) -> Bool {
+        let cell = context.facts.telemetry(self.id)?.cells.first { cell in
+            cell.host == evidence.host && cell.arm == evidence.arm && cell.version == evidence.version
+                && cell.isAuthenticated == evidence.isAuthenticated
+        }
+        guard let last = cell?.minutes.last(where: { $0.failing > 0 })?.minute else { return false }
+        return context.now < last.adding(seconds: Reaction.cooldownSeconds)
+    }
+
+    private func item(of verdict: ReactionVerdict, _ occasion: Occasion) -> AttentionItem {
+        let consequence: String
+        var severity = verdict.evidence.isAuthenticated ? AttentionItem.Severity.urgent : .soon
+        switch occasion {
+        case .called: consequence = verdict.consequence(for: self.monitoring.reaction)
+        case .answered:
+            severity = .soon
+            let last = verdict.evidence.last.map { " (\($0.step.rawValue), at \($0.at))" } ?? ""
+            consequence = "What could be done about it by itself was done\(last)."
+        case .waning:
+            severity = .soon
+            consequence = "It is less than before, and not over."
+        }
+        var item = AttentionItem(
+            severity, .failingReports, app: self.id, "\(verdict.sentence) \(consequence)",
+            remedy: verdict.remedy(of: self.id))
+        item.host = verdict.evidence.host
+        item.policy = verdict.evidence.arm
+        item.rail = .telemetryWeakens
+        return item
+    }
+}
+
+extension ReactionVerdict {
+    /// What clients report, as a sentence.
+    package var sentence: String {
+        let evidence = self.evidence
+        let policy = evidence.arm?.rawValue ?? "pins"
+        let source = evidence.isAuthenticated ? "" : " (reports that nobody signed)"
+        let reasons = self.reasons.isEmpty ? "" : ": \(self.reasons.map(\.rawValue).joined(separator: ", "))"
+        return
+            "\(evidence.sample.failing) of \(evidence.sample.installs) installs report that the \(policy) of \(evidence.host) in version \(evidence.version) did not match\(source)\(reasons)."
+    }
+
+    fileprivate func consequence(for reaction: Monitoring.Reaction) -> String {
+        switch (self.step, reaction) {
+        case (.none, _), (.page, _): "Nothing is done about it by itself."
+        case (let step, .act): "What is done about it by itself: \(step.rawValue)."
+        case (let step, _): "If reactions were not in the shadow, what would be done: \(step.rawValue)."
+        }
+    }
+
+    fileprivate func remedy(of app: AppID) -> String {
+        switch self.truth {
+        case .pinned:
+            "The key that servers present is pinned: look for whoever intercepts connections, or a fault of the client (`pinledger telemetry show \(app)`)."
+        case .unpinned:
+            "The key that servers present is not pinned: publish its pin, or put the pinned key back (`pinledger probe \(self.evidence.host)`)."
+        case .split:
+            "Not all servers present a pinned key: find those that do not (`pinledger probe \(self.evidence.host)`)."
+        case .unknown:
+            "Find out what servers present (`pinledger probe \(self.evidence.host)`), and who reports it (`pinledger telemetry show \(app)`)."
+        }
+    }
+}

@@ -1,0 +1,58 @@
+import Logging
+import NIOPosix
+import ServiceLifecycle
+import UnixSignals
+
+/// Takes up files that somebody has replaced: at once on SIGHUP, and within ten seconds after they have changed.
+struct FileRenewal: Service {
+    /// A file, or some that belong together.
+    struct File: Sendable {
+        /// What people call it, with an article.
+        let name: String
+        /// Reads it again if it was replaced, or in any case with true; says whether it was.
+        let reload: @Sendable (Bool) throws(Unusable) -> Bool
+    }
+
+    /// Why a file was not taken up. What was read before holds.
+    struct Unusable: Error {
+        var reason: String
+        var advice: String?
+    }
+
+    let files: [File]
+    let logger: Logger
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown {
+            await withTaskGroup(of: Void.self) { group in
+                group.addTask {
+                    for await _ in await UnixSignalsSequence(trapping: .sighup) { await self.reload(isForced: true) }
+                }
+                group.addTask {
+                    while !Task.isCancelled {
+                        try? await Task.sleep(for: .seconds(10))
+                        await self.reload(isForced: false)
+                    }
+                }
+            }
+        }
+    }
+
+    private func reload(isForced: Bool) async {
+        for file in self.files {
+            // Fails for a pool that has ended: then the process does too.
+            try? await NIOThreadPool.singleton.runIfActive { self.reload(file, isForced: isForced) }
+        }
+    }
+
+    private func reload(_ file: File, isForced: Bool) {
+        do {
+            guard try file.reload(isForced) else { return }
+            self.logger.notice("\(file.name) was read again; what comes from now on goes by it")
+        } catch {
+            self.logger.error(
+                "\(file.name) is not replaced: \(error.reason)",
+                metadata: error.advice.map { ["advice": "\($0)"] })
+        }
+    }
+}

@@ -1,0 +1,48 @@
+import NIOCore
+import Testing
+
+@testable import PinledgerServer
+
+/// How many streams there may be, in all and on one connection.
+@Suite struct `Places for streams` {
+    private static func peer(_ port: Int) throws -> SocketAddress {
+        try SocketAddress(ipAddress: "192.0.2.1", port: port)
+    }
+
+    @Test func `are few for one connection, and the rest is for others`() throws {
+        let slots = StreamSlots(limit: 5, connectionLimit: 2)
+        let (one, other, third) = (try Self.peer(1), try Self.peer(2), try Self.peer(3))
+        var taken: [StreamSlots.Slot] = []
+        for peer in [one, one, other, other, nil] { taken.append(try #require(slots.take(for: peer))) }
+        #expect(slots.count == 5 && slots.take(for: third) == nil && slots.take() == nil)
+        // There is room again, and none of it for those who have enough.
+        taken.removeLast().release()
+        #expect(slots.take(for: one) == nil && slots.take(for: other) == nil && slots.take() != nil)
+        taken.removeFirst().release()
+        #expect(slots.take(for: one) != nil && slots.take(for: other) == nil)
+        #expect(taken.count == 3 && slots.count == 3)
+    }
+
+    @Test func `are given back once, by hand or by being forgotten`() throws {
+        let slots = StreamSlots(limit: 3, connectionLimit: 1)
+        let peer = try Self.peer(1)
+        for _ in 0..<10 {
+            let slot = try #require(slots.take(for: peer))
+            #expect(slots.take(for: peer) == nil)
+            slot.release()
+            slot.release()
+        }
+        do { _ = try #require(slots.take(for: peer)) }
+        #expect(slots.count == 0 && slots.take(for: peer) != nil)
+    }
+}
+
+/// When streams show that they stand.
+@Suite struct `The heartbeat of streams` {
+    @Test(arguments: [(75, 15_000), (30, 15_000), (29, 14_500), (3, 1500), (1, 500)])
+    func `comes before a connection counts as idle`(idleSeconds: Int, milliseconds: Int) {
+        var limits = Server.Limits()
+        limits.idleSeconds = idleSeconds
+        #expect(limits.heartbeat == milliseconds)
+    }
+}
