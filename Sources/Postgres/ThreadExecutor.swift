@@ -14,7 +14,8 @@ package final class ThreadExecutor: SerialExecutor {
     }
 
     private struct State {
-        var jobs: [UnownedJob] = []
+        /// Nil for the actor's jobs, else whose they are.
+        var jobs: [(job: UnownedJob, tasks: ThreadTaskExecutor?)] = []
         var isStopped = false
     }
 
@@ -29,14 +30,14 @@ package final class ThreadExecutor: SerialExecutor {
     /// Throws `.connectionFailed` when the system gives out no more threads.
     package func start(_ urgency: Urgency = .usual) throws(PostgresError) {
         try DetachedThread.start {
-            if urgency == .background { Self.giveWay() }
+            if urgency == .background { Self.stepBack() }
             self.run()
         }
     }
 
     /// Makes the calling thread one in the background (sched(7), SCHED_IDLE): a nicer one still finishes its turn of some
     /// milliseconds before the thread that serves a document.
-    private static func giveWay() {
+    private static func stepBack() {
         var parameters = sched_param()
         if unsafe sched_setscheduler(0, Self.idle, &parameters) != 0 {
             // On Linux, of the calling thread alone.
@@ -44,9 +45,19 @@ package final class ThreadExecutor: SerialExecutor {
         }
     }
 
+    /// Lets the threads go first that wait for the calling one's processor.
+    ///
+    /// A thread in the background has a right to some thousandth of the time all the same, which it gets a few
+    /// milliseconds at a time (EEVDF): enough to be seen among what serving a document takes. So its work calls this
+    /// every some ten microseconds.
+    package static func giveWay() { sched_yield() }
+
     package func enqueue(_ job: consuming ExecutorJob) {
-        let job = UnownedJob(job)
-        self.state.withLock { $0.jobs.append(job) }
+        self.enqueue(UnownedJob(job), of: nil)
+    }
+
+    fileprivate func enqueue(_ job: UnownedJob, of tasks: ThreadTaskExecutor?) {
+        self.state.withLock { $0.jobs.append((job, tasks)) }
         self.work.signal()
     }
 
@@ -62,11 +73,28 @@ package final class ThreadExecutor: SerialExecutor {
                 defer { state.jobs.removeAll(keepingCapacity: true) }
                 return (state.jobs, state.isStopped)
             }
-            for job in jobs {
-                unsafe job.runSynchronously(on: self.asUnownedSerialExecutor())
+            for (job, tasks) in jobs {
+                if let tasks {
+                    unsafe job.runSynchronously(on: tasks.asUnownedTaskExecutor())
+                } else {
+                    unsafe job.runSynchronously(on: self.asUnownedSerialExecutor())
+                }
             }
             if isStopped { return }
         }
+    }
+}
+
+/// An actor's thread, as what tasks prefer that belong to no actor: between the actor's jobs, never beside them.
+///
+/// Whoever prefers it keeps the actor alive meanwhile, for with the actor the thread ends.
+package final class ThreadTaskExecutor: TaskExecutor {
+    private let thread: ThreadExecutor
+
+    package init(_ thread: ThreadExecutor) { self.thread = thread }
+
+    package func enqueue(_ job: consuming ExecutorJob) {
+        self.thread.enqueue(UnownedJob(job), of: self)
     }
 }
 

@@ -1,5 +1,6 @@
 package import PinWire
 import Pinning
+import Postgres
 import Synchronization
 
 /// What became of a batch of reports.
@@ -95,8 +96,9 @@ package final class TelemetryIntake: Sendable {
         }
     }
 
-    /// Counts a batch that was let in.
+    /// Counts a batch that was let in. The thread that does it gives way again and again.
     package func take(_ batch: ReportBatch, from origin: Origin, at time: Timestamp) -> ReportReceipt {
+        ThreadExecutor.giveWay()
         let outcomes = batch.outcomes.map { report in
             // Who has no id is told apart by where it is: too little is counted, never too much.
             let mark =
@@ -112,7 +114,8 @@ package final class TelemetryIntake: Sendable {
             receipt.refusals = batch.refusals
             // The same request once more, whoever sent it.
             let isReplay = origin.seal.map { !content.seals.insert($0, of: origin.app) } ?? false
-            for (report, mark, key) in outcomes {
+            for (place, (report, mark, key)) in outcomes.enumerated() {
+                if place.isMultiple(of: Self.takenAtOnce) { ThreadExecutor.giveWay() }
                 guard let key else {
                     receipt.refusals[.hostUnknown, default: 0] += 1
                     continue
@@ -140,6 +143,9 @@ package final class TelemetryIntake: Sendable {
             return receipt
         }
     }
+
+    /// Outcomes that are taken without giving way.
+    private static let takenAtOnce = 32
 
     // MARK: Taking away
 

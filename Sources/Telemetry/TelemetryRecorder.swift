@@ -15,6 +15,8 @@ import Synchronization
 /// that serve documents.
 package actor TelemetryRecorder {
     private nonisolated let thread: ThreadExecutor
+    /// The same thread, for tasks that prepare its work.
+    package nonisolated let executor: ThreadTaskExecutor
     private let store: TelemetryStore
     private let logger: Logger
     private let clock: @Sendable () -> Timestamp
@@ -50,6 +52,7 @@ package actor TelemetryRecorder {
         clock: @escaping @Sendable () -> Timestamp
     ) {
         self.thread = thread
+        self.executor = ThreadTaskExecutor(thread)
         self.store = store
         self.intake = intake
         self.node = node

@@ -1,5 +1,6 @@
 package import PinWire
 import Pinning
+import Postgres
 
 /// What one node has seen of one app in one minute, as it is stored.
 package struct TelemetryRow: Hashable, Sendable {
@@ -28,10 +29,16 @@ package struct TelemetryRow: Hashable, Sendable {
         self.reports = reports
     }
 
+    /// Units that are written without giving way.
+    private static let unitsAtOnce = 1024
+
     init(_ app: AppID, _ isAuthenticated: Bool, _ minute: Timestamp, _ tally: OutcomeMinuteTally) {
         var units: [UInt8] = []
         units.reserveCapacity(tally.units.count * OutcomeUnit.size)
-        for unit in tally.units { unit.append(to: &units) }
+        for (place, unit) in tally.units.enumerated() {
+            if place.isMultiple(of: Self.unitsAtOnce) { ThreadExecutor.giveWay() }
+            unit.append(to: &units)
+        }
         let content: JSON = [
             "cells": .array(tally.cells.map(\.json)),
             "releases": .array(tally.releases.map { .string($0.description) }),

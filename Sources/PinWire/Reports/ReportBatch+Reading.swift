@@ -4,16 +4,21 @@ extension ReportBatch {
 
     /// Reads a batch.
     ///
+    /// - Parameter pause: Called again and again, after some ten microseconds of work each time, for a reader that has
+    ///   to let others go first.
     /// - Throws: ``JSONSyntaxError`` for what is not JSON, is no object, has no array `outcomes` or more than ``limit`` of
     ///   them.
-    package init(parsing bytes: [UInt8]) throws(JSONSyntaxError) {
+    package init(parsing bytes: [UInt8], pause: () -> Void = {}) throws(JSONSyntaxError) {
         self = try bytes.withUnsafeBufferPointer { (buffer) throws(JSONSyntaxError) in
             var cursor = JSONCursor(buffer, limits: Self.limits)
-            return try ReportBatch(&cursor)
+            return try ReportBatch(&cursor, pause)
         }
     }
 
-    private init(_ cursor: inout JSONCursor) throws(JSONSyntaxError) {
+    /// Outcomes that are read without a pause.
+    private static let readAtOnce = 16
+
+    private init(_ cursor: inout JSONCursor, _ pause: () -> Void) throws(JSONSyntaxError) {
         var shared = ReportDraft()
         var drafts: [ReportDraft]?
         let isObject = try cursor.object { (cursor, name) throws(JSONSyntaxError) in
@@ -33,6 +38,7 @@ extension ReportBatch {
                 }
                 if !isObject { draft.isMalformed = true }
                 read.append(draft)
+                if read.count.isMultiple(of: Self.readAtOnce) { pause() }
             }
             guard isArray else { throw cursor.failure("outcomes must be an array") }
             drafts = read
@@ -42,7 +48,8 @@ extension ReportBatch {
         guard let drafts else { throw cursor.failure("a batch must have outcomes") }
         self.init()
         self.outcomes.reserveCapacity(drafts.count)
-        for draft in drafts {
+        for (place, draft) in drafts.enumerated() {
+            if place.isMultiple(of: 4 * Self.readAtOnce) { pause() }
             switch draft.report(with: shared) {
             case .success(let report): self.outcomes.append(report)
             case .failure(let refusal): self.refusals[refusal.why, default: 0] += 1

@@ -231,7 +231,9 @@ final class ConnectionDoor: ChannelDuplexHandler {
     private func passOn(_ context: ChannelHandlerContext) {
         guard let rules, !self.withheld.isPassing else { return }
         self.withheld.isPassing = true
-        while rules.outstanding < WithheldInput.requestLimit, let piece = self.withheld.next() {
+        while rules.outstanding < WithheldInput.requestLimit,
+            let piece = self.withheld.next(ofBody: rules.remainingBody)
+        {
             context.fireChannelRead(self.wrapInboundOut(piece))
         }
         self.withheld.isPassing = false

@@ -28,6 +28,8 @@ final class HTTP1Rules: ChannelDuplexHandler {
     private(set) var outstanding = 0
     /// A request that was passed on has not come in to its end.
     private var isReading = false
+    /// Bytes that its body still has to have; 0 where that is not known, or it has none.
+    private(set) var remainingBody = 0
     /// The last request that was passed on came by HTTP/1.0.
     private var isOld = false
     /// The connection closes when nothing is outstanding any more.
@@ -53,10 +55,14 @@ final class HTTP1Rules: ChannelDuplexHandler {
             if self.isLast(head) { self.mustClose = true }
             self.outstanding += 1
             self.isReading = true
+            self.remainingBody = head.headers["Content-Length"].first.flatMap { Int($0) } ?? 0
             context.fireChannelRead(data)
-        case .body: context.fireChannelRead(data)
+        case .body(let bytes):
+            self.remainingBody = max(0, self.remainingBody - bytes.readableBytes)
+            context.fireChannelRead(data)
         case .end:
             self.isReading = false
+            self.remainingBody = 0
             if self.mustClose { self.input = .ignored } else if self.outstanding == 0 { self.door.isWaiting() }
             context.fireChannelRead(data)
         }

@@ -23,8 +23,10 @@ struct WithheldInput {
     }
 
     /// The next piece; nil where nothing is left.
-    mutating func next() -> ByteBuffer? {
-        let length = min(self.bytes.readableBytes, Self.pieceSize)
+    ///
+    /// - Parameter body: Bytes that are still to come of a body. They are one message, however many there are.
+    mutating func next(ofBody body: Int) -> ByteBuffer? {
+        let length = min(self.bytes.readableBytes, max(Self.pieceSize, body))
         guard length > 0, let piece = self.bytes.readSlice(length: length) else { return nil }
         // What was passed on is not to be kept for what was not.
         if self.isEmpty { self.bytes = ByteBuffer() }

@@ -5,6 +5,7 @@ import Hummingbird
 import Keys
 import PinWire
 import Pinning
+import Postgres
 import Probing
 import Publishing
 import Telemetry
@@ -35,7 +36,9 @@ struct ReportRoutes: Sendable {
     }
 
     private func batch(_ exchange: Exchange) async throws -> Response {
-        try await self.receive(exchange, isSignable: true) { bytes in try ReportBatch(parsing: bytes) }
+        try await self.receive(exchange, isSignable: true) { bytes in
+            try ReportBatch(parsing: bytes, pause: ThreadExecutor.giveWay)
+        }
     }
 
     private func foreign(_ exchange: Exchange) async throws -> Response {

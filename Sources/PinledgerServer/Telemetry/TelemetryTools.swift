@@ -7,8 +7,9 @@ package import Telemetry
 
 /// What the handlers of a node work with where it is about clients' reports.
 ///
-/// Reports are read on the recorder's thread, which gives way to those that serve documents; and what waits for it, or is still on its way, is bounded, in bytes (``BodyRoom``). Who comes when there is no room is told
-/// to come again.
+/// Reports are collected and read on the recorder's thread, which gives way to those that serve documents; and what waits
+/// for it, or is still on its way, is bounded, in bytes (``BodyRoom``). Who comes when there is no room is told to come
+/// again.
 package struct TelemetryTools: Sendable {
     package let recorder: TelemetryRecorder
     package let secrets: TelemetrySecrets
@@ -34,10 +35,12 @@ package struct TelemetryTools: Sendable {
         var body: [UInt8] = []
         let isWhole: Bool
         do {
-            isWhole = try await exchange.collectBody { piece in
-                guard self.room.grow(body.count, by: piece.readableBytes) else { return false }
-                body.append(contentsOf: piece.readableBytesView)
-                return true
+            isWhole = try await withTaskExecutorPreference(self.recorder.executor) {
+                try await exchange.collectBody { piece in
+                    guard self.room.grow(body.count, by: piece.readableBytes) else { return false }
+                    body.append(contentsOf: piece.readableBytesView)
+                    return true
+                }
             }
         } catch {
             self.room.abandon(body.count)

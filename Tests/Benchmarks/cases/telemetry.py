@@ -8,7 +8,7 @@ from pathlib import Path
 
 from support.bench import Bench
 from support.generators import HERE, paced, wrk
-from support.processes import SERVER_CORE, Meter, awake
+from support.processes import GENERATOR_CORE, SERVER_CORE, Meter, awake, confined
 from support.report import Result
 from support.rounds import alternate, disturbance, latencies, median
 from support.servers import Node, make_document
@@ -35,8 +35,11 @@ def run(bench: Bench) -> Result:
         counts = node.api.get(f"/v1/apps/{APP}/telemetry?hours=1").json
         result.raw["this_node"], result.raw["sampling"] = counts["this_node"], counts["sampling"]
         result.goal("reports lost: 0", str(counts["this_node"]["lost"]), counts["this_node"]["lost"] == 0)
-    # One core for what is measured and one for who measures: a server that may use both waits for the client's turns.
-    with Node(ledger, "--telemetry-rate", "0", core=SERVER_CORE) as node, awake(SERVER_CORE):
+    # One core for what is measured, and one for everything else.
+    with (
+        Node(ledger, "--telemetry-rate", "0", core=SERVER_CORE) as node, awake(SERVER_CORE),
+        confined(bench.cluster.pid, GENERATOR_CORE),
+    ):  # fmt: skip
         beside(bench, result, node, write_bodies(node.directory / "bodies", bench.pick(200, 20)))
     return result
 
@@ -100,9 +103,9 @@ def beside(bench: Bench, result: Result, node: Node, bodies: Path) -> None:
 
     def measure_beside(per_second: int) -> dict:
         reports: list[dict] = []
-        # Phones take none of the server's cores: what makes the load here gets what nobody else wants of them.
+        # Phones take none of the server's cores.
         thread = threading.Thread(
-            target=lambda: reports.append(load(node, bodies, bench.seconds + 2, per_second, core=SERVER_CORE, idle=True)))  # fmt: skip
+            target=lambda: reports.append(load(node, bodies, bench.seconds + 2, per_second, core=GENERATOR_CORE)))  # fmt: skip
         with Meter([node.pid]) as meter:
             thread.start()
             figures = fetches()
@@ -122,9 +125,9 @@ def beside(bench: Bench, result: Result, node: Node, bodies: Path) -> None:
         result.ratio(f"times the p99 of fetches alone: {what}, {name}", ratio)
         result.goal(f"p99 of fetches {name} at most 1.5 times that alone", f"{ratio:.2f}", ratio <= 1.5)
     result.notes.append(
-        "Beside fetches, the server has one core, and who fetches the other; what sends reports takes what the server leaves "
-        "of its core, and without reports something else does. PostgreSQL runs on both: requests during which the client was "
-        "kept from running are left out of clean_p99, which the goals go by ("
+        "Beside fetches, the server has one core, which never rests, with reports or without; who fetches, what sends "
+        "reports and PostgreSQL share the other. Requests during which the client was kept from running are left out of "
+        "clean_p99, which the goals go by ("
         + ", ".join(f"{median(one, 'clean'):.1%}" for one in measured.values()) + " of them are left). "
         f"{disturbance(*measured.values())}."
     )

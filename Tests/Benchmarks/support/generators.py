@@ -14,9 +14,9 @@ HERE = Path(__file__).parent
 
 
 def wrk(url: str, connections: int, seconds: float, headers: dict | None = None, core: int | None = GENERATOR_CORE,
-        script: Path = HERE / "wrk-report.lua", arguments: list[str] | None = None, idle: bool = False) -> dict:  # fmt: skip
-    """As many requests as the server takes, one at a time on each connection; with `idle`, in what others leave."""
-    command = [*(["chrt", "--idle", "0"] if idle else []), "wrk", "-t1", f"-c{connections}", f"-d{max(1, round(seconds))}s", "--timeout", "10s", "-s", str(script)]
+        script: Path = HERE / "wrk-report.lua", arguments: list[str] | None = None) -> dict:  # fmt: skip
+    """As many requests as the server takes, one at a time on each connection."""
+    command = ["wrk", "-t1", f"-c{connections}", f"-d{max(1, round(seconds))}s", "--timeout", "10s", "-s", str(script)]
     for name, value in (headers or {}).items():
         command += ["-H", f"{name}: {value}"]
     output = _run([*command, url, *(["--", *arguments] if arguments else [])], core)

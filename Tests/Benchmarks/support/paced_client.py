@@ -19,7 +19,7 @@ from rounds import percentile
 
 
 #: Nanoseconds without a turn of its own after which the client counts as held up.
-STALL = 200_000
+STALL = 50_000
 
 
 def connect(port: int) -> socket.socket:

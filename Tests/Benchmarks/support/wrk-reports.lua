@@ -1,5 +1,5 @@
 -- Sends batches of reports that were made before, one after the other. Arguments: a file with one body a line, and the
--- milliseconds that a connection waits before each.
+-- milliseconds that a connection waits before each, on average.
 local bodies = {}
 local number = 0
 local pause = 0
@@ -10,7 +10,8 @@ function init(arguments)
     pause = tonumber(arguments[2] or 0)
 end
 
-function delay() return pause end
+-- At random, so that connections do not all come at once.
+function delay() return math.random() * 2 * pause end
 
 function request()
     number = number + 1
