@@ -44,6 +44,8 @@ let package = Package(
         .target(name: "TransparencyLog", dependencies: [.product(name: "Crypto", package: "swift-crypto")]),
         .target(name: "Pinning", dependencies: ["Detection", "PinWire"]),
         .target(name: "Detection"),
+        // What deployed clients are served, in their own formats.
+        .target(name: "Formats", dependencies: ["PinWire", "Pinning"]),
 
         // One C library each, behind Swift values.
         .target(name: "Certificates", dependencies: ["COpenSSL", "PinWire"], swiftSettings: [.strictMemorySafety()]),
@@ -56,7 +58,8 @@ let package = Package(
             ],
             swiftSettings: [.strictMemorySafety()]
         ),
-        .target(name: "Keys", dependencies: ["CSodium", "PinWire"], swiftSettings: [.strictMemorySafety()]),
+        .target(
+            name: "Keys", dependencies: ["COpenSSL", "CSodium", "PinWire"], swiftSettings: [.strictMemorySafety()]),
         .target(name: "Postgres", dependencies: ["CPostgres"], swiftSettings: [.strictMemorySafety()]),
         .target(
             name: "Countries", dependencies: [.target(name: "CMaxMind", condition: .when(traits: ["Geo"]))],
@@ -84,7 +87,7 @@ let package = Package(
         .target(
             name: "Publishing",
             dependencies: [
-                "CBrotli", "CZlib", "EventStore", "Keys", "PinWire", "Pinning", "Postgres",
+                "CBrotli", "CZlib", "EventStore", "Keys", "PinWire", "Pinning", "Postgres", "Vault",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "Logging", package: "swift-log"),
@@ -113,7 +116,8 @@ let package = Package(
         .target(
             name: "PinledgerServer",
             dependencies: [
-                "CZlib", "Certificates", "Countries", "EventStore", "Keys", "Observing", "PinWire", "Pinning",
+                "CZlib", "Certificates", "Countries", "EventStore", "Formats", "Keys", "Observing", "PinWire",
+                "Pinning",
                 "Postgres", "Probing",
                 "Publishing", "Telemetry", "Vault", "Webhooks",
                 .product(name: "AsyncAlgorithms", package: "swift-async-algorithms"),
@@ -211,13 +215,18 @@ let package = Package(
             ]
         ),
         .testTarget(name: "DetectionTests", dependencies: ["Detection", "PinWire", "Pinning"], exclude: ["Vectors"]),
-        .testTarget(name: "KeysTests", dependencies: ["Keys", "PinWire"]),
+        .testTarget(
+            name: "FormatsTests",
+            dependencies: ["Formats", "PinWire", "Pinning", .product(name: "Crypto", package: "swift-crypto")]
+        ),
+        .testTarget(name: "KeysTests", dependencies: ["COpenSSL", "Keys", "PinWire"]),
         .testTarget(name: "PinWireTests", dependencies: ["PinWire"], exclude: ["Golden", "Vectors"]),
         .testTarget(name: "PinningTests", dependencies: ["PinWire", "Pinning"], exclude: ["Golden"]),
         .testTarget(
             name: "PinledgerServerTests",
             dependencies: [
-                "CZlib", "Certificates", "EventStore", "Observing", "PinWire", "Pinning", "PinledgerServer", "Postgres",
+                "CZlib", "Certificates", "EventStore", "Formats", "Observing", "PinWire", "Pinning", "PinledgerServer",
+                "Postgres",
                 "Probing", "Publishing", "Telemetry",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),

@@ -80,9 +80,6 @@ extension MessageKey: CustomStringConvertible, CustomDebugStringConvertible, Cus
 
 /// A secret that is kept sealed, bound to its name and to whom it belongs.
 package protocol SealableSecret: Sendable {
-    /// Draws a new secret.
-    static func generate() -> Self
-
     /// The secret at rest, bound to its name and its owner.
     func sealed(as id: String, of owner: String, with key: KeyEncryptionKey) -> SealedSecret
 
@@ -92,4 +89,10 @@ package protocol SealableSecret: Sendable {
     init(
         opening sealed: SealedSecret, as id: String, of owner: String, with key: KeyEncryptionKey
     ) throws(SealedSecret.Invalid)
+}
+
+/// A sealable secret that is drawn at random, without anything to choose.
+package protocol DrawnSecret: SealableSecret {
+    /// Draws a new secret.
+    static func generate() -> Self
 }

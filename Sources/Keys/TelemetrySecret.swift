@@ -1,7 +1,7 @@
 /// What an app's clients sign their reports with.
 ///
 /// Its text, `tlsec_` and base64, is shown once, to whom it was made for; printing or dumping the value shows nothing.
-package struct TelemetrySecret: SealableSecret {
+package struct TelemetrySecret: DrawnSecret {
     private static let prefix = "tlsec_"
 
     private let key: MessageKey

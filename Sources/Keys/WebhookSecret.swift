@@ -4,7 +4,7 @@ import PinWire
 /// (standardwebhooks.com) has it.
 ///
 /// Its text, `whsec_` and base64, is shown once, to whom it was made for; printing or dumping the value shows nothing.
-package struct WebhookSecret: SealableSecret {
+package struct WebhookSecret: DrawnSecret {
     /// Why a text is no secret.
     package struct Malformed: Error, Hashable, Sendable, CustomStringConvertible {
         package let description = "must be whsec_ and the base64 of 24 to 64 bytes"

@@ -26,6 +26,10 @@ package final class ObservationBook: Sendable {
     }
 
     private let pages = Mutex<[Endpoint: Page]>([:])
+    private let changes = Atomic<Int>(0)
+
+    /// Another number than before whenever something new is known.
+    package var revision: Int { self.changes.load(ordering: .acquiring) }
 
     /// Sights that are kept of one endpoint. What is evidence of its own stays in any case, up to the second limit.
     static let sightLimit = 100
@@ -77,6 +81,7 @@ package final class ObservationBook: Sendable {
             }
             for endpoint in touched { pages[endpoint]?.sumUp() }
         }
+        self.changes.add(1, ordering: .acquiringAndReleasing)
     }
 
     /// Takes in what this node has just found.

@@ -9,7 +9,8 @@ struct Routes: Sendable {
     let push: DocumentPush
 
     init(services: Services, limits: Server.Limits = Server.Limits()) {
-        self.answers = PreparedAnswers(services: services)
+        let compat = CompatTools(services: services, answers: CompatAnswers(services: services))
+        self.answers = PreparedAnswers(services: services, compat: compat.answers)
         self.push = DocumentPush(
             table: services.publisher.table, limit: limits.streams, heartbeat: limits.heartbeat,
             intake: services.adoption.intake)
@@ -23,6 +24,9 @@ struct Routes: Sendable {
             + TelemetryRoutes(services: services).routes
             + ReactionRoutes(services: services).routes
             + HostRoutes(services: services).routes
+            + ClientAdminRoutes(services: services).routes
+            + CompatRoutes(services: services).routes
+            + ExportRoutes(tools: compat).routes
             + PinRoutes(services: services).routes
             + KillSwitchRoutes(services: services).routes
             + ExplainRoutes(services: services).routes
@@ -41,6 +45,12 @@ struct Routes: Sendable {
             + WebhookRoutes(services: services).routes
             + DeliveryRoutes(services: services).routes
             + ImportRoutes(services: services).routes
+            + DynapinsRoutes(tools: compat).routes
+            + WultraRoutes(tools: compat).routes
+            + RemoteConfigRoutes(tools: compat).routes
+            + MueJamRoutes(tools: compat).routes
+            + NetKitRoutes(tools: compat).routes
+            + SSLPinningRoutes(tools: compat).routes
             + OperationsRoutes(services: services, push: self.push).routes
     }
 

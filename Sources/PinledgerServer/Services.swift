@@ -15,6 +15,8 @@ package struct Services: Sendable {
     package var pool: PostgresPool
     package var publisher: Publisher
     package var keys: SigningKeys
+    /// What deployed clients' formats are signed with.
+    package var clientKeys: ClientKeys
     /// Which document versions clients hold.
     package var adoption: AdoptionRecorder
     package var webhooks: WebhookTools
@@ -37,7 +39,7 @@ package struct Services: Sendable {
 
     package init(
         ledger: Ledger, writer: Writer?, pool: PostgresPool, publisher: Publisher, keys: SigningKeys,
-        adoption: AdoptionRecorder, telemetry: TelemetryTools, webhooks: WebhookTools? = nil,
+        clientKeys: ClientKeys, adoption: AdoptionRecorder, telemetry: TelemetryTools, webhooks: WebhookTools? = nil,
         clock: @escaping @Sendable () -> Timestamp, logger: Logger, documentMaxAge: Int,
         countries: CountrySource = CountrySource(), version: String, observations: ObservationBook, lookout: Lookout,
         surroundings: Surroundings
@@ -47,6 +49,7 @@ package struct Services: Sendable {
         self.pool = pool
         self.publisher = publisher
         self.keys = keys
+        self.clientKeys = clientKeys
         self.adoption = adoption
         self.telemetry = telemetry
         self.webhooks = webhooks ?? WebhookTools(pool: pool)

@@ -155,6 +155,12 @@ extension App {
             if isLowered { try context.requireReason("it lowers a guard rail") }
             return [.guardRailSet(rail, isLowered: isLowered)]
 
+        case .setClient(let kind, let settings): return try self.set(settings, of: kind)
+        case .removeClient(let kind):
+            guard self.clients[kind] != nil else { throw .clientUnknown(self.id, kind) }
+            return [.clientRemoved(kind)]
+        case .setClientKey(let kind, let key): return try self.set(key, of: kind, in: context)
+
         case .startRotation(let rotation): return try self.start(rotation, in: context)
         case .advanceRotation(let id, let phase): return try self.advance(id, from: phase, in: context)
         case .abortRotation(let id, let keepsNext): return try self.abort(id, keepsNext: keepsNext)

@@ -89,6 +89,8 @@ extension App {
             "version_kill_switches": self.versionKillSwitches.isEmpty
                 ? nil : .array(self.versionKillSwitches.map(\.json)),
             "host_count": .integer(Int64(self.hosts.count)),
+            "clients": self.clients.isEmpty
+                ? nil : .array(self.clients.sorted { $0.key < $1.key }.map { $0.value.json(of: $0.key) }),
             "lowered_guard_rails": self.loweredRails.isEmpty
                 ? nil : .array(self.loweredRails.sorted().map { .string($0.code) }),
         ])

@@ -42,6 +42,11 @@ extension App {
             out.add(place: deed.done.step)
             out.add(deed.done.at)
         }
+        out.add(each: self.clients.sorted { $0.key < $1.key }) { out, client in
+            out.add(place: client.key)
+            out.add(json: client.value.settings.json(of: client.key))
+            out.add(client.value.key) { $0.add(json: $1.json) }
+        }
         out.add(self.watch.version)
         out.add(each: self.watch.inOrder) { $0.add(json: $1.json) }
         out.add(each: self.watch.telemetryKeys) { out, key in
@@ -105,6 +110,14 @@ extension App {
                 host: try r.host(),
                 arm: try r.optional { (r) throws(SnapshotDefect) in try r.value(PolicySlot.self) },
                 step: try r.value(ReactionStep.self), at: try r.time())
+        }
+        for _ in 0..<(try reader.count()) {
+            let kind = try reader.value(ClientKind.self)
+            let settings = try reader.json { (f) throws(JSONDefect) in try ClientSettings(f, of: kind) }
+            let key = try reader.optional { (r) throws(SnapshotDefect) in
+                try r.json { (f) throws(JSONDefect) in try f.object { (m) throws(JSONDefect) in try ClientKey(&m) } }
+            }
+            self.clients[kind] = Client(settings: settings, key: key)
         }
         self.watch.version = try reader.number()
         let warnings = try reader.each { (r) throws(SnapshotDefect) in

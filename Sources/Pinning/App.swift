@@ -32,6 +32,8 @@ package struct App: Hashable, Sendable {
     package var rotations: [Rotation]
     /// What the server did lately because of what clients report, the oldest first.
     package var deeds: [Reaction.Deed]
+    /// The kinds of client software that the app's installs use, besides this project's own.
+    package var clients: [ClientKind: Client]
     /// Guard rails that only warn for this app.
     package var loweredRails: Set<GuardRail>
     /// When the last risky changes were made, at most ``riskyLimit``.
@@ -73,6 +75,7 @@ package struct App: Hashable, Sendable {
         self.keys = [:]
         self.rotations = []
         self.deeds = []
+        self.clients = [:]
         self.loweredRails = []
         self.riskyChanges = []
         self.watch = Watch()

@@ -49,6 +49,12 @@ package enum AppCommand: Hashable, Sendable {
     /// With `keepsNext`, the next key stays published.
     case abortRotation(String, keepsNext: Bool)
 
+    /// That installs of a kind are served, with these settings.
+    case setClient(ClientKind, ClientSettings)
+    case removeClient(ClientKind)
+    /// What the kind's format is signed with. Installs have the public half built in.
+    case setClientKey(ClientKind, ClientKey)
+
     /// To do what clients' reports have come to, if it is still due. What the server itself does.
     case react(Reaction.Due)
 

@@ -90,6 +90,11 @@ extension AppEvent {
                 "installs": .integer(Int64(installs)),
             ])
         case .telemetryReacted(let reacted): return reacted.json
+        case .clientSet(let kind, let settings):
+            return ["client": .string(kind.rawValue), "settings": settings.json(of: kind)]
+        case .clientRemoved(let kind): return ["client": .string(kind.rawValue)]
+        case .clientKeySet(let kind, let key):
+            return .object(key.members.merging(["client": .string(kind.rawValue)]) { $1 })
         case .rolloutPaused(let pattern, let cause, let detail),
             .rolloutRolledBack(let pattern, let cause, let detail):
             let data: JSON = .members([
@@ -274,6 +279,19 @@ extension AppEvent {
                 .rolloutRolledBack(
                     try seat(&m), try m.required("cause").oneOf(RolloutPlan.Cause.self),
                     detail: try m.optional("detail")?.string())
+            }
+        case "ClientSet":
+            self = try read { (m) throws(JSONDefect) in
+                let kind = try m.required("client").oneOf(ClientKind.self)
+                return .clientSet(kind, try ClientSettings(try m.required("settings"), of: kind))
+            }
+        case "ClientRemoved":
+            self = try read { (m) throws(JSONDefect) in
+                .clientRemoved(try m.required("client").oneOf(ClientKind.self))
+            }
+        case "ClientKeySet":
+            self = try read { (m) throws(JSONDefect) in
+                .clientKeySet(try m.required("client").oneOf(ClientKind.self), try ClientKey(&m))
             }
         default: return nil
         }

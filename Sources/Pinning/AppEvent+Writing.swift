@@ -45,6 +45,9 @@ extension AppEvent {
         case .rolloutResumed: "RolloutResumed"
         case .rolloutRolledBack: "RolloutRolledBack"
         case .telemetryReacted: "TelemetryReacted"
+        case .clientSet: "ClientSet"
+        case .clientRemoved: "ClientRemoved"
+        case .clientKeySet: "ClientKeySet"
         }
     }
 }
@@ -72,7 +75,7 @@ extension AppEvent {
             .versionKillSwitchEngaged, .versionKillSwitchReleased,
             .rolloutPlanSet, .rolloutPlanCleared, .rolloutStepTaken, .rolloutStepApproved, .rolloutStepExtended,
             .rolloutBakeStarted, .rolloutPlanFinished, .rolloutPaused, .rolloutResumed, .rolloutRolledBack,
-            .rolloutSampleReached, .telemetryReacted:
+            .rolloutSampleReached, .telemetryReacted, .clientSet, .clientRemoved, .clientKeySet:
             false
         default: true
         }
@@ -122,7 +125,7 @@ extension AppEvent {
             .versionKillSwitchEngaged, .versionKillSwitchReleased,
             .rolloutPlanSet, .rolloutPlanCleared, .rolloutStepTaken, .rolloutStepApproved, .rolloutStepExtended,
             .rolloutBakeStarted, .rolloutPlanFinished, .rolloutPaused, .rolloutResumed, .rolloutRolledBack,
-            .rolloutSampleReached, .telemetryReacted:
+            .rolloutSampleReached, .telemetryReacted, .clientSet, .clientRemoved, .clientKeySet:
             break
         }
     }

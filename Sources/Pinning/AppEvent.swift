@@ -63,6 +63,12 @@ package enum AppEvent: Hashable, Sendable {
     /// What the server did because of what clients report stands in the same change.
     case telemetryReacted(Reacted)
 
+    /// Installs of this kind are served, or are to be, with these settings.
+    case clientSet(ClientKind, ClientSettings)
+    case clientRemoved(ClientKind)
+    /// The kind's format is signed with this key from now on. The private half is no part of the ledger.
+    case clientKeySet(ClientKind, ClientKey)
+
     /// Whether the app's document may become much larger by it. What is some bytes at the most, such as a mode, a pin's
     /// end or a kill switch, must never wait for room.
     var addsToDocument: Bool {
@@ -77,7 +83,7 @@ package enum AppEvent: Hashable, Sendable {
             .rotationAborted,
             .rolloutPlanSet, .rolloutPlanCleared, .rolloutStepTaken, .rolloutStepApproved, .rolloutStepExtended,
             .rolloutBakeStarted, .rolloutPlanFinished, .rolloutPaused, .rolloutResumed, .rolloutRolledBack,
-            .rolloutSampleReached, .telemetryReacted:
+            .rolloutSampleReached, .telemetryReacted, .clientSet, .clientRemoved, .clientKeySet:
             false
         }
     }
@@ -188,6 +194,10 @@ extension App {
             .rolloutSampleReached:
             self.evolve(rollout: event, at: time)
         case .telemetryReacted(let reacted): self.note(reacted, at: time)
+        case .clientSet(let kind, let settings):
+            self.clients[kind] = Client(settings: settings, key: self.clients[kind]?.key)
+        case .clientRemoved(let kind): self.clients[kind] = nil
+        case .clientKeySet(let kind, let key): self.clients[kind]?.key = key
         }
     }
 

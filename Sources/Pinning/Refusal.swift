@@ -77,6 +77,10 @@ package enum Refusal: Error, Hashable, Sendable {
     case telemetryKeyUnknown(String)
     case telemetryKeyRetired(String)
     case tooManyTelemetryKeys(limit: Int)
+
+    case clientUnknown(AppID, ClientKind)
+    case clientKeyInUse(ClientKind)
+    case clientKeyUnfit(ClientKind, ClientKey.Algorithm)
 }
 
 extension Refusal {

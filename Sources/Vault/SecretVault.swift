@@ -54,10 +54,9 @@ package actor SecretVault<Secret: SealableSecret> {
         self.statements = statements
     }
 
-    /// Makes a secret and stores it sealed.
-    package func create(_ id: String, of owner: String) async throws -> Secret {
+    /// Stores a secret sealed.
+    package func store(_ secret: Secret, as id: String, of owner: String) async throws {
         guard let keyEncryptionKey else { throw SecretUnavailable.noKeyEncryptionKey }
-        let secret = Secret.generate()
         let sealed = secret.sealed(as: id, of: owner, with: keyEncryptionKey)
         _ = try await self.pool.query(
             self.statements.store,
@@ -66,7 +65,6 @@ package actor SecretVault<Secret: SealableSecret> {
                 .bytes(sealed.ciphertext),
             ]
         )
-        return secret
     }
 
     /// Erases a secret for good.
@@ -97,5 +95,14 @@ package actor SecretVault<Secret: SealableSecret> {
         } catch let invalid as SealedSecret.Invalid {
             throw SecretUnavailable.cannotOpen(id, invalid)
         }
+    }
+}
+
+extension SecretVault where Secret: DrawnSecret {
+    /// Makes a secret and stores it sealed.
+    package func create(_ id: String, of owner: String) async throws -> Secret {
+        let secret = Secret.generate()
+        try await self.store(secret, as: id, of: owner)
+        return secret
     }
 }

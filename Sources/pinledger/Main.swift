@@ -57,6 +57,9 @@ struct Pinledger: AsyncParsableCommand {
                 ]
             ),
             CommandGroup(
+                name: "Deployed clients",
+                subcommands: [ClientCommands.self, CompatCommand.self, ExportCommand.self]),
+            CommandGroup(
                 name: "Looking back",
                 subcommands: [HistoryCommand.self, DocumentCommands.self, TelemetryCommands.self]),
             CommandGroup(

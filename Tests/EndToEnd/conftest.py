@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from deployed import Identity
 from pinledger import Server
 
 
@@ -72,3 +73,10 @@ def certificates(tmp_path_factory) -> list[Certificate]:
         spki = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
         made.append(Certificate(path, "sha256/" + base64.b64encode(hashlib.sha256(spki).digest()).decode()))
     return made
+
+
+@pytest.fixture(scope="session")
+def identities(tmp_path_factory) -> list[Identity]:
+    """Four servers' keys for api.example.com, with a certificate each."""
+    directory = tmp_path_factory.mktemp("identities")
+    return [Identity(directory, name) for name in ("first", "second", "third", "fourth")]

@@ -26,7 +26,8 @@ enum ExampleServer {
         )
         let services = Services(
             ledger: ledger, writer: nil, pool: pool, publisher: publisher, keys: keys,
-            adoption: Self.recorder(), telemetry: Self.telemetry(pool, logger), clock: clock, logger: logger,
+            clientKeys: ClientKeys(pool: pool, keyEncryptionKey: nil), adoption: Self.recorder(),
+            telemetry: Self.telemetry(pool, logger), clock: clock, logger: logger,
             documentMaxAge: 60, version: "test",
             observations: ObservationBook(), lookout: Self.lookout(pool, ledger, clock, logger),
             surroundings: Surroundings { _ in false }

@@ -53,6 +53,9 @@ import Testing
         case telemetryKeyAdded = "TelemetryKeyAdded"
         case telemetryKeyRetired = "TelemetryKeyRetired"
         case telemetryReacted = "TelemetryReacted"
+        case clientSet = "ClientSet"
+        case clientRemoved = "ClientRemoved"
+        case clientKeySet = "ClientKeySet"
         case rolloutPlanSet = "RolloutPlanSet"
         case rolloutPlanCleared = "RolloutPlanCleared"
         case rolloutStepTaken = "RolloutStepTaken"
@@ -118,6 +121,9 @@ import Testing
             case .rolloutResumed: .rolloutResumed
             case .rolloutRolledBack: .rolloutRolledBack
             case .telemetryReacted: .telemetryReacted
+            case .clientSet: .clientSet
+            case .clientRemoved: .clientRemoved
+            case .clientKeySet: .clientKeySet
             }
         case .fleet(.killSwitchEngaged): .fleetKillSwitchEngaged
         case .fleet(.killSwitchReleased): .fleetKillSwitchReleased

@@ -84,6 +84,13 @@ let examples: [String: Entry] = {
             .init(100, .init(seconds: 3600, installs: 500)), .init(2500, .init(needsApproval: true)), .init(10_000),
         ], bake: 86_400, ending: .promote, onInconclusive: .revert
     )
+    let wultra = ClientSettings(
+        understandsDomains: true, entryDays: 30,
+        versionRules: [
+            ClientVersionRule(
+                id: 7, platform: "IOS", majorOSVersion: 17, suggestedVersion: "3.1.2", requiredVersion: "2.0.0-rc.1",
+                messageKey: "update")
+        ], texts: [ClientText(key: "update", language: "de", text: "Bitte „aktualisieren“!")])
     let newer: [(String, StreamID, Event)] = [
         ("EndpointsSet", .app(shop), .app(.endpointsSet(api, endpoints("api.example.com:8443", "a.example:25+smtp")))),
         ("EndpointsSet.none", .app(shop), .app(.endpointsSet(api, nil))),
@@ -149,6 +156,14 @@ let examples: [String: Entry] = {
             .app(.telemetryReacted(Reacted(host: api, arm: nil, step: .killSwitch, verdict: [:])))
         ),
         ("RolloutSampleReached", .app(shop), .app(.rolloutSampleReached(api, step: 3, installs: 50))),
+        ("ClientSet", .app(shop), .app(.clientSet(.wultra, wultra))),
+        ("ClientSet.dynapins", .app(shop), .app(.clientSet(.dynapins, ClientSettings(dynapins: .ed25519)))),
+        ("ClientSet.plain", .app(shop), .app(.clientSet(.curl, ClientSettings()))),
+        ("ClientRemoved", .app(shop), .app(.clientRemoved(.remoteConfig))),
+        (
+            "ClientKeySet", .app(shop),
+            .app(.clientKeySet(.wultra, ClientKey(algorithm: .es256, publicKey: [0x30, 0x01, 0x02])))
+        ),
     ]
     let plain = Origin(actor: Actor(kind: .token, id: "tok_0", name: "Ann"))
     // Everything that an entry can say, and something that it need not.

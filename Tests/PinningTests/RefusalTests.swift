@@ -65,6 +65,9 @@ import Testing
         case .telemetryKeyUnknown: .telemetryKeyUnknown
         case .telemetryKeyRetired: .telemetryKeyRetired
         case .tooManyTelemetryKeys: .tooManyTelemetryKeys
+        case .clientUnknown: .clientUnknown
+        case .clientKeyInUse: .clientKeyInUse
+        case .clientKeyUnfit: .clientKeyUnfit
         }
     }
 
@@ -81,6 +84,7 @@ import Testing
         case telemetryKeyExists, telemetryKeyUnknown, telemetryKeyRetired, tooManyTelemetryKeys
         case rolloutPlanUnknown, rolloutUnplannable, rolloutPlanState, rolloutPlanned, rolloutRolledBack
         case rolloutWithoutSalt
+        case clientUnknown, clientKeyInUse, clientKeyUnfit
     }
 
     /// Decides `command` after those before it, each insisted on, a minute apart.
@@ -126,6 +130,10 @@ import Testing
         let made = Command.app(shop, [.create(displayName: "A")])
         let reporting = (0...10).map { Command.telemetryKey(shop, .add(id: "tlk_\($0)", note: nil)) }
         let stop = Command.telemetryKey(shop, .retire(id: "tlk_0"))
+        let client = Command.app(shop, [.setClient(.wultra, ClientSettings())])
+        func clientKey(_ byte: UInt8, _ algorithm: ClientKey.Algorithm = .es256) -> Command {
+            .app(shop, [.setClientKey(.wultra, ClientKey(algorithm: algorithm, publicKey: [byte]))])
+        }
         // As many active pins as make more than a mebibyte, in few commands.
         let many = (0..<App.pinLimit).map { new($0) }
         let large = (0..<240).map { number in
@@ -145,9 +153,11 @@ import Testing
             ([hooks[0]], hooks[0]), ([], .webhooks(.remove(id: "whk_1"))), (Array(hooks.dropLast()), hooks[50]),
             ([made, reporting[0]], reporting[0]), ([made], stop), ([made, reporting[0], stop], stop),
             ([made] + reporting.dropLast(), reporting[10]),
+            ([made], .app(shop, [.removeClient(.wultra)])), ([made, client], clientKey(1, .ed25519)),
+            ([made, client, clientKey(1)], clientKey(2)),
         ]
         for (commands, command) in scenarios {
-            let refusal = try #require(try self.refusal(of: command, after: commands, in: context()))
+            let refusal = try #require(try self.refusal(of: command, after: commands, in: context("why")))
             seen.insert(self.name(refusal))
         }
         #expect(Set(Name.allCases).subtracting(seen).isEmpty)

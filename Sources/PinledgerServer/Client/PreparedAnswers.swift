@@ -6,8 +6,8 @@ import Pinning
 import Publishing
 import Synchronization
 
-/// The answers to what clients fetch, by app and by request target: documents and the key set, each prepared when it is
-/// first asked for and for as long as it is current.
+/// The answers to what clients fetch, by app and by request target: documents, the key set, and what deployed clients are
+/// served in their own formats, each prepared when it is first asked for and for as long as it is current.
 final class PreparedAnswers: Sendable {
     private struct Entry {
         var answer: PreparedAnswer
@@ -23,10 +23,12 @@ final class PreparedAnswers: Sendable {
     let evaluated: EvaluatedDocuments<PreparedAnswer>
     /// Whether more of a request than its target says where the device is.
     private let knowsCountries: Bool
+    private let compat: CompatAnswers
     private let answers = Mutex<[String: Entry]>([:])
     private let keySet = Mutex<(version: Int64, answer: PreparedAnswer)?>(nil)
 
-    init(services: Services) {
+    init(services: Services, compat: CompatAnswers) {
+        self.compat = compat
         self.ledger = services.ledger
         self.documents = services.publisher.table
         self.intake = services.adoption.intake
@@ -65,7 +67,7 @@ final class PreparedAnswers: Sendable {
             return self.document(of: String(decoding: name, as: UTF8.self))
         }
         if target.elementsEqual(Self.keySetTarget) { return try? self.currentKeySet() }
-        return self.evaluated(target)
+        return self.compat.ready(target) ?? self.evaluated(target)
     }
 
     /// The answer to a request for an evaluated document; nil where it is still to be signed, where there is more to be

@@ -12,6 +12,9 @@ struct Exchange: Sendable {
     let parameters: [String: String]
     /// The query's parameters, percent-decoded, each given at most once, none unknown to the route.
     let query: [String: String]
+    /// The parameters in their order, percent-decoded, where they are those of another server's operation; none where one
+    /// of them cannot be decoded.
+    let foreignQuery: [(name: String, value: String)]
     /// Who asks; nil on routes that are open to everybody.
     let principal: Actor?
     /// Bytes a body may have.
@@ -97,6 +100,11 @@ struct Exchange: Sendable {
         do { return try Reason(text) } catch {
             throw Problem(.malformedRequest, "The query parameter reason \(error.description).")
         }
+    }
+
+    /// Of ``foreignQuery`` the first of each name.
+    var foreignParameters: [String: String] {
+        Dictionary(self.foreignQuery.map { ($0.name, $0.value) }) { first, _ in first }
     }
 
     // MARK: Body

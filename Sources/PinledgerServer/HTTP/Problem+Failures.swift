@@ -181,6 +181,14 @@ extension Problem {
         case .telemetryKeyRetired(let id): self.init(.keyState, "The key \(id) is retired already.")
         case .tooManyTelemetryKeys(let limit):
             self.init(.limitReached, "An app may have at most \(limit) keys for reports in use.")
+        case .clientUnknown(let app, let kind):
+            self.init(.clientUnknown, "\(app) has no clients of the kind \(kind.rawValue).")
+        case .clientKeyInUse(let kind):
+            self.init(.clientKey, "Installs of the kind \(kind.rawValue) have the present key built in.")
+        case .clientKeyUnfit(let kind, let algorithm):
+            self.init(
+                .clientKey, "Answers to \(kind.rawValue) with these settings are not signed with \(algorithm.rawValue)."
+            )
         case .tooManyWebhooks(let limit): self.init(.limitReached, "There may be at most \(limit) webhooks.")
         }
     }

@@ -75,6 +75,10 @@ enum ProblemType: String, CaseIterable, Sendable {
     case webhookUnknown = "webhook_unknown"
     case deliveryUnknown = "delivery_unknown"
     case importRefused = "import_refused"
+    case clientUnknown = "client_unknown"
+    case clientKey = "client_key"
+    case clientKeyMissing = "client_key_missing"
+    case nothingToExport = "nothing_to_export"
 
     // The server
     case notPublished = "not_published"
@@ -301,6 +305,26 @@ enum ProblemType: String, CaseIterable, Sendable {
             (
                 .notFound, "There is no such delivery",
                 "List them with `pinledger webhook deliveries`. What is older, or did not pass the filters, is replayed by range."
+            )
+        case .clientUnknown:
+            (
+                .notFound, "The app has no such clients",
+                "List its kinds with `pinledger client list`, or declare this one with `pinledger client set`."
+            )
+        case .clientKey:
+            (
+                .conflict, "Installs would not understand the answers",
+                "They take nothing that another key signed. With `force` and a `reason` the key is replaced all the same; for another protocol, remove the kind and declare it anew."
+            )
+        case .clientKeyMissing:
+            (
+                .serviceUnavailable, "The key of these clients has not been set",
+                "Set it with `pinledger client key`: import the one that installs have built in, or have one made for new installs."
+            )
+        case .nothingToExport:
+            (
+                .conflict, "There is nothing to write into the file",
+                "`detail` says why each host is left out. Pins are written of hosts that enforce, or only report where the format can say so; for PEM, show the keys themselves."
             )
         case .importRefused:
             (.unprocessableContent, "The file cannot be imported", "Correct what `errors` names; nothing was recorded.")

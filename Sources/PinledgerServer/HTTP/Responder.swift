@@ -62,9 +62,11 @@ struct Responder: HTTPResponder {
                 case .everybody: nil
                 case .token: try self.authenticate(request, route.acceptsPassword)
                 }
-            let query = try Self.query(parts.count > 1 ? parts[1] : "", of: route)
+            let text = parts.count > 1 ? parts[1] : ""
+            let query = route.isForeign ? [:] : try Self.query(text, of: route)
             let exchange = Exchange(
-                request: request, requestID: context.id, parameters: parameters, query: query, principal: principal,
+                request: request, requestID: context.id, parameters: parameters, query: query,
+                foreignQuery: route.isForeign ? URIDecoding.parameters(text) ?? [] : [], principal: principal,
                 bodyLimit: route.bodyLimit, peer: context.peer
             )
             return Answer(response: try await route.handler(exchange), isPrepared: route.isPrepared)

@@ -32,6 +32,9 @@ struct Route: Sendable {
     let isPrepared: Bool
     /// The query parameters it knows.
     let query: [String]
+    /// Whether it is another server's operation: what else stands in its query is passed over, and nothing of it is
+    /// refused before the handler has looked at it.
+    let isForeign: Bool
     /// Bytes its body may have.
     let bodyLimit: Int
     let handler: @Sendable (Exchange) async throws -> Response
@@ -39,7 +42,7 @@ struct Route: Sendable {
     init(
         _ operationID: String, _ method: HTTPRequest.Method, _ path: String, surface: Surface = .admin,
         access: Access = .token, acceptsPassword: Bool = false, isPrepared: Bool = false, query: [String] = [],
-        bodyLimit: Int = 64 * 1024,
+        isForeign: Bool = false, bodyLimit: Int = 64 * 1024,
         _ handler: @escaping @Sendable (Exchange) async throws -> Response
     ) {
         self.operationID = operationID
@@ -50,6 +53,7 @@ struct Route: Sendable {
         self.acceptsPassword = acceptsPassword
         self.isPrepared = isPrepared
         self.query = query
+        self.isForeign = isForeign
         self.bodyLimit = bodyLimit
         self.handler = handler
     }

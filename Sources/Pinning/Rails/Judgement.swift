@@ -277,7 +277,7 @@ extension AppEvent {
         case .rotationAdvanced(let id, _), .rotationAborted(let id): app?.rotation(id)?.hosts ?? []
         case .appCreated, .appRenamed, .versionGateSet, .appRolloutSet, .fallbackSet, .monitoringSet,
             .pinsValidUntilSet, .versionKillSwitchEngaged, .versionKillSwitchReleased, .keyDescribed, .guardRailSet,
-            .guardRailsOverridden:
+            .guardRailsOverridden, .clientSet, .clientRemoved, .clientKeySet:
             []
         }
     }

@@ -77,8 +77,9 @@ struct Node {
             running.append(.init(service: Loop { await housekeeping.run() }))
             running.append(.init(service: Loop { await expiry.run() }))
             running.append(.init(service: Loop { await warnings.run() }))
-            let sweep = TelemetryKeySweep(
-                ledger: ledger, secrets: services.telemetry.secrets, logger: self.logger)
+            let sweep = SecretSweep(
+                ledger: ledger, telemetry: services.telemetry.secrets, clients: services.clientKeys,
+                logger: self.logger)
             running.append(.init(service: Loop { await sweep.run() }))
             running.append(.init(service: Loop { await rollouts.run() }))
             running.append(.init(service: Loop { await reactions.run() }))
@@ -232,7 +233,11 @@ struct Node {
                 surroundings: outlook.surroundings
             )
         let services = Services(
-            ledger: ledger, writer: writer, pool: pool, publisher: publisher, keys: keys, adoption: outlook.adoption,
+            ledger: ledger, writer: writer, pool: pool, publisher: publisher, keys: keys,
+            clientKeys: ClientKeys(
+                pool: pool,
+                keyEncryptionKey: self.configuration.isReadOnly ? nil : self.configuration.keyEncryptionKey),
+            adoption: outlook.adoption,
             telemetry: TelemetryTools(
                 recorder: outlook.telemetry,
                 secrets: TelemetrySecrets(

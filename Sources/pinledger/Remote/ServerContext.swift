@@ -27,8 +27,8 @@ struct ServerContext: Sendable {
     }
 }
 
-/// The flags of every command that talks to a server.
-struct RemoteOptions: ParsableArguments {
+/// The flags by which commands find the server.
+struct ServerOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "The server. Without it: PINLEDGER_SERVER, then what `pinledger dev` left in ./.pinledger.",
@@ -44,14 +44,6 @@ struct RemoteOptions: ParsableArguments {
         )
     )
     var tokenFile: String?
-
-    @Option(name: [.short, .long], help: ArgumentHelp("table or json", valueName: "form"))
-    var output: OutputForm = .table
-
-    enum OutputForm: String, ExpressibleByArgument, CaseIterable {
-        case table
-        case json
-    }
 
     /// Server and token, by the order of precedence: flag, environment, directory.
     func context() throws -> ServerContext {
@@ -76,6 +68,27 @@ struct RemoteOptions: ParsableArguments {
         return ServerContext(server: url, token: token ?? (url == found?.server ? found?.token : nil))
     }
 
+    /// Runs `body` with a client, which is closed afterwards on every way out.
+    func withClient<R>(_ body: (APIClient) async throws -> R) async throws -> R {
+        try await APIClient.with(try self.context(), body)
+    }
+}
+
+/// The flags of every command that shows what a server answers.
+struct RemoteOptions: ParsableArguments {
+    @OptionGroup var place: ServerOptions
+
+    @Option(name: [.short, .long], help: ArgumentHelp("table or json", valueName: "form"))
+    var output: OutputForm = .table
+
+    enum OutputForm: String, ExpressibleByArgument, CaseIterable {
+        case table
+        case json
+    }
+
+    /// Server and token, by the order of precedence: flag, environment, directory.
+    func context() throws -> ServerContext { try self.place.context() }
+
     /// Sends a change and shows what was recorded.
     func change(
         _ method: String, _ path: String, _ members: [String: JSON], _ options: ChangeOptions
@@ -92,7 +105,7 @@ struct RemoteOptions: ParsableArguments {
 
     /// Runs `body` with a client, which is closed afterwards on every way out.
     func withClient<R>(_ body: (APIClient) async throws -> R) async throws -> R {
-        try await APIClient.with(try self.context(), body)
+        try await self.place.withClient(body)
     }
 }
 

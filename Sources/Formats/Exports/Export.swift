@@ -1,0 +1,135 @@
+import PinWire
+package import Pinning
+
+/// A file that has an app's pins built in, for one kind of client, and what it could not say.
+///
+/// The same hosts and pins make the same bytes, in whatever order they come, whichever key is served, and at whatever
+/// time: the file is made to be committed and compared.
+package struct Export: Hashable, Sendable {
+    package let format: ExportFormat
+    /// The file's content: UTF-8 that ends in a line feed.
+    package let bytes: [UInt8]
+    /// What was left out or bent, as sentences; empty where the file says all that the app's hosts ask for.
+    package let notes: [String]
+
+    /// Renders an app's pins.
+    ///
+    /// - Parameters:
+    ///   - format: what to render.
+    ///   - view: what holds for the app's clients. Of hosts whose outcome is `enforce` the pins are taken, of those
+    ///     with `report_only` where the format can express it. All others are left out, and where a wider entry would
+    ///     give them another host's pins they are excepted from it, or it is narrowed.
+    ///   - material: DER by its SHA-256 (32 bytes): the SubjectPublicKeyInfo of pins and whole certificates, for
+    ///     ``ExportFormat/pem``. What does not have the digest that it is filed under is not taken.
+    /// - Throws: ``ExportRefusal`` where nothing is left and the format has no form for that.
+    package static func render(
+        _ format: ExportFormat, of view: ClientView, material: [[UInt8]: [UInt8]] = [:]
+    ) throws(ExportRefusal) -> Export {
+        let hosts = ExportHosts(view, for: format)
+        var draft = ExportDraft(format: format, view: view, notes: hosts.notes)
+        draft.noteValidity(ofAny: !hosts.kept.isEmpty)
+        var entries: [ExportPlan.Entry] = []
+        if let rules = format.rules {
+            let plan = ExportPlan(hosts, rules, title: format.title)
+            draft.notes += plan.notes
+            entries = plan.entries
+        }
+        switch format {
+        case .appleATS: draft.appTransportSecurity(entries)
+        case .androidNSC, .trustkitAndroid: draft.networkSecurityConfiguration(entries)
+        case .trustkitIOS: try draft.trustKit(entries)
+        case .okhttp, .okhttp3: draft.certificatePinner(entries)
+        case .reactNative: try draft.reactNative(entries)
+        case .flutter: draft.flutter(entries)
+        case .curl: draft.curl(entries)
+        case .hpkp: draft.publicKeyPins(entries)
+        case .netkit: draft.netKit(entries)
+        case .swift: draft.swift(hosts)
+        case .kotlin: draft.kotlin(hosts)
+        case .json: draft.json(hosts)
+        case .pem: try draft.pem(hosts.kept, material)
+        }
+        return Export(format: format, bytes: draft.bytes, notes: draft.notes)
+    }
+}
+
+/// Why there is no file.
+package enum ExportRefusal: Error, Hashable, Sendable, CustomStringConvertible {
+    /// No host is left, and the format's reader takes no file without one. The notes say why.
+    case nothingToPin(ExportFormat, notes: [String])
+    /// Of no pin more is known than its digest, or what is known is not at hand.
+    case noMaterial(notes: [String])
+
+    package var description: String {
+        switch self {
+        case .nothingToPin(let format, let notes):
+            (["No host is left whose pins could be written for \(format.title), which takes no empty file."] + notes)
+                .joined(separator: " ")
+        case .noMaterial(let notes):
+            (["No public key and no certificate of the app's pins is at hand."] + notes).joined(separator: " ")
+        }
+    }
+}
+
+/// A file while it is written.
+struct ExportDraft {
+    let format: ExportFormat
+    let view: ClientView
+    var bytes: [UInt8] = []
+    var notes: [String]
+
+    init(format: ExportFormat, view: ClientView, notes: [String]) {
+        self.format = format
+        self.view = view
+        self.notes = notes
+    }
+
+    /// What made the file.
+    var origin: String { "Made by Pinledger for \(self.view.app) (\(self.view.displayName)): \(self.format.title)." }
+
+    /// How to see whether the file still says what the server would.
+    var check: String { "pinledger export \(self.format.rawValue) \(self.view.app) --check FILE" }
+
+    /// The first lines of a file in whose language a line with `mark` in front is a comment.
+    func header(_ mark: String) -> [String] {
+        let origin = self.format == .pem ? Quoting.sparseComment(self.origin) : Quoting.comment(self.origin)
+        return ["\(mark) \(origin)", "\(mark) Check it with: \(self.check)"]
+    }
+
+    /// The first lines of an XML file. No comment in XML can have the two hyphens of an option.
+    var xmlHeader: [String] {
+        [
+            "<!--",
+            "    \(Quoting.sparseComment(self.origin))",
+            "    Check it with: \(Quoting.sparseComment("pinledger export \(self.format.rawValue) \(self.view.app)"))"
+                + " and the option check, with this file's name.",
+            "-->",
+        ]
+    }
+
+    /// Until when pins hold, as a date: `2026-01-31`. They end with its beginning.
+    var validUntilDate: String? {
+        self.view.document.pinsValidUntil.map { String($0.rfc3339.prefix { $0 != "T" }) }
+    }
+
+    /// Says what becomes of the end of the pins' validity.
+    fileprivate mutating func noteValidity(ofAny isPinned: Bool) {
+        guard let end = self.view.document.pinsValidUntil, isPinned else { return }
+        let title = self.format.title
+        switch self.format.validity {
+        case .instant: break
+        case .none:
+            self.notes.append(
+                "The pins are valid until \(end), and \(title) has no place for that: they hold until the app is "
+                    + "updated.")
+        case .localDate:
+            self.notes.append(
+                "The pins are valid until \(end), and \(title) takes a date: they end when that day begins where the "
+                    + "device is.")
+        case .date where end.microseconds % 86_400_000_000 != 0:
+            self.notes.append(
+                "The pins are valid until \(end), and \(title) takes a date: they end when that day begins in UTC.")
+        case .date: break
+        }
+    }
+}

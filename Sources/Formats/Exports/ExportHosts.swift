@@ -1,0 +1,55 @@
+import PinWire
+import Pinning
+
+/// An app's hosts, parted into those whose pins a format can have and those that it must leave alone.
+struct ExportHosts {
+    /// In the order of their patterns, as are the others.
+    private(set) var kept: [ClientView.Host] = []
+    private(set) var leftOut: [ClientView.Host] = []
+    private(set) var notes: [String] = []
+
+    init(_ view: ClientView, for format: ExportFormat) {
+        var last: HostPattern?
+        for host in view.hosts.sorted(by: { $0.pattern < $1.pattern }) where host.pattern != last {
+            last = host.pattern
+            if let why = Self.obstacle(of: host, format) {
+                self.leftOut.append(host)
+                self.notes.append("\(host.pattern): left out. \(why).")
+            } else {
+                self.kept.append(host)
+                if let candidate = host.candidate, Set(candidate.map(\.pin)) != Set(host.pins.map(\.pin)) {
+                    self.notes.append(
+                        "\(host.pattern): a candidate is on its way to some installs; the file has what all others get."
+                    )
+                }
+            }
+        }
+    }
+
+    /// Why a host's pins cannot be in a file, as a sentence without its full stop; nil where they can.
+    private static func obstacle(of host: ClientView.Host, _ format: ExportFormat) -> String? {
+        switch host.outcome {
+        case .enforce: break
+        case .reportOnly where format.canReportOnly: break
+        case .reportOnly: return "Its mode is report_only, and what reads \(format.title) can only enforce"
+        case .builtin: return "Its pins are those built into the app, which the server does not have"
+        case .off where host.reason == .killSwitchEngaged: return "A kill switch has turned its pins off"
+        case .off where host.reason == .pinsExpired: return "Its pins were valid until a time that is over"
+        case .off: return "Its mode is off"
+        }
+        return host.pins.isEmpty ? "It has no pins" : nil
+    }
+
+    /// Hosts that are left out and lie within what a kept one stands for: a file that takes patterns as they are has to
+    /// say of them that they have no pins, or the kept one's would be taken.
+    var exceptions: [ClientView.Host] {
+        let upper = self.kept.map { ($0.reach, NameRules($0.pattern.name)) }
+        return self.leftOut.filter { host in
+            let names = NameRules(host.pattern.name)
+            return upper.contains { reach, other in
+                guard let labels = names.name == other.name ? 0 : names.labels(below: other) else { return false }
+                return host.reach.elements.contains { reach.contains(Reach.place(of: $0, labels: labels)) }
+            }
+        }
+    }
+}

@@ -1,0 +1,91 @@
+import PinWire
+
+extension ImportedPins {
+    /// `TSKPinnedDomains` of TrustKit for iOS.
+    mutating func readTrustKit(_ root: XMLElement) throws(TextDefect) {
+        let configuration = try root.member("TSKConfiguration") ?? root
+        guard let domains = try configuration.member("TSKPinnedDomains") else {
+            throw configuration.defect("there is no TSKPinnedDomains here")
+        }
+        for (name, value) in try domains.members() {
+            guard let pattern = self.name(name, at: value) else { continue }
+            try self.readTrustKit(pattern, value)
+        }
+    }
+
+    private mutating func readTrustKit(_ pattern: HostPattern, _ policy: XMLElement) throws(TextDefect) {
+        // What TrustKit takes where a member is missing.
+        var host = Host(pattern: pattern)
+        var texts: [(text: String, element: XMLElement)] = []
+        for (key, value) in try policy.members() {
+            switch key {
+            case "TSKPublicKeyHashes":
+                for element in try value.elements() { texts.append((try element.string(), element)) }
+            case "TSKEnforcePinning": host.mode = try value.boolean() ? .enforce : .reportOnly
+            case "TSKIncludeSubdomains": host.includesSubdomains = try value.boolean()
+            case "TSKExpirationDate": host.validUntil = self.date(try value.string(), at: value)
+            case "TSKExcludeSubdomainFromParentPolicy":
+                guard try value.boolean() else { continue }
+                self.add(Host(pattern: pattern, mode: .off), at: policy)
+                return
+            case "TSKReportUris":
+                self.say("\(pattern): where reports are sent is not taken over.", at: value)
+            // Versions before 1.6 had to be told; now there is one way to hash a key.
+            case "TSKDisableDefaultReportUri", "TSKPublicKeyAlgorithms": break
+            default: self.say("\(pattern): \(Quoting.comment(key)) is not known.", at: value)
+            }
+        }
+        host.pins = self.pins(texts)
+        self.add(host, at: policy)
+    }
+
+    /// `NSPinnedDomains` of App Transport Security. An entry with subdomains stands for its name and one more label,
+    /// and so becomes two hosts.
+    mutating func readTransportSecurity(_ root: XMLElement) throws(TextDefect) {
+        let security = try root.member("NSAppTransportSecurity") ?? root
+        guard let domains = try security.member("NSPinnedDomains") else {
+            throw security.defect("there is no NSPinnedDomains here")
+        }
+        for (name, value) in try domains.members() {
+            guard let pattern = self.name(name, at: value) else { continue }
+            try self.readTransportSecurity(pattern, value)
+        }
+    }
+
+    private mutating func readTransportSecurity(_ pattern: HostPattern, _ policy: XMLElement) throws(TextDefect) {
+        var includesSubdomains = false
+        var identities: [String: XMLElement] = [:]
+        for (key, value) in try policy.members() {
+            switch key {
+            case "NSIncludesSubdomains": includesSubdomains = try value.boolean()
+            case "NSPinnedLeafIdentities", "NSPinnedCAIdentities": identities[key] = value
+            default: self.say("\(pattern): \(Quoting.comment(key)) is not known.", at: value)
+            }
+        }
+        let leaf = identities["NSPinnedLeafIdentities"]
+        let authority = identities["NSPinnedCAIdentities"]
+        if leaf != nil, let authority {
+            self.say(
+                "\(pattern): keys of authorities are asked for beside those of servers, both at once; only the "
+                    + "servers' are taken over.", at: authority)
+        }
+        var texts: [(text: String, element: XMLElement)] = []
+        for element in try (leaf ?? authority)?.elements() ?? [] {
+            for (key, value) in try element.members() {
+                if key == "SPKI-SHA256-BASE64" {
+                    texts.append((try value.string(), value))
+                } else {
+                    self.say("\(pattern): \(Quoting.comment(key)) is not known.", at: value)
+                }
+            }
+        }
+        let pins = self.pins(texts)
+        self.add(Host(pattern: pattern, pins: pins), at: policy)
+        guard includesSubdomains, !pins.isEmpty else { return }
+        do {
+            self.add(Host(pattern: try HostPattern("*.\(pattern)"), pins: pins), at: policy)
+        } catch {
+            self.say("\(pattern): names below it are left out, because *.\(pattern) \(error).", at: policy)
+        }
+    }
+}

@@ -1,0 +1,72 @@
+import PinWire
+import Pinning
+
+/// What an app's hosts ask for one name and those below it, an exact pattern and a wildcard taken together.
+struct NameRules {
+    /// What holds for the names of one ``Reach``.
+    struct Rule {
+        var host: ClientView.Host
+        /// Whether its pins can be written; otherwise nobody else's may hold for its names either.
+        var isPinned: Bool
+
+        /// Whether it comes to the same as `other`, from whichever pattern.
+        func isSame(as other: Rule) -> Bool {
+            self.isPinned == other.isPinned
+                && (!self.isPinned
+                    || self.host.outcome == other.host.outcome
+                        && Set(self.host.pins.map(\.pin)) == Set(other.host.pins.map(\.pin)))
+        }
+    }
+
+    let name: String
+    let labels: Int
+    private let suffix: String
+    private(set) var rules: [Reach: Rule] = [:]
+    /// The parts that an entry stands for, whether with their pins or as an exception.
+    var settled: Reach = []
+
+    init(_ name: String) {
+        self.name = name
+        self.suffix = "." + name
+        self.labels = name.utf8.count { $0 == UInt8(ascii: ".") } + 1
+    }
+
+    /// Takes a pattern of this name. A wildcard goes before an exact pattern, as it does on a device.
+    mutating func add(_ rule: Rule) {
+        for part in rule.host.reach.elements where rule.host.pattern.isWildcard || self.rules[part] == nil {
+            self.rules[part] = rule
+        }
+    }
+
+    /// The parts that something is said of.
+    var parts: Reach { Reach(self.rules.keys) }
+
+    /// How many labels this name has before another; nil where it does not lie below it.
+    func labels(below other: NameRules) -> Int? {
+        self.name.hasSuffix(other.suffix) ? self.labels - other.labels : nil
+    }
+}
+
+extension Reach {
+    /// The single members that it has, in order.
+    var elements: [Reach] { Self.parts.filter { self.contains($0) } }
+}
+
+extension ClientView.Host {
+    /// What the pattern stands for, seen from its name without the wildcard.
+    var reach: Reach {
+        switch (self.pattern.isWildcard, self.includesSubdomains) {
+        case (false, false): .own
+        case (false, true): .all
+        case (true, false): .below
+        case (true, true): [.below, .deeper]
+        }
+    }
+
+    /// The pins in an order that does not change with what servers present: by role, then by bytes.
+    var orderedPins: [ClientView.ClientPin] {
+        let order = PinRole.allCases
+        func rank(_ pin: ClientView.ClientPin) -> Int { order.firstIndex(of: pin.role) ?? order.count }
+        return self.pins.sorted { (rank($0), $0.pin) < (rank($1), $1.pin) }
+    }
+}

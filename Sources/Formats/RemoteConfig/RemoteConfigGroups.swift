@@ -1,0 +1,121 @@
+import PinWire
+import Pinning
+
+/// The groups of devices that an app's rollouts come to, as far as conditions have to part them.
+///
+/// Rollouts with lots of their own part devices independently: each has as many levels as it has shares, and a level
+/// for those outside. A group is one level of each. In the order of the groups, each level before the wider ones, the
+/// first whose tests hold is the device's: a device within 10 % is also within 50 %, and it comes first where both say
+/// 10 %.
+struct RemoteConfigGroups: Sendable {
+    struct Group: Sendable {
+        /// Any of these lists, of which all tests must hold.
+        var alternatives: [[RemoteConfigTest]]
+        /// By host, in the hosts' order.
+        var exposures: [RemoteConfigExposure]
+    }
+
+    /// In the order in which they are to be tried.
+    private(set) var inside: [Group] = []
+    /// What devices outside of the app's gate and rollout get.
+    let outside: [RemoteConfigExposure]
+    private(set) var gaps: [RemoteConfigGap] = []
+
+    /// A lot that several hosts' rollouts may draw.
+    private struct Lot: Hashable {
+        var seed: String
+        var countries: [String]
+    }
+
+    init(
+        _ hosts: [RemoteConfigHost], _ document: Document, _ schema: RemoteConfigSchema
+    ) throws(RemoteConfigRefusal) {
+        let gate = document.versionGate.flatMap { $0.isOpen ? nil : $0 }
+        let app = document.rollout
+        // The simple schema carries no candidate's pins; what is left is who gets one without being chosen.
+        let isAdvanced = schema == .advanced
+        var exposures = hosts.map { host -> RemoteConfigExposure in
+            let isForAll = host.candidate != nil && gate == nil && app == nil && host.rollout == nil
+            return isForAll ? .candidate : .baseline
+        }
+        self.outside = exposures
+        let waiting = hosts.indices.filter { hosts[$0].candidate != nil && !hosts[$0].isSwitchedOff }
+        guard isAdvanced, !waiting.isEmpty else { return }
+        guard app?.isDrawable ?? true else {
+            self.gaps = waiting.map { RemoteConfigGap(.candidateWithheld, hosts[$0].pattern) }
+            return
+        }
+        guard app?.basisPoints != 0 else { return }
+        var lots: [Lot: Set<Int>] = [:]
+        var drawn: [Int: (lot: Lot, points: Int)] = [:]
+        for place in waiting {
+            let host = hosts[place]
+            guard let rollout = host.rollout else {
+                exposures[place] = .candidate
+                continue
+            }
+            guard rollout.isDrawable else {
+                self.gaps.append(RemoteConfigGap(.candidateWithheld, host.pattern))
+                continue
+            }
+            if !rollout.whitelist.isEmpty { self.gaps.append(RemoteConfigGap(.whitelistLost, host.pattern)) }
+            let points = rollout.basisPoints
+            guard points > 0 else { continue }
+            let countries = rollout.method == .geography ? Set(rollout.countries).sorted() : []
+            if points == 10_000, countries.isEmpty {
+                exposures[place] = .candidate
+            } else if countries.isEmpty, host.carriesShares, points >= 100 {
+                exposures[place] = .share(points / 100)
+                if points % 100 != 0 { self.gaps.append(RemoteConfigGap(.shareRounded, host.pattern)) }
+            } else {
+                let lot = Lot(
+                    seed: FirebasePercent.seed(salt: rollout.salt ?? "host:\(host.pattern)"), countries: countries)
+                lots[lot, default: []].insert(points)
+                drawn[place] = (lot, points)
+            }
+        }
+        if app.map({ !$0.whitelist.isEmpty }) ?? false { self.gaps.append(RemoteConfigGap(.whitelistLost)) }
+        let levels = lots.map { (lot: $0.key, shares: $0.value.sorted()) }.sorted {
+            ($0.lot.seed, $0.lot.countries.joined()) < ($1.lot.seed, $1.lot.countries.joined())
+        }
+        // Far above the limit it no longer matters how far.
+        let count = levels.reduce(1) { min($0 * ($1.shares.count + 1), 1 << 20) }
+        guard count <= RemoteConfigRules.groupLimit else {
+            throw .tooManyRollouts(values: count, limit: RemoteConfigRules.groupLimit)
+        }
+        let common = Self.tests(app, seed: FirebasePercent.seed(salt: app?.salt ?? "app:\(document.app)"))
+        let gates = gate.map(RemoteConfigTest.alternatives) ?? [[]]
+        for number in 0..<count {
+            // The number's digits are the levels, the first lot's the most significant.
+            var rest = number
+            var level: [Lot: Int] = [:]
+            for one in levels.reversed() {
+                level[one.lot] = rest % (one.shares.count + 1)
+                rest /= one.shares.count + 1
+            }
+            var tests = common
+            for one in levels {
+                guard let place = level[one.lot], place < one.shares.count else { continue }
+                if !one.lot.countries.isEmpty { tests.append(.country(one.lot.countries)) }
+                if one.shares[place] < 10_000 { tests.append(.share(one.shares[place], seed: one.lot.seed)) }
+            }
+            var here = exposures
+            for (host, draw) in drawn {
+                guard let one = levels.first(where: { $0.lot == draw.lot }), let place = level[draw.lot],
+                    place < one.shares.count, one.shares[place] <= draw.points
+                else { continue }
+                here[host] = .candidate
+            }
+            self.inside.append(Group(alternatives: gates.map { $0 + tests }, exposures: here))
+        }
+    }
+
+    /// What a rollout asks of a device.
+    private static func tests(_ rollout: Rollout?, seed: String) -> [RemoteConfigTest] {
+        guard let rollout else { return [] }
+        var tests: [RemoteConfigTest] = []
+        if rollout.method == .geography { tests.append(.country(Set(rollout.countries).sorted())) }
+        if rollout.basisPoints < 10_000 { tests.append(.share(rollout.basisPoints, seed: seed)) }
+        return tests
+    }
+}

@@ -1,0 +1,64 @@
+import PinWire
+import Pinning
+
+/// One host of a view with both its policies, whatever the view's device gets.
+struct RemoteConfigHost: Sendable {
+    struct Policy: Hashable, Sendable {
+        var mode: PinMode
+        /// Those in use as the server's key first.
+        var pins: [RemoteConfigPin]
+    }
+
+    let pattern: HostPattern
+    let includesSubdomains: Bool
+    /// Whether the host's own kill switch is in force at the view's instant.
+    let isSwitchedOff: Bool
+    /// Nil for the pins built into the app.
+    let baseline: Policy?
+    /// Nil where there is none.
+    let candidate: Policy?
+    let rollout: Rollout?
+    /// What settled the outcome for the view's device.
+    let reason: DeviceDecision.Reason
+
+    /// Whether a percentage in the value says what the host's rollout says. The clients know no second set of pins: a
+    /// device outside goes without remote pins, which is right unless the baseline enforces pins of the document.
+    var carriesShares: Bool { self.candidate?.mode == .enforce && self.baseline?.mode != .enforce }
+
+    /// What a device gets that is inside or outside of the host's rollout.
+    func policy(_ arm: PolicyArm) -> Policy? { arm == .candidate ? self.candidate : self.baseline }
+
+    /// The hosts of a view, in its order.
+    static func all(of view: ClientView) -> [RemoteConfigHost] {
+        zip(view.document.hosts, view.hosts).map { host, seen in
+            var known: [Pin: ClientView.ClientPin] = [:]
+            for pin in seen.pins + (seen.candidate ?? []) { known[pin.pin] = pin }
+            func policy(_ policy: Document.Policy) -> Policy {
+                let pins = policy.pins.map {
+                    RemoteConfigPin(
+                        $0.pin, $0.role, isServed: known[$0.pin]?.isServed ?? false,
+                        rawKeySHA256: known[$0.pin]?.knowledge?.key.rawKeySHA256)
+                }
+                return Policy(mode: policy.mode, pins: pins.filter(\.isServed) + pins.filter { !$0.isServed })
+            }
+            return RemoteConfigHost(
+                pattern: host.pattern, includesSubdomains: host.includesSubdomains,
+                isSwitchedOff: view.document.killSwitches.contains {
+                    $0.scope == "host" && $0.host == host.pattern && $0.isInForce(at: view.now)
+                },
+                baseline: host.baseline.map(policy), candidate: host.candidate.map(policy), rollout: host.rollout,
+                reason: seen.reason)
+        }
+    }
+}
+
+extension Document.KillSwitch {
+    /// Whether it was engaged by then and has not expired.
+    func isInForce(at now: Timestamp) -> Bool { self.engagedAt <= now && now < self.expiresAt }
+}
+
+extension Rollout {
+    /// Whether somebody who knows neither ids nor keyed hashes of them can choose the rollout's devices: exclusions
+    /// cannot be kept out, and a whitelist alone lets in nobody.
+    var isDrawable: Bool { self.method != .whitelist && self.exclusions.isEmpty }
+}

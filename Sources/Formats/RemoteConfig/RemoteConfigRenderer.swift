@@ -1,0 +1,192 @@
+import PinWire
+import Pinning
+
+/// What a value says of one host's rollout.
+enum RemoteConfigExposure: Hashable, Sendable {
+    /// Every device gets the baseline.
+    case baseline
+    /// Every device gets the candidate.
+    case candidate
+    /// So many per cent of devices, 1 to 99, get the candidate; the client draws.
+    case share(Int)
+
+    var arm: PolicyArm { self == .baseline ? .baseline : .candidate }
+}
+
+/// Writes values for one view, in one schema.
+struct RemoteConfigRenderer: Sendable {
+    let view: ClientView
+    let schema: RemoteConfigSchema
+    let hash: RemoteConfigHash
+    let hosts: [RemoteConfigHost]
+    /// The hosts that the app has pins for, and the place of the host that stands for each in the document.
+    private let shipped: [(pattern: HostPattern, place: Int?)]
+
+    /// A version that no app is below: what the clients do to older apps, which is not to pin at all, is nothing that a
+    /// version gate asks for.
+    private static let noMinimum = "0.0.0"
+
+    init(_ view: ClientView, _ schema: RemoteConfigSchema, _ hash: RemoteConfigHash) {
+        self.view = view
+        self.schema = schema
+        self.hash = hash
+        self.hosts = RemoteConfigHost.all(of: view)
+        let places = Dictionary(self.hosts.enumerated().map { ($1.pattern, $0) }) { first, _ in first }
+        let evaluator = Evaluator(view.document)
+        self.shipped = view.document.fallback.hosts.map { pattern in
+            if let place = places[pattern] { return (pattern, place) }
+            guard !pattern.isWildcard else { return (pattern, nil) }
+            return (pattern, evaluator.decide(pattern.name, for: Device(), at: view.now).pattern.flatMap { places[$0] })
+        }
+    }
+
+    /// Pinning is off: what both schemas' clients read as that, whichever of the two they decode.
+    var killed: RemoteConfigJSON {
+        switch self.schema {
+        case .simple: ["enabled": false, "target_hosts": [], "min_app_version": "1.0.0"]
+        case .advanced:
+            [
+                "enabled": false, "rollout_percentage": 0, "min_app_version": "1.0.0", "target_hosts": [], "hosts": [:],
+                "rollout_strategy": Self.strategy(.deviceID),
+                "fallback": ["use_builtin_pins": false, "builtin_pin_hosts": []], "monitoring": self.monitoring,
+            ]
+        }
+    }
+
+    /// The value in which each host's rollout has come as far as `exposures` say, in the hosts' order.
+    func value(_ exposures: [RemoteConfigExposure], _ gaps: inout [RemoteConfigGap]) -> RemoteConfigJSON {
+        switch self.schema {
+        case .simple: self.simple(exposures, &gaps)
+        case .advanced: self.advanced(exposures, &gaps)
+        }
+    }
+
+    private func simple(_ exposures: [RemoteConfigExposure], _ gaps: inout [RemoteConfigGap]) -> RemoteConfigJSON {
+        let targets = self.builtin(exposures)
+        for (host, exposure) in zip(self.hosts, exposures) where !host.isSwitchedOff {
+            if host.candidate != nil, exposure == .baseline {
+                gaps.append(RemoteConfigGap(.candidateWithheld, host.pattern))
+            }
+            guard let policy = host.policy(exposure.arm) else {
+                self.noteNames(host, &gaps)
+                continue
+            }
+            if policy.mode == .reportOnly { gaps.append(RemoteConfigGap(.reportOnly, host.pattern)) }
+            guard policy.mode == .enforce else { continue }
+            let isTarget = targets.contains(host.pattern)
+            gaps.append(RemoteConfigGap(isTarget ? .pinsNotCarried : .builtinPinsUnknown, host.pattern))
+            self.noteNames(host, &gaps)
+        }
+        return [
+            "enabled": true, "target_hosts": .array(targets.map { .string($0.text) }),
+            "min_app_version": .string(Self.noMinimum),
+        ]
+    }
+
+    private func advanced(_ exposures: [RemoteConfigExposure], _ gaps: inout [RemoteConfigGap]) -> RemoteConfigJSON {
+        var members: [RemoteConfigJSON.Member] = []
+        var seed: Rollout.Seed?
+        for (host, exposure) in zip(self.hosts, exposures) {
+            if case .share = exposure, seed == nil {
+                seed = host.rollout?.seed.first ?? self.view.document.rollout?.seed.first
+            }
+            if let entry = self.entry(host, exposure, &gaps) {
+                members.append(RemoteConfigJSON.Member(host.pattern.text, entry))
+            }
+        }
+        let builtin = self.builtin(exposures)
+        return [
+            // All devices: what the clients do to those outside is not to pin at all.
+            "enabled": true, "rollout_percentage": 100, "min_app_version": .string(Self.noMinimum),
+            "hosts": .object(members), "rollout_strategy": Self.strategy(seed ?? .deviceID),
+            "fallback": [
+                "use_builtin_pins": .bool(!builtin.isEmpty || self.view.document.fallback.usesBuiltinPins),
+                "builtin_pin_hosts": .array(builtin.map { .string($0.text) }),
+            ],
+            "monitoring": self.monitoring,
+        ]
+    }
+
+    /// A host's entry; nil where the value says of it by leaving it out that no remote pins hold.
+    private func entry(
+        _ host: RemoteConfigHost, _ exposure: RemoteConfigExposure, _ gaps: inout [RemoteConfigGap]
+    ) -> RemoteConfigJSON? {
+        guard let policy = host.policy(exposure.arm) else {
+            if !host.isSwitchedOff { self.noteNames(host, &gaps) }
+            return nil
+        }
+        // A host that only reports lets every connection through: not to look at its pins keeps that, and to enforce
+        // them would not. What gets lost is reports, which these clients do not send.
+        let isEnabled = policy.mode == .enforce && !host.isSwitchedOff
+        if policy.mode == .reportOnly, !host.isSwitchedOff { gaps.append(RemoteConfigGap(.reportOnly, host.pattern)) }
+        let unknown = policy.pins.filter { self.hash.text(of: $0) == nil }
+        if isEnabled, !unknown.isEmpty { gaps.append(RemoteConfigGap(.rawKeyUnknown, host.pattern)) }
+        // Without a served key every connection would be refused.
+        let known =
+            unknown.contains { $0.isServed || $0.role == .primary } ? [] : policy.pins.filter { !unknown.contains($0) }
+        guard let slots = RemoteConfigSlots(known), let pins = slots.json(self.hash) else {
+            if isEnabled { gaps.append(RemoteConfigGap(.noPins, host.pattern)) }
+            return nil
+        }
+        var percent: Int64 = isEnabled ? 100 : 0
+        if case .share(let share) = exposure, isEnabled { percent = Int64(share) }
+        if isEnabled {
+            if slots.isSingle { gaps.append(RemoteConfigGap(.singlePin, host.pattern)) }
+            if !slots.leftOut.isEmpty { gaps.append(RemoteConfigGap(.pinsLeftOut, host.pattern)) }
+            self.noteNames(host, &gaps)
+        }
+        // Strict clients in Swift read the second spelling, all others the first.
+        return [
+            "enabled": .bool(isEnabled), "pins": pins, "rollout_percentage": .integer(percent),
+            "rolloutPercentage": .integer(percent),
+        ]
+    }
+
+    private func noteNames(_ host: RemoteConfigHost, _ gaps: inout [RemoteConfigGap]) {
+        if host.pattern.isWildcard { gaps.append(RemoteConfigGap(.wildcard, host.pattern)) }
+        if host.includesSubdomains { gaps.append(RemoteConfigGap(.subdomains, host.pattern)) }
+    }
+
+    /// The hosts for which the app's own pins hold wherever remote ones do not, in order. The clients go by them for
+    /// every host that is disabled, unknown or outside its rollout: a host whose pins are not to be looked at must not
+    /// be among them.
+    private func builtin(_ exposures: [RemoteConfigExposure]) -> [HostPattern] {
+        /// Nil where pins built in hold only if the app is known to have some.
+        func holds(_ place: Int) -> Bool? {
+            let host = self.hosts[place]
+            if host.isSwitchedOff { return false }
+            if case .share = exposures[place] { return host.baseline == nil }
+            switch host.policy(exposures[place].arm)?.mode {
+            case nil: return true
+            case .enforce: return nil
+            case .reportOnly, .off: return false
+            }
+        }
+        var patterns = Set(self.hosts.indices.filter { holds($0) == true }.map { self.hosts[$0].pattern })
+        for (pattern, place) in self.shipped {
+            guard let place else {
+                if self.view.document.fallback.usesBuiltinPins { patterns.insert(pattern) }
+                continue
+            }
+            // The simple schema enforces nothing but the app's own pins, whenever a document can be had.
+            if holds(place) ?? (self.view.document.fallback.usesBuiltinPins || self.schema == .simple) {
+                patterns.insert(pattern)
+            }
+        }
+        return patterns.sorted()
+    }
+
+    /// `sticky` is always true: without it the clients draw anew whenever the app starts.
+    private static func strategy(_ seed: Rollout.Seed) -> RemoteConfigJSON {
+        ["method": "percentage", "seed": .string(seed.rawValue), "sticky": true]
+    }
+
+    private var monitoring: RemoteConfigJSON {
+        let monitoring = self.view.document.monitoring
+        return [
+            "enabled": .bool(monitoring.isEnabled),
+            "failure_threshold": .hundredths(Int64(monitoring.failureThreshold)),
+            "auto_disable": .bool(monitoring.autoDisables),
+        ]
+    }
+}

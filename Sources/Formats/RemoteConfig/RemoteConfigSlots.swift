@@ -1,0 +1,88 @@
+package import PinWire
+
+/// A published pin, as far as these clients' formats need to know it.
+package struct RemoteConfigPin: Hashable, Sendable {
+    package var pin: Pin
+    package var role: PinRole
+    /// Whether a probe saw it in use as the server's own key when it last looked.
+    package var isServed: Bool
+    /// SHA-256 of the raw key, 32 bytes; nil where nobody showed the key.
+    package var rawKeySHA256: [UInt8]?
+
+    package init(_ pin: Pin, _ role: PinRole, isServed: Bool = false, rawKeySHA256: [UInt8]? = nil) {
+        self.pin = pin
+        self.role = role
+        self.isServed = isServed
+        self.rawKeySHA256 = rawKeySHA256
+    }
+}
+
+/// What the clients compare with a key's pin.
+package enum RemoteConfigHash: String, CaseIterable, Sendable, Hashable {
+    /// SHA-256 of the SubjectPublicKeyInfo: the pin itself.
+    case spki
+    /// SHA-256 of the raw key, the contents of the SubjectPublicKeyInfo's BIT STRING: what clients compute that hash
+    /// `SecKeyCopyExternalRepresentation` and nothing before it. Known only of keys that somebody showed.
+    case rawKey = "raw_key"
+
+    /// The text of a pin, `sha256/` and base64; nil where the key is not known well enough.
+    func text(of pin: RemoteConfigPin) -> String? {
+        switch self {
+        case .spki: pin.pin.description
+        case .rawKey: pin.rawKeySHA256.map { "sha256/\(Base64.encode($0))" }
+        }
+    }
+}
+
+/// The three places that these clients have for a host's pins: `primary`, `backup` and, where there is a third,
+/// `emergency`. A connection may match any of them.
+///
+/// Strict clients cannot read a configuration in which any host lacks `primary` or `backup`; they then go without pins
+/// everywhere. The one pin of a host with one stands in both places: it is what the document says, and enforced.
+package struct RemoteConfigSlots: Hashable, Sendable {
+    package let primary: RemoteConfigPin
+    package let backup: RemoteConfigPin
+    package let emergency: RemoteConfigPin?
+    /// Pins that there was no place for.
+    package let leftOut: [RemoteConfigPin]
+    /// Whether ``primary`` and ``backup`` are the same pin.
+    package let isSingle: Bool
+
+    /// Chooses among a policy's pins; nil where it has none.
+    ///
+    /// - Parameter pins: those in use as the server's key first, then primary before backup before emergency. Of more
+    ///   than three the first three are taken, as leaving out a key that is served locks clients out at once. If there
+    ///   is none in reserve among them, the last gives way to the first that is, unless it is served.
+    package init?(_ pins: [RemoteConfigPin]) {
+        guard !pins.isEmpty else { return nil }
+        var chosen = Array(pins.prefix(3))
+        if pins.count > 3, !chosen.contains(where: \.role.isReserve), chosen.last?.isServed == false,
+            let reserve = pins.first(where: \.role.isReserve)
+        {
+            chosen[2] = reserve
+        }
+        self.leftOut = pins.filter { !chosen.contains($0) }
+        func take(_ role: PinRole) -> RemoteConfigPin? {
+            guard !chosen.isEmpty else { return nil }
+            return chosen.remove(at: chosen.firstIndex { $0.role == role } ?? 0)
+        }
+        self.primary = take(.primary) ?? pins[0]
+        let backup = take(.backup)
+        self.backup = backup ?? self.primary
+        self.isSingle = backup == nil
+        self.emergency = take(.emergency)
+    }
+
+    /// The pins as the clients read them; nil where one of them is not known in that form.
+    package func json(_ hash: RemoteConfigHash) -> RemoteConfigJSON? {
+        guard let primary = hash.text(of: self.primary), let backup = hash.text(of: self.backup) else { return nil }
+        var members = [
+            RemoteConfigJSON.Member("primary", .string(primary)), RemoteConfigJSON.Member("backup", .string(backup)),
+        ]
+        if let emergency = self.emergency {
+            guard let text = hash.text(of: emergency) else { return nil }
+            members.append(RemoteConfigJSON.Member("emergency", .string(text)))
+        }
+        return .object(members)
+    }
+}

@@ -1,0 +1,26 @@
+import PinWire
+
+extension AppVersion {
+    /// Reads a version as Wultra's server takes it: groups of digits, then optionally `-` and any text, which counts as
+    /// a pre-release. Wultra asks for exactly three groups; one to four are read here. Nil for anything else.
+    init?(wultra text: String) {
+        guard text.utf8.count <= 128 else { return nil }
+        if let version = try? AppVersion(text) {
+            self = version
+            return
+        }
+        guard let mark = text.firstIndex(of: "-") else { return nil }
+        // A text that is no pre-release by itself becomes one word of one.
+        let word = text[text.index(after: mark)...].utf8.map { byte in
+            switch byte {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+                UInt8(ascii: "A")...UInt8(ascii: "Z"):
+                byte
+            default: UInt8(ascii: "-")
+            }
+        }
+        let rest = word.isEmpty ? "-" : String(decoding: word, as: UTF8.self)
+        guard let version = try? AppVersion("\(text[..<mark])-\(rest)") else { return nil }
+        self = version
+    }
+}

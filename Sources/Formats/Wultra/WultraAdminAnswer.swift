@@ -1,0 +1,105 @@
+package import PinWire
+package import Pinning
+
+/// The answers of the administrative interface of Wultra's mobile utility server, as JSON. What is null is left out.
+package enum WultraAdminAnswer {
+    /// To what was deleted.
+    package static let ok = WultraJSON.members(["status": .string("OK")]).bytes
+
+    /// To `GET /admin/apps`: the apps by name.
+    package static func apps(_ apps: [(name: AppID, displayName: String)]) -> [UInt8] {
+        let list = apps.sorted { $0.name < $1.name }.map { app -> WultraJSON in
+            .members(["name": .string(app.name.text), "displayName": .string(app.displayName)])
+        }
+        return WultraJSON.members(["applications": .array(list)]).bytes
+    }
+
+    /// To `GET /admin/apps/{name}`, and to what created the app.
+    ///
+    /// - Parameters:
+    ///   - point: the app's P-256 key as ANSI X9.63 has it uncompressed, 65 bytes; nil where it has none.
+    ///   - material: certificates in DER by their SHA-256. The ledger keeps none; one that is missing is shown without
+    ///     its `pem`.
+    package static func app(
+        _ app: App, publicKey point: [UInt8]?, material: [[UInt8]: [UInt8]], at now: Timestamp
+    ) -> [UInt8] {
+        let domains = app.hosts.sorted { $0.key < $1.key }.map { pattern, host -> WultraJSON in
+            let roles = PinRole.allCases
+            // Primary pins first, as they are published.
+            let pins = (host[.baseline]?.activePins ?? []).sorted { left, right in
+                let (one, other) = (roles.firstIndex(of: left.role) ?? 0, roles.firstIndex(of: right.role) ?? 0)
+                return one == other ? left.pin < right.pin : one < other
+            }
+            let certificates = pins.flatMap { app.keys[$0.pin]?.listed(at: now) ?? [] }
+            return .members([
+                "name": .string(pattern.text),
+                "certificates": .array(certificates.map { Self.json($0, material[$0.sha256]) }),
+            ])
+        }
+        return WultraJSON.members([
+            "name": .string(app.id.text),
+            "displayName": .string(app.displayName),
+            "publicKey": point.map { .string(Base64.encode($0)) },
+            "domains": .array(domains),
+        ]).bytes
+    }
+
+    /// To what added a certificate.
+    ///
+    /// - Parameter der: the certificate.
+    package static func certificate(_ certificate: CertificateFacts, der: [UInt8], of pattern: HostPattern) -> [UInt8] {
+        Self.json(certificate, der, name: pattern.text).bytes
+    }
+
+    /// To `GET …/versions`.
+    package static func versionRules(_ rules: [ClientVersionRule]) -> [UInt8] {
+        WultraJSON.members(["applicationVersions": .array(rules.sorted { $0.id < $1.id }.map(Self.json))]).bytes
+    }
+
+    /// To `GET …/versions/{id}`, and to what added the rule.
+    package static func versionRule(_ rule: ClientVersionRule) -> [UInt8] { Self.json(rule).bytes }
+
+    /// To `GET /admin/texts`.
+    package static func texts(_ texts: [ClientText]) -> [UInt8] {
+        WultraJSON.members(["texts": .array(texts.map(Self.json))]).bytes
+    }
+
+    /// To `GET /admin/texts/{key}/{language}`, and to what set the text.
+    package static func text(_ text: ClientText) -> [UInt8] { Self.json(text).bytes }
+
+    /// A certificate as PEM has it (RFC 7468 section 5): lines of 64 characters, each with a line feed.
+    package static func pem(_ der: [UInt8]) -> String {
+        let digits = Array(Base64.encode(der).utf8)
+        var text = "-----BEGIN CERTIFICATE-----\n"
+        for start in stride(from: 0, to: digits.count, by: 64) {
+            text += String(decoding: digits[start..<min(start + 64, digits.count)], as: UTF8.self) + "\n"
+        }
+        return text + "-----END CERTIFICATE-----\n"
+    }
+
+    private static func json(_ certificate: CertificateFacts, _ der: [UInt8]?, name: String? = nil) -> WultraJSON {
+        .members([
+            "name": name.map { .string($0) },
+            "pem": der.map { .string(Self.pem($0)) },
+            "fingerprint": .string(Base64.encode(certificate.sha256)),
+            "expires": .integer(certificate.notAfter.seconds),
+        ])
+    }
+
+    private static func json(_ rule: ClientVersionRule) -> WultraJSON {
+        .members([
+            "id": .integer(rule.id),
+            "platform": .string(rule.platform),
+            "majorOsVersion": rule.majorOSVersion.map { .integer($0) },
+            "suggestedVersion": rule.suggestedVersion.map { .string($0) },
+            "requiredVersion": rule.requiredVersion.map { .string($0) },
+            "messageKey": rule.messageKey.map { .string($0) },
+        ])
+    }
+
+    private static func json(_ text: ClientText) -> WultraJSON {
+        .members([
+            "messageKey": .string(text.key), "language": .string(text.language), "text": .string(text.text),
+        ])
+    }
+}

@@ -1,0 +1,55 @@
+import PinWire
+import Pinning
+
+/// The members of an administrative request's body. Members that nobody asks for are passed over, as Wultra's server
+/// does, and null counts as missing.
+struct WultraAdminBody {
+    private let members: [String: JSON]
+
+    init(_ bytes: [UInt8]) throws(WultraAdminError) {
+        let json: JSON
+        do { json = try JSON(parsing: bytes) } catch {
+            throw WultraAdminError(.malformed, "The body is not JSON: \(error).")
+        }
+        guard case .object(let members) = json else {
+            throw WultraAdminError(.malformed, "The body must be an object, and is \(json.kind).")
+        }
+        self.members = members
+    }
+
+    /// A text; nil where it is missing.
+    func optionalText(_ name: String) throws(WultraAdminError) -> String? {
+        switch self.members[name] {
+        case nil, .null?: return nil
+        case .string(let text)?: return text
+        case let other?: throw WultraAdminError(name, "must be a string, and is \(other.kind)")
+        }
+    }
+
+    /// A text that is there and not empty.
+    func text(_ name: String) throws(WultraAdminError) -> String {
+        guard let text = try self.optionalText(name), !text.isEmpty else { throw WultraAdminError(name, "is required") }
+        return text
+    }
+
+    /// A whole number within `range`; nil where it is missing.
+    func optionalNumber(_ name: String, _ range: ClosedRange<Int64>) throws(WultraAdminError) -> Int64? {
+        switch self.members[name] {
+        case nil, .null?: return nil
+        case .integer(let number)? where range.contains(number): return number
+        default: throw WultraAdminError(name, "must be a whole number from \(range.lowerBound) to \(range.upperBound)")
+        }
+    }
+
+    /// A version as the gate reads it; nil where it is missing.
+    func optionalVersion(_ name: String) throws(WultraAdminError) -> String? {
+        guard let text = try self.optionalText(name), !text.isEmpty else { return nil }
+        guard AppVersion(wultra: text) != nil else { throw WultraAdminError(name, "must be a version such as 3.1.2") }
+        return text
+    }
+
+    /// The host that a domain's name stands for.
+    func host(_ name: String) throws(WultraAdminError) -> HostPattern {
+        try WultraAdminRequest.host(try self.text(name), name)
+    }
+}

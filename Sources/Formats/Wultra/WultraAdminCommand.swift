@@ -1,0 +1,197 @@
+package import PinWire
+package import Pinning
+
+/// What an administrative request of Wultra's comes to: commands for the ledger, and settings of the kind of client.
+///
+/// Nothing of it is decided here: the ledger judges the commands, and may refuse them.
+package struct WultraAdminCommand: Hashable, Sendable {
+    /// To be recorded as one change; none where all is as wanted.
+    package var commands: [AppCommand]
+    /// What the app's settings for ``ClientKind/wultra`` are to be, in the same change; nil where they stay.
+    package var settings: ClientSettings?
+    /// To be tried after the change, as another one. Where it is refused, the first one stands, and the request has
+    /// succeeded.
+    package var followUp: [AppCommand]
+    /// Why, for the ledger: Wultra's interface has no place for reasons.
+    package var reason: String
+
+    init(
+        _ commands: [AppCommand], settings: ClientSettings? = nil, followUp: [AppCommand] = [], reason: String
+    ) {
+        self.commands = commands
+        self.settings = settings
+        self.followUp = followUp
+        self.reason = "\(reason), through the administrative interface of Wultra's mobile utility server"
+    }
+
+    /// A new app with clients of this kind.
+    ///
+    /// - Parameter texts: all that are there already: with Wultra, texts belong to no app.
+    package static func creating(displayName: String, texts: [ClientText]) -> Self {
+        Self([.create(displayName: displayName)], settings: ClientSettings(texts: texts), reason: "App created")
+    }
+}
+
+// Certificates and domains. An app's baseline alone is meant: Wultra knows no rollouts.
+extension WultraAdminCommand {
+    /// A certificate for a domain, uploaded or looked up.
+    ///
+    /// The host is added where it is not there. Its first certificate's key becomes the primary pin, further ones
+    /// backups; one more certificate of a pinned key is noted with the key.
+    ///
+    /// A host with one pin cannot enforce (guard rail G01), while operators of Wultra expect a domain to be pinned once
+    /// it has a certificate. So a host begins with reporting, and is to enforce, as ``followUp``, with the certificate
+    /// that gives it a second pin and a reserve. Where a guard rail refuses that, since servers present another key for
+    /// instance, the certificate is recorded all the same. Whoever sets a mode by hand is not overruled: of a host that
+    /// could have enforced before, the mode stays. Clients before 2.x look at no mode, and pin from the first
+    /// certificate on.
+    ///
+    /// - Parameter depth: what the request says; it is not kept, but follows from the certificates.
+    /// - Throws: ``WultraAdminError`` for a server's certificate that is not for the domain, a depth that is not the
+    ///   certificate's, and a host whose pins are built into the app.
+    package static func adding(
+        _ certificate: CertificateFacts, depth: Int64? = nil, to pattern: HostPattern, of app: App
+    ) throws(WultraAdminError) -> Self {
+        try Self.check(certificate, depth: depth ?? 0, pattern)
+        let pin = certificate.key.pin
+        let evidence = KeyEvidence.certificate(certificate)
+        let reason = "Certificate added to \(pattern)"
+        func new(_ role: PinRole) -> AppCommand.NewPin { AppCommand.NewPin(pin: pin, role: role, evidence: evidence) }
+        guard let host = app.hosts[pattern] else {
+            return Self(
+                [.addHost(pattern, includesSubdomains: false, mode: .reportOnly, pins: [new(.primary)])],
+                reason: reason)
+        }
+        guard let policy = host[.baseline] else {
+            throw WultraAdminError(.refused, "The pins of \(pattern) are those built into the app.")
+        }
+        let before = policy.activePins.map(\.role)
+        let commands: [AppCommand]
+        let role: PinRole
+        switch policy.pins[pin] {
+        case let record? where record.state == .active: return Self([.describeKeys([evidence])], reason: reason)
+        case let record? where record.state == .staged:
+            role = record.role
+            commands = [.describeKeys([evidence]), .activatePin(pattern, .baseline, pin)]
+        default:
+            role = before.contains(.primary) ? .backup : .primary
+            commands = [.addPin(pattern, .baseline, new(role))]
+        }
+        let begins = policy.mode == .reportOnly && !Self.canEnforce(before) && Self.canEnforce(before + [role])
+        return Self(
+            commands, followUp: begins ? [.setMode(pattern, .baseline, .enforce)] : [], reason: reason)
+    }
+
+    private static func check(
+        _ certificate: CertificateFacts, depth: Int64, _ pattern: HostPattern
+    ) throws(WultraAdminError) {
+        let isServers = certificate.isServers(at: pattern)
+        guard depth == 0 else {
+            guard !isServers else {
+                throw WultraAdminError("depth", "must be 0: the certificate is not an authority's")
+            }
+            return
+        }
+        guard isServers else {
+            throw WultraAdminError("depth", "must not be 0: the certificate is an authority's")
+        }
+        if case .notCovered(let names) = certificate.covers(pattern) {
+            let list = names.isEmpty ? "no host" : names.prefix(5).joined(separator: ", ")
+            throw WultraAdminError(.refused, "The certificate is not for \(pattern): it names \(list).")
+        }
+    }
+
+    /// What guard rail G01 asks of a policy that enforces.
+    private static func canEnforce(_ roles: [PinRole]) -> Bool {
+        roles.count >= 2 && roles.contains(where: \.isReserve)
+    }
+
+    /// The certificate with a fingerprint is to go. Its pin is retired; where it was the primary one, the pin whose
+    /// certificate expires first takes its place.
+    ///
+    /// The ledger knows certificates by their keys: of a key with another certificate that is still valid, one cannot
+    /// be deleted alone. One that has expired and been replaced is not given to anybody any more, and nothing is to be
+    /// done.
+    ///
+    /// - Throws: ``WultraAdminError`` where there is no such certificate, and where its key has another one. The ledger
+    ///   refuses to leave a host that enforces with fewer than two pins.
+    package static func deleting(
+        _ fingerprint: [UInt8], from pattern: HostPattern, of app: App, at now: Timestamp
+    ) throws(WultraAdminError) -> Self {
+        let policy = try Self.policy(pattern, app)
+        let reason = "Certificate deleted from \(pattern)"
+        for (pin, _) in policy.activePins {
+            guard let known = app.keys[pin], known.certificates.contains(where: { $0.sha256 == fingerprint }) else {
+                continue
+            }
+            let listed = known.listed(at: now)
+            guard listed.contains(where: { $0.sha256 == fingerprint }) else { return Self([], reason: reason) }
+            guard listed.count == 1 else {
+                throw WultraAdminError(
+                    .refused,
+                    "The key of this certificate has another one, which clients would still accept it by. Delete that "
+                        + "one first, or wait until this one expires.")
+            }
+            return Self(Self.retirement(of: [pin], policy, pattern, app).commands, reason: reason)
+        }
+        throw WultraAdminError(.refused, "\(pattern) has no certificate with this fingerprint.")
+    }
+
+    /// A domain is to go, with all that is known of it.
+    package static func deletingDomain(_ pattern: HostPattern, of app: App) throws(WultraAdminError) -> Self {
+        guard app.hosts[pattern] != nil else { throw Self.domainUnknown(pattern) }
+        return Self([.removeHost(pattern)], reason: "Domain \(pattern) deleted")
+    }
+
+    /// Keys are to go all of whose certificates have expired: one change for each host, so that one that the ledger
+    /// refuses keeps no other. A host that could not enforce without them and does keeps them, since clients are not
+    /// told of them anyway.
+    package static func deletingExpired(of app: App, at now: Timestamp) -> [Self] {
+        app.hosts.sorted { $0.key < $1.key }.compactMap { pattern, host in
+            guard let policy = host[.baseline] else { return nil }
+            let expired = policy.activePins.map(\.pin).filter { pin in
+                app.keys[pin]?.notAfter.map { $0 <= now } == true
+            }
+            guard !expired.isEmpty else { return nil }
+            let retirement = Self.retirement(of: Set(expired), policy, pattern, app)
+            guard policy.mode != .enforce || Self.canEnforce(retirement.remaining) else { return nil }
+            return Self(retirement.commands, reason: "Expired certificates deleted from \(pattern)")
+        }
+    }
+
+    /// The commands that take pins away, and the roles of those that remain.
+    private static func retirement(
+        of pins: Set<Pin>, _ policy: Policy, _ pattern: HostPattern, _ app: App
+    ) -> (commands: [AppCommand], remaining: [PinRole]) {
+        var commands: [AppCommand] = pins.sorted().map { .retirePin(pattern, .baseline, $0) }
+        var remaining = policy.activePins.filter { !pins.contains($0.pin) }
+        guard !remaining.contains(where: { $0.role == .primary }) else { return (commands, remaining.map(\.role)) }
+        // The older of two keys is more likely to be in service, and one that is kept offline is not.
+        func rank(_ place: Int) -> (Int, Timestamp, Pin) {
+            let (pin, role) = remaining[place]
+            return (role == .emergency ? 1 : 0, app.keys[pin]?.notAfter ?? Timestamp(microseconds: .max), pin)
+        }
+        guard let heir = remaining.indices.min(by: { rank($0) < rank($1) }) else { return (commands, []) }
+        remaining[heir].role = .primary
+        commands.append(.setPinRole(pattern, .baseline, remaining[heir].pin, .primary))
+        return (commands, remaining.map(\.role))
+    }
+
+    private static func policy(_ pattern: HostPattern, _ app: App) throws(WultraAdminError) -> Policy {
+        guard let host = app.hosts[pattern] else { throw Self.domainUnknown(pattern) }
+        return host[.baseline] ?? Policy(mode: .off)
+    }
+
+    private static func domainUnknown(_ pattern: HostPattern) -> WultraAdminError {
+        WultraAdminError(.refused, "The app has no domain \(pattern).")
+    }
+}
+
+extension KeyKnowledge {
+    /// The certificates that Wultra's administrators see of the key, the newest first: those that are valid, or the
+    /// last one that was.
+    func listed(at now: Timestamp) -> [CertificateFacts] {
+        let valid = self.certificates.filter { now < $0.notAfter }
+        return valid.isEmpty ? Array(self.certificates.prefix(1)) : valid
+    }
+}

@@ -1,0 +1,141 @@
+package import PinWire
+package import Pinning
+
+/// A request to the administrative interface of Wultra's mobile utility server 1.x and 2.x that changes something, as
+/// far as it can be read without the ledger. The app stands in the path, but for a new one.
+package enum WultraAdminRequest: Hashable, Sendable {
+    /// `POST /admin/apps`.
+    case createApp(AppID, displayName: String)
+    /// `POST …/certificates/auto`: the certificate that the host serves now is to be looked up.
+    case addServedCertificate(HostPattern)
+    /// `POST …/certificates/pem`. `depth` is 2.x's; nil as 0.
+    case addCertificate(HostPattern, pem: String, depth: Int64?)
+    /// `DELETE …/certificates`: of a fingerprint of 32 bytes.
+    case deleteCertificate(HostPattern, fingerprint: [UInt8])
+    /// `DELETE …/domains`.
+    case deleteDomain(HostPattern)
+    /// `POST …/versions`. The rule's id is given when it is recorded.
+    case addVersionRule(ClientVersionRule)
+    /// `POST /admin/texts`.
+    case setText(ClientText)
+
+    /// Reads the body of `POST /admin/apps`.
+    ///
+    /// Wultra's names have 2 to 255 letters, digits, hyphens and underscores, beginning with a letter or digit. Names
+    /// of apps have at most 128 characters here: longer ones are refused and say why. Without `displayName` the app is
+    /// shown by its name.
+    package static func createApp(_ bytes: [UInt8]) throws(WultraAdminError) -> Self {
+        let body = try WultraAdminBody(bytes)
+        let name = try body.text("name")
+        guard Self.isName(name) else {
+            throw WultraAdminError(
+                "name",
+                "must be 2 to 255 letters, digits, hyphens and underscores, beginning with a letter or digit")
+        }
+        guard let app = try? AppID(name) else {
+            throw WultraAdminError("name", "must have at most 128 characters: longer names cannot be kept here")
+        }
+        let displayName = try body.optionalText("displayName") ?? name
+        guard PlainText.isAcceptable(displayName, atMost: 200) else {
+            throw WultraAdminError("displayName", "must be 1 to 200 characters of plain text, and not only spaces")
+        }
+        return .createApp(app, displayName: displayName)
+    }
+
+    /// Reads the body of `POST …/certificates/auto`.
+    package static func addServedCertificate(_ bytes: [UInt8]) throws(WultraAdminError) -> Self {
+        .addServedCertificate(try WultraAdminBody(bytes).host("domain"))
+    }
+
+    /// Reads the body of `POST …/certificates/pem`.
+    package static func addCertificate(_ bytes: [UInt8]) throws(WultraAdminError) -> Self {
+        let body = try WultraAdminBody(bytes)
+        return .addCertificate(
+            try body.host("domain"), pem: try body.text("pem"), depth: try body.optionalNumber("depth", 0...8))
+    }
+
+    /// Reads the query of `DELETE …/certificates`.
+    ///
+    /// - Parameter fingerprint: base64 of 32 bytes. Scripts that send `+` unescaped mean it, although it spells a
+    ///   space.
+    package static func deleteCertificate(domain: String?, fingerprint: String?) throws(WultraAdminError) -> Self {
+        let host = try Self.host(domain ?? "", "domain")
+        guard let bytes = Base64.decode((fingerprint ?? "").replacing(" ", with: "+")), bytes.count == 32 else {
+            throw WultraAdminError("fingerprint", "must be base64 of a SHA-256 fingerprint, 44 characters")
+        }
+        return .deleteCertificate(host, fingerprint: bytes)
+    }
+
+    /// Reads the query of `DELETE …/domains`.
+    package static func deleteDomain(_ domain: String?) throws(WultraAdminError) -> Self {
+        .deleteDomain(try Self.host(domain ?? "", "domain"))
+    }
+
+    /// Reads the body of `POST …/versions`.
+    package static func addVersionRule(_ bytes: [UInt8]) throws(WultraAdminError) -> Self {
+        let body = try WultraAdminBody(bytes)
+        guard let platform = WultraPlatform(rawValue: try body.text("platform").uppercased()) else {
+            throw WultraAdminError("platform", "must be IOS or ANDROID")
+        }
+        let rule = ClientVersionRule(
+            id: 0, platform: platform.rawValue,
+            majorOSVersion: try body.optionalNumber("majorOsVersion", 0...999_999_999),
+            suggestedVersion: try body.optionalVersion("suggestedVersion"),
+            requiredVersion: try body.optionalVersion("requiredVersion"),
+            messageKey: try body.optionalText("messageKey").map { (key) throws(WultraAdminError) in
+                try Self.messageKey(key)
+            })
+        guard rule.suggestedVersion != nil || rule.requiredVersion != nil else {
+            throw WultraAdminError("suggestedVersion", "or requiredVersion must be given")
+        }
+        return .addVersionRule(rule)
+    }
+
+    /// Reads the body of `POST /admin/texts`.
+    package static func setText(_ bytes: [UInt8]) throws(WultraAdminError) -> Self {
+        let body = try WultraAdminBody(bytes)
+        let text = try body.text("text")
+        guard text.unicodeScalars.count <= 1000 else {
+            throw WultraAdminError("text", "must have at most 1000 characters")
+        }
+        return .setText(
+            ClientText(
+                key: try Self.messageKey(try body.text("messageKey")),
+                language: try Self.language(try body.text("language")), text: text))
+    }
+
+    /// A text's language: two letters in any case.
+    package static func language(_ text: String) throws(WultraAdminError) -> String {
+        guard text.utf8.count == 2,
+            text.utf8.allSatisfy({ (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0 | 0x20) })
+        else { throw WultraAdminError("language", "must be two letters, such as en") }
+        return text.lowercased()
+    }
+
+    private static func messageKey(_ text: String) throws(WultraAdminError) -> String {
+        guard PlainText.isAcceptable(text, atMost: 255) else {
+            throw WultraAdminError("messageKey", "must be 1 to 255 characters of plain text, and not only spaces")
+        }
+        return text
+    }
+
+    static func host(_ text: String, _ field: String) throws(WultraAdminError) -> HostPattern {
+        guard !text.isEmpty else { throw WultraAdminError(field, "is required") }
+        do { return try HostPattern(text.lowercased()) } catch { throw WultraAdminError(field, error.description) }
+    }
+
+    /// Wultra's rule for names: `^[a-zA-Z0-9][a-zA-Z0-9-_]{1,254}$`.
+    private static func isName(_ text: String) -> Bool {
+        let bytes = Array(text.utf8)
+        func isPlain(_ byte: UInt8) -> Bool {
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"):
+                true
+            default: false
+            }
+        }
+        return (2...255).contains(bytes.count) && isPlain(bytes[0])
+            && bytes.allSatisfy { isPlain($0) || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_") }
+    }
+}

@@ -1,0 +1,55 @@
+import PinWire
+import Pinning
+
+/// For which domains clients of 2.x are not to look at pins: the member `domainsConfig`. Clients keep it until an
+/// answer comes without it.
+struct WultraDomains {
+    /// What holds for domains that are not named.
+    let isRequiredForOthers: Bool
+    /// Domains for which pins are not required, each once.
+    let unpinned: [String]
+
+    /// Nil where there is nothing to be said.
+    ///
+    /// Unpinned are hosts that are off, whatever turned them off, and hosts that only report, which these clients
+    /// cannot. A host is named by its pattern, and by the common names of its certificates, since clients know a server
+    /// by that; but not by one under which a host with pins is known as well.
+    init?(_ view: ClientView, _ settings: ClientSettings) {
+        guard settings.understandsDomains else { return nil }
+        func names(_ host: ClientView.Host) -> [String] {
+            [host.pattern.text] + host.pins.flatMap(\.certificates).compactMap { $0.wultraName(at: host.pattern) }
+        }
+        let kept = Set(view.hosts.filter { !$0.isUnpinned }.flatMap(names))
+        var seen: Set<String> = []
+        self.unpinned = view.hosts.filter(\.isUnpinned).flatMap { host in
+            names(host).filter { $0 == host.pattern.text || !kept.contains($0) }
+        }.filter { seen.insert($0).inserted }
+        self.isRequiredForOthers = !Self.isEverythingOff(view)
+        guard !self.unpinned.isEmpty || !self.isRequiredForOthers else { return nil }
+    }
+
+    /// Whether all pinning of the app is off, and not only that of some hosts.
+    private static func isEverythingOff(_ view: ClientView) -> Bool {
+        if let end = view.document.pinsValidUntil, end <= view.now { return true }
+        return view.document.killSwitches.contains {
+            ["everything", "app"].contains($0.scope) && $0.engagedAt <= view.now && view.now < $0.expiresAt
+        }
+    }
+
+    var json: WultraJSON {
+        .members([
+            "sslPinningRequiredForUnlisted": .bool(self.isRequiredForOthers),
+            "domains": .array(
+                self.unpinned.map { .members(["name": .string($0), "sslPinningRequired": .bool(false)]) }),
+        ])
+    }
+}
+
+extension ClientView.Host {
+    fileprivate var isUnpinned: Bool {
+        switch self.outcome {
+        case .off, .reportOnly: true
+        case .enforce, .builtin: false
+        }
+    }
+}

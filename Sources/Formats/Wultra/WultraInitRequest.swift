@@ -1,0 +1,76 @@
+package import PinWire
+
+/// A client's request for its pins: `GET /app/init` of Wultra's mobile utility server, but for the challenge.
+package struct WultraInitRequest: Hashable, Sendable {
+    package let app: AppID
+    /// The app's version as far as it is one.
+    package let appVersion: AppVersion?
+    /// What the version gate is asked about; nil unless the request has all of `appVersion`, `osVersion` and
+    /// `platform`.
+    package let device: WultraDevice?
+    package let languages: WultraLanguages
+
+    /// Reads the query's parameters. An empty one counts as missing, and what the gate is not asked about is not
+    /// refused: a client without pins is worse off than one without an answer of the gate.
+    ///
+    /// - Parameters:
+    ///   - acceptLanguage: the header `Accept-Language`.
+    /// - Throws: ``WultraError``: `UNKNOWN_ERROR` without `appName` and for a version or platform that is none,
+    ///   `APP_NOT_FOUND` for a name that no app can have.
+    package init(
+        appName: String?, appVersion: String? = nil, osVersion: String? = nil, platform: String? = nil,
+        acceptLanguage: String? = nil
+    ) throws(WultraError) {
+        func given(_ text: String?) -> String? { text?.isEmpty == false ? text : nil }
+        guard let name = given(appName) else { throw WultraError(.unknown, "The parameter appName is required.") }
+        guard let app = try? AppID(name) else { throw WultraError(.appNotFound, "There is no app of this name.") }
+        self.app = app
+        self.appVersion = given(appVersion).flatMap { AppVersion(wultra: $0) }
+        self.languages = WultraLanguages(acceptLanguage: acceptLanguage)
+        if given(appVersion) != nil, let osVersion = given(osVersion), let platform = given(platform) {
+            guard let version = self.appVersion else {
+                throw WultraError(.unknown, "The parameter appVersion must be a version such as 3.1.2.")
+            }
+            guard let major = WultraDevice.majorVersion(osVersion) else {
+                throw WultraError(.unknown, "The parameter osVersion must be a version such as 17.4.1 or 17.4.")
+            }
+            guard let platform = WultraPlatform(rawValue: platform.uppercased()) else {
+                throw WultraError(.unknown, "The parameter platform must be IOS or ANDROID.")
+            }
+            self.device = WultraDevice(appVersion: version, platform: platform, majorOSVersion: major)
+        } else {
+            self.device = nil
+        }
+    }
+
+    /// What the native rules can go by: the app's version.
+    package var facts: Device { Device(appVersion: self.appVersion?.text) }
+}
+
+/// The systems that Wultra's SDKs are for.
+package enum WultraPlatform: String, CaseIterable, Sendable, Hashable {
+    case ios = "IOS"
+    case android = "ANDROID"
+}
+
+/// What a client says of itself for the version gate.
+package struct WultraDevice: Hashable, Sendable {
+    package var appVersion: AppVersion
+    package var platform: WultraPlatform
+    /// The first number of the operating system's version.
+    package var majorOSVersion: Int64
+
+    package init(appVersion: AppVersion, platform: WultraPlatform, majorOSVersion: Int64) {
+        self.appVersion = appVersion
+        self.platform = platform
+        self.majorOSVersion = majorOSVersion
+    }
+
+    /// The number that a version of an operating system begins with. Wultra's server takes `17` and `17.4.1` only, and
+    /// refuses the `17.4` that iOS gives; here only the beginning counts. Nil without one of up to nine digits.
+    static func majorVersion(_ text: String) -> Int64? {
+        let digits = text.utf8.prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+        guard (1...9).contains(digits.count), text.utf8.count <= 64 else { return nil }
+        return Int64(String(decoding: digits, as: UTF8.self))
+    }
+}

@@ -1,0 +1,40 @@
+import PinWire
+
+extension Ed25519PublicKey {
+    /// The SubjectPublicKeyInfo in DER (RFC 8410 section 4): 44 bytes.
+    package var subjectPublicKeyInfo: [UInt8] {
+        [0x30, 0x2A, 0x30, 0x05, 0x06, 0x03, 0x2B, 0x65, 0x70, 0x03, 0x21, 0x00] + self.bytes
+    }
+
+    /// The `keyId` by which Dynapins up to 0.1 names this key: the first 8 hexadecimal digits of SHA-256 of the raw 32
+    /// bytes.
+    package var dynapinsKeyID: String { Hex.encode(sha256(self.bytes).prefix(4)) }
+}
+
+extension P256PublicKey {
+    /// The `kid` by which Dynapins since 0.2 names this key: the first 8 hexadecimal digits of SHA-256 of the
+    /// SubjectPublicKeyInfo.
+    package var dynapinsKeyID: String { Hex.encode(sha256(self.subjectPublicKeyInfo).prefix(4)) }
+}
+
+extension Ed25519PrivateKey {
+    /// Takes what somebody sent: PKCS#8 in PEM, DER or base64 of DER, or the seed by itself, 32 bytes or base64 of
+    /// them. The bytes stay the caller's to wipe.
+    ///
+    /// - Throws: ``KeyImportError``.
+    package init(importing bytes: some Collection<UInt8>) throws(KeyImportError) {
+        guard case .ed25519(let seed, let publicKey) = try PrivateKeyMaterial(importing: bytes, as: .ed25519) else {
+            throw .otherAlgorithm
+        }
+        try self.init(seed: seed, publicKey: publicKey)
+    }
+
+    /// Takes what was read of an encoding.
+    ///
+    /// - Throws: ``KeyImportError/unusable`` for a seed with another public half.
+    init(seed: SecureBytes, publicKey: [UInt8]?) throws(KeyImportError) {
+        guard let key = try? Ed25519PrivateKey(seed: seed) else { throw .unusable }
+        if let publicKey, publicKey != key.publicKey.bytes { throw .unusable }
+        self = key
+    }
+}

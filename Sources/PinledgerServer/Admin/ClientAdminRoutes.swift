@@ -1,0 +1,163 @@
+import EventStore
+import Formats
+import HTTPTypes
+import Hummingbird
+import Keys
+import PinWire
+import Pinning
+import Publishing
+
+/// Which kinds of deployed clients an app has, and what their formats are signed with: `/v1/apps/{app}/clients`.
+struct ClientAdminRoutes: Sendable {
+    let services: Services
+    private var change: ChangeHandler { ChangeHandler(services: self.services) }
+
+    init(services: Services) {
+        self.services = services
+    }
+
+    var routes: [Route] {
+        let client = "/v1/apps/{app}/clients/{client}"
+        return [
+            Route("listClients", .get, "/v1/apps/{app}/clients", self.list),
+            Route("getClient", .get, client, self.get),
+            Route("setClient", .put, client, query: ChangeHandler.query, self.set),
+            Route("removeClient", .delete, client, query: ChangeHandler.bodilessQuery, self.remove),
+            Route("setClientKey", .post, "\(client)/key", query: ChangeHandler.drawingQuery, self.setKey),
+        ]
+    }
+
+    // MARK: Kinds
+
+    private func list(_ exchange: Exchange) async throws -> Response {
+        let app = try self.services.app(try exchange.app)
+        let clients = app.clients.sorted { $0.key < $1.key }.map { $0.value.shownJSON(of: $0.key) }
+        return .json(
+            ["app": .string(app.id.text), "clients": .array(clients)], headers: [.eTag: "\"\(app.version)\""])
+    }
+
+    private func get(_ exchange: Exchange) async throws -> Response {
+        let app = try self.services.app(try exchange.app)
+        let kind = try exchange.clientKind
+        guard let client = app.clients[kind] else { throw Problem(Refusal.clientUnknown(app.id, kind)) }
+        return .json(client.shownJSON(of: kind), headers: [.eTag: "\"\(app.version)\""])
+    }
+
+    private func set(_ exchange: Exchange) async throws -> Response {
+        let id = try exchange.app
+        let kind = try exchange.clientKind
+        let change = try await exchange.change { (members) throws(JSONDefect) -> ClientSettings in
+            guard let field = members.optional("settings") else { return ClientSettings() }
+            return try ClientSettings(field, of: kind)
+        }
+        return try await self.change(.app(id, [.setClient(kind, change.content)]), of: change, in: exchange)
+    }
+
+    private func remove(_ exchange: Exchange) async throws -> Response {
+        let command = Command.app(try exchange.app, [.removeClient(try exchange.clientKind)])
+        return try await self.change(command, of: try exchange.bodilessChange(), in: exchange)
+    }
+
+    // MARK: Keys
+
+    private func setKey(_ exchange: Exchange) async throws -> Response {
+        let app = try self.services.app(try exchange.app)
+        let kind = try exchange.clientKind
+        let algorithm = try Self.algorithm(of: kind, in: app)
+        // Reading a key takes as long as a signature or two, and so happens where threads may be blocked.
+        let change = try await exchange.keyChange { (members, _) throws(JSONDefect) -> ClientSigningKey? in
+            try members.optional("private_key").mapped { (field) throws(JSONDefect) -> ClientSigningKey in
+                try ClientSigningKey(field, algorithm)
+            }
+        }
+        let secret: ClientSigningKey
+        if let given = change.content {
+            secret = given
+        } else {
+            secret = try await ClientSigningKey.generate(algorithm)
+        }
+        let key = ClientKey(of: secret)
+        let command = Command.app(app.id, [.setClientKey(kind, key)])
+        if try !exchange.flag("dry_run") {
+            guard self.services.writer != nil else { throw Problem(.readOnly, "This node only reads.") }
+            // Before the ledger names it, so that no node is ever asked for what is not there. Where the change is
+            // refused the row has no use, and the sweep erases it; not at once, since another request may be about to
+            // record the same key.
+            try await self.services.clientKeys.store(secret, of: key, app.id)
+        }
+        let result = try await self.change.perform(command, of: change, in: exchange)
+        // What a repeated request recorded the first time is another key, where it was generated.
+        let recorded = result.recorded.entries.compactMap { entry -> ClientKey? in
+            guard case .app(.clientKeySet(_, let key)) = entry.event else { return nil }
+            return key
+        }.first
+        return self.change.response(to: result, adding: ["key": (recorded ?? key).json])
+    }
+
+    /// What answers to a kind of client are signed with.
+    private static func algorithm(of kind: ClientKind, in app: App) throws(Problem) -> ClientKeyAlgorithm {
+        guard let client = app.clients[kind] else { throw Problem(Refusal.clientUnknown(app.id, kind)) }
+        switch kind.algorithm(client.settings) {
+        case .ed25519: return .ed25519
+        case .es256: return .es256
+        case .rsaSHA512: return .rsaSHA512
+        case nil: throw Problem(.clientKey, "Answers to \(kind.rawValue) are not signed, and take no key.")
+        }
+    }
+}
+
+extension Client {
+    /// ``json(of:)`` with the name by which the kind's SDK knows the key, where it has one.
+    fileprivate func shownJSON(of kind: ClientKind) -> JSON {
+        guard case .object(var members) = self.json(of: kind), kind == .dynapins, let key = self.key else {
+            return self.json(of: kind)
+        }
+        let named =
+            switch self.settings.dynapins {
+            // The key itself, which ends its SubjectPublicKeyInfo (RFC 8410 section 4).
+            case .ed25519: Array(key.publicKey.suffix(32))
+            case .es256: key.publicKey
+            }
+        members["key_name"] = .string(self.settings.dynapins.keyID(of: named))
+        return .object(members)
+    }
+}
+
+extension ClientKey {
+    /// The public half of a private key.
+    fileprivate init(of secret: ClientSigningKey) {
+        let algorithm: Algorithm =
+            switch secret.algorithm {
+            case .ed25519: .ed25519
+            case .es256: .es256
+            case .rsaSHA512: .rsaSHA512
+            }
+        self.init(algorithm: algorithm, publicKey: secret.subjectPublicKeyInfo)
+    }
+}
+
+extension ClientSigningKey {
+    /// Reads a private key that somebody sent.
+    fileprivate init(_ field: JSONField, _ algorithm: ClientKeyAlgorithm) throws(JSONDefect) {
+        let text = try field.string()
+        do { self = try ClientSigningKey(importing: Array(text.utf8), algorithm: algorithm) } catch {
+            throw field.defect(error.description)
+        }
+    }
+}
+
+extension Exchange {
+    private struct KindUnknown: Error, CustomStringConvertible {
+        let description = "must be a kind of client: \(ClientKind.allCases.map(\.rawValue).joined(separator: ", "))"
+    }
+
+    /// A kind of client as a path names it.
+    fileprivate var clientKind: ClientKind {
+        get throws(Problem) {
+            try self.parameter("client") { (text) throws(KindUnknown) in
+                guard let kind = ClientKind(rawValue: text) else { throw KindUnknown() }
+                return kind
+            }
+        }
+    }
+}

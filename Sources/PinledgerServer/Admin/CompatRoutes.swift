@@ -1,0 +1,45 @@
+import Hummingbird
+import PinWire
+import Pinning
+
+/// What an app's deployed clients make of its state: `/v1/apps/{app}/compat`.
+struct CompatRoutes: Sendable {
+    let services: Services
+
+    init(services: Services) {
+        self.services = services
+    }
+
+    var routes: [Route] {
+        [Route("getCompat", .get, "/v1/apps/{app}/compat", query: ["client"], self.matrix)]
+    }
+
+    private func matrix(_ exchange: Exchange) async throws -> Response {
+        let app = try self.services.app(try exchange.app)
+        let clients: [ClientKind: ClientSettings]
+        if let kind = try exchange.clientKindInQuery {
+            // One that is not declared may be about to be.
+            clients = [kind: app.clients[kind]?.settings ?? ClientSettings()]
+        } else {
+            clients = app.clients.mapValues(\.settings)
+        }
+        let matrix = ClientMatrix(
+            clients, view: try self.services.exportedView(of: app),
+            isPublicSuffix: self.services.surroundings.isPublicSuffix)
+        return .json(matrix.json)
+    }
+}
+
+extension Exchange {
+    /// The kind of client that the query names; nil for none.
+    fileprivate var clientKindInQuery: ClientKind? {
+        get throws(Problem) {
+            guard let text = self.query["client"] else { return nil }
+            guard let kind = ClientKind(rawValue: text) else {
+                let known = ClientKind.allCases.map(\.rawValue).joined(separator: ", ")
+                throw Problem(.malformedRequest, "The query parameter client must be a kind of client: \(known).")
+            }
+            return kind
+        }
+    }
+}

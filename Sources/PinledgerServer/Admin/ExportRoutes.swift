@@ -1,0 +1,93 @@
+import EventStore
+import Formats
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import PinWire
+import Pinning
+
+/// Files that have an app's pins built in: `/v1/apps/{app}/export/{format}`.
+struct ExportRoutes: Sendable {
+    let tools: CompatTools
+    private var services: Services { self.tools.services }
+
+    init(tools: CompatTools) {
+        self.tools = tools
+    }
+
+    /// A file that takes a key to make.
+    private static let signedFormat = "wultra_static"
+
+    var routes: [Route] {
+        [Route("getExport", .get, "/v1/apps/{app}/export/{format}", query: ["notes"], self.export)]
+    }
+
+    private func export(_ exchange: Exchange) async throws -> Response {
+        let app = try self.services.app(try exchange.app)
+        if exchange.parameters["format"] == Self.signedFormat {
+            let declared = try self.tools.declared(.wultra, of: app.id)
+            let bytes = try await self.tools.wultraFile(of: declared, try self.services.exportedView(of: app))
+            return try Self.answer(
+                exchange, Self.signedFormat, named: "fingerprints.json", "application/json", bytes, notes: [])
+        }
+        let format = try exchange.exportFormat
+        let export = try Self.render(format, of: try self.services.exportedView(of: app))
+        return try Self.answer(
+            exchange, format.rawValue, named: format.fileName, format.mediaType, export.bytes, notes: export.notes)
+    }
+
+    private static func answer(
+        _ exchange: Exchange, _ format: String, named fileName: String, _ mediaType: String, _ bytes: [UInt8],
+        notes: [String]
+    ) throws -> Response {
+        guard try !exchange.flag("notes") else {
+            return .json([
+                "format": .string(format), "file_name": .string(fileName),
+                "notes": .array(notes.map { .string($0) }),
+            ])
+        }
+        return Response(
+            status: .ok,
+            headers: [
+                .contentType: mediaType,
+                // The names are constants of letters, digits and hyphens.
+                .contentDisposition: "attachment; filename=\"\(fileName)\"",
+                .cacheControl: "no-store",
+            ],
+            body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes))
+        )
+    }
+
+    private static func render(_ format: ExportFormat, of view: ClientView) throws(Problem) -> Export {
+        do { return try Export.render(format, of: view) } catch {
+            throw Problem(.nothingToExport, error.description)
+        }
+    }
+}
+
+extension Services {
+    /// What an app's clients see, for whoever asks about it: a device of which nothing is known.
+    func exportedView(of app: App) throws -> ClientView {
+        if let fault = self.ledger.partialFault { throw fault }
+        guard let view = self.clientView(of: app, device: Device()) else {
+            throw Problem(.notPublished, "There is no document of \(app.id) yet.")
+        }
+        return view
+    }
+}
+
+extension Exchange {
+    private struct FormatUnknown: Error, CustomStringConvertible {
+        let description =
+            "must be one of \(ExportFormat.allCases.map(\.rawValue).joined(separator: ", ")), wultra_static"
+    }
+
+    fileprivate var exportFormat: ExportFormat {
+        get throws(Problem) {
+            try self.parameter("format") { (text) throws(FormatUnknown) in
+                guard let format = ExportFormat(rawValue: text) else { throw FormatUnknown() }
+                return format
+            }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+import Formats
+import HTTPTypes
+import Hummingbird
+import Keys
+import PinWire
+import Pinning
+
+/// Dynapins' server: `/compat/dynapins/{app}`. Which of its protocols is spoken follows from the app's settings.
+struct DynapinsRoutes: Sendable {
+    let tools: CompatTools
+
+    var routes: [Route] {
+        let base = "/compat/dynapins/{app}"
+        func route(
+            _ id: String, _ path: String, query: [String] = [],
+            _ handler: @escaping @Sendable (Exchange) async throws -> Response
+        ) -> Route {
+            Route(
+                id, .get, base + path, surface: .client, access: .everybody, isPrepared: true, query: query,
+                isForeign: true, handler)
+        }
+        return [
+            route("getDynapinsPins", "/v1/pins", query: ["domain", "include-backup-pins"], self.pins),
+            route("getDynapinsFingerprint", "/cert-fingerprint", query: ["domain"], self.fingerprint),
+            route("getDynapinsHealth", "/health") { exchange in
+                _ = try self.tools.declared(.dynapins, of: try exchange.app)
+                return exchange.reply(DynapinsHealth.healthy.reply)
+            },
+            route("getDynapinsReadiness", "/readiness", self.readiness),
+        ]
+    }
+
+    private func pins(_ exchange: Exchange) async throws -> Response {
+        try await self.answer(exchange) { pins, settings, secret, now in
+            // Kept for a while, and so it expires later by as much.
+            let expiresAt = now.adding(seconds: settings.ttlSeconds + 2 * CompatAnswers.seconds)
+            switch secret {
+            case .ed25519(let secret):
+                let envelope = DynapinsEnvelope(
+                    pins, issuedAt: now, expiresAt: expiresAt, ttlSeconds: settings.ttlSeconds,
+                    keyID: secret.publicKey.dynapinsKeyID)
+                return envelope.body(signature: try secret.sign(envelope.signingBytes))
+            case .es256(let secret):
+                let token = DynapinsToken(
+                    pins, issuedAt: now, expiresAt: expiresAt, ttlSeconds: settings.ttlSeconds,
+                    keyID: secret.publicKey.dynapinsKeyID)
+                return token.body(signature: try secret.sign(token.signingBytes).raw)
+            case .rsaSHA512: return nil
+            }
+        }
+    }
+
+    private func fingerprint(_ exchange: Exchange) async throws -> Response {
+        try await self.answer(exchange) { pins, settings, secret, _ in
+            let fingerprint = DynapinsFingerprint(pins, ttlSeconds: settings.ttlSeconds)
+            switch secret {
+            case .ed25519(let secret): return fingerprint.body(signature: try secret.sign(fingerprint.signingBytes))
+            // The document of this form knows Ed25519 only.
+            case .es256, .rsaSHA512: return nil
+            }
+        }
+    }
+
+    /// - Parameter make: The signed body; nil where the key is of no use for it.
+    private func answer(
+        _ exchange: Exchange,
+        _ make: (DynapinsPins, ClientSettings, ClientSigningKey, Timestamp) throws -> [UInt8]?
+    ) async throws -> Response {
+        let declared = try self.tools.declared(.dynapins, of: try exchange.app)
+        let settings = declared.client.settings
+        do {
+            let request = try DynapinsRequest(query: exchange.foreignQuery)
+            return try await self.tools.answer(exchange, declared) { view in
+                let pins = try DynapinsPins(request, in: view)
+                let secret = try await self.tools.key(of: declared).secret
+                guard let body = try make(pins, settings, secret, view.now) else { throw DynapinsError.notSigned }
+                return body
+            }
+        } catch let error as DynapinsError {
+            return exchange.reply(error.reply(for: settings.dynapins))
+        }
+    }
+
+    private func readiness(_ exchange: Exchange) async throws -> Response {
+        let declared = try self.tools.declared(.dynapins, of: try exchange.app)
+        let keyID: String?
+        switch try? await self.tools.key(of: declared).secret {
+        case .ed25519(let secret): keyID = secret.publicKey.dynapinsKeyID
+        case .es256(let secret): keyID = secret.publicKey.dynapinsKeyID
+        case .rsaSHA512, nil: keyID = nil
+        }
+        return exchange.reply(DynapinsHealth.readiness(of: try self.tools.view(of: declared), keyID: keyID).reply)
+    }
+}

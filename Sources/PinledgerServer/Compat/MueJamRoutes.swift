@@ -1,0 +1,44 @@
+import Formats
+import HTTPTypes
+import Hummingbird
+import PinWire
+import Pinning
+
+/// MueJam's fingerprints of one host: `/compat/muejam/{app}/{host}`.
+struct MueJamRoutes: Sendable {
+    let tools: CompatTools
+
+    var routes: [Route] {
+        let path = "/compat/muejam/{app}/{host}/v1/security/certificate"
+        return [
+            Route(
+                "getMueJamFingerprints", .get, path + "/fingerprints", surface: .client, access: .everybody,
+                isPrepared: true, isForeign: true, self.fingerprints),
+            Route(
+                "verifyMueJamFingerprint", .post, path + "/verify", surface: .client, access: .everybody,
+                isForeign: true, bodyLimit: 4096, self.verify),
+        ]
+    }
+
+    private func fingerprints(_ exchange: Exchange) async throws -> Response {
+        let (declared, host) = try self.subject(exchange)
+        do {
+            return try await self.tools.answer(exchange, declared) { view in
+                try MueJamFingerprints(view, domain: host).reply.body
+            }
+        } catch let error as MueJamError {
+            return exchange.reply(error.reply)
+        }
+    }
+
+    private func verify(_ exchange: Exchange) async throws -> Response {
+        let (declared, host) = try self.subject(exchange)
+        let body = try await exchange.body()
+        return exchange.reply(
+            MueJamFingerprints.reply(verifying: body, for: host, in: try self.tools.view(of: declared)))
+    }
+
+    private func subject(_ exchange: Exchange) throws -> (CompatTools.Declared, host: String) {
+        (try self.tools.declared(.muejam, of: try exchange.app), try exchange.host.text)
+    }
+}

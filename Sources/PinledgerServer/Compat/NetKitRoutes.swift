@@ -1,0 +1,29 @@
+import Formats
+import Hummingbird
+import PinWire
+import Pinning
+
+/// NetKit's policies: `/compat/netkit/{app}/policy.json`.
+struct NetKitRoutes: Sendable {
+    let tools: CompatTools
+
+    var routes: [Route] {
+        [
+            Route(
+                "getNetKitPolicy", .get, "/compat/netkit/{app}/policy.json", surface: .client, access: .everybody,
+                isPrepared: true, query: ["hosts"], isForeign: true, self.policy)
+        ]
+    }
+
+    /// Names that one request may ask for.
+    private static let nameLimit = 100
+
+    private func policy(_ exchange: Exchange) async throws -> Response {
+        let declared = try self.tools.declared(.netkit, of: try exchange.app)
+        let names = (exchange.foreignParameters["hosts"] ?? "").split(separator: ",").map(String.init)
+        guard names.count <= Self.nameLimit else {
+            throw Problem(.malformedRequest, "The query parameter hosts may have at most \(Self.nameLimit) names.")
+        }
+        return try await self.tools.answer(exchange, declared) { view in NetKitDocument(view, for: names).bytes }
+    }
+}

@@ -1,0 +1,38 @@
+import Formats
+import Hummingbird
+import PinWire
+import Pinning
+
+/// Remote configuration as Firebase delivers it: `/compat/remote-config/{app}`.
+struct RemoteConfigRoutes: Sendable {
+    let tools: CompatTools
+
+    var routes: [Route] {
+        func route(
+            _ id: String, _ path: String, _ render: @escaping @Sendable (ClientView, ClientSettings) throws -> [UInt8]
+        ) -> Route {
+            Route(
+                id, .get, "/compat/remote-config/{app}" + path, surface: .client, access: .everybody, isPrepared: true,
+                isForeign: true
+            ) { exchange in
+                let declared = try self.tools.declared(.remoteConfig, of: try exchange.app)
+                return try await self.tools.answer(exchange, declared) { view in
+                    do { return try render(view, declared.client.settings) } catch let refusal as RemoteConfigRefusal {
+                        throw Problem(.nothingToExport, "There is no template: \(refusal).")
+                    }
+                }
+            }
+        }
+        return [
+            route("getRemoteConfig", "") { view, settings in
+                Array(RemoteConfigValue(view, schema: settings.schema).text.utf8)
+            },
+            route("getRemoteConfigTemplate", "/template") { view, settings in
+                try RemoteConfigRules(view, settings: settings).clientTemplate
+            },
+            route("getRemoteConfigServerTemplate", "/server-template") { view, settings in
+                try RemoteConfigRules(view, settings: settings).serverTemplate
+            },
+        ]
+    }
+}

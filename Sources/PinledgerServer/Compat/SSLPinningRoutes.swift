@@ -1,0 +1,41 @@
+import Formats
+import Hummingbird
+import Keys
+import NIOPosix
+import PinWire
+import Pinning
+
+/// The signed file of the Go server `ssl-pinning`: `/compat/ssl-pinning/{app}/api/v1/{file}`.
+struct SSLPinningRoutes: Sendable {
+    let tools: CompatTools
+
+    var routes: [Route] {
+        [
+            Route(
+                "getSSLPinningFile", .get, "/compat/ssl-pinning/{app}/api/v1/{file}", surface: .client,
+                access: .everybody, isPrepared: true, isForeign: true, self.file)
+        ]
+    }
+
+    /// For how long a pin holds of which no end is known: as long as a native document is fresh by default.
+    private static let ttlSeconds: Int64 = 86_400
+
+    private func file(_ exchange: Exchange) async throws -> Response {
+        // Clients name the file as they like; the app is in the path.
+        guard exchange.parameters["file"]?.hasSuffix(".json") == true else {
+            throw Problem(.notFound, "There is nothing here but files whose names end in .json.")
+        }
+        let declared = try self.tools.declared(.sslPinning, of: try exchange.app)
+        return try await self.tools.answer(exchange, declared) { view in
+            guard let file = SSLPinningFile(view, issuedAt: view.now, ttlSeconds: Self.ttlSeconds) else {
+                throw Problem(.notFound, "\(declared.app.id) has no host with pins that could stand in the file.")
+            }
+            guard case .rsaSHA512(let secret) = try await self.tools.key(of: declared).secret else {
+                throw Problem(.clientKeyMissing, "The key of \(declared.app.id)'s clients is not one of RSA.")
+            }
+            // A millisecond of work.
+            let signature = try await NIOThreadPool.singleton.runIfActive { try secret.sign(file.signingBytes) }
+            return file.body(signature: signature)
+        }
+    }
+}

@@ -1,0 +1,158 @@
+import EventStore
+import Formats
+import HTTPTypes
+import Hummingbird
+import Keys
+import PinWire
+import Pinning
+import Synchronization
+
+/// Wultra's mobile utility server as its SDKs see it: `/compat/wultra`.
+struct WultraRoutes: Sendable {
+    let tools: CompatTools
+    private let templates: WultraTemplates
+
+    init(tools: CompatTools) {
+        self.tools = tools
+        self.templates = WultraTemplates(tools: tools)
+    }
+
+    var routes: [Route] {
+        func route(
+            _ id: String, _ path: String, query: [String] = [],
+            _ handler: @escaping @Sendable (Exchange) async throws -> Response
+        ) -> Route {
+            Route(
+                id, .get, "/compat/wultra" + path, surface: .client, access: .everybody, isPrepared: true, query: query,
+                isForeign: true, handler)
+        }
+        return [
+            route(
+                "getWultraInit", "/app/init", query: ["appName", "appVersion", "osVersion", "platform"],
+                self.initialise),
+            route("getWultraPublicKey", "/app/init/public-key", query: ["appName"], self.publicKey),
+            route("getWultraStatic", "/{app}/fingerprints.json", self.file),
+        ]
+    }
+
+    /// Every answer is signed where the challenge is sound and the app is known, errors too.
+    private func initialise(_ exchange: Exchange) async throws -> Response {
+        let field = PreparedAnswer.joined(exchange.request.headers, .wultraChallenge)
+        let query = exchange.foreignParameters
+        var prepared: WultraTemplates.Prepared?
+        var status = 200
+        var body: [UInt8]
+        do {
+            // First the app: what is wrong with the rest is told under its signature.
+            let app = try WultraInitRequest(appName: query["appName"]).app
+            prepared = try await self.prepared(app, nil)
+            let request = try WultraInitRequest(
+                appName: query["appName"], appVersion: query["appVersion"], osVersion: query["osVersion"],
+                platform: query["platform"],
+                acceptLanguage: PreparedAnswer.joined(exchange.request.headers, .acceptLanguage))
+            let own = request.appVersion == nil ? prepared : try await self.prepared(app, request)
+            _ = try WultraChallenge(field)
+            body = own?.template.body(for: request, at: self.tools.services.clock()) ?? []
+        } catch let error as WultraError {
+            (status, body) = (error.status, error.body)
+        }
+        var headers = HTTPFields()
+        if let prepared, let challenge = try? WultraChallenge(field) {
+            let signature = try prepared.secret.sign(challenge.signingInput(of: body))
+            headers[.wultraSignature] = Base64.encode(signature.der)
+        }
+        return exchange.reply(status: status, body, headers: headers)
+    }
+
+    private func prepared(_ app: AppID, _ request: WultraInitRequest?) async throws -> WultraTemplates.Prepared {
+        do { return try await self.templates.prepared(for: app, request) } catch let problem as Problem
+            where problem.type == .appUnknown || problem.type == .clientUnknown
+        {
+            throw WultraError.appNotFound(app.text)
+        }
+    }
+
+    private func publicKey(_ exchange: Exchange) async throws -> Response {
+        let name = exchange.foreignParameters["appName"] ?? ""
+        guard let id = try? AppID(name), let declared = try? self.tools.declared(.wultra, of: id),
+            let key = declared.client.key, let publicKey = P256PublicKey(subjectPublicKeyInfo: key.publicKey)
+        else {
+            let error = WultraError.publicKeyNotFound(name.printable)
+            return exchange.reply(status: error.status, error.body)
+        }
+        return exchange.reply(status: 200, WultraPublicKey.body(publicKey.x963))
+    }
+
+    private func file(_ exchange: Exchange) async throws -> Response {
+        let declared = try self.tools.declared(.wultra, of: try exchange.app)
+        return try await self.tools.answer(exchange, declared) { view in
+            try await self.tools.wultraFile(of: declared, view)
+        }
+    }
+}
+
+extension CompatTools {
+    /// The static file, each entry signed.
+    func wultraFile(of declared: Declared, _ view: ClientView) async throws -> [UInt8] {
+        let file = WultraStaticFile(view, declared.client.settings)
+        guard case .es256(let secret) = try await self.key(of: declared).secret else { return [] }
+        var signatures: [[UInt8]] = []
+        for entry in file.entries { signatures.append(try secret.sign(entry.signingInput).der) }
+        return file.bytes(signatures: signatures) ?? []
+    }
+}
+
+/// The answers to `GET /app/init`, but for what is each request's own, with what they are signed with.
+private final class WultraTemplates: Sendable {
+    struct Prepared: Sendable {
+        var template: WultraInitTemplate
+        var secret: P256PrivateKey
+        var version: Int64
+        var until: ContinuousClock.Instant
+    }
+
+    private struct Name: Hashable {
+        var app: AppID
+        /// What clients say of themselves that may matter.
+        var appVersion: String?
+    }
+
+    private let tools: CompatTools
+    private let prepared = Mutex<[Name: Prepared]>([:])
+    private static let limit = 2000
+
+    init(tools: CompatTools) {
+        self.tools = tools
+    }
+
+    /// - Parameter request: Nil where no more than the app is known.
+    func prepared(for id: AppID, _ request: WultraInitRequest?) async throws -> Prepared {
+        let name = Name(app: id, appVersion: request?.appVersion?.text)
+        let ledger = self.tools.services.ledger
+        if let known = self.prepared.withLock({ $0[name] }), .now < known.until, ledger.partialFault == nil,
+            ledger.view.state.documentVersion(of: id) == known.version
+        {
+            return known
+        }
+        let declared = try self.tools.declared(.wultra, of: id)
+        guard case .es256(let secret) = try await self.tools.key(of: declared).secret else {
+            throw Problem(.clientKeyMissing, "The key of \(id)'s clients is not one on P-256.")
+        }
+        let view = try self.tools.view(of: declared, device: request?.facts ?? Device())
+        let template = WultraInitTemplate(view, declared.client.settings)
+        let seconds = template.changesAt.map { min(CompatAnswers.seconds, max(0, $0.seconds - view.now.seconds)) }
+        let made = Prepared(
+            template: template, secret: secret, version: view.document.version,
+            until: .now + .seconds(seconds ?? CompatAnswers.seconds))
+        self.prepared.withLock { prepared in
+            if prepared.count >= Self.limit { prepared.removeAll(keepingCapacity: true) }
+            prepared[name] = made
+        }
+        return made
+    }
+}
+
+extension HTTPField.Name {
+    fileprivate static let wultraChallenge = Self.constant(WultraChallenge.requestHeader)
+    fileprivate static let wultraSignature = Self.constant(WultraChallenge.signatureHeader)
+}

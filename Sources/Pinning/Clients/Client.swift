@@ -1,0 +1,78 @@
+package import PinWire
+
+/// One kind of client of an app, as its owner has declared it.
+package struct Client: Hashable, Sendable {
+    package var settings: ClientSettings
+    /// What its format is signed with; nil where no key has been set, or none is needed.
+    package var key: ClientKey?
+
+    package init(settings: ClientSettings, key: ClientKey? = nil) {
+        self.settings = settings
+        self.key = key
+    }
+
+    /// The declaration as it is shown.
+    package func json(of kind: ClientKind) -> JSON {
+        .members([
+            "client": .string(kind.rawValue), "settings": self.settings.json(of: kind), "key": self.key?.json,
+        ])
+    }
+}
+
+/// The public half of the key that one format of an app is signed with. Installs have it built in and cannot learn
+/// another: a new key is for new versions of the app.
+package struct ClientKey: Hashable, Sendable {
+    package enum Algorithm: String, CaseIterable, Sendable, Hashable {
+        /// RFC 8032, as Dynapins has it up to 0.1.
+        case ed25519
+        /// ECDSA on P-256 with SHA-256 (RFC 7518 section 3.4): Dynapins since 0.2, Wultra.
+        case es256
+        /// RSASSA-PKCS1-v1_5 with SHA-512 (RFC 8017 section 8.2): ssl-pinning.
+        case rsaSHA512 = "rsa_sha512"
+    }
+
+    /// Names the key, and its private half in the vault: the first 32 hexadecimal digits of SHA-256 of the public half.
+    package var id: String
+    package var algorithm: Algorithm
+    /// The SubjectPublicKeyInfo in DER.
+    package var publicKey: [UInt8]
+
+    package init(algorithm: Algorithm, publicKey: [UInt8]) {
+        self.id = String(Hex.encode(sha256(publicKey)).prefix(32))
+        self.algorithm = algorithm
+        self.publicKey = publicKey
+    }
+
+    var members: [String: JSON] {
+        [
+            "key_id": .string(self.id), "algorithm": .string(self.algorithm.rawValue),
+            "public_key": .string(Base64.encode(self.publicKey)),
+        ]
+    }
+
+    package var json: JSON { .object(self.members) }
+
+    /// Reads ``json``.
+    package init(_ members: inout JSONMembers) throws(JSONDefect) {
+        let algorithm = try members.required("algorithm").oneOf(Algorithm.self)
+        let field = try members.required("public_key")
+        guard let publicKey = Base64.decode(try field.string()) else { throw field.defect("must be base64") }
+        self.init(algorithm: algorithm, publicKey: publicKey)
+        let id = try members.required("key_id")
+        guard try id.string() == self.id else { throw id.defect("is not the key's") }
+    }
+}
+
+extension ClientKind {
+    /// What the kind's format is signed with; nil where it is not signed.
+    package func algorithm(_ settings: ClientSettings) -> ClientKey.Algorithm? {
+        switch self {
+        case .dynapins: settings.dynapins == .ed25519 ? .ed25519 : .es256
+        case .wultra: .es256
+        case .sslPinning: .rsaSHA512
+        case .remoteConfig, .muejam, .netkit, .trustkitIOS, .trustkitAndroid, .appleATS, .androidNSC, .okhttp,
+            .okhttp3, .reactNative, .flutter, .curl:
+            nil
+        }
+    }
+}

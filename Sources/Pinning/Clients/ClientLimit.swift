@@ -1,0 +1,166 @@
+/// A limit of some kind of client, by its name. The names are for ever: they stand in findings that others store.
+package enum ClientLimit: String, CaseIterable, Sendable, Hashable {
+    // How many pins, and which.
+
+    /// Fewer than two pins: TrustKit, and all that is built on it, throws when it is started.
+    case singlePin = "single_pin"
+    /// One pin, where whoever made the format asks for a second one in reserve.
+    case backupRecommended = "backup_recommended"
+    /// No pin can be given for a host, and the client refuses, or leaves alone, what it has no pin for.
+    case nothingPublished = "nothing_published"
+    /// The first pin alone is compared.
+    case firstPinOnly = "first_pin_only"
+    /// Pins in reserve are ignored until they come first.
+    case backupsIgnored = "backups_ignored"
+    /// The format demands a primary and a backup, and one pin has to stand for both.
+    case primaryAndBackup = "primary_and_backup"
+    /// The format has places for three pins.
+    case pinPlaces = "pin_places"
+    /// The format carries no pins: those built into the app hold.
+    case pinsNotCarried = "pins_not_carried"
+    /// Some versions of the client hash something else than the SubjectPublicKeyInfo, which no pin matches.
+    case hashNeverMatches = "hash_never_matches"
+    /// Pins of authorities never match: only the server's own certificate is looked at.
+    case leafOnly = "leaf_only"
+    /// The pins of all hosts hold for each of them.
+    case keysPooled = "keys_pooled"
+    /// The pins of every pattern that stands for a name hold for it, and not only those of the nearest.
+    case patternsAddUp = "patterns_add_up"
+
+    // Certificates, for clients that compare these.
+
+    /// No certificate is known of a pin's key.
+    case certificateUnknown = "certificate_unknown"
+    /// Every certificate that is known of a pin's key has expired.
+    case certificateExpired = "certificate_expired"
+    /// Whole certificates are compared, which change with each renewal.
+    case wholeCertificate = "whole_certificate"
+    /// A certificate without a common name, by which the client finds its pins.
+    case commonNameMissing = "common_name_missing"
+    /// A certificate's common name is not the host's name to the letter.
+    case commonNameDiffers = "common_name_differs"
+    /// Which host a certificate was given for is not compared: it is trusted for all that it is valid for.
+    case hostNotCompared = "host_not_compared"
+
+    // Names.
+
+    /// A pattern with a wildcard.
+    case wildcard
+    /// Names any number of labels below a host.
+    case subdomains
+    /// Of the names below a host only those one label below are meant.
+    case subdomainsOneLabel = "subdomains_one_label"
+    /// A name below a wider pattern is not to be pinned, which the format cannot say.
+    case cannotExcept = "cannot_except"
+    /// A name that is not below a public suffix, at which TrustKit throws when it is started.
+    case publicSuffix = "public_suffix"
+    /// The first host of a process alone takes effect.
+    case firstHostOnly = "first_host_only"
+    /// One block of the configuration holds one domain.
+    case oneDomainEach = "one_domain_each"
+
+    // What changes, and when.
+
+    /// A kill switch is not heard of.
+    case killSwitch = "kill_switch"
+    /// A kill switch for some versions of the app is not heard of.
+    case versionKillSwitch = "version_kill_switch"
+    /// The mode `off` is not heard of.
+    case modeOff = "mode_off"
+    /// The mode `report_only` does not exist.
+    case reportOnly = "report_only"
+    /// Enforcing has to be asked for, and is not the default.
+    case enforceDefault = "enforce_default"
+    /// A rollout does not exist, or not for this host: the baseline holds until the candidate is promoted.
+    case rollout
+    /// Who is in a rollout is decided by percentages alone.
+    case rolloutMethod = "rollout_method"
+    /// A rollout's share is a whole number of per cent.
+    case wholePercentages = "whole_percentages"
+    /// One lot of a device decides about all its rollouts.
+    case sharedBucket = "shared_bucket"
+    /// A version gate on candidates does not exist.
+    case versionGate = "version_gate"
+    /// `pins_valid_until` does not exist: pins are enforced after it.
+    case pinsValidUntil = "pins_valid_until"
+    /// After `pins_valid_until` installs that were not updated go without pins.
+    case unprotectedAfterExpiry = "unprotected_after_expiry"
+    /// What is taken off the list stays trusted until it expires.
+    case removalDelayed = "removal_delayed"
+    /// An empty list changes nothing.
+    case emptyList = "empty_list"
+    /// Changes are heard of once a week.
+    case weeklyUpdate = "weekly_update"
+    /// Changes take effect when the system forgets its TLS sessions.
+    case sessionCache = "session_cache"
+
+    // Trust.
+
+    /// What is served is not signed.
+    case unsigned
+    /// The key that verifies signatures is built into the app.
+    case signingKeyFixed = "signing_key_fixed"
+    /// The certificate is checked on another connection than the one that is used.
+    case checkedBeforehand = "checked_beforehand"
+    /// Older systems ignore the configuration.
+    case olderSystems = "older_systems"
+
+    /// The limit in a few words.
+    package var title: String {
+        switch self {
+        case .singlePin: "Two pins are demanded"
+        case .backupRecommended: "A second pin is asked for"
+        case .nothingPublished: "There is no pin to give"
+        case .firstPinOnly: "Only the first pin is compared"
+        case .backupsIgnored: "Pins in reserve are ignored"
+        case .primaryAndBackup: "A primary and a backup are demanded"
+        case .pinPlaces: "There are places for three pins"
+        case .pinsNotCarried: "Pins are not carried"
+        case .hashNeverMatches: "Some versions hash something else"
+        case .leafOnly: "Only the server's own certificate is looked at"
+        case .keysPooled: "Pins hold for every host"
+        case .patternsAddUp: "Pins of all patterns add up"
+        case .certificateUnknown: "The certificate is not known"
+        case .certificateExpired: "The certificate has expired"
+        case .wholeCertificate: "Whole certificates are compared"
+        case .commonNameMissing: "The certificate has no common name"
+        case .commonNameDiffers: "The common name is not the host's"
+        case .hostNotCompared: "Certificates are trusted for other hosts too"
+        case .wildcard: "Wildcards cannot be said"
+        case .subdomains: "Subdomains cannot be said"
+        case .subdomainsOneLabel: "Subdomains are one label deep"
+        case .cannotExcept: "Exceptions cannot be said"
+        case .publicSuffix: "The name has to be below a public suffix"
+        case .firstHostOnly: "Only the first host takes effect"
+        case .oneDomainEach: "One domain for each block"
+        case .killSwitch: "The kill switch is not heard of"
+        case .versionKillSwitch: "A kill switch for versions is not heard of"
+        case .modeOff: "Off cannot be said"
+        case .reportOnly: "Reporting alone cannot be said"
+        case .enforceDefault: "Enforcing is not the default"
+        case .rollout: "A rollout cannot be said"
+        case .rolloutMethod: "Rollouts go by percentages alone"
+        case .wholePercentages: "Percentages are whole"
+        case .sharedBucket: "One lot decides about all rollouts"
+        case .versionGate: "A version gate cannot be said"
+        case .pinsValidUntil: "The end of the pins cannot be said"
+        case .unprotectedAfterExpiry: "Pinning ends with its date"
+        case .removalDelayed: "What is removed stays trusted"
+        case .emptyList: "An empty list changes nothing"
+        case .weeklyUpdate: "Changes take up to a week"
+        case .sessionCache: "TLS sessions outlive changes"
+        case .unsigned: "Nothing is signed"
+        case .signingKeyFixed: "The signing key is built in"
+        case .checkedBeforehand: "The check is another connection's"
+        case .olderSystems: "Older systems ignore it"
+        }
+    }
+
+    /// Whether it means, where it is more than a notice, that the format has no place for what is stated of a host.
+    var leavesOut: Bool {
+        switch self {
+        case .nothingPublished, .pinsNotCarried, .wildcard, .subdomains, .reportOnly: true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,131 @@
+package import PinWire
+
+/// What each kind of client of an app sees of each of its hosts.
+///
+/// A cell goes by all findings of its kind, even if only some of them are told.
+package struct ClientMatrix: Hashable, Sendable {
+    /// What a kind does with what is stated of a host.
+    package enum Sight: String, CaseIterable, Sendable, Hashable {
+        /// The same.
+        case asStated = "as_stated"
+        /// Something else in part, or at times.
+        case differs
+        /// Nothing of it: the format has no place for it.
+        case notExpressible = "not_expressible"
+    }
+
+    /// One host for one kind.
+    package struct Cell: Hashable, Sendable {
+        package var kind: ClientKind
+        package var sight: Sight
+        /// Of the worst finding; nil where there is none.
+        package var severity: ClientFinding.Severity?
+        /// The limits that findings name, each once, in order.
+        package var limits: [ClientLimit]
+
+        package var json: JSON {
+            .members([
+                "client": .string(self.kind.rawValue),
+                "sees": .string(self.sight.rawValue),
+                "severity": self.severity.map { .string($0.rawValue) },
+                "limits": .array(self.limits.map { .string($0.rawValue) }),
+            ])
+        }
+    }
+
+    /// One host for all kinds, these in order.
+    package struct Row: Hashable, Sendable {
+        package var host: HostPattern
+        package var cells: [Cell]
+    }
+
+    /// One kind and what is found of it.
+    package struct Column: Hashable, Sendable {
+        package var kind: ClientKind
+        /// At most ``ClientLimits/findingLimit``, the worst first.
+        package var findings: [ClientFinding]
+        /// How many there are.
+        package var count: Int
+    }
+
+    package let app: AppID
+    /// Of the document that was looked at.
+    package let version: Int64
+    /// In the document's order.
+    package let rows: [Row]
+    /// In the order of their names.
+    package let columns: [Column]
+
+    /// - Parameters:
+    ///   - clients: the kinds that the app's installs use.
+    ///   - view: what a device gets of which nothing is known.
+    ///   - isPublicSuffix: see ``ClientLimits/findings(for:settings:view:isPublicSuffix:)``.
+    package init(
+        _ clients: [ClientKind: ClientSettings], view: ClientView, isPublicSuffix: (String) -> Bool
+    ) {
+        var columns: [Column] = []
+        var cells: [[Cell]] = []
+        for (kind, settings) in clients.sorted(by: { $0.key < $1.key }) {
+            let all = ClientLimits.all(for: kind, settings: settings, view: view, isPublicSuffix: isPublicSuffix)
+            columns.append(
+                Column(kind: kind, findings: Array(all.prefix(ClientLimits.findingLimit)), count: all.count))
+            cells.append(Self.cells(kind, all, view.hosts))
+        }
+        self.app = view.app
+        self.version = view.document.version
+        self.rows = view.hosts.indices.map { place in
+            Row(host: view.hosts[place].pattern, cells: cells.map { $0[place] })
+        }
+        self.columns = columns
+    }
+
+    private static func cells(
+        _ kind: ClientKind, _ findings: [ClientFinding], _ hosts: [ClientView.Host]
+    ) -> [Cell] {
+        let own = Dictionary(grouping: findings.filter { $0.host != nil }, by: \.host)
+        // What is the matter with the kind as a whole concerns each host that anything is asked of.
+        let common = findings.filter { $0.host == nil && $0.severity > .notice }
+        return hosts.map { host in
+            let found = (own[host.pattern] ?? []) + (host.mode == .off ? [] : common)
+            let severity = found.map(\.severity).max()
+            let sight: Sight =
+                found.contains(where: \.leavesOut)
+                ? .notExpressible : severity ?? .notice > .notice ? .differs : .asStated
+            return Cell(
+                kind: kind, sight: sight, severity: severity,
+                limits: Set(found.map(\.limit)).sorted { $0.rawValue < $1.rawValue })
+        }
+    }
+
+    /// The matrix as it is shown.
+    package var json: JSON {
+        [
+            "app": .string(self.app.text),
+            "version": .integer(self.version),
+            "clients": .array(
+                self.columns.map { column in
+                    [
+                        "client": .string(column.kind.rawValue),
+                        "title": .string(column.kind.title),
+                        "served": .bool(column.kind.isServed),
+                        "findings": .array(column.findings.map(\.json)),
+                        "findings_total": .integer(Int64(column.count)),
+                    ]
+                }),
+            "hosts": .array(
+                self.rows.map { row in
+                    ["host": .string(row.host.text), "clients": .array(row.cells.map(\.json))]
+                }),
+        ]
+    }
+}
+
+extension ClientFinding {
+    /// Whether the format has no place for what is stated of the host.
+    fileprivate var leavesOut: Bool {
+        switch self.limit {
+        case .certificateUnknown, .certificateExpired, .commonNameMissing, .leafOnly: self.severity == .breaks
+        default: self.severity > .notice && self.limit.leavesOut
+        }
+    }
+}

@@ -1,0 +1,104 @@
+package import PinWire
+
+/// What a client sees of an app that knows nothing of rollouts: for each host, what a device gets of which nothing more is
+/// known than the request says. What every format of deployed clients is rendered from.
+///
+/// Pure: a view of the same document, keys, sightings and instant is the same on every node.
+package struct ClientView: Sendable {
+    /// The native document: everything that holds for the app's clients at one position of the ledger.
+    package let document: Document
+    package let app: AppID
+    package let displayName: String
+    /// The instant that kill switches and `pins_valid_until` are judged at.
+    package let now: Timestamp
+    /// In the document's order.
+    package let hosts: [Host]
+    /// The keys that probes saw servers use as their own, by host.
+    package let served: [HostPattern: Set<Pin>]
+
+    /// What holds for one host pattern.
+    package struct Host: Sendable {
+        package var pattern: HostPattern
+        /// Whether names any number of labels below the pattern's name are meant too.
+        package var includesSubdomains: Bool
+        package var outcome: DeviceDecision.Outcome
+        /// The rule that settled the outcome.
+        package var reason: DeviceDecision.Reason
+        /// The pins of the policy that the device would get if neither a kill switch nor `pins_valid_until` had turned
+        /// pinning off; none where that is the app's built-in ones. The served key first, then by role, then in byte
+        /// order.
+        package var pins: [ClientPin]
+        /// The mode of that policy; nil where it is the app's built-in pins.
+        package var mode: PinMode?
+        /// What devices inside the host's rollout get, and how they are chosen; nil where there is none.
+        package var candidate: [ClientPin]?
+        package var rollout: Rollout?
+    }
+
+    /// When time alone changes the view next; nil where it does not.
+    package var changesAt: Timestamp? {
+        var times: [Timestamp] = self.document.pinsValidUntil.map { [$0] } ?? []
+        for killSwitch in self.document.killSwitches { times += [killSwitch.engagedAt, killSwitch.expiresAt] }
+        return times.filter { self.now < $0 }.min()
+    }
+
+    /// A published pin, and what is known of its key.
+    package struct ClientPin: Hashable, Sendable {
+        package var pin: Pin
+        package var role: PinRole
+        /// Nil where nobody showed more than the pin.
+        package var knowledge: KeyKnowledge?
+        /// Whether a probe saw it in use as the server's own key when it last looked.
+        package var isServed: Bool
+
+        /// Certificates of the key, the newest first.
+        package var certificates: [CertificateFacts] { self.knowledge?.certificates ?? [] }
+    }
+
+    /// - Parameters:
+    ///   - document: of `app` at one position.
+    ///   - app: the state at the same position, for what documents do not say.
+    ///   - served: the keys that probes saw servers use as their own, by host.
+    ///   - device: what the request says of the client.
+    package init(
+        _ document: Document, of app: App, served: [HostPattern: Set<Pin>] = [:], device: Device = Device(),
+        at now: Timestamp
+    ) {
+        self.document = document
+        self.app = app.id
+        self.displayName = app.displayName
+        self.now = now
+        self.served = served
+        // What the policy would be, were nothing switched off.
+        var unswitched = document
+        unswitched.killSwitches = []
+        unswitched.pinsValidUntil = nil
+        let policies = Evaluator(unswitched).decideAll(for: device, at: now)
+        let decisions = Evaluator(document).decideAll(for: device, at: now)
+        self.hosts = zip(document.hosts, zip(decisions, policies)).map { host, decided in
+            let ((pattern, decision), (_, unswitched)) = decided
+            let policy = unswitched.arm == .candidate ? host.candidate ?? host.baseline : host.baseline
+            let seen = served[pattern] ?? []
+            func pins(_ policy: Document.Policy) -> [ClientPin] {
+                let all = policy.pins.map {
+                    ClientPin(
+                        pin: $0.pin, role: $0.role, knowledge: app.keys[$0.pin], isServed: seen.contains($0.pin))
+                }
+                return all.filter(\.isServed) + all.filter { !$0.isServed }
+            }
+            return Host(
+                pattern: pattern, includesSubdomains: host.includesSubdomains, outcome: decision.outcome,
+                reason: decision.reason, pins: policy.map(pins) ?? [], mode: policy?.mode,
+                candidate: host.candidate.map(pins), rollout: host.rollout)
+        }
+    }
+
+    /// The host that stands for a name: an exact pattern, else a wildcard one label above it, else the nearest pattern
+    /// above it that includes subdomains; nil where none does.
+    package func host(for name: String) -> Host? {
+        guard let pattern = Evaluator(self.document).decide(name, for: Device(), at: self.now).pattern else {
+            return nil
+        }
+        return self.hosts.first { $0.pattern == pattern }
+    }
+}

@@ -1,0 +1,49 @@
+import PinWire
+
+/// What Dynapins SDKs make of pins: up to 0.1 the first alone counts, since 0.2 TrustKit has them.
+enum DynapinsLimits {
+    static func findings(of check: ClientCheck) -> [ClientFinding] {
+        guard check.kind == .dynapins else { return [] }
+        switch check.settings.dynapins {
+        case .ed25519: return Self.first(check) + Self.backups(check)
+        case .es256: return Self.host(check)
+        }
+    }
+
+    private static func first(_ check: ClientCheck) -> [ClientFinding] {
+        check.pinned.compactMap { host in
+            let served = host.pins.filter(\.isServed)
+            guard let first = host.pins.first, served.count != 1 else { return nil }
+            guard served.isEmpty else {
+                return check.finding(
+                    .firstPinOnly, .differs, host: host, pin: first.pin,
+                    "\(served.count) keys are served for \(host.pattern), and Dynapins up to 0.1 compares the first pin alone: servers with the other keys are refused.",
+                    remedy: "Serve one key for \(host.pattern) while these installs are in use.")
+            }
+            return check.finding(
+                .firstPinOnly, .breaks, host: host, pin: first.pin,
+                "None of the pins of \(host.pattern) was seen to be the server's key, and Dynapins up to 0.1 compares the first pin alone: unless this happens to be the one, every connection is refused.",
+                remedy: "Have \(host.pattern) probed, and pin the key that it serves.")
+        }
+    }
+
+    private static func backups(_ check: ClientCheck) -> [ClientFinding] {
+        guard check.pinned.contains(where: { $0.pins.count > 1 }) else { return [] }
+        return [
+            check.finding(
+                .backupsIgnored, .notice,
+                "Dynapins up to 0.1 ignores pins in reserve until they come first: when a server changes its key, installs refuse it until the change is seen here and their answer has run out, which takes up to \(check.settings.ttlSeconds) seconds.",
+                remedy: "Shorten the answers' time before keys are changed.")
+        ]
+    }
+
+    private static func host(_ check: ClientCheck) -> [ClientFinding] {
+        guard check.pinned.count > 1 else { return [] }
+        return [
+            check.finding(
+                .firstHostOnly, .notice,
+                "\(check.pinned.count) hosts have pins, and in Dynapins 0.2 only the first pins of a process take effect: an app that is configured with several of them refuses all but one, and goes by new pins when it is started anew.",
+                remedy: "Configure one domain in each app, or use another client for the others.")
+        ]
+    }
+}

@@ -1,0 +1,140 @@
+import PinWire
+
+/// Which names a kind can pin: wildcards, subdomains, names that TrustKit takes.
+enum NameLimits {
+    static func findings(of check: ClientCheck, isPublicSuffix: (String) -> Bool) -> [ClientFinding] {
+        let others = Dictionary(grouping: check.pinned, by: \.pattern.name)
+        let reach = check.pinned.compactMap { host in
+            // An exact pattern and a wildcard of one name may come to one entry together.
+            let twin = others[host.pattern.name]?.first { $0.pattern != host.pattern && $0.isSame(as: host) }
+            return host.pattern.isWildcard
+                ? Self.wildcard(host, twin, check) : host.includesSubdomains ? Self.subdomains(host, check) : nil
+        }
+        return reach + Self.registry(check, isPublicSuffix)
+    }
+
+    private static let remedy = "Give each name that clients connect to a host of its own."
+
+    /// - Parameter twin: The exact pattern of the same name, if it has the same pins and mode.
+    private static func wildcard(
+        _ host: ClientView.Host, _ twin: ClientView.Host?, _ check: ClientCheck
+    ) -> ClientFinding? {
+        let (pattern, name, title) = (host.pattern, host.pattern.name, check.kind.title)
+        func finding(_ severity: ClientFinding.Severity, _ detail: String) -> ClientFinding {
+            check.finding(.wildcard, severity, host: host, detail, remedy: Self.remedy)
+        }
+        // What is left out goes without pins.
+        let leftOut: ClientFinding.Severity = host.mode == .enforce ? .breaks : .differs
+        let isDeep = host.includesSubdomains || twin?.includesSubdomains == true
+        switch check.kind {
+        case .flutter, .muejam: return nil
+        case .sslPinning, .okhttp3: return host.includesSubdomains ? Self.subdomains(host, check) : nil
+        case .okhttp:
+            guard host.includesSubdomains, twin == nil else { return nil }
+            return check.finding(
+                .subdomains, .differs, host: host,
+                "\(pattern) includes names further below, and OkHttp's **.\(name) would pin \(name) as well: names two or more labels below \(name) are left out.",
+                remedy: "Add the host \(name) with the same pins, or give each name a host of its own.")
+        case .appleATS:
+            guard twin == nil else {
+                return host.includesSubdomains ? Self.subdomains(host, check) : nil
+            }
+            return finding(
+                leftOut,
+                "\(title) has no wildcards, and NSIncludesSubdomains of \(name) would pin \(name) as well: \(pattern) is left out, and goes without pins."
+            )
+        case .trustkitIOS, .trustkitAndroid, .androidNSC, .reactNative:
+            guard twin == nil || !isDeep else { return nil }
+            return finding(
+                leftOut,
+                "\(title) has no wildcards, and subdomains of \(name) are \(name) and all names below it: \(pattern) is left out, and goes without pins."
+            )
+        case .curl:
+            return finding(leftOut, "A command of curl is for one name: \(pattern) is left out, and goes without pins.")
+        case .remoteConfig:
+            return finding(
+                leftOut,
+                "These clients compare names letter by letter, and never match \(pattern): it goes without pins."
+            )
+        case .netkit:
+            return finding(.differs, "\(title) pins exact names: \(pattern) holds only for names that the app lists.")
+        case .dynapins:
+            return finding(
+                .differs,
+                check.settings.dynapins == .ed25519
+                    ? "Dynapins up to 0.1 takes \(pattern) for names any number of labels below \(name)."
+                    : "Dynapins 0.2 cannot use \(pattern): an app that is configured with it goes without pins; only names that it lists are pinned."
+            )
+        case .wultra:
+            return finding(
+                .differs,
+                "\(title) knows no wildcards: under \(pattern) only the certificates that are known here are trusted, and any other of the same key is refused."
+            )
+        }
+    }
+
+    private static func subdomains(_ host: ClientView.Host, _ check: ClientCheck) -> ClientFinding? {
+        let (pattern, name, title) = (host.pattern, host.pattern.name, check.kind.title)
+        func finding(_ severity: ClientFinding.Severity, _ detail: String) -> ClientFinding {
+            check.finding(.subdomains, severity, host: host, detail, remedy: Self.remedy)
+        }
+        switch check.kind {
+        case .trustkitIOS, .trustkitAndroid, .androidNSC, .okhttp, .flutter, .muejam: return nil
+        case .reactNative:
+            return finding(
+                .notice,
+                "Up to 0.64 React Native has OkHttp 3, which takes **.\(name) and never matches it: on Android such apps go without pins for \(pattern)."
+            )
+        case .appleATS:
+            return check.finding(
+                .subdomainsOneLabel, .differs, host: host,
+                "NSIncludesSubdomains means names one label below \(name); those further below go without pins.",
+                remedy: Self.remedy)
+        case .okhttp3:
+            return finding(
+                .differs,
+                "OkHttp 3 takes **.\(name) and never matches it: names below \(pattern) are left out, and go without pins."
+            )
+        case .sslPinning:
+            return finding(
+                .differs, "A key of \(title) is for \(pattern): on Android names further below go without pins.")
+        case .dynapins:
+            return finding(
+                .differs, "\(title) pins the names that an app lists: others below \(pattern) go without pins.")
+        case .wultra:
+            return finding(
+                .differs,
+                "\(title) knows no subdomains: below \(pattern) only the certificates that are known here are trusted, and any other of the same key is refused."
+            )
+        case .remoteConfig, .netkit, .curl:
+            return finding(.differs, "\(title) pins exact names: those below \(pattern) go without pins.")
+        }
+    }
+
+    /// Names at which TrustKit throws.
+    private static func registry(_ check: ClientCheck, _ isPublicSuffix: (String) -> Bool) -> [ClientFinding] {
+        guard check.isTrustKit else { return [] }
+        return check.pinned.filter { !Self.isBelowSuffix($0.pattern.name, isPublicSuffix) }.map { host in
+            check.finding(
+                .publicSuffix, .breaks, host: host,
+                "\(host.pattern.name) is not below a public suffix, and TrustKit throws when it is started with it: the app crashes, or goes without pins.",
+                remedy: "Serve \(host.pattern.name) under a domain of your own, or leave it out for these clients.")
+        }
+    }
+
+    /// Whether a name has a registrable part: it is no public suffix and some name above it is.
+    private static func isBelowSuffix(_ name: String, _ isPublicSuffix: (String) -> Bool) -> Bool {
+        !isPublicSuffix(name) && Self.above(name).contains(where: isPublicSuffix)
+    }
+
+    /// The names above a name, the nearest first.
+    static func above(_ name: String) -> [String] {
+        var names: [String] = []
+        var rest = name[...]
+        while let dot = rest.firstIndex(of: ".") {
+            rest = rest[rest.index(after: dot)...]
+            names.append(String(rest))
+        }
+        return names
+    }
+}

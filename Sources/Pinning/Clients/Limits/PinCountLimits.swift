@@ -1,0 +1,70 @@
+import PinWire
+
+/// How many pins a kind demands: TrustKit two, Dynapins and those that refuse what they have no pin for at least one.
+enum PinCountLimits {
+    static func findings(of check: ClientCheck) -> [ClientFinding] {
+        Self.single(check) + Self.missing(check)
+    }
+
+    private static func single(_ check: ClientCheck) -> [ClientFinding] {
+        let title = check.kind.title
+        let remedy = "Add a backup pin of another key."
+        switch check.kind {
+        case .trustkitIOS, .trustkitAndroid:
+            // TrustKit for Android throws below two as well, where it enforces.
+            return check.pinned.filter { $0.mode == .enforce && $0.pins.count == 1 }.map { host in
+                check.finding(
+                    .singlePin, .breaks, host: host,
+                    "\(host.pattern) has one pin, and \(title) demands two where it enforces: the app crashes when it starts.",
+                    remedy: remedy)
+            }
+        case .reactNative:
+            return check.pinned.filter { $0.pins.count == 1 }.map { host in
+                check.finding(
+                    .singlePin, .breaks, host: host,
+                    "\(host.pattern) has one pin; on iOS \(title) rejects the configuration, and no host of the app is pinned.",
+                    remedy: remedy)
+            }
+        case .dynapins:
+            // These are served in every mode.
+            return check.view.hosts.filter { $0.pins.count == 1 }.map { host in
+                check.finding(
+                    .singlePin, .breaks, host: host,
+                    "\(host.pattern) has one pin. Apps with Dynapins 0.2 crash if they get fewer than two, so that the request is refused, and the app refuses every connection.",
+                    remedy: remedy)
+            }
+        case .appleATS, .androidNSC:
+            return check.pinned.filter { $0.pins.count == 1 }.map { host in
+                check.finding(
+                    .backupRecommended, .notice, host: host,
+                    "\(host.pattern) has one pin; \(title) takes it, and its makers ask for a second one in reserve.",
+                    remedy: remedy)
+            }
+        default: return []
+        }
+    }
+
+    private static func missing(_ check: ClientCheck) -> [ClientFinding] {
+        let title = check.kind.title
+        return check.view.hosts.filter { $0.pins.isEmpty }.compactMap { host in
+            let isBuiltin = host.mode == nil
+            let why =
+                isBuiltin ? "\(host.pattern) is left to the pins built into apps" : "\(host.pattern) has no pins"
+            switch check.kind {
+            case .wultra where check.settings.understandsDomains && (host.mode == .off || host.mode == .reportOnly):
+                return nil
+            case .dynapins, .wultra, .muejam, .sslPinning:
+                return check.finding(
+                    .nothingPublished, .breaks, host: host,
+                    "\(why), and \(title) has no others than those it is served: it refuses every connection.",
+                    remedy: "Publish the pins of \(host.pattern).")
+            case .remoteConfig where host.mode == .enforce && check.settings.schema == .advanced:
+                return check.finding(
+                    .nothingPublished, .breaks, host: host,
+                    "\(why); it is left out of the configuration, and installs go without pins for it.",
+                    remedy: "Publish the pins of \(host.pattern).")
+            default: return nil
+            }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+import ArgumentParser
+import Foundation
+import PinWire
+
+struct ExportCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "export", abstract: "Makes a file that has an app's pins built in, or checks one.",
+        discussion: """
+            pinledger export android_nsc com.example.shop --output app/src/main/res/xml/network_security_config.xml
+            pinledger export okhttp com.example.shop --check src/main/kotlin/PinledgerCertificatePinner.kt
+
+            Formats: apple_ats, android_nsc, trustkit_ios, trustkit_android, okhttp, okhttp_3, react_native, flutter, curl, \
+            hpkp, swift, kotlin, netkit, json, pem, wultra_static. What the format cannot say follows on standard error. \
+            With --check nothing is written; the exit code is 1 where the file is another.
+            """
+    )
+
+    @Argument var format: String
+    @Argument var app: String
+    @Option(
+        name: [.short, .long], help: ArgumentHelp("Where to write it; standard output without.", valueName: "file"))
+    var output: String?
+    @Option(help: ArgumentHelp("Compare with this file instead.", valueName: "file")) var check: String?
+    @OptionGroup var place: ServerOptions
+
+    func run() async throws {
+        guard self.output == nil || self.check == nil else {
+            throw CommandFailure("--output and --check exclude each other", status: .usage)
+        }
+        // Read first: a file that is not there needs no server.
+        let present = try self.check.map { path in
+            guard let data = FileManager.default.contents(atPath: path) else {
+                throw CommandFailure("\(path) cannot be read", status: .notFound)
+            }
+            return Array(data)
+        }
+        let (bytes, notes) = try await self.place.withClient { client in
+            let path = "/v1/apps/\(APIClient.escaped(self.app))/export/\(APIClient.escaped(self.format))"
+            let answer = try await client.send("GET", path)
+            try answer.check()
+            return (answer.body, try await client.get("\(path)?notes=true"))
+        }
+        for note in notes["notes"]?.arrayValue ?? [] { Console.error("note: \(note.stringValue ?? "-")") }
+        if let check, let present { return try Self.compare(present, with: bytes, named: check) }
+        guard let output else { return Console.write(bytes) }
+        do { try Data(bytes).write(to: URL(fileURLWithPath: output), options: .atomic) } catch {
+            throw CommandFailure("\(output) cannot be written: \(error.localizedDescription)")
+        }
+    }
+
+    /// Shows the first line that differs, and ends with 1, unless both are the same bytes.
+    private static func compare(_ present: [UInt8], with wanted: [UInt8], named path: String) throws {
+        guard present != wanted else { return Console.error("\(path) is as the server would make it.") }
+        let old = Self.lines(present)
+        let new = Self.lines(wanted)
+        let place = zip(old, new).prefix { $0 == $1 }.count
+        Console.print("--- \(path)")
+        Console.print("+++ server")
+        Console.print("@@ line \(place + 1) @@")
+        if place < old.count { Console.print("-\(old[place])") }
+        if place < new.count { Console.print("+\(new[place])") }
+        throw ExitCode(ExitStatus.failure.rawValue)
+    }
+
+    /// The lines as text to be shown; what stands behind the last line feed is one too.
+    private static func lines(_ bytes: [UInt8]) -> [String] {
+        bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).map { line in
+            String(
+                String(decoding: line, as: UTF8.self).unicodeScalars.map {
+                    $0.properties.generalCategory == .control ? "?" : Character($0)
+                })
+        }
+    }
+}

@@ -1,0 +1,320 @@
+"""Dynapins' clients of both protocols: what they are answered is verified by libraries that know nothing of Pinledger."""
+
+import base64
+import itertools
+import json
+import re
+import time
+from datetime import datetime, timezone
+
+import jwt
+import pytest
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from deployed import (
+    ED25519_NAME, ED25519_PRIVATE, ED25519_PUBLIC, HOST, P256_NAME, P256_PRIVATE, P256_PUBLIC, Identity, KillSwitch, add_host,
+    ask, check_conditional, compact, declare, is_not_kept_longer, make_app, private_key, problem, public_key,
+)  # fmt: skip
+from jwcrypto import jwk, jws
+from pinledger import Server, from_now, pin_hex, pin_of
+from tls_server import TLSServer
+
+NUMBERS = itertools.count()
+WILD = "*.cdn.example.com"
+# Members of the first protocol in the order in which Go writes them: not sorted.
+ORDER = ["domain", "pins", "created", "expires", "ttl_seconds", "keyId", "alg"]
+VECTOR = (
+    '{"domain":"example.com","pins":["88c3292097527f95650a51dac5945eca168bc4bb2664c30d022036a4c47cfcce",'
+    '"a814636663a69123492f4a7bd337a4ee8752233aacfe6b91e0993dc58c823fe1"],"created":"2025-10-17T11:19:41Z",'
+    '"expires":"2025-10-17T12:19:41Z","ttl_seconds":3600,"keyId":"7fda4c1e","alg":"Ed25519"}'
+)
+SIGNATURE = "YfgwXFSRbB4zn1r1jtoqjkiLCxajox/tsLRtHRgwXiZ8i34JnfTMWjOl/L0yyR/cjJQ85sRP78fVyeAMxWD/CA=="
+
+
+def path(app: str, query: str | None = f"domain={HOST}", name: str = "v1/pins") -> str:
+    return f"/compat/dynapins/{app}/{name}" + ("" if query is None else f"?{query}")
+
+
+def make(api, identities, settings: dict, key: str | None) -> str:
+    app = make_app(api, f"com.example.dynapins.{next(NUMBERS)}", *identities[:2])
+    add_host(api, app, WILD, {"pin": pin_of("cdn 1")}, {"pin": pin_of("cdn 2")})
+    declare(api, app, "dynapins", settings, key)
+    return app
+
+
+@pytest.fixture(scope="module")
+def first(server, identities) -> str:
+    """An app whose installs have SDK 0.0.1."""
+    return make(server.api, identities, {"protocol": "ed25519"}, ED25519_PRIVATE)
+
+
+@pytest.fixture(scope="module")
+def second(server, identities) -> str:
+    """An app whose installs have SDK 0.2."""
+    return make(server.api, identities, {"ttl_seconds": 600}, P256_PRIVATE)
+
+
+class FirstSDK:
+    """SDK 0.0.1, as far as its decoding and verification go."""
+
+    # It takes the last 32 bytes of whatever it is given.
+    key = Ed25519PublicKey.from_public_bytes(base64.b64decode(ED25519_PUBLIC)[-32:])
+
+    @classmethod
+    def read(cls, answer) -> dict:
+        assert answer.status == 200 and answer["Content-Type"].split(";")[0] == "application/json", str(answer)
+        told = answer.json
+        cls.key.verify(base64.b64decode(told["signature"], validate=True), compact({name: told[name] for name in ORDER}))
+        assert list(told) == [*ORDER, "signature"]
+        return told
+
+
+class SecondSDK:
+    """SDK 0.2, likewise; two libraries have to agree on the token."""
+
+    keys = [public_key(P256_PUBLIC), jwk.JWK.from_pem(b"-----BEGIN PUBLIC KEY-----\n%b\n-----END PUBLIC KEY-----\n" % P256_PUBLIC.encode())]
+
+    @classmethod
+    def claims(cls, token: str) -> dict:
+        claims = jwt.decode(token, cls.keys[0], algorithms=["ES256"], options={"require": ["iat", "exp"]})
+        other = jws.JWS()
+        other.allowed_algs = ["ES256"]
+        other.deserialize(token, cls.keys[1])
+        assert other.is_valid and json.loads(other.payload) == claims
+        return claims
+
+    @classmethod
+    def read(cls, answer, requested: str) -> dict:
+        assert answer.status == 200 and answer["Content-Type"].split(";")[0] == "application/json", str(answer)
+        assert list(answer.json) == ["jws"]
+        token = answer.json["jws"]
+        assert jwt.get_unverified_header(token) == {"alg": "ES256", "kid": P256_NAME, "typ": "JWT"}
+        # r and s, not DER, in base64url without padding.
+        assert re.fullmatch(r"[\w-]+\.[\w-]+\.[\w-]{86}", token)
+        claims = cls.claims(token)
+        for name in ("iat", "exp", "ttl_seconds"):
+            assert type(claims[name]) is int, "a number with a fraction is no claim to this SDK"
+        assert claims["iat"] <= time.time() + 1 and claims["exp"] > time.time()
+        assert claims["domain"] == requested
+        assert all(len(base64.b64decode(pin, validate=True)) == 32 and len(pin) == 44 for pin in claims["pins"])
+        return claims
+
+
+# MARK: The first protocol
+
+
+def test_the_sdk_in_these_tests_takes_what_upstream_signed():
+    told = json.loads(VECTOR)
+    FirstSDK.key.verify(base64.b64decode(SIGNATURE), compact({name: told[name] for name in ORDER}))
+    assert private_key(ED25519_PRIVATE).sign(VECTOR.encode()) == base64.b64decode(SIGNATURE)
+    with pytest.raises(InvalidSignature):
+        FirstSDK.key.verify(base64.b64decode(SIGNATURE), json.dumps(told, sort_keys=True, separators=(",", ":")).encode())
+
+
+def test_the_first_protocol_is_verified_over_go_s_bytes(api, first, identities):
+    answer = ask(api, path(first), Accept="application/json")
+    told = FirstSDK.read(answer)
+    assert told["domain"] == HOST and told["alg"] == "Ed25519" and told["keyId"] == ED25519_NAME
+    assert told["pins"] == [one.digest.hex() for one in identities[:2]]
+    assert told["ttl_seconds"] == 3600 and is_not_kept_longer(answer, 3600)
+    created, expires = (
+        datetime.strptime(told[name], "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=timezone.utc) for name in ("created", "expires")
+    )
+    now = datetime.now(timezone.utc)
+    assert created <= now < expires
+    # Nothing was added to the bytes that were signed but the signature.
+    assert answer.body.startswith(compact({name: told[name] for name in ORDER})[:-1] + b',"signature":"')
+    # Ed25519 has one signature for one text.
+    text = compact({name: told[name] for name in ORDER})
+    assert told["signature"] == base64.b64encode(private_key(ED25519_PRIVATE).sign(text)).decode()
+    check_conditional(api, path(first), answer)
+
+
+def test_the_fingerprint_alone_is_signed_for_those_who_read_the_documentation(api, first, identities):
+    answer = ask(api, path(first, name="cert-fingerprint"))
+    assert answer.status == 200, str(answer)
+    told = answer.json
+    assert set(told) == {"domain", "fingerprint", "signature", "ttl"}
+    assert (told["domain"], told["fingerprint"], told["ttl"]) == (HOST, identities[0].digest.hex(), 3600)
+    FirstSDK.key.verify(base64.b64decode(told["signature"], validate=True), told["fingerprint"].encode())
+
+
+# MARK: The second protocol
+
+
+def test_the_second_protocol_is_a_token_to_two_libraries(api, second, identities):
+    answer = ask(api, path(second, f"domain={HOST}&include-backup-pins=true"), Accept="application/json")
+    claims = SecondSDK.read(answer, HOST)
+    assert claims["pins"] == [one.base64 for one in identities[:2]]
+    assert claims["ttl_seconds"] == 600 and claims["exp"] - claims["iat"] >= 600
+    assert is_not_kept_longer(answer, 600)
+    check_conditional(api, path(second), ask(api, path(second)))
+
+
+def test_a_token_that_was_changed_is_none(api, second):
+    head, payload, signature = ask(api, path(second)).json["jws"].split(".")
+    other = base64.urlsafe_b64encode(base64.urlsafe_b64decode(payload + "==").replace(b"example", b"exemple")).decode().rstrip("=")
+    assert other != payload
+    for token in (f"{head}.{other}.{signature}", f"{head}.{payload}.{'A' * 86}"):
+        with pytest.raises(jwt.InvalidSignatureError):
+            SecondSDK.claims(token)
+
+
+# MARK: Both
+
+
+@pytest.fixture(params=["first", "second"])
+def either(request):
+    """An app, and how its SDK reads an answer: the domain, and pins in hexadecimal."""
+    app = request.getfixturevalue(request.param)
+
+    def read(answer, requested: str) -> tuple[str, list[str]]:
+        if request.param == "first":
+            told = FirstSDK.read(answer)
+            return told["domain"], told["pins"]
+        claims = SecondSDK.read(answer, requested)
+        return claims["domain"], [base64.b64decode(pin).hex() for pin in claims["pins"]]
+
+    return app, read
+
+
+@pytest.mark.parametrize("domain", [HOST, "API.Example.com", "a.cdn.example.com", WILD])
+def test_the_domain_is_echoed_as_it_was_asked_for(api, either, domain):
+    app, read = either
+    for query in (f"domain={domain}", f"x=1&domain={domain.replace('*', '%2A')}&include-backup-pins=false&unknown"):
+        answer = ask(api, path(app, query))
+        told, pins = read(answer, domain)
+        assert told == domain and len(pins) == len(set(pins)) == 2
+        if "cdn" in domain:
+            assert pins == [pin_hex(pin_of("cdn 1")), pin_hex(pin_of("cdn 2"))]
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "message"),
+    [
+        (None, 400, "Missing required query parameter: domain"),
+        ("", 400, "Missing required query parameter: domain"),
+        ("domain=", 400, "Missing required query parameter: domain"),
+        ("domains=api.example.com", 400, "Missing required query parameter: domain"),
+        ("domain=" + ".".join(["a" * 50] * 6), 400, "Invalid domain parameter"),
+        ("domain=" + "a" * 64 + ".example.com", 400, "Invalid domain parameter"),
+        ("domain=api%20example.com", 400, "Invalid domain parameter"),
+        ("domain=https://api.example.com/", 400, "Invalid domain parameter"),
+        ("domain=*.*.example.com", 400, "Invalid domain parameter"),
+        ("domain=b%C3%BCcher.example.com", 400, "Invalid domain parameter"),
+        ("domain=%00", 400, "Invalid domain parameter"),
+        ("domain=nobody.example.net", 403, "Domain not found in whitelist"),
+        ("domain=example.com", 403, "Domain not found in whitelist"),
+        # Two labels below the wildcard, and the wildcard's own name.
+        ("domain=a.b.cdn.example.com", 403, "Domain not found in whitelist"),
+        ("domain=cdn.example.com", 403, "Domain not found in whitelist"),
+        # What the SDK itself would let through, having no eye for dots.
+        ("domain=badcdn.example.com", 403, "Domain not found in whitelist"),
+    ],
+)
+def test_what_cannot_be_answered_is_told_as_upstream_tells_it(api, either, query, status, message):
+    app, _ = either
+    answer = ask(api, path(app, query))
+    assert answer.status == status and answer["Content-Type"].split(";")[0] == "application/json", str(answer)
+    assert answer.json == {"error": message, "code": status}
+
+
+def test_only_get_is_answered(api, either):
+    app, _ = either
+    for method in ("POST", "PUT", "DELETE", "PATCH"):
+        assert ask(api, path(app), method, b"{}" if method != "DELETE" else None).status == 405
+
+
+def test_nobody_gets_one_pin(api, either):
+    """SDK 0.2 would end the app's process."""
+    app, _ = either
+    host = f"single{next(NUMBERS)}.example.com"
+    add_host(api, app, host, {"pin": pin_of("alone")}, mode="report_only")
+    answer = ask(api, path(app, f"domain={host}"))
+    assert answer.status == 422 and answer.json["code"] == 422, str(answer)
+    assert answer.json["error"].startswith("Failed to retrieve certificate for domain")
+    api.must("POST", f"/v1/apps/{app}/hosts/{host}/pins", {"pin": pin_of("company"), "role": "backup"})
+    assert ask(api, path(app, f"domain={host}")).status == 200
+
+
+def test_a_kill_switch_takes_no_pins_away(api, either):
+    """These clients refuse every connection for which they have none."""
+    app, read = either
+    before = read(ask(api, path(app)), HOST)
+    with KillSwitch(api, app):
+        assert read(ask(api, path(app)), HOST) == before
+    with KillSwitch(api, app, HOST):
+        assert read(ask(api, path(app)), HOST) == before
+    api.must("PATCH", f"/v1/apps/{app}", {"pins_valid_until": from_now(seconds=2), "reason": "a test", "force": True})
+    time.sleep(2.1)
+    assert read(ask(api, path(app)), HOST) == before
+    api.must("PATCH", f"/v1/apps/{app}", {"pins_valid_until": None, "reason": "a test", "force": True})
+
+
+def test_a_change_is_in_the_next_answer(api, either):
+    app, read = either
+    host = f"change{next(NUMBERS)}.example.com"
+    add_host(api, app, host, {"pin": pin_of("a")}, {"pin": pin_of("b")})
+    query = path(app, f"domain={host}")
+    before = ask(api, query)
+    assert len(read(before, host)[1]) == 2
+    api.must("POST", f"/v1/apps/{app}/hosts/{host}/pins", {"pin": pin_of("c"), "role": "backup"})
+    after = ask(api, query)
+    assert set(read(after, host)[1]) - set(read(before, host)[1]) == {pin_hex(pin_of("c"))}
+    if before["ETag"] is not None:
+        assert ask(api, query, If_None_Match=before["ETag"]).status == 200
+
+
+def test_who_watches_over_the_server_is_told_how_it_is(api, either):
+    app, _ = either
+    assert (answer := ask(api, path(app, None, "health"))).status == 200 and answer.json == {"status": "healthy"}
+    answer = ask(api, path(app, None, "readiness"))
+    assert answer.status == 200 and set(answer.json) == {"status", "allowed_domains", "key_id"}
+    assert answer.json["status"] == "ready" and answer.json["allowed_domains"] >= 2
+    assert answer.json["key_id"] in (ED25519_NAME, P256_NAME)
+
+
+@pytest.mark.parametrize("protocol", ["ed25519", "es256"])
+def test_without_a_key_there_is_nothing_to_answer(api, identities, protocol):
+    app = make(api, identities, {"protocol": protocol}, None)
+    problem(ask(api, path(app)), 503, "client_key_missing")
+    answer = ask(api, path(app, None, "readiness"))
+    assert answer.status == 503 and answer.json["status"] == "not ready" and answer.json["reason"]
+    assert ask(api, path(app, None, "health")).status == 200
+
+
+@pytest.mark.parametrize("name", ["v1/pins", "cert-fingerprint", "health", "readiness"])
+def test_who_has_no_such_clients_has_no_such_server(api, first, name):
+    app = f"com.example.dynapins.none.{next(NUMBERS)}"
+    problem(ask(api, path(app, name=name)), 404, "app_unknown")
+    api.make_app(app, HOST)
+    problem(ask(api, path(app, name=name)), 404, "client_unknown")
+
+
+def test_the_served_key_comes_first_whichever_is_the_primary(tmp_path):
+    """SDK 0.0.1 compares the first pin and no other: the order changes at the moment the server's key does."""
+    old, new, spare = (Identity(tmp_path, name) for name in ("old", "new", "spare"))
+    options = ["--allow-private-range", "127.0.0.0/8", "--resolve", f"{HOST}=127.0.0.1"]
+    server, tls = Server(more=options), TLSServer(old)
+    try:
+        api = server.start().api
+        apps = {}
+        for protocol, key in {"ed25519": ED25519_PRIVATE, "es256": P256_PRIVATE}.items():
+            apps[protocol] = make_app(api, f"com.example.served.{protocol}", old, new, spare)
+            declare(api, apps[protocol], "dynapins", {"protocol": protocol}, key)
+            api.must("PATCH", f"/v1/apps/{apps[protocol]}/hosts/{HOST}", {"endpoints": [f"{HOST}:{tls.port}"]})
+
+        def first_pins() -> set[str]:
+            server.cli("probe", f"{HOST}:{tls.port}")
+            one = FirstSDK.read(ask(api, path(apps["ed25519"])))
+            two = SecondSDK.read(ask(api, path(apps["es256"])), HOST)
+            assert len(one["pins"]) == len(two["pins"]) == 3
+            assert ask(api, path(apps["ed25519"], name="cert-fingerprint")).json["fingerprint"] == one["pins"][0]
+            return {one["pins"][0], base64.b64decode(two["pins"][0]).hex()}
+
+        for identity in (old, new, spare, old):
+            tls.serve(identity)
+            assert first_pins() == {identity.digest.hex()}
+    finally:
+        tls.close()
+        server.destroy()

@@ -1,0 +1,114 @@
+"""NetKit's clients: policies with the keys as NetKit takes them out of a certificate, checked by `cryptography`."""
+
+import base64
+import hashlib
+import itertools
+
+import pytest
+from deployed import HOST, KillSwitch, add_host, ask, check_conditional, declare, make_app, problem
+from pinledger import pin_of
+
+NUMBERS = itertools.count()
+MODES = {"policies", "unpinnedHosts", "builtinHosts"}
+
+
+def path(app: str, hosts: str | None = None) -> str:
+    return f"/compat/netkit/{app}/policy.json" + ("" if hosts is None else f"?hosts={hosts}")
+
+
+def fetch(api, app: str, hosts: str | None = None) -> dict:
+    answer = ask(api, path(app, hosts))
+    assert answer.status == 200 and answer["Content-Type"].split(";")[0] == "application/json", str(answer)
+    told = answer.json
+    assert set(told) == {"app", "version", *MODES} and told["app"] == app
+    for policy in told["policies"]:
+        # NetKit ends the process where it has no item, and takes no host for every host.
+        assert policy["pinnedHosts"] and policy["pinnedKeys"] and policy["mode"] in ("publicKey", "certificate")
+        assert policy["validateCertificateChain"] is True
+        assert ("pinnedItems" in policy) == ("fallbackItems" in policy)
+        if "pinnedItems" in policy:
+            assert policy["pinnedItems"]
+    return told
+
+
+def policy(told: dict, host: str) -> dict:
+    (found,) = (one for one in told["policies"] if host in one["pinnedHosts"])
+    return found
+
+
+@pytest.fixture(scope="module")
+def app(server, identities) -> str:
+    api = server.api
+    app = make_app(api, f"com.example.netkit.{next(NUMBERS)}", *identities[:2])
+    pins = [{"pin": pin_of("deep 1")}, {"pin": pin_of("deep 2")}]
+    add_host(api, app, "deep.example.com", *pins, include_subdomains=True)
+    add_host(api, app, "*.cdn.example.com", *pins)
+    add_host(api, app, "watched.example.com", *pins, mode="report_only")
+    add_host(api, app, "off.example.com", *pins, mode="off")
+    declare(api, app, "netkit")
+    return app
+
+
+def test_the_keys_are_those_of_the_certificates(api, app, identities):
+    told = fetch(api, app)
+    found = policy(told, HOST)
+    assert found["failureAction"] == "reject" and found["pinnedHosts"] == [HOST]
+    assert [key["spkiSHA256"] for key in found["pinnedKeys"]] == [identities[0].base64]
+    assert [key["spkiSHA256"] for key in found["fallbackKeys"]] == [identities[1].base64]
+    for key, identity in zip(found["pinnedKeys"] + found["fallbackKeys"], identities):
+        if "rawKey" in key:
+            assert base64.b64decode(key["rawKey"], validate=True) == identity.raw
+        for certificate in key.get("certificates", []):
+            assert hashlib.sha256(base64.b64decode(certificate)).digest() == identity.fingerprint
+    if "pinnedItems" in found:
+        # What `SecKeyCopyExternalRepresentation` gives for these keys, and not the SubjectPublicKeyInfo.
+        assert [base64.b64decode(item) for item in found["pinnedItems"]] == [identities[0].raw]
+        assert [base64.b64decode(item) for item in found["fallbackItems"]] == [identities[1].raw]
+    check_conditional(api, path(app), ask(api, path(app)))
+
+
+def test_names_are_exact_and_given_by_the_app(api, app):
+    told = fetch(api, app)
+    assert {name for one in told["policies"] for name in one["pinnedHosts"]} == {HOST, "deep.example.com", "watched.example.com"}
+    names = ["b.cdn.example.com", "a.deep.example.com", "a.cdn.example.com", "A.CDN.example.com", "", "*"]
+    told = fetch(api, app, ",".join([*names, "nobody.example.net", "a.b.cdn.example.com"]))
+    assert sorted(one["pinnedHosts"] for one in told["policies"]) == [
+        ["a.cdn.example.com", "b.cdn.example.com"], ["a.deep.example.com"],
+    ]  # fmt: skip
+    cdn = policy(told, "a.cdn.example.com")
+    assert [key["spkiSHA256"] for key in cdn["pinnedKeys"]] == [pin_of("deep 1").removeprefix("sha256/")]
+    # Of a pin alone nobody knows the key.
+    assert "pinnedItems" not in cdn
+
+
+def test_what_is_not_enforced_rejects_nothing(api, app):
+    told = fetch(api, app)
+    assert policy(told, "watched.example.com")["failureAction"] == "allowWithWarning"
+    assert told["unpinnedHosts"] == ["off.example.com"] and told["builtinHosts"] == []
+
+
+def test_a_kill_switch_leaves_the_system_s_validation(api, app):
+    before = fetch(api, app)
+    with KillSwitch(api, app, HOST):
+        told = fetch(api, app)
+        assert set(told["unpinnedHosts"]) == {HOST, "off.example.com"}
+        assert all(HOST not in one["pinnedHosts"] for one in told["policies"])
+    with KillSwitch(api, app):
+        told = fetch(api, app)
+        assert told["policies"] == [] and HOST in told["unpinnedHosts"]
+    after = fetch(api, app)
+    assert after.pop("version") > before.pop("version") and after == before
+
+
+def test_a_tag_changes_with_the_policy(api, app):
+    before = ask(api, path(app))
+    add_host(api, app, f"new{next(NUMBERS)}.example.com", {"pin": pin_of("new 1")}, {"pin": pin_of("new 2")})
+    after = ask(api, path(app), **({"If-None-Match": before["ETag"]} if before["ETag"] else {}))
+    assert after.status == 200 and after.body != before.body
+
+
+def test_who_has_no_such_clients_has_no_such_file(api):
+    app = f"com.example.netkit.{next(NUMBERS)}"
+    problem(ask(api, path(app)), 404, "app_unknown")
+    api.make_app(app, HOST)
+    problem(ask(api, path(app)), 404, "client_unknown")

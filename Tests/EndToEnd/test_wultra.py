@@ -1,0 +1,278 @@
+"""Wultra's clients: signatures over their challenges and in the static file, the version gate, and what 2.x can be told."""
+
+import base64
+import itertools
+import json
+import os
+import time
+import zlib
+
+import brotli
+import pytest
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from deployed import (
+    HOST, P256_POINT, P256_PRIVATE, P256_PUBLIC, Identity, KillSwitch, add_host, ask, declare, make_app, problem, public_key,
+)  # fmt: skip
+from pinledger import pin_of
+
+NUMBERS = itertools.count()
+CHALLENGE = "AAECAwQFBgcICQoLDA0ODw=="
+OWN_BODY = (
+    '{"timestamp":1760697600,"fingerprints":[{"name":"api.example.com",'
+    '"fingerprint":"ypeBEsobvcr6wjGzmiPcTaeG7/gUfE5yuYB3ha/uSLs=","expires":4102444800}]}'
+)
+OWN_SIGNATURE = "MEUCIQDO0C63cBJAeYBH3szcg4il6U4vAlUcruOEe7VFAPSJrAIgM4a2MKmCg8oiwPE0xROfJ9j4CJs77h8ZCz13AhYOcYs="
+STATIC_TEXT = "github.com&kqN/vV4hpTqVxxbhFE9EL1grlND6/Gc+tnF6TrUaiKc=&1710460799"
+STATIC_SIGNATURE = "MEUCICB69UpMPOdtrsR6XcJqHEh2L2RO4oSJ3SZ7BYnTBJbGAiEAnZ7rEWdMVGwa59Wx5QbAorEFxXH89Iu0CnqWa96Eda0="
+RULES = {
+    "version_rules": [
+        {"id": 1, "platform": "IOS", "required_version": "2.0.0", "suggested_version": "3.0.0", "message_key": "update"},
+        {"id": 2, "platform": "IOS", "major_os_version": 15, "suggested_version": "2.5.0", "message_key": "old"},
+        {"id": 3, "platform": "ANDROID", "major_os_version": 9, "required_version": "1.10.0"},
+    ],
+    "texts": [
+        {"message_key": "update", "language": "en", "text": "There is a \"new\" version."},
+        {"message_key": "update", "language": "cs", "text": "Je k dispozici nová verze."},
+        {"message_key": "old", "language": "cs", "text": "Aktualizujte."},
+    ],
+}  # fmt: skip
+
+
+def init(app: str, query: str = "") -> str:
+    return f"/compat/wultra/app/init?appName={app}{query}"
+
+
+def verify(signature: str, text: bytes) -> None:
+    public_key(P256_PUBLIC).verify(base64.b64decode(signature, validate=True), text, ec.ECDSA(SHA256()))
+
+
+def verified(answer, challenge: str = CHALLENGE) -> dict:
+    """What a client makes of an answer: the signature first, over the bytes as they came."""
+    verify(answer["X-Cert-Pinning-Signature"], challenge.encode() + b"&" + answer.body)
+    return answer.json
+
+
+def fetch(api, app: str, query: str = "", **headers) -> dict:
+    answer = ask(api, init(app, query), X_Cert_Pinning_Challenge=CHALLENGE, **headers)
+    assert answer.status == 200 and answer["Content-Type"].split(";")[0] == "application/json", str(answer)
+    assert "no-store" in answer["Cache-Control"], "an answer is for one challenge"
+    told = verified(answer)
+    assert type(told["timestamp"]) is int and abs(told["timestamp"] - time.time()) < 60
+    return told
+
+
+def entry(identity: Identity, name: str = HOST) -> dict:
+    return {"name": name, "fingerprint": base64.b64encode(identity.fingerprint).decode(), "expires": identity.expires}
+
+
+@pytest.fixture(scope="module")
+def app(server, identities) -> str:
+    app = make_app(server.api, f"com.example.wultra.{next(NUMBERS)}", *identities[:2])
+    declare(server.api, app, "wultra", RULES, P256_PRIVATE)
+    return app
+
+
+def test_the_client_in_these_tests_takes_what_others_signed():
+    verify(OWN_SIGNATURE, f"{CHALLENGE}&{OWN_BODY}".encode())
+    verify(STATIC_SIGNATURE, STATIC_TEXT.encode())
+    with pytest.raises(InvalidSignature):
+        verify(OWN_SIGNATURE, f"{OWN_BODY}&{CHALLENGE}".encode())
+
+
+def test_the_answer_is_signed_over_the_challenge_and_its_bytes(api, app, identities):
+    told = fetch(api, app)
+    assert list(told) == ["timestamp", "fingerprints"]
+    assert told["fingerprints"] == [entry(one) for one in identities[:2]]
+    for length in range(16, 33):
+        challenge = base64.b64encode(os.urandom(length)).decode()
+        answer = ask(api, init(app), X_Cert_Pinning_Challenge=challenge)
+        assert answer.status == 200
+        verified(answer, challenge)
+    with pytest.raises(InvalidSignature):
+        verified(answer, CHALLENGE)
+
+
+def test_the_signature_is_of_what_is_left_once_compression_is_undone(api, app):
+    answer = ask(api, init(app), X_Cert_Pinning_Challenge=CHALLENGE, Accept_Encoding="gzip, br")
+    body = answer.body
+    if answer["Content-Encoding"] == "gzip":
+        body = zlib.decompress(body, 31)
+    elif answer["Content-Encoding"] == "br":
+        body = brotli.decompress(body)
+    verify(answer["X-Cert-Pinning-Signature"], CHALLENGE.encode() + b"&" + body)
+
+
+def test_header_names_may_have_gone_through_a_proxy(api, app):
+    answer = ask(api, init(app), **{"x-cert-pinning-challenge": CHALLENGE})
+    assert answer.status == 200 and verified(answer)["fingerprints"]
+
+
+@pytest.mark.parametrize(
+    "challenge",
+    [
+        None, "", "AAAA", "*", base64.b64encode(bytes(15)).decode(), base64.b64encode(bytes(33)).decode(),
+        base64.b64encode(bytes(16)).decode().rstrip("="), base64.urlsafe_b64encode(b"\xff" * 16).decode(),
+        base64.b64encode(bytes(16)).decode() + "=", base64.b64encode(bytes(18)).decode()[:-1] + "!",
+        "A" * 4096, CHALLENGE + "&" + CHALLENGE, CHALLENGE.replace("A", " ", 1), bytes(16).hex() + "?",
+    ],
+)  # fmt: skip
+def test_a_challenge_that_is_none_is_forbidden(api, app, challenge):
+    answer = ask(api, init(app), **({} if challenge is None else {"X-Cert-Pinning-Challenge": challenge}))
+    assert answer.status == 403, str(answer)
+    assert answer.json["code"] == "INVALID_CHALLENGE" and answer.json["message"]
+    assert "X-Cert-Pinning-Challenge" in answer.json["message"] and answer["X-Cert-Pinning-Signature"] is None
+
+
+def test_an_app_that_nobody_knows_has_the_shape_that_wultra_has(api, app):
+    other = f"com.example.wultra.none.{next(NUMBERS)}"
+    for _ in range(2):
+        answer = ask(api, init(other), X_Cert_Pinning_Challenge=CHALLENGE)
+        assert answer.status == 404 and set(answer.json) == {"code", "message"}, str(answer)
+        assert answer.json["code"] == "APP_NOT_FOUND" and answer["X-Cert-Pinning-Signature"] is None
+        told = ask(api, f"/compat/wultra/app/init/public-key?appName={other}")
+        assert told.status == 404 and told.json["code"] in ("PUBLIC_KEY_NOT_FOUND", "APP_NOT_FOUND")
+        # The second time the app is there, without such clients.
+        if api.get(f"/v1/apps/{other}").status == 404:
+            api.make_app(other, HOST)
+    declare(api, other, "wultra")
+    problem(ask(api, init(other), X_Cert_Pinning_Challenge=CHALLENGE), 503, "client_key_missing")
+
+
+@pytest.mark.parametrize(
+    "query", ["", "appName=", "appName=no%20such", "&appVersion=x&osVersion=17&platform=IOS", "&appVersion=1.0.0&osVersion=x&platform=IOS",
+              "&appVersion=1.0.0&osVersion=17&platform=WEB"],
+)  # fmt: skip
+def test_a_request_that_cannot_be_read_is_told_so(api, app, query):
+    target = init(app, query) if query.startswith("&") else f"/compat/wultra/app/init?{query}"
+    answer = ask(api, target, X_Cert_Pinning_Challenge=CHALLENGE)
+    assert answer.status in (400, 404) and {"code", "message"} <= set(answer.json), str(answer)
+    if query.startswith("&"):
+        # The app is known, and so is its key: clients can trust that it is no answer.
+        assert answer.status == 400
+        verified(answer)
+
+
+def test_the_public_key_is_the_one_that_developers_build_in(api, app):
+    answer = ask(api, f"/compat/wultra/app/init/public-key?appName={app}")
+    assert answer.status == 200 and answer.json == {"publicKey": P256_POINT}
+    point = base64.b64decode(answer.json["publicKey"])
+    assert len(point) == 65 and ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), point) == public_key(P256_PUBLIC)
+
+
+# MARK: The version gate
+
+
+@pytest.mark.parametrize(
+    ("platform", "system", "version", "language", "update", "message"),
+    [
+        ("IOS", "17.4.1", "1.9.9", "cs", "FORCED", "Je k dispozici nová verze."),
+        ("IOS", "17.4.1", "1.9.9", "en", "FORCED", 'There is a "new" version.'),
+        ("IOS", "17.4.1", "2.0.0", "cs-CZ,en;q=0.5", "SUGGESTED", "Je k dispozici nová verze."),
+        ("IOS", "17.4.1", "2.0.0", "de", "SUGGESTED", 'There is a "new" version.'),
+        ("IOS", "17.4.1", "2.0.0", None, "SUGGESTED", 'There is a "new" version.'),
+        ("IOS", "17.4.1", "2.0.0", "de, en;q=0.3, cs;q=0.7", "SUGGESTED", "Je k dispozici nová verze."),
+        ("IOS", "17.4.1", "3.0.0", "cs", "NOT_REQUIRED", None),
+        ("IOS", "17.4.1", "10.0.0", "cs", "NOT_REQUIRED", None),
+        # Not by letters: 2.10 is later than 2.9.
+        ("IOS", "17", "2.10.0", "cs", "SUGGESTED", "Je k dispozici nová verze."),
+        # What iOS calls itself, which upstream refuses.
+        ("IOS", "17.4", "1.0.0", "en", "FORCED", 'There is a "new" version.'),
+        # The rule for the major version alone, which requires nothing.
+        ("IOS", "15.8.1", "1.0.0", "cs", "SUGGESTED", "Aktualizujte."),
+        ("IOS", "15.8.1", "1.0.0", "en", "SUGGESTED", None),
+        ("IOS", "15.8.1", "2.5.0", "cs", "NOT_REQUIRED", None),
+        ("ANDROID", "9", "1.9.0", "en", "FORCED", None),
+        ("ANDROID", "9", "1.10.0", "en", "NOT_REQUIRED", None),
+        ("ANDROID", "14", "0.0.1", "en", "NOT_REQUIRED", None),
+    ],
+)
+def test_versions_are_asked_to_update_in_their_language(api, app, platform, system, version, language, update, message):
+    query = f"&appVersion={version}&osVersion={system}&platform={platform}"
+    told = fetch(api, app, query, **({} if language is None else {"Accept-Language": language}))
+    assert told["verifyVersionResult"] == {"update": update} | ({} if message is None else {"message": message})
+    assert told["fingerprints"]
+
+
+@pytest.mark.parametrize("query", ["", "&appVersion=1.0.0", "&appVersion=1.0.0&osVersion=17", "&osVersion=17&platform=IOS"])
+def test_the_gate_is_asked_by_those_who_say_all_of_it(api, app, query):
+    assert "verifyVersionResult" not in fetch(api, app, query)
+
+
+# MARK: What is answered of an app's state
+
+
+def test_entries_go_by_the_common_name_and_the_certificate(api, tmp_path, identities):
+    app = f"com.example.wultra.{next(NUMBERS)}"
+    named = Identity(tmp_path, "named", common_name="Shop Front", days=20)
+    nameless = Identity(tmp_path, "nameless", common_name="x", days=20)
+    make_app(api, app, identities[0], named, nameless)
+    # A pin of which nobody showed a certificate: these clients have no words for it.
+    add_host(api, app, "bare.example.com", {"pin": pin_of("bare 1")}, {"pin": pin_of("bare 2")})
+    declare(api, app, "wultra", {}, P256_PRIVATE)
+    found = fetch(api, app)["fingerprints"]
+    assert sorted(found, key=json.dumps) == sorted(
+        [entry(identities[0]), entry(named, "Shop Front"), entry(nameless, "x")], key=json.dumps
+    )
+    # A bound of so many days, in steps of a quarter: certificates that end before keep their own end.
+    declare(api, app, "wultra", {"entry_days": 40})
+    ends = {one["name"]: one["expires"] for one in fetch(api, app)["fingerprints"]}
+    assert ends["Shop Front"] == named.expires
+    assert 30 * 86_400 - 60 <= ends[HOST] - time.time() <= 40 * 86_400
+
+
+def test_a_kill_switch_is_told_to_those_who_understand_it_and_nobody_loses_an_entry(api, identities):
+    app = make_app(api, f"com.example.wultra.{next(NUMBERS)}", *identities[:2])
+    declare(api, app, "wultra", {}, P256_PRIVATE)
+    before = fetch(api, app)["fingerprints"]
+    with KillSwitch(api, app):
+        told = fetch(api, app)
+        assert "domainsConfig" not in told and told["fingerprints"] == before
+    declare(api, app, "wultra", {"understands_domains": True})
+    assert "domainsConfig" not in fetch(api, app), "there is nothing to be said"
+    with KillSwitch(api, app):
+        told = fetch(api, app)
+        assert told["domainsConfig"]["sslPinningRequiredForUnlisted"] is False
+        assert {"name": HOST, "sslPinningRequired": False} in told["domainsConfig"]["domains"]
+        assert told["fingerprints"] == before
+    with KillSwitch(api, app, HOST):
+        told = fetch(api, app)
+        assert told["domainsConfig"] == {
+            "sslPinningRequiredForUnlisted": True, "domains": [{"name": HOST, "sslPinningRequired": False}],
+        }  # fmt: skip
+    assert "domainsConfig" not in fetch(api, app)
+
+
+# MARK: The static file
+
+
+def test_every_entry_of_the_static_file_is_signed(server, api, app, identities, tmp_path):
+    target = f"/compat/wultra/{app}/fingerprints.json"
+    answer = ask(api, target)
+    assert answer.status == 200 and answer["Content-Type"].split(";")[0] == "application/json", str(answer)
+    exported = api.must("GET", f"/v1/apps/{app}/export/wultra_static")
+    file = tmp_path / "fingerprints.json"
+    server.cli("export", "wultra_static", app, "--output", str(file))
+    # ECDSA has many signatures of one text: each copy is judged by itself.
+    for body in (answer.body, exported.body, file.read_bytes()):
+        told = json.loads(body)
+        assert list(told) == ["fingerprints"]
+        assert len(told["fingerprints"]) == 2
+        for one in told["fingerprints"]:
+            assert set(one) == {"name", "fingerprint", "expires", "signature"} and type(one["expires"]) is int
+            verify(one["signature"], f"{one['name']}&{one['fingerprint']}&{one['expires']}".encode())
+            with pytest.raises(InvalidSignature):
+                verify(one["signature"], f"{one['name']}&{one['expires']}&{one['fingerprint']}".encode())
+        found = [{name: value for name, value in one.items() if name != "signature"} for one in told["fingerprints"]]
+        assert sorted(found, key=json.dumps) == sorted(map(entry, identities[:2]), key=json.dumps)
+
+
+def test_the_static_file_needs_a_key(api, identities):
+    app = make_app(api, f"com.example.wultra.{next(NUMBERS)}", *identities[:2])
+    target = f"/compat/wultra/{app}/fingerprints.json"
+    problem(ask(api, target), 404, "client_unknown")
+    problem(ask(api, target.replace(app, "com.example.nowhere")), 404, "app_unknown")
+    declare(api, app, "wultra")
+    problem(ask(api, target), 503, "client_key_missing")
+    problem(api.get(f"/v1/apps/{app}/export/wultra_static"), 503, "client_key_missing")

@@ -1,0 +1,210 @@
+import Formats
+import Foundation
+import PinWire
+import Pinning
+import Testing
+
+private typealias Examples = RemoteConfigExamples
+private typealias Templates = RemoteConfigTemplates
+
+@Suite struct `A remote configuration's template` {
+    private static let plain = [Examples.entry(Examples.api, Examples.policy(.enforce, 1, 2))]
+
+    @Test func `of an app without rollouts has these bytes`() throws {
+        let view = Examples.view(Self.plain)
+        let rules = try RemoteConfigRules(view, settings: Templates.settings)
+        let value = RemoteConfigValue(view, schema: .advanced).text
+        let text =
+            #"{"conditions":[],"parameters":{"ssl_pinning_config":{"defaultValue":{"value":"#
+            + JSON.string(value).canonicalText + #"},"conditionalValues":{},"#
+            + #""description":"TLS pins. Rendered by Pinledger; edits here are lost.","valueType":"JSON"}},"#
+            + #""version":{"description":"Pinledger: com.example.shop, document 42"}}"#
+        #expect(String(decoding: rules.clientTemplate, as: UTF8.self) == text)
+        #expect(rules.serverTemplate == rules.clientTemplate)
+    }
+
+    // Kill switches
+
+    private static let busy = Examples.view(
+        [Templates.rolling(Examples.api, 1, Rollout(basisPoints: 2500, salt: "api"))],
+        kills: [
+            Examples.kill("app"),
+            Examples.kill(
+                "app_versions",
+                versions: VersionGate(
+                    minimum: Examples.version("3.1.0"), maximum: Examples.version("3.1.4"),
+                    excluded: [Examples.version("3.1.2"), Examples.version("3.1.3-rc1")], minimumBuild: 7)),
+        ],
+        rollout: Rollout(basisPoints: 4050, salt: "app"), gate: VersionGate(minimum: Examples.version("1.5")),
+        validUntil: Timestamp(seconds: Examples.noon.seconds + 86_400))
+
+    @Test func `asks these things in this order`() throws {
+        let template = try Templates.client(Self.busy)
+        #expect(
+            template.expressions == [
+                "dateTime < dateTime('2026-01-31T13:00:00')",
+                "app.version.>=(['3.1.0']) && app.version.<(['3.1.2']) && app.build.>=(['7']) && "
+                    + "dateTime < dateTime('2026-01-31T13:00:00')",
+                "app.version.>(['3.1.2']) && app.version.<=(['3.1.4']) && app.build.>=(['7']) && "
+                    + "dateTime < dateTime('2026-01-31T13:00:00')",
+                "dateTime >= dateTime('2026-02-01T12:00:00')",
+                "app.version.>=(['1.5']) && percent('app') <= 40.5 && percent('api') <= 25",
+            ])
+        #expect(
+            template.names == [
+                "pinledger com.example.shop 1 kill switch", "pinledger com.example.shop 2 kill switch",
+                "pinledger com.example.shop 3 kill switch", "pinledger com.example.shop 4 expired",
+                "pinledger com.example.shop 5 candidate",
+            ])
+    }
+
+    /// Whatever else is true of an install.
+    @Test func `lets nothing win over a kill switch`() throws {
+        let client = try Templates.client(Self.busy)
+        let server = try Templates.server(Self.busy)
+        for version in [nil, "1.0", "1.5.0", "3.1.2", "99"] {
+            for lot in [0.0, 25, 40.5, 99.9] {
+                let install = RemoteConfigInstall(version: version, build: 9, lot: { _ in lot })
+                #expect(try !Templates.decode(client.value(for: install)).enabled)
+            }
+            let signals = version.map { ["app_version": $0, "app_build": "9"] } ?? [:]
+            #expect(try !Templates.decode(server.value(id: "install", signals)).enabled)
+        }
+        // Once it is over, what holds then is there.
+        let later = Examples.noon.seconds + 3600
+        let install = RemoteConfigInstall(version: "1.5.0", time: later, lot: { _ in 20 })
+        #expect(
+            try Templates.decode(client.value(for: install)).outcome(for: "api.example.com")
+                == .pinned([Examples.text(3), Examples.text(4)]))
+        let late = RemoteConfigInstall(version: "1.5.0", time: later + 86_400)
+        #expect(try !Templates.decode(client.value(for: late)).enabled)
+    }
+
+    @Test(
+        arguments: [
+            ("3.1.0", 7, false), ("3.1", 8, false), ("3.1.1.9", 7, false), ("3.1.2", 7, true), ("3.1.2.1", 7, false),
+            ("3.1.3", 7, false), ("3.1.4", 7, false), ("3.1.5", 7, true), ("3.0.9", 7, true), ("3.1.0", 6, true),
+            ("3.1.3-rc1", 7, true), (nil, 7, true), ("3.1.0", nil, true),
+        ] as [(String?, Int64?, Bool)])
+    func `turns pinning off for the versions that a kill switch means`(version: String?, build: Int64?, isOn: Bool)
+        throws
+    {
+        let view = Examples.view(Self.plain, kills: Array(Self.busy.document.killSwitches.dropFirst()))
+        let value = try Templates.client(view).value(for: RemoteConfigInstall(version: version, build: build))
+        #expect(try Templates.decode(value).enabled == isOn)
+        var signals: [String: String] = [:]
+        // Firebase's SDK compares no pre-releases; it is passed none.
+        if let version, !version.contains("-") { signals["app_version"] = version }
+        if let build { signals["app_build"] = "\(build)" }
+        #expect(try Templates.decode(Templates.server(view).value(id: "install", signals)).enabled == isOn)
+    }
+
+    /// Among releases a pre-release is a bound between two of them.
+    @Test(arguments: [
+        (VersionGate(minimum: RemoteConfigExamples.version("2.0-rc1")), ["app.version.>=(['2.0'])"]),
+        (VersionGate(maximum: RemoteConfigExamples.version("2.0-rc1")), ["app.version.<(['2.0'])"]),
+        (VersionGate(maximum: RemoteConfigExamples.version("2.0+7")), ["app.version.<=(['2.0'])"]),
+        (
+            VersionGate(
+                minimum: RemoteConfigExamples.version("1.0"), maximum: RemoteConfigExamples.version("2.0"),
+                excluded: ["1.0.0", "2.0", "1.5", "1.5.0", "0.9", "2.1"].map(RemoteConfigExamples.version)),
+            ["app.version.>(['1.0.0']) && app.version.<(['1.5'])", "app.version.>(['1.5']) && app.version.<(['2.0'])"]
+        ),
+        (VersionGate(minimumBuild: 12), ["app.build.>=(['12'])"]),
+    ])
+    func `says a range in releases`(range: VersionGate, expressions: [String]) throws {
+        let view = Examples.view(Self.plain, kills: [Examples.kill("app_versions", versions: range)])
+        let end = " && dateTime < dateTime('2026-01-31T13:00:00')"
+        #expect(try Templates.client(view).expressions == expressions.map { $0 + end })
+    }
+
+    @Test func `has no condition for what is over, ahead, or says nothing`() throws {
+        let kills = [
+            Examples.kill("app", until: 0), Examples.kill("everything", from: 1),
+            Examples.kill("app_versions", versions: VersionGate()), Examples.kill("app_versions"),
+        ]
+        #expect(try Templates.client(Examples.view(Self.plain, kills: kills)).conditions.isEmpty)
+    }
+
+    @Test func `keeps a host's kill switch for as long as it stands`() throws {
+        let view = Examples.view(Self.plain, kills: [Examples.kill("host", Examples.api)])
+        let rules = try RemoteConfigRules(view, settings: Templates.settings)
+        #expect(rules.gaps == [RemoteConfigGap(.killSwitchOutlives, Examples.api)])
+        let config = try Templates.decode(RemoteConfigService(rules.clientTemplate).value(for: RemoteConfigInstall()))
+        #expect(config.enabled && config.outcome(for: "api.example.com", bucket: 0) == .unpinned)
+    }
+
+    @Test func `is off for everybody past the pins' time`() throws {
+        let view = Examples.view(Self.plain, kills: [Examples.kill("app")], validUntil: Examples.noon)
+        let template = try Templates.client(view)
+        #expect(template.conditions.isEmpty)
+        #expect(try !Templates.decode(template.value(for: RemoteConfigInstall())).enabled)
+    }
+
+    @Test func `of the simple schema knows kill switches only`() throws {
+        let template = try Templates.client(Self.busy, ClientSettings(schema: .simple, parameter: "pins_v2"))
+        #expect(template.conditions.count == 4)
+        let text = try template.value("pins_v2") { _ in true }
+        #expect(text == #"{"enabled":false,"target_hosts":[],"min_app_version":"1.0.0"}"#)
+    }
+
+    // The service's rules
+
+    @Test func `keeps to what the service takes`() throws {
+        let template = try Templates.client(Self.busy, app: "1:1234567890:ios:0a1b2c")
+        #expect(Set(template.names).count == template.names.count)
+        for name in template.names {
+            #expect(
+                name.wholeMatch(of: /[-_0-9a-zA-Z '!%.]{1,100}/) != nil
+                    && name == name.trimmingCharacters(in: .whitespaces))
+        }
+        let text = String(
+            decoding: try RemoteConfigRules(Self.busy, settings: Templates.settings).clientTemplate, as: UTF8.self)
+        let values = try #require(text.firstRange(of: "conditionalValues"))
+        let places = try Templates.client(Self.busy).names.map {
+            try #require(text[values.upperBound...].firstRange(of: $0))
+        }
+        #expect(places.map(\.lowerBound) == places.map(\.lowerBound).sorted())
+    }
+
+    @Test func `can be limited to one Firebase app`() throws {
+        let template = try Templates.client(Self.busy, app: "1:1:ios:aa")
+        #expect(template.expressions.allSatisfy { $0.hasPrefix("app.id == '1:1:ios:aa'") })
+        #expect(template.expressions.last == "app.id == '1:1:ios:aa'")
+        let later = Examples.noon.seconds + 3600
+        #expect(try template.value(for: RemoteConfigInstall(time: later, app: "1:1:ios:bb")) == nil)
+        #expect(try Templates.decode(template.value(for: RemoteConfigInstall(time: later))).enabled)
+        #expect(try !Templates.decode(template.value(for: RemoteConfigInstall())).enabled)
+    }
+
+    @Test(arguments: ["", "1a", "a-b", "a b", "a.b", "é", String(repeating: "a", count: 257)])
+    func `is refused for a parameter's name that the service refuses`(name: String) {
+        #expect(throws: RemoteConfigRefusal.malformedParameter(name)) {
+            try RemoteConfigRules(Examples.view([]), settings: ClientSettings(parameter: name))
+        }
+    }
+
+    @Test(arguments: ["", "1:1:ios:a' || app.id != '", "a b", "1:1:ios:\u{e4}"])
+    func `is refused for what is not the id of a Firebase app`(id: String) {
+        #expect(throws: RemoteConfigRefusal.malformedFirebaseApp) {
+            try RemoteConfigRules(Examples.view([]), settings: Templates.settings, firebaseApp: id)
+        }
+    }
+
+    @Test func `is refused with too many conditions or too many bytes`() {
+        let versions = (0..<100).map { Examples.version("1.\($0)") }
+        let hosts = (0..<4).map {
+            Templates.rolling(Examples.host("h\($0).example.com"), $0 * 4, Rollout(basisPoints: 5000, salt: "s\($0)"))
+        }
+        #expect(throws: RemoteConfigRefusal.self) {
+            try RemoteConfigRules(
+                Examples.view(hosts, gate: VersionGate(excluded: versions)), settings: Templates.settings)
+        }
+        let many = (0..<1000).map {
+            Templates.rolling(Examples.host("h\($0).example.com"), 1, Rollout(basisPoints: 5000, salt: "s\($0 % 4)"))
+        }
+        #expect(throws: RemoteConfigRefusal.self) {
+            try RemoteConfigRules(Examples.view(many), settings: Templates.settings)
+        }
+    }
+}

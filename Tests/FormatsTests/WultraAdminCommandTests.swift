@@ -1,0 +1,297 @@
+import Formats
+import PinWire
+import Pinning
+import Testing
+
+private typealias Wultra = WultraExamples
+
+/// What requests come to, and that the ledger takes it.
+@Suite struct `A command of Wultra's administration` {
+    private static let api = Wultra.pattern("api.example.com")
+    private static let one = Wultra.certificate(1, "api.example.com")
+    private static let two = Wultra.certificate(2, "api.example.com")
+    private static let three = Wultra.certificate(3, "api.example.com")
+    private static let authority = Wultra.certificate(4, "Issuing", isAuthority: true)
+
+    private static func new(_ certificate: CertificateFacts, _ role: PinRole) -> AppCommand.NewPin {
+        AppCommand.NewPin(pin: certificate.key.pin, role: role, evidence: .certificate(certificate))
+    }
+
+    private static func state(_ app: App, _ number: Int) -> PinRecord? {
+        app.hosts[self.api]?[.baseline]?.pins[Wultra.pin(number)]
+    }
+
+    /// The app with its pins' roles and states as given.
+    private static func app(
+        _ mode: PinMode?, _ pins: [(CertificateFacts, PinRole, PinState)]
+    ) -> App {
+        var place = Wultra.Place("api.example.com", mode)
+        place.certificates = pins.map(\.0)
+        var app = Wultra.app(place)
+        for (certificate, role, state) in pins {
+            app.hosts[self.api]?[.baseline]?.pins[certificate.key.pin]?.role = role
+            app.hosts[self.api]?[.baseline]?.pins[certificate.key.pin]?.state = state
+        }
+        return app
+    }
+
+    @Test func `creates an app with the texts that are there`() throws {
+        let texts = [ClientText(key: "k", language: "en", text: "Hi")]
+        let command = WultraAdminCommand.creating(displayName: "My App", texts: texts)
+        #expect(command.commands == [.create(displayName: "My App")])
+        #expect(command.settings == ClientSettings(texts: texts) && command.followUp.isEmpty)
+        #expect(try Wultra.after(nil, command.commands).displayName == "My App")
+        #expect((try? Reason(command.reason)) != nil)
+    }
+
+    struct Addition: Sendable, CustomTestStringConvertible {
+        var testDescription: String
+        var mode: PinMode?
+        var pins: [(CertificateFacts, PinRole, PinState)]
+        var certificate: CertificateFacts
+        var commands: [AppCommand]
+        var enforces: Bool
+
+        init(
+            _ description: String, _ mode: PinMode?, _ pins: [(CertificateFacts, PinRole, PinState)],
+            adding certificate: CertificateFacts, _ commands: [AppCommand], enforces: Bool = false
+        ) {
+            self.testDescription = description
+            self.mode = mode
+            self.pins = pins
+            self.certificate = certificate
+            self.commands = commands
+            self.enforces = enforces
+        }
+    }
+
+    private static let renewed = Wultra.certificate(1, "api.example.com", edition: 1)
+    static let additions: [Addition] = [
+        Addition(
+            "the first of a host without any", .reportOnly, [], adding: one,
+            [.addPin(api, .baseline, new(one, .primary))]),
+        Addition(
+            "the second", .reportOnly, [(one, .primary, .active)], adding: two,
+            [.addPin(api, .baseline, new(two, .backup))], enforces: true),
+        Addition(
+            "the third", .enforce, [(one, .primary, .active), (two, .backup, .active)], adding: three,
+            [.addPin(api, .baseline, new(three, .backup))]),
+        Addition(
+            "a third where somebody chose to report only", .reportOnly,
+            [(one, .primary, .active), (two, .backup, .active)], adding: three,
+            [.addPin(api, .baseline, new(three, .backup))]),
+        Addition(
+            "a second where somebody switched pinning off", .off, [(one, .primary, .active)], adding: two,
+            [.addPin(api, .baseline, new(two, .backup))]),
+        Addition(
+            "one more of a pinned key", .reportOnly, [(one, .primary, .active)], adding: renewed,
+            [.describeKeys([.certificate(renewed)])]),
+        Addition(
+            "one of a key that is not published yet", .reportOnly, [(one, .primary, .active), (two, .backup, .staged)],
+            adding: two, [.describeKeys([.certificate(two)]), .activatePin(api, .baseline, two.key.pin)], enforces: true
+        ),
+        Addition(
+            "one of a key that was retired", .reportOnly, [(one, .primary, .active), (two, .backup, .retired)],
+            adding: two, [.addPin(api, .baseline, new(two, .backup))], enforces: true),
+        Addition(
+            "one where only a backup is left", .reportOnly, [(one, .backup, .active)], adding: two,
+            [.addPin(api, .baseline, new(two, .primary))], enforces: true),
+        Addition(
+            "a second primary one", .reportOnly, [(one, .primary, .active), (two, .primary, .staged)], adding: two,
+            [.describeKeys([.certificate(two)]), .activatePin(api, .baseline, two.key.pin)]),
+    ]
+
+    @Test(arguments: additions)
+    func `adds a certificate`(line: Addition) throws {
+        let app = Self.app(line.mode, line.pins)
+        let command = try WultraAdminCommand.adding(line.certificate, to: Self.api, of: app)
+        #expect(command.commands == line.commands && command.settings == nil)
+        #expect(command.followUp == (line.enforces ? [.setMode(Self.api, .baseline, .enforce)] : []))
+        #expect((try? Reason(command.reason)) != nil)
+        var after = try Wultra.after(app, command.commands)
+        let knowledge = after.keys[line.certificate.key.pin]
+        #expect(knowledge?.certificates.contains(line.certificate) == true)
+        after = try Wultra.after(after, command.followUp)
+        #expect(after.hosts[Self.api]?[.baseline]?.mode == (line.enforces ? .enforce : line.mode))
+    }
+
+    @Test func `adds the host that is not there, and enforces with its second certificate`() throws {
+        let first = try WultraAdminCommand.adding(Self.one, to: Self.api, of: Wultra.app())
+        #expect(
+            first.commands == [
+                .addHost(Self.api, includesSubdomains: false, mode: .reportOnly, pins: [Self.new(Self.one, .primary)])
+            ])
+        #expect(first.followUp.isEmpty)
+        let app = try Wultra.after(Wultra.app(), first.commands)
+        #expect(throws: Refusal.tooFewPins(Self.api, .baseline, active: 1)) {
+            try Wultra.after(app, [.setMode(Self.api, .baseline, .enforce)])
+        }
+        // Clients before 2.x pin from now on.
+        let entries = WultraInitTemplate(Wultra.view(app), ClientSettings()).entries
+        #expect(entries.map(\.fingerprint) == [Self.one.sha256])
+        let second = try WultraAdminCommand.adding(Self.two, to: Self.api, of: app)
+        let done = try Wultra.after(try Wultra.after(app, second.commands), second.followUp)
+        #expect(done.hosts[Self.api]?[.baseline]?.mode == .enforce)
+        let again = try WultraAdminCommand.adding(Self.two, to: Self.api, of: done)
+        #expect(try Wultra.after(done, again.commands) == done)
+    }
+
+    @Test func `adds an authority's certificate with its depth only`() throws {
+        let command = try WultraAdminCommand.adding(Self.authority, depth: 1, to: Self.api, of: Wultra.app())
+        #expect(command.commands.count == 1)
+        for (certificate, depth) in [(Self.authority, nil), (Self.authority, 0), (Self.one, 1)]
+            as [(CertificateFacts, Int64?)]
+        {
+            let error = #expect(throws: WultraAdminError.self) {
+                try WultraAdminCommand.adding(certificate, depth: depth, to: Self.api, of: Wultra.app())
+            }
+            #expect(error?.violations.map(\.field) == ["depth"])
+        }
+    }
+
+    @Test(arguments: [
+        (Wultra.certificate(1, "www.example.com"), false), (Wultra.certificate(1, nil), false),
+        (Wultra.certificate(1, "x", dnsNames: ["*.example.com"]), true),
+        // By its common name alone, which is what these clients go by.
+        (Wultra.certificate(1, "api.example.com", dnsNames: []), true),
+    ])
+    func `adds a server's certificate to the host that it is for`(certificate: CertificateFacts, isTaken: Bool) throws {
+        do throws(WultraAdminError) {
+            _ = try WultraAdminCommand.adding(certificate, to: Self.api, of: Wultra.app())
+            #expect(isTaken)
+        } catch {
+            #expect(!isTaken && error.code == .refused)
+        }
+    }
+
+    @Test func `leaves the pins alone that are built into the app`() {
+        let error = #expect(throws: WultraAdminError.self) {
+            try WultraAdminCommand.adding(Self.one, to: Self.api, of: Self.app(nil, []))
+        }
+        #expect(error?.code == .refused)
+    }
+
+    @Test func `deletes a certificate, and another key takes the primary's place`() throws {
+        let app = Self.app(
+            .enforce, [(Self.one, .primary, .active), (Self.two, .emergency, .active), (Self.three, .backup, .active)])
+        let command = try WultraAdminCommand.deleting(Self.one.sha256, from: Self.api, of: app, at: Wultra.noon)
+        #expect(
+            command.commands == [
+                .retirePin(Self.api, .baseline, Wultra.pin(1)),
+                .setPinRole(Self.api, .baseline, Wultra.pin(3), .primary),
+            ])
+        let after = try Wultra.after(app, command.commands)
+        #expect(Self.state(after, 1)?.state == .retired && Self.state(after, 3)?.role == .primary)
+        #expect((try? Reason(command.reason)) != nil)
+    }
+
+    @Test func `deletes a backup and leaves the rest`() throws {
+        let app = Self.app(.reportOnly, [(Self.one, .primary, .active), (Self.two, .backup, .active)])
+        let command = try WultraAdminCommand.deleting(Self.two.sha256, from: Self.api, of: app, at: Wultra.noon)
+        #expect(command.commands == [.retirePin(Self.api, .baseline, Wultra.pin(2))])
+    }
+
+    @Test func `makes the key primary whose certificate ends first`() throws {
+        let early = Wultra.certificate(5, "api.example.com", notAfter: Wultra.noon.adding(seconds: 60))
+        let app = Self.app(
+            .reportOnly, [(Self.one, .primary, .active), (Self.two, .backup, .active), (early, .backup, .active)])
+        let command = try WultraAdminCommand.deleting(Self.one.sha256, from: Self.api, of: app, at: Wultra.noon)
+        #expect(command.commands.last == .setPinRole(Self.api, .baseline, Wultra.pin(5), .primary))
+    }
+
+    @Test func `is refused by the ledger where too little would be left to enforce`() throws {
+        let app = Self.app(.enforce, [(Self.one, .primary, .active), (Self.two, .backup, .active)])
+        let command = try WultraAdminCommand.deleting(Self.one.sha256, from: Self.api, of: app, at: Wultra.noon)
+        #expect(throws: Refusal.tooFewPins(Self.api, .baseline, active: 1)) {
+            try Wultra.after(app, command.commands)
+        }
+    }
+
+    @Test func `deletes no certificate whose key has another one, unless it has expired`() throws {
+        let app = Self.app(.reportOnly, [(Self.one, .primary, .active), (Self.renewed, .primary, .active)])
+        let error = #expect(throws: WultraAdminError.self) {
+            try WultraAdminCommand.deleting(Self.one.sha256, from: Self.api, of: app, at: Wultra.noon)
+        }
+        #expect(error?.code == .refused)
+        let old = Wultra.certificate(1, "api.example.com", edition: 2, notAfter: Wultra.noon)
+        let replaced = Self.app(.reportOnly, [(Self.one, .primary, .active), (old, .primary, .active)])
+        let none = try WultraAdminCommand.deleting(old.sha256, from: Self.api, of: replaced, at: Wultra.noon)
+        #expect(none.commands.isEmpty)
+        let last = try WultraAdminCommand.deleting(Self.one.sha256, from: Self.api, of: replaced, at: Wultra.noon)
+        #expect(last.commands == [.retirePin(Self.api, .baseline, Wultra.pin(1))])
+    }
+
+    @Test func `deletes nothing that is not there`() throws {
+        let app = Self.app(.reportOnly, [(Self.one, .primary, .active), (Self.two, .backup, .retired)])
+        for (fingerprint, host) in [
+            (Self.two.sha256, Self.api), (Self.three.sha256, Self.api),
+            (Self.one.sha256, Wultra.pattern("www.example.com")),
+        ] {
+            let error = #expect(throws: WultraAdminError.self) {
+                try WultraAdminCommand.deleting(fingerprint, from: host, of: app, at: Wultra.noon)
+            }
+            #expect(error?.code == .refused)
+        }
+        #expect(throws: WultraAdminError.self) {
+            try WultraAdminCommand.deletingDomain(Wultra.pattern("www.example.com"), of: app)
+        }
+    }
+
+    @Test func `deletes a domain`() throws {
+        let app = Self.app(.enforce, [(Self.one, .primary, .active), (Self.two, .backup, .active)])
+        let command = try WultraAdminCommand.deletingDomain(Self.api, of: app)
+        #expect(command.commands == [.removeHost(Self.api)])
+        #expect(try Wultra.after(app, command.commands).hosts.isEmpty)
+    }
+
+    @Test func `deletes keys whose certificates have all expired, host by host`() throws {
+        let over = Wultra.certificate(6, "a.example.com", notAfter: Wultra.noon)
+        let older = Wultra.certificate(1, "a.example.com", edition: 3, notAfter: Wultra.noon.adding(seconds: -60))
+        let app = Wultra.app(
+            // Its first key has another certificate, its last one none that is valid.
+            .init("a.example.com", .enforce, Self.one, older, Self.two, over),
+            // It could not go on enforcing.
+            .init("b.example.com", .enforce, Self.one, over), .init("c.example.com", .reportOnly, over),
+            .init("d.example.com", .enforce, Self.one, Self.two), .init("own.example.com", nil))
+        let commands = WultraAdminCommand.deletingExpired(of: app, at: Wultra.noon)
+        let expected: [[AppCommand]] = [
+            [.retirePin(Wultra.pattern("a.example.com"), .baseline, Wultra.pin(6))],
+            [.retirePin(Wultra.pattern("c.example.com"), .baseline, Wultra.pin(6))],
+        ]
+        #expect(commands.map(\.commands) == expected)
+        #expect(WultraAdminCommand.deletingExpired(of: app, at: Wultra.noon.adding(seconds: -1)).isEmpty)
+    }
+
+    @Test func `gives a version rule an id that no other had`() throws {
+        var app = Wultra.app()
+        app.version = 7
+        let rule = ClientVersionRule(id: 0, platform: "IOS", requiredVersion: "2.0.0")
+        let (command, recorded) = try WultraAdminCommand.adding(rule, to: ClientSettings(), of: app)
+        #expect(recorded.id == 8 && command.settings?.versionRules == [recorded] && command.commands.isEmpty)
+        let settings = try #require(command.settings)
+        let error = #expect(throws: WultraAdminError.self) {
+            try WultraAdminCommand.adding(rule, to: settings, of: app)
+        }
+        #expect(error?.code == .refused)
+        var other = rule
+        other.majorOSVersion = 12
+        #expect(try WultraAdminCommand.adding(other, to: settings, of: app).rule.id == 9)
+        #expect(try WultraAdminCommand.deletingVersionRule(8, from: settings).settings?.versionRules == [])
+        #expect(throws: WultraAdminError.self) { try WultraAdminCommand.deletingVersionRule(9, from: settings) }
+    }
+
+    @Test func `sets and deletes texts, which belong to all apps`() {
+        let (en, cs) = (
+            ClientText(key: "k", language: "en", text: "Hi"), ClientText(key: "k", language: "cs", text: "Ahoj")
+        )
+        let both = WultraAdminCommand.setting(cs, in: ClientSettings(ttlSeconds: 7, texts: [en]))
+        #expect(both.settings == ClientSettings(ttlSeconds: 7, texts: [cs, en]) && both.commands.isEmpty)
+        let changed = ClientText(key: "k", language: "en", text: "Hello")
+        let set = WultraAdminCommand.setting(changed, in: ClientSettings(texts: [cs, en]))
+        #expect(set.settings?.texts == [cs, changed])
+        let all = [ClientSettings(texts: [en]), ClientSettings(texts: [changed, cs])]
+        #expect(WultraAdminCommand.texts(of: all) == [cs, en])
+        #expect(WultraAdminCommand.deletingText("k", "en", from: all[1])?.settings?.texts == [cs])
+        #expect(WultraAdminCommand.deletingText("k", "de", from: all[1]) == nil)
+    }
+}

@@ -1,0 +1,78 @@
+import PinWire
+import Pinning
+import Testing
+
+@Suite struct `Clients of an app` {
+    private func key(_ byte: UInt8, _ algorithm: ClientKey.Algorithm = .es256) -> ClientKey {
+        ClientKey(algorithm: algorithm, publicKey: [byte])
+    }
+
+    /// The app after commands that are each insisted on, and the last one's events.
+    private func after(_ commands: [AppCommand]) throws -> (app: App, events: [Event]) {
+        var state = LedgerState()
+        var events: [Event] = []
+        for command in [.create(displayName: "Shop")] + commands {
+            events = try state.decide(.app(shop, [command]), in: context("why", isForced: true)).events
+            for event in events { _ = state.apply(event, of: .app(shop), at: noon) }
+        }
+        return (try #require(state.apps[shop]), events)
+    }
+
+    @Test func `are declared with settings, which are recorded once`() throws {
+        let settings = ClientSettings(ttlSeconds: 600)
+        let (app, _) = try self.after([.setClient(.dynapins, settings)])
+        #expect(app.clients[.dynapins]?.settings == settings)
+        #expect(try self.after([.setClient(.dynapins, settings), .setClient(.dynapins, settings)]).events.isEmpty)
+        #expect(try self.after([.setClient(.dynapins, settings), .removeClient(.dynapins)]).app.clients.isEmpty)
+    }
+
+    @Test func `keep their key when settings change, and lose it with their declaration`() throws {
+        let first: [AppCommand] = [.setClient(.wultra, ClientSettings()), .setClientKey(.wultra, self.key(1))]
+        let changed = try self.after(first + [.setClient(.wultra, ClientSettings(entryDays: 9))]).app
+        #expect(changed.clients[.wultra]?.key == self.key(1))
+        let anew = try self.after(first + [.removeClient(.wultra), .setClient(.wultra, ClientSettings())]).app
+        #expect(anew.clients[.wultra] == Client(settings: ClientSettings(), key: nil))
+    }
+
+    @Test func `get another key only where somebody insists`() throws {
+        let commands: [AppCommand] = [.setClient(.wultra, ClientSettings()), .setClientKey(.wultra, self.key(1))]
+        #expect(try self.after(commands + [.setClientKey(.wultra, self.key(1))]).events.isEmpty)
+        let replaced = try self.after(commands + [.setClientKey(.wultra, self.key(2))]).app
+        #expect(replaced.clients[.wultra]?.key == self.key(2))
+        let app = try self.after(commands).app
+        #expect(throws: Refusal.clientKeyInUse(.wultra)) {
+            try App.decide([.setClientKey(.wultra, self.key(2))], app, id: shop, in: context("why"))
+        }
+    }
+
+    @Test func `do not change to a protocol that their key is not for`() throws {
+        let app = try self.after([
+            .setClient(.dynapins, ClientSettings(dynapins: .es256)), .setClientKey(.dynapins, self.key(1)),
+        ]).app
+        #expect(throws: Refusal.clientKeyUnfit(.dynapins, .es256)) {
+            try App.decide(
+                [.setClient(.dynapins, ClientSettings(dynapins: .ed25519))], app, id: shop,
+                in: context("why", isForced: true))
+        }
+    }
+
+    @Test(arguments: [
+        (ClientKind.dynapins, #"{"ttl_seconds":59}"#, "/ttl_seconds"),
+        (.dynapins, #"{"schema":"simple"}"#, "/schema"),
+        (.wultra, #"{"entry_days":0}"#, "/entry_days"),
+        (.wultra, #"{"version_rules":[{"id":1,"platform":"ios"}]}"#, "/version_rules/0/platform"),
+        (.wultra, #"{"version_rules":[{"id":1,"platform":"IOS"},{"id":1,"platform":"IOS"}]}"#, "/version_rules/1"),
+        (
+            .wultra, #"{"version_rules":[{"id":1,"platform":"IOS","required_version":"3.1"}]}"#,
+            "/version_rules/0/required_version"
+        ),
+        (.wultra, #"{"texts":[{"message_key":"a","language":"EN","text":"x"}]}"#, "/texts/0/language"),
+        (.remoteConfig, #"{"parameter":"1st"}"#, "/parameter"),
+        (.curl, #"{"ttl_seconds":60}"#, "/ttl_seconds"),
+    ])
+    func `have no settings that mean nothing`(kind: ClientKind, text: String, pointer: String) throws {
+        let json = try JSON(parsing: Array(text.utf8))
+        let defect = #expect(throws: JSONDefect.self) { try ClientSettings(JSONField(json), of: kind) }
+        #expect(defect?.pointer.description == pointer)
+    }
+}
