@@ -61,7 +61,7 @@ package final class ObservationBook: Sendable {
 
     /// Takes in what was read. Older news than is there already changes nothing.
     func take(_ rows: [ObservationStore.Row], _ attempts: [ObservationStore.Attempt]) {
-        self.pages.withLock { pages in
+        let isNews = self.pages.withLock { pages in
             var touched: Set<Endpoint> = []
             for row in rows {
                 let sight = Sight(vantage: row.chain.vantage, address: row.chain.address, digest: row.digest)
@@ -80,8 +80,9 @@ package final class ObservationBook: Sendable {
                 touched.insert(attempt.endpoint)
             }
             for endpoint in touched { pages[endpoint]?.sumUp() }
+            return !touched.isEmpty
         }
-        self.changes.add(1, ordering: .acquiringAndReleasing)
+        if isNews { self.changes.add(1, ordering: .acquiringAndReleasing) }
     }
 
     /// Takes in what this node has just found.

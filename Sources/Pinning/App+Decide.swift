@@ -157,8 +157,7 @@ extension App {
 
         case .setClient(let kind, let settings): return try self.set(settings, of: kind)
         case .removeClient(let kind):
-            guard self.clients[kind] != nil else { throw .clientUnknown(self.id, kind) }
-            return [.clientRemoved(kind)]
+            return try self.remove(kind, in: context)
         case .setClientKey(let kind, let key): return try self.set(key, of: kind, in: context)
 
         case .startRotation(let rotation): return try self.start(rotation, in: context)

@@ -66,7 +66,7 @@ def test_every_kind_is_declared_shown_changed_and_removed(api, app):
     declare(api, app, "dynapins", {})
     assert shown(api, app, "dynapins")["settings"] == DEFAULTS["dynapins"]
     for number, kind in enumerate(KINDS, 1):
-        removed = api.must("DELETE", client_path(app, kind) + "?reason=no%20more%20installs")
+        removed = api.must("DELETE", client_path(app, kind) + "?reason=no%20more%20installs&force=true")
         assert [event["type"] for event in removed.json["events"]] == ["ClientRemoved"]
         problem(api.get(client_path(app, kind)), 404, "client_unknown")
         problem(api.request("DELETE", client_path(app, kind)), 404, "client_unknown")
@@ -236,7 +236,7 @@ def test_a_generated_key_is_a_new_one_of_the_right_kind(api, app, kind, settings
             assert public.key_size >= 2048
         assert key["key_id"] == key_id(key["public_key"]) and key == shown(api, app, kind)["key"]
         made.append(key["key_id"])
-        api.must("DELETE", client_path(app, kind) + "?reason=anew")
+        api.must("DELETE", client_path(app, kind) + "?reason=anew&force=true")
     assert len(set(made)) == 2
 
 
@@ -322,7 +322,7 @@ def test_settings_that_need_another_key_are_refused_until_the_kind_is_declared_a
     # Without the key nothing is lost by it.
     declare(api, app, "dynapins", {"protocol": "ed25519", "ttl_seconds": 60})
     assert shown(api, app, "dynapins")["key"]["public_key"] == ED25519_PUBLIC
-    api.must("DELETE", client_path(app, "dynapins") + "?reason=a%20new%20SDK")
+    api.must("DELETE", client_path(app, "dynapins") + "?reason=a%20new%20SDK&force=true")
     declare(api, app, "dynapins", {"protocol": "es256"}, P256_PRIVATE)
     assert shown(api, app, "dynapins")["key_name"] == P256_NAME
 
@@ -348,7 +348,7 @@ def test_a_rehearsal_makes_a_key_and_keeps_nothing(own_server):
         assert "key" not in shown(api, app, "wultra")
         assert key["key_id"] not in dump(own_server)
     assert api.must("PUT", client_path(app, "curl") + "?dry_run=true", {}).json["dry_run"] is True
-    assert api.must("DELETE", client_path(app, "wultra") + "?dry_run=true&reason=x").json["dry_run"] is True
+    assert api.must("DELETE", client_path(app, "wultra") + "?dry_run=true&reason=x&force=true").json["dry_run"] is True
     problem(api.get(client_path(app, "curl")), 404, "client_unknown")
     assert api.position() == before
     problem(

@@ -189,6 +189,17 @@ def test_the_domain_is_echoed_as_it_was_asked_for(api, either, domain):
             assert pins == [pin_hex(pin_of("cdn 1")), pin_hex(pin_of("cdn 2"))]
 
 
+def test_what_plays_no_part_in_the_answer_makes_none_of_its_own(api, either):
+    """Many spellings of one question have one answer: nobody fills the server with his own."""
+    app, _ = either
+    plain = ask(api, path(app))
+    for query in [
+        f"domain={HOST}&utm=%", f"a=b&domain={HOST}", f"domain={HOST}&domain=other.example.org", "domain=api%2Eexample.com",
+    ]:  # fmt: skip
+        answer = ask(api, path(app, query))
+        assert answer.body == plain.body and answer["ETag"] == plain["ETag"], query
+
+
 @pytest.mark.parametrize(
     ("query", "status", "message"),
     [

@@ -170,7 +170,7 @@ def test_trustkit_for_ios_reads_its_configuration(api, app, keys):
     }  # fmt: skip
     assert domains[DEEP]["TSKIncludeSubdomains"] is True and domains[WATCHED]["TSKEnforcePinning"] is False
     # Below a domain whose pins hold for all names.
-    assert domains[OFF] == {"TSKExcludeSubdomainFromParentPolicy": True}
+    assert domains[OFF] == {"kSKExcludeSubdomainFromParentPolicy": True}
     for domain in domains.values():
         if "TSKPublicKeyHashes" in domain:
             assert len(set(domain["TSKPublicKeyHashes"])) >= 2, "TrustKit throws"

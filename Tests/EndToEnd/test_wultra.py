@@ -248,7 +248,7 @@ def test_a_kill_switch_is_told_to_those_who_understand_it_and_nobody_loses_an_en
 
 
 def test_every_entry_of_the_static_file_is_signed(server, api, app, identities, tmp_path):
-    target = f"/compat/wultra/{app}/fingerprints.json"
+    target = f"/compat/wultra/static/{app}/fingerprints.json"
     answer = ask(api, target)
     assert answer.status == 200 and answer["Content-Type"].split(";")[0] == "application/json", str(answer)
     exported = api.must("GET", f"/v1/apps/{app}/export/wultra_static")
@@ -270,7 +270,7 @@ def test_every_entry_of_the_static_file_is_signed(server, api, app, identities, 
 
 def test_the_static_file_needs_a_key(api, identities):
     app = make_app(api, f"com.example.wultra.{next(NUMBERS)}", *identities[:2])
-    target = f"/compat/wultra/{app}/fingerprints.json"
+    target = f"/compat/wultra/static/{app}/fingerprints.json"
     problem(ask(api, target), 404, "client_unknown")
     problem(ask(api, target.replace(app, "com.example.nowhere")), 404, "app_unknown")
     declare(api, app, "wultra")

@@ -110,7 +110,7 @@ extension ExportsGolden {
                     </dict>
                     <key>off.example.org</key>
                     <dict>
-                        <key>TSKExcludeSubdomainFromParentPolicy</key>
+                        <key>kSKExcludeSubdomainFromParentPolicy</key>
                         <true/>
                     </dict>
                     <key>shop.example</key>

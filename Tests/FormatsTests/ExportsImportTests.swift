@@ -141,9 +141,9 @@ import Testing
                 <key>TSKPublicKeyAlgorithms</key><array><string>TSKAlgorithmRsa2048</string></array>
                 <key>TSKExpirationDate</key><string>2027-02-29</string>
                 <key>Other</key><true/></dict>
-                <key>c.b.example</key><dict><key>TSKExcludeSubdomainFromParentPolicy</key><true/></dict>
-                <key>c.a.example</key><dict><key>TSKExcludeSubdomainFromParentPolicy</key><true/></dict>
-                <key>d.example</key><dict><key>TSKExcludeSubdomainFromParentPolicy</key><false/></dict>
+                <key>c.b.example</key><dict><key>kSKExcludeSubdomainFromParentPolicy</key><true/></dict>
+                <key>c.a.example</key><dict><key>kSKExcludeSubdomainFromParentPolicy</key><true/></dict>
+                <key>d.example</key><dict><key>kSKExcludeSubdomainFromParentPolicy</key><false/></dict>
                 <key>*.e.example</key><dict/>
                 <key>E.example</key><dict/>
                 </dict></dict>

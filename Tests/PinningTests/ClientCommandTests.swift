@@ -45,6 +45,16 @@ import Testing
         }
     }
 
+    @Test func `are taken back without further words only while they have no key`() throws {
+        let declared = try self.after([.setClient(.wultra, ClientSettings())]).app
+        #expect(
+            try App.decide([.removeClient(.wultra)], declared, id: shop, in: context()) == [.clientRemoved(.wultra)])
+        let keyed = try self.after([.setClient(.wultra, ClientSettings()), .setClientKey(.wultra, self.key(1))]).app
+        #expect(throws: Refusal.clientKeyInUse(.wultra)) {
+            try App.decide([.removeClient(.wultra)], keyed, id: shop, in: context("why"))
+        }
+    }
+
     @Test func `do not change to a protocol that their key is not for`() throws {
         let app = try self.after([
             .setClient(.dynapins, ClientSettings(dynapins: .es256)), .setClientKey(.dynapins, self.key(1)),

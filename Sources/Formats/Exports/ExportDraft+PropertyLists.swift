@@ -37,7 +37,9 @@ extension ExportDraft {
         let domains = entries.map { entry -> (String, PropertyList) in
             // An exception must have no other member.
             guard let host = entry.host else {
-                return (entry.name, .dictionary([("TSKExcludeSubdomainFromParentPolicy", .boolean(true))]))
+                // TrustKit's constant has a T, and its value has not: any other key it takes for a policy without pins,
+                // and throws (TSKTrustKitConfig.m, 3.0).
+                return (entry.name, .dictionary([("kSKExcludeSubdomainFromParentPolicy", .boolean(true))]))
             }
             var members: [(String, PropertyList)] = [
                 ("TSKDisableDefaultReportUri", .boolean(true)),

@@ -64,6 +64,7 @@ struct ClientAdminRoutes: Sendable {
         let app = try self.services.app(try exchange.app)
         let kind = try exchange.clientKind
         let algorithm = try Self.algorithm(of: kind, in: app)
+        guard self.services.writer != nil else { throw Problem(.readOnly, "This node only reads.") }
         // Reading a key takes as long as a signature or two, and so happens where threads may be blocked.
         let change = try await exchange.keyChange { (members, _) throws(JSONDefect) -> ClientSigningKey? in
             try members.optional("private_key").mapped { (field) throws(JSONDefect) -> ClientSigningKey in
@@ -79,7 +80,6 @@ struct ClientAdminRoutes: Sendable {
         let key = ClientKey(of: secret)
         let command = Command.app(app.id, [.setClientKey(kind, key)])
         if try !exchange.flag("dry_run") {
-            guard self.services.writer != nil else { throw Problem(.readOnly, "This node only reads.") }
             // Before the ledger names it, so that no node is ever asked for what is not there. Where the change is
             // refused the row has no use, and the sweep erases it; not at once, since another request may be about to
             // record the same key.
@@ -140,7 +140,9 @@ extension ClientSigningKey {
     /// Reads a private key that somebody sent.
     fileprivate init(_ field: JSONField, _ algorithm: ClientKeyAlgorithm) throws(JSONDefect) {
         let text = try field.string()
-        do { self = try ClientSigningKey(importing: Array(text.utf8), algorithm: algorithm) } catch {
+        var bytes = Array(text.utf8)
+        defer { SecureBytes.wipe(&bytes) }
+        do { self = try ClientSigningKey(importing: bytes, algorithm: algorithm) } catch {
             throw field.defect(error.description)
         }
     }

@@ -69,7 +69,7 @@ extension Services {
     /// What an app's clients see, for whoever asks about it: a device of which nothing is known.
     func exportedView(of app: App) throws -> ClientView {
         if let fault = self.ledger.partialFault { throw fault }
-        guard let view = self.clientView(of: app, device: Device()) else {
+        guard let view = self.clientView(of: app, in: self.ledger.view) else {
             throw Problem(.notPublished, "There is no document of \(app.id) yet.")
         }
         return view

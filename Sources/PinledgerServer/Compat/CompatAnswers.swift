@@ -3,11 +3,12 @@ import NIOCore
 import Observing
 import PinWire
 import Pinning
+import Publishing
 import Synchronization
 
 /// Answers in deployed clients' own formats that are the same for everybody who asks for the same: each is made when it
-/// is first asked for, kept by its request target for a while, and made anew when the app's document has changed, or what
-/// its servers present.
+/// is first asked for, kept for a while under the one spelling of what was asked for, and made anew when the app's
+/// document has changed, or what its servers present.
 final class CompatAnswers: Sendable {
     private struct Entry {
         var answer: PreparedAnswer
@@ -17,14 +18,23 @@ final class CompatAnswers: Sendable {
         var revision: Int
         var served: [HostPattern: Set<Pin>]
         var until: ContinuousClock.Instant
+        var size: Int
+    }
+
+    private struct Content {
+        var entries: [String: Entry] = [:]
+        var size = 0
     }
 
     private let services: Services
-    private let entries = Mutex<[String: Entry]>([:])
+    private let content = Mutex(Content())
 
-    /// Targets that are kept. Names below a wildcard are as many as somebody makes up, so past this all begins anew.
-    private static let limit = 10_000
-    /// For so long an answer is kept and may be cached. What is signed says when it was, and does not become old.
+    /// Bytes that are kept, with what compression may add to them. Names below a wildcard are as many as somebody makes up,
+    /// so past this all begins anew.
+    private static let limit = 64 * 1024 * 1024
+    /// What an entry takes besides its body.
+    private static let overhead = 2048
+    /// For so long an answer is kept and may be cached at the most.
     static let seconds: Int64 = 30
 
     private static let prefix = Array("/compat/".utf8)
@@ -33,41 +43,61 @@ final class CompatAnswers: Sendable {
         self.services = services
     }
 
-    /// The answer to a request target as it stands on the wire; nil where it is still to be made.
-    func ready(_ target: UnsafeRawBufferPointer) -> PreparedAnswer? {
-        guard target.starts(with: Self.prefix) else { return nil }
-        return self.ready(String(decoding: target, as: UTF8.self))
+    /// For how many seconds a view holds, at most ``seconds``; 0 where it is about to change.
+    static func seconds(of view: ClientView) -> Int64 {
+        guard let end = view.changesAt else { return Self.seconds }
+        return max(0, min(Self.seconds, (end.microseconds - view.now.microseconds) / 1_000_000))
     }
 
-    func ready(_ target: String) -> PreparedAnswer? {
-        let ledger = self.services.ledger
-        guard let entry = self.entries.withLock({ $0[target] }), .now < entry.until, ledger.partialFault == nil else {
-            return nil
-        }
-        let state = ledger.view.state
-        guard state.documentVersion(of: entry.app) == entry.version else { return nil }
-        let revision = self.services.observations.revision
-        if revision != entry.revision {
-            guard let app = state.apps[entry.app],
-                self.services.served(of: app, at: self.services.clock()) == entry.served
-            else { return nil }
-            self.entries.withLock { $0[target]?.revision = revision }
-        }
+    /// The answer to a request target as it stands on the wire, where that is its one spelling; nil where there is
+    /// something to be looked at or made first.
+    func ready(_ target: UnsafeRawBufferPointer) -> PreparedAnswer? {
+        // Texts count as equal that are not the same bytes, but for those of ASCII.
+        guard target.starts(with: Self.prefix), target.allSatisfy({ $0 < 0x80 }) else { return nil }
+        guard let entry = self.entry(String(decoding: target, as: UTF8.self)),
+            entry.revision == self.services.observations.revision
+        else { return nil }
         return entry.answer
+    }
+
+    /// The answer that is kept under a name.
+    func ready(_ name: String) -> PreparedAnswer? {
+        guard let entry = self.entry(name) else { return nil }
+        let revision = self.services.observations.revision
+        guard revision != entry.revision else { return entry.answer }
+        guard let app = self.services.ledger.view.state.apps[entry.app],
+            self.services.served(of: app, at: self.services.clock()) == entry.served
+        else { return nil }
+        self.content.withLock { $0.entries[name]?.revision = revision }
+        return entry.answer
+    }
+
+    private func entry(_ name: String) -> Entry? {
+        let ledger = self.services.ledger
+        guard let entry = self.content.withLock({ $0.entries[name] }), .now < entry.until, ledger.partialFault == nil,
+            ledger.view.state.documentVersion(of: entry.app) == entry.version
+        else { return nil }
+        return entry
     }
 
     /// Keeps an answer that was made from a view.
     ///
-    /// - Parameter revision: Of what probes had seen before the view was made.
-    func keep(_ answer: PreparedAnswer, to target: String, from view: ClientView, at revision: Int) {
-        let seconds = min(Self.seconds, view.changesAt.map { $0.seconds - view.now.seconds } ?? Self.seconds)
-        guard seconds > 0 else { return }
+    /// - Parameters:
+    ///   - name: The request target in its one spelling, of ASCII.
+    ///   - revision: Of what probes had seen before the view was made.
+    func keep(_ answer: PreparedAnswer, as name: String, from view: ClientView, at revision: Int) {
+        let seconds = Self.seconds(of: view)
+        guard seconds > 0, name.utf8.allSatisfy({ $0 < 0x80 }) else { return }
+        let size = 3 * answer.body.identity.bytes.readableBytes + name.utf8.count + Self.overhead
+        guard size <= Self.limit / 4 else { return }
         let entry = Entry(
             answer: answer, app: view.app, version: view.document.version, revision: revision, served: view.served,
-            until: .now + .seconds(seconds))
-        self.entries.withLock { entries in
-            if entries.count >= Self.limit { entries.removeAll(keepingCapacity: true) }
-            entries[target] = entry
+            until: .now + .seconds(seconds), size: size)
+        self.content.withLock { content in
+            content.size += size - (content.entries.updateValue(entry, forKey: name)?.size ?? 0)
+            guard content.size > Self.limit else { return }
+            content.entries = [name: entry]
+            content.size = size
         }
     }
 }

@@ -13,9 +13,17 @@ import Publishing
 struct CompatTools: Sendable {
     let services: Services
     let answers: CompatAnswers
+    /// How many answers are being made at a time: each takes up to milliseconds.
+    private let queue = EvaluatedQueue(limit: 64, appLimit: 32)
 
-    /// An app's clients of one kind, as they are declared.
+    init(services: Services, answers: CompatAnswers) {
+        self.services = services
+        self.answers = answers
+    }
+
+    /// An app's clients of one kind, as they are declared at one position of the ledger.
     struct Declared: Sendable {
+        var ledger: LedgerView
         var app: App
         var kind: ClientKind
         var client: Client
@@ -25,11 +33,10 @@ struct CompatTools: Sendable {
     ///   its end, so that nobody knows.
     func declared(_ kind: ClientKind, of id: AppID) throws -> Declared {
         if let fault = self.services.ledger.partialFault { throw fault }
-        guard let app = self.services.ledger.view.state.apps[id] else {
-            throw Self.cached(Problem(Refusal.appUnknown(id)))
-        }
+        let ledger = self.services.ledger.view
+        guard let app = ledger.state.apps[id] else { throw Self.cached(Problem(Refusal.appUnknown(id))) }
         guard let client = app.clients[kind] else { throw Self.cached(Problem(Refusal.clientUnknown(id, kind))) }
-        return Declared(app: app, kind: kind, client: client)
+        return Declared(ledger: ledger, app: app, kind: kind, client: client)
     }
 
     /// Long enough to spare the server, short enough for an app that is just being made.
@@ -39,45 +46,70 @@ struct CompatTools: Sendable {
         return problem
     }
 
-    /// The private half of what answers are signed with, and its public half.
-    func key(of declared: Declared) async throws -> (secret: ClientSigningKey, key: ClientKey) {
+    /// What answers are signed with.
+    ///
+    /// - Throws: ``LedgerFault`` or ``Problem`` where nothing is signed for now, as for native documents.
+    func key(of declared: Declared) async throws -> ClientSigningKey {
+        try self.checkSigning()
         guard let key = declared.client.key else {
             throw Problem(
                 .clientKeyMissing,
                 "No key has been set that answers to \(declared.kind.rawValue) of \(declared.app.id) are signed with.")
         }
-        return (try await self.services.clientKeys.privateKey(of: key, declared.app.id), key)
+        return try await self.services.clientKeys.privateKey(of: key, declared.app.id)
+    }
+
+    /// Refuses while the ledger is damaged or the clock is wrong: what is signed says when, and that it is current.
+    func checkSigning() throws {
+        if let fault = self.services.ledger.fault { throw fault }
+        if let why = self.services.ledger.suspension { throw Problem(.clockWrong, "Nothing is signed: \(why).") }
     }
 
     /// What an app's clients see.
     func view(of declared: Declared, device: Device = Device()) throws -> ClientView {
-        guard let view = self.services.clientView(of: declared.app, device: device) else {
+        guard let view = self.services.clientView(of: declared.app, in: declared.ledger, device: device) else {
             throw try self.services.missing(declared.app.id)
         }
         return view
     }
 
     /// Answers with what is the same for everybody, out of what was made before, or made now.
+    ///
+    /// - Parameter name: The request target in its one spelling, without what plays no part in the answer: of many who ask
+    ///   for the same in other words, one has it made.
     func answer(
-        _ exchange: Exchange, _ declared: Declared, contentType: String = "application/json",
-        _ make: (ClientView) async throws -> [UInt8]
+        _ exchange: Exchange, _ declared: Declared, as name: String, _ make: (ClientView) async throws -> [UInt8]
     ) async throws -> Response {
-        let target = exchange.request.head.path ?? ""
-        if let known = self.answers.ready(target) { return try known.response(to: exchange.request) }
-        let revision = self.services.observations.revision
-        let view = try self.view(of: declared)
-        let answer = PreparedAnswer(
-            contentType: contentType, cacheControl: "public, max-age=\(CompatAnswers.seconds)",
-            body: PreparedBody(try await make(view)))
-        self.answers.keep(answer, to: target, from: view, at: revision)
-        return try answer.response(to: exchange.request)
+        if let known = self.answers.ready(name) { return try known.response(to: exchange.request) }
+        return try await self.making(of: declared) {
+            let revision = self.services.observations.revision
+            let view = try self.view(of: declared)
+            let seconds = CompatAnswers.seconds(of: view)
+            let answer = PreparedAnswer(
+                contentType: "application/json",
+                cacheControl: seconds > 0 ? "public, max-age=\(seconds)" : "no-store",
+                body: PreparedBody(try await make(view)))
+            self.answers.keep(answer, as: name, from: view, at: revision)
+            return try answer.response(to: exchange.request)
+        }
+    }
+
+    /// Makes something of an app's that takes its time, unless too much is being made already.
+    func making<Result>(of declared: Declared, _ make: () async throws -> Result) async throws -> Result {
+        let app = declared.app.id.text
+        guard self.queue.enter(app) else {
+            throw Problem(.overloaded, "Too many answers for deployed clients are being made.")
+        }
+        defer { self.queue.leave(app) }
+        return try await make()
     }
 }
 
 extension Services {
     /// What an app's clients see now that know nothing of rollouts; nil where there is no such app.
-    func clientView(of app: App, device: Device = Device()) -> ClientView? {
-        let view = self.ledger.view
+    ///
+    /// - Parameter view: Of the ledger, which the app is of.
+    func clientView(of app: App, in view: LedgerView, device: Device = Device()) -> ClientView? {
         guard let document = view.state.document(of: app.id) else { return nil }
         // What is recorded has happened, also for a node whose clock lags a little.
         let now = max(self.clock(), view.head.lastTime)

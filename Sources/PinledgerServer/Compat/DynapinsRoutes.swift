@@ -31,7 +31,7 @@ struct DynapinsRoutes: Sendable {
     }
 
     private func pins(_ exchange: Exchange) async throws -> Response {
-        try await self.answer(exchange) { pins, settings, secret, now in
+        try await self.answer(exchange, "/v1/pins") { pins, settings, secret, now in
             // Kept for a while, and so it expires later by as much.
             let expiresAt = now.adding(seconds: settings.ttlSeconds + 2 * CompatAnswers.seconds)
             switch secret {
@@ -51,7 +51,7 @@ struct DynapinsRoutes: Sendable {
     }
 
     private func fingerprint(_ exchange: Exchange) async throws -> Response {
-        try await self.answer(exchange) { pins, settings, secret, _ in
+        try await self.answer(exchange, "/cert-fingerprint") { pins, settings, secret, _ in
             let fingerprint = DynapinsFingerprint(pins, ttlSeconds: settings.ttlSeconds)
             switch secret {
             case .ed25519(let secret): return fingerprint.body(signature: try secret.sign(fingerprint.signingBytes))
@@ -63,16 +63,17 @@ struct DynapinsRoutes: Sendable {
 
     /// - Parameter make: The signed body; nil where the key is of no use for it.
     private func answer(
-        _ exchange: Exchange,
+        _ exchange: Exchange, _ path: String,
         _ make: (DynapinsPins, ClientSettings, ClientSigningKey, Timestamp) throws -> [UInt8]?
     ) async throws -> Response {
         let declared = try self.tools.declared(.dynapins, of: try exchange.app)
         let settings = declared.client.settings
         do {
             let request = try DynapinsRequest(query: exchange.foreignQuery)
-            return try await self.tools.answer(exchange, declared) { view in
+            let name = "/compat/dynapins/\(declared.app.id)\(path)?domain=\(request.domain)"
+            return try await self.tools.answer(exchange, declared, as: name) { view in
                 let pins = try DynapinsPins(request, in: view)
-                let secret = try await self.tools.key(of: declared).secret
+                let secret = try await self.tools.key(of: declared)
                 guard let body = try make(pins, settings, secret, view.now) else { throw DynapinsError.notSigned }
                 return body
             }
@@ -84,7 +85,7 @@ struct DynapinsRoutes: Sendable {
     private func readiness(_ exchange: Exchange) async throws -> Response {
         let declared = try self.tools.declared(.dynapins, of: try exchange.app)
         let keyID: String?
-        switch try? await self.tools.key(of: declared).secret {
+        switch try? await self.tools.key(of: declared) {
         case .ed25519(let secret): keyID = secret.publicKey.dynapinsKeyID
         case .es256(let secret): keyID = secret.publicKey.dynapinsKeyID
         case .rsaSHA512, nil: keyID = nil

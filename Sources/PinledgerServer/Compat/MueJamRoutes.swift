@@ -23,7 +23,8 @@ struct MueJamRoutes: Sendable {
     private func fingerprints(_ exchange: Exchange) async throws -> Response {
         let (declared, host) = try self.subject(exchange)
         do {
-            return try await self.tools.answer(exchange, declared) { view in
+            let name = "/compat/muejam/\(declared.app.id)/\(host)/v1/security/certificate/fingerprints"
+            return try await self.tools.answer(exchange, declared, as: name) { view in
                 try MueJamFingerprints(view, domain: host).reply.body
             }
         } catch let error as MueJamError {
@@ -34,8 +35,10 @@ struct MueJamRoutes: Sendable {
     private func verify(_ exchange: Exchange) async throws -> Response {
         let (declared, host) = try self.subject(exchange)
         let body = try await exchange.body()
-        return exchange.reply(
-            MueJamFingerprints.reply(verifying: body, for: host, in: try self.tools.view(of: declared)))
+        return try await self.tools.making(of: declared) {
+            exchange.reply(
+                MueJamFingerprints.reply(verifying: body, for: host, in: try self.tools.view(of: declared)))
+        }
     }
 
     private func subject(_ exchange: Exchange) throws -> (CompatTools.Declared, host: String) {

@@ -20,10 +20,16 @@ struct NetKitRoutes: Sendable {
 
     private func policy(_ exchange: Exchange) async throws -> Response {
         let declared = try self.tools.declared(.netkit, of: try exchange.app)
-        let names = (exchange.foreignParameters["hosts"] ?? "").split(separator: ",").map(String.init)
+        // In one order and case: the answer is the same.
+        let names = Set((exchange.foreignParameters["hosts"] ?? "").lowercased().split(separator: ",").map(String.init))
+            .sorted()
         guard names.count <= Self.nameLimit else {
             throw Problem(.malformedRequest, "The query parameter hosts may have at most \(Self.nameLimit) names.")
         }
-        return try await self.tools.answer(exchange, declared) { view in NetKitDocument(view, for: names).bytes }
+        let query = names.isEmpty ? "" : "?hosts=\(names.joined(separator: ","))"
+        let name = "/compat/netkit/\(declared.app.id)/policy.json\(query)"
+        return try await self.tools.answer(exchange, declared, as: name) { view in
+            NetKitDocument(view, for: names).bytes
+        }
     }
 }

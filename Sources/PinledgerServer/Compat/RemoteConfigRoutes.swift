@@ -16,7 +16,8 @@ struct RemoteConfigRoutes: Sendable {
                 isForeign: true
             ) { exchange in
                 let declared = try self.tools.declared(.remoteConfig, of: try exchange.app)
-                return try await self.tools.answer(exchange, declared) { view in
+                let name = "/compat/remote-config/\(declared.app.id)\(path)"
+                return try await self.tools.answer(exchange, declared, as: name) { view in
                     do { return try render(view, declared.client.settings) } catch let refusal as RemoteConfigRefusal {
                         throw Problem(.nothingToExport, "There is no template: \(refusal).")
                     }

@@ -26,11 +26,12 @@ struct SSLPinningRoutes: Sendable {
             throw Problem(.notFound, "There is nothing here but files whose names end in .json.")
         }
         let declared = try self.tools.declared(.sslPinning, of: try exchange.app)
-        return try await self.tools.answer(exchange, declared) { view in
+        let name = "/compat/ssl-pinning/\(declared.app.id)/api/v1/pins.json"
+        return try await self.tools.answer(exchange, declared, as: name) { view in
             guard let file = SSLPinningFile(view, issuedAt: view.now, ttlSeconds: Self.ttlSeconds) else {
                 throw Problem(.notFound, "\(declared.app.id) has no host with pins that could stand in the file.")
             }
-            guard case .rsaSHA512(let secret) = try await self.tools.key(of: declared).secret else {
+            guard case .rsaSHA512(let secret) = try await self.tools.key(of: declared) else {
                 throw Problem(.clientKeyMissing, "The key of \(declared.app.id)'s clients is not one of RSA.")
             }
             // A millisecond of work.

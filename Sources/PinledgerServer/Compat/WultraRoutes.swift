@@ -31,7 +31,7 @@ struct WultraRoutes: Sendable {
                 "getWultraInit", "/app/init", query: ["appName", "appVersion", "osVersion", "platform"],
                 self.initialise),
             route("getWultraPublicKey", "/app/init/public-key", query: ["appName"], self.publicKey),
-            route("getWultraStatic", "/{app}/fingerprints.json", self.file),
+            route("getWultraStatic", "/static/{app}/fingerprints.json", self.file),
         ]
     }
 
@@ -74,6 +74,7 @@ struct WultraRoutes: Sendable {
 
     private func publicKey(_ exchange: Exchange) async throws -> Response {
         let name = exchange.foreignParameters["appName"] ?? ""
+        if let fault = self.tools.services.ledger.partialFault { throw fault }
         guard let id = try? AppID(name), let declared = try? self.tools.declared(.wultra, of: id),
             let key = declared.client.key, let publicKey = P256PublicKey(subjectPublicKeyInfo: key.publicKey)
         else {
@@ -85,7 +86,8 @@ struct WultraRoutes: Sendable {
 
     private func file(_ exchange: Exchange) async throws -> Response {
         let declared = try self.tools.declared(.wultra, of: try exchange.app)
-        return try await self.tools.answer(exchange, declared) { view in
+        let name = "/compat/wultra/static/\(declared.app.id)/fingerprints.json"
+        return try await self.tools.answer(exchange, declared, as: name) { view in
             try await self.tools.wultraFile(of: declared, view)
         }
     }
@@ -95,10 +97,13 @@ extension CompatTools {
     /// The static file, each entry signed.
     func wultraFile(of declared: Declared, _ view: ClientView) async throws -> [UInt8] {
         let file = WultraStaticFile(view, declared.client.settings)
-        guard case .es256(let secret) = try await self.key(of: declared).secret else { return [] }
+        guard case .es256(let secret) = try await self.key(of: declared) else {
+            throw Problem(.clientKeyMissing, "The key of \(declared.app.id)'s clients is not one on P-256.")
+        }
         var signatures: [[UInt8]] = []
         for entry in file.entries { signatures.append(try secret.sign(entry.signingInput).der) }
-        return file.bytes(signatures: signatures) ?? []
+        guard let bytes = file.bytes(signatures: signatures) else { throw KeyFault.signing }
+        return bytes
     }
 }
 
@@ -113,13 +118,13 @@ private final class WultraTemplates: Sendable {
 
     private struct Name: Hashable {
         var app: AppID
-        /// What clients say of themselves that may matter.
+        /// What clients say of themselves, where it matters.
         var appVersion: String?
     }
 
     private let tools: CompatTools
     private let prepared = Mutex<[Name: Prepared]>([:])
-    private static let limit = 2000
+    private static let limit = 500
 
     init(tools: CompatTools) {
         self.tools = tools
@@ -127,15 +132,18 @@ private final class WultraTemplates: Sendable {
 
     /// - Parameter request: Nil where no more than the app is known.
     func prepared(for id: AppID, _ request: WultraInitRequest?) async throws -> Prepared {
-        let name = Name(app: id, appVersion: request?.appVersion?.text)
+        try self.tools.checkSigning()
         let ledger = self.tools.services.ledger
+        let app = ledger.view.state.apps[id]
+        let isByVersion = app.map { $0.versionGate != nil || !$0.versionKillSwitches.isEmpty } ?? false
+        let name = Name(app: id, appVersion: isByVersion ? request?.appVersion?.text : nil)
         if let known = self.prepared.withLock({ $0[name] }), .now < known.until, ledger.partialFault == nil,
             ledger.view.state.documentVersion(of: id) == known.version
         {
             return known
         }
         let declared = try self.tools.declared(.wultra, of: id)
-        guard case .es256(let secret) = try await self.tools.key(of: declared).secret else {
+        guard case .es256(let secret) = try await self.tools.key(of: declared) else {
             throw Problem(.clientKeyMissing, "The key of \(id)'s clients is not one on P-256.")
         }
         let view = try self.tools.view(of: declared, device: request?.facts ?? Device())
@@ -145,6 +153,8 @@ private final class WultraTemplates: Sendable {
             template: template, secret: secret, version: view.document.version,
             until: .now + .seconds(seconds ?? CompatAnswers.seconds))
         self.prepared.withLock { prepared in
+            // Neither a key that was replaced nor versions that somebody made up stay for long.
+            if prepared.count >= Self.limit / 2 { prepared = prepared.filter { .now < $0.value.until } }
             if prepared.count >= Self.limit { prepared.removeAll(keepingCapacity: true) }
             prepared[name] = made
         }

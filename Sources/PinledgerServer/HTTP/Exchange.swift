@@ -12,8 +12,8 @@ struct Exchange: Sendable {
     let parameters: [String: String]
     /// The query's parameters, percent-decoded, each given at most once, none unknown to the route.
     let query: [String: String]
-    /// The parameters in their order, percent-decoded, where they are those of another server's operation; none where one
-    /// of them cannot be decoded.
+    /// Of another server's operation, whose ``query`` is empty: the parameters in their order, percent-decoded, but for those
+    /// that cannot be.
     let foreignQuery: [(name: String, value: String)]
     /// Who asks; nil on routes that are open to everybody.
     let principal: Actor?

@@ -66,7 +66,7 @@ struct Responder: HTTPResponder {
             let query = route.isForeign ? [:] : try Self.query(text, of: route)
             let exchange = Exchange(
                 request: request, requestID: context.id, parameters: parameters, query: query,
-                foreignQuery: route.isForeign ? URIDecoding.parameters(text) ?? [] : [], principal: principal,
+                foreignQuery: route.isForeign ? URIDecoding.decodableParameters(text) : [], principal: principal,
                 bodyLimit: route.bodyLimit, peer: context.peer
             )
             return Answer(response: try await route.handler(exchange), isPrepared: route.isPrepared)

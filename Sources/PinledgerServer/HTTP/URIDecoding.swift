@@ -30,12 +30,22 @@ enum URIDecoding {
     static func parameters(_ query: some StringProtocol) -> [(name: String, value: String)]? {
         var parameters: [(String, String)] = []
         for pair in query.split(separator: "&") {
-            let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            guard let name = Self.percentDecoded(parts[0], plusIsSpace: true),
-                let value = Self.percentDecoded(parts.count > 1 ? parts[1] : "", plusIsSpace: true)
-            else { return nil }
-            parameters.append((name, value))
+            guard let parameter = Self.parameter(pair) else { return nil }
+            parameters.append(parameter)
         }
         return parameters
+    }
+
+    /// Those parameters of a query that can be decoded, in the order given.
+    static func decodableParameters(_ query: some StringProtocol) -> [(name: String, value: String)] {
+        query.split(separator: "&").compactMap { Self.parameter($0) }
+    }
+
+    private static func parameter(_ pair: some StringProtocol) -> (name: String, value: String)? {
+        let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        guard let name = Self.percentDecoded(parts[0], plusIsSpace: true),
+            let value = Self.percentDecoded(parts.count > 1 ? parts[1] : "", plusIsSpace: true)
+        else { return nil }
+        return (name, value)
     }
 }

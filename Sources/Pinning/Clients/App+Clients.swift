@@ -10,6 +10,16 @@ extension App {
         return self.clients[kind]?.settings == settings ? [] : [.clientSet(kind, settings)]
     }
 
+    /// The events of taking a declaration back. Its key is erased, so that whoever does it has to insist where there is one.
+    func remove(_ kind: ClientKind, in context: DecisionContext) throws(Refusal) -> [AppEvent] {
+        guard let client = self.clients[kind] else { throw .clientUnknown(self.id, kind) }
+        if client.key != nil {
+            try context.requireReason("installs that have its key built in get no answer any more")
+            guard context.insists else { throw .clientKeyInUse(kind) }
+        }
+        return [.clientRemoved(kind)]
+    }
+
     /// The events of giving a kind of client a key. Installs have the old one built in and take nothing that another one
     /// signed, so that whoever replaces it has to insist.
     func set(_ key: ClientKey, of kind: ClientKind, in context: DecisionContext) throws(Refusal) -> [AppEvent] {

@@ -15,6 +15,7 @@ package struct ClientView: Sendable {
     package let hosts: [Host]
     /// The keys that probes saw servers use as their own, by host.
     package let served: [HostPattern: Set<Pin>]
+    private let evaluator: Evaluator
 
     /// What holds for one host pattern.
     package struct Host: Sendable {
@@ -74,7 +75,8 @@ package struct ClientView: Sendable {
         unswitched.killSwitches = []
         unswitched.pinsValidUntil = nil
         let policies = Evaluator(unswitched).decideAll(for: device, at: now)
-        let decisions = Evaluator(document).decideAll(for: device, at: now)
+        self.evaluator = Evaluator(document)
+        let decisions = self.evaluator.decideAll(for: device, at: now)
         self.hosts = zip(document.hosts, zip(decisions, policies)).map { host, decided in
             let ((pattern, decision), (_, unswitched)) = decided
             let policy = unswitched.arm == .candidate ? host.candidate ?? host.baseline : host.baseline
@@ -96,7 +98,7 @@ package struct ClientView: Sendable {
     /// The host that stands for a name: an exact pattern, else a wildcard one label above it, else the nearest pattern
     /// above it that includes subdomains; nil where none does.
     package func host(for name: String) -> Host? {
-        guard let pattern = Evaluator(self.document).decide(name, for: Device(), at: self.now).pattern else {
+        guard let pattern = self.evaluator.decide(name, for: Device(), at: self.now).pattern else {
             return nil
         }
         return self.hosts.first { $0.pattern == pattern }

@@ -154,7 +154,7 @@ struct ClientCommands: AsyncParsableCommand {
 
     struct Remove: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Serves a kind of client no longer. Its key is erased within days: installs understand no other.")
+            abstract: "Serves a kind of client no longer. Its key is erased: installs understand no other.")
         @Argument var app: String
         @Argument var kind: String
         @OptionGroup var change: ChangeOptions

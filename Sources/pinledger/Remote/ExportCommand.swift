@@ -27,6 +27,11 @@ struct ExportCommand: AsyncParsableCommand {
         guard self.output == nil || self.check == nil else {
             throw CommandFailure("--output and --check exclude each other", status: .usage)
         }
+        guard self.check == nil || self.format != "wultra_static" else {
+            throw CommandFailure(
+                "the signatures of wultra_static are others each time, so that there is nothing to compare",
+                status: .usage)
+        }
         // Read first: a file that is not there needs no server.
         let present = try self.check.map { path in
             guard let data = FileManager.default.contents(atPath: path) else {
