@@ -41,7 +41,7 @@ struct RemoteConfigRenderer: Sendable {
     }
 
     /// Pinning is off: what both schemas' clients read as that, whichever of the two they decode.
-    var killed: RemoteConfigJSON {
+    var killed: OrderedJSON {
         switch self.schema {
         case .simple: ["enabled": false, "target_hosts": [], "min_app_version": "1.0.0"]
         case .advanced:
@@ -54,14 +54,14 @@ struct RemoteConfigRenderer: Sendable {
     }
 
     /// The value in which each host's rollout has come as far as `exposures` say, in the hosts' order.
-    func value(_ exposures: [RemoteConfigExposure], _ gaps: inout [RemoteConfigGap]) -> RemoteConfigJSON {
+    func value(_ exposures: [RemoteConfigExposure], _ gaps: inout [RemoteConfigGap]) -> OrderedJSON {
         switch self.schema {
         case .simple: self.simple(exposures, &gaps)
         case .advanced: self.advanced(exposures, &gaps)
         }
     }
 
-    private func simple(_ exposures: [RemoteConfigExposure], _ gaps: inout [RemoteConfigGap]) -> RemoteConfigJSON {
+    private func simple(_ exposures: [RemoteConfigExposure], _ gaps: inout [RemoteConfigGap]) -> OrderedJSON {
         let targets = self.builtin(exposures)
         for (host, exposure) in zip(self.hosts, exposures) where !host.isSwitchedOff {
             if host.candidate != nil, exposure == .baseline {
@@ -83,15 +83,15 @@ struct RemoteConfigRenderer: Sendable {
         ]
     }
 
-    private func advanced(_ exposures: [RemoteConfigExposure], _ gaps: inout [RemoteConfigGap]) -> RemoteConfigJSON {
-        var members: [RemoteConfigJSON.Member] = []
+    private func advanced(_ exposures: [RemoteConfigExposure], _ gaps: inout [RemoteConfigGap]) -> OrderedJSON {
+        var members: [OrderedJSON.Member] = []
         var seed: Rollout.Seed?
         for (host, exposure) in zip(self.hosts, exposures) {
             if case .share = exposure, seed == nil {
                 seed = host.rollout?.seed.first ?? self.view.document.rollout?.seed.first
             }
             if let entry = self.entry(host, exposure, &gaps) {
-                members.append(RemoteConfigJSON.Member(host.pattern.text, entry))
+                members.append(OrderedJSON.Member(host.pattern.text, entry))
             }
         }
         let builtin = self.builtin(exposures)
@@ -110,7 +110,7 @@ struct RemoteConfigRenderer: Sendable {
     /// A host's entry; nil where the value says of it by leaving it out that no remote pins hold.
     private func entry(
         _ host: RemoteConfigHost, _ exposure: RemoteConfigExposure, _ gaps: inout [RemoteConfigGap]
-    ) -> RemoteConfigJSON? {
+    ) -> OrderedJSON? {
         guard let policy = host.policy(exposure.arm) else {
             if !host.isSwitchedOff { self.noteNames(host, &gaps) }
             return nil
@@ -177,11 +177,11 @@ struct RemoteConfigRenderer: Sendable {
     }
 
     /// `sticky` is always true: without it the clients draw anew whenever the app starts.
-    private static func strategy(_ seed: Rollout.Seed) -> RemoteConfigJSON {
+    private static func strategy(_ seed: Rollout.Seed) -> OrderedJSON {
         ["method": "percentage", "seed": .string(seed.rawValue), "sticky": true]
     }
 
-    private var monitoring: RemoteConfigJSON {
+    private var monitoring: OrderedJSON {
         let monitoring = self.view.document.monitoring
         return [
             "enabled": .bool(monitoring.isEnabled),

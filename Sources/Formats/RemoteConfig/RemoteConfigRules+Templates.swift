@@ -10,7 +10,7 @@ extension RemoteConfigRules {
         var conditions = self.rules.map { rule in
             (rule.name, (self.firebaseApp.map { [.app($0)] } ?? []) + rule.tests, rule.value)
         }
-        var otherwise: RemoteConfigJSON = ["value": .string(self.otherwise.text)]
+        var otherwise: OrderedJSON = ["value": .string(self.otherwise.text())]
         if let firebaseApp {
             conditions.append(
                 ("pinledger \(firebaseApp.replacing(":", with: "-"))", [.app(firebaseApp)], self.otherwise))
@@ -35,25 +35,25 @@ extension RemoteConfigRules {
         self.template(
             self.rules.map { rule in
                 let asked = rule.tests.compactMap(\.structure)
-                let tests: [RemoteConfigJSON] = asked.isEmpty ? [["true": [:]]] : asked
+                let tests: [OrderedJSON] = asked.isEmpty ? [["true": [:]]] : asked
                 return [
                     "name": .string(rule.name),
                     "condition": ["orCondition": ["conditions": [["andCondition": ["conditions": .array(tests)]]]]],
                 ]
             },
-            values: self.rules.map { ($0.name, $0.value) }, otherwise: ["value": .string(self.otherwise.text)])
+            values: self.rules.map { ($0.name, $0.value) }, otherwise: ["value": .string(self.otherwise.text())])
     }
 
     private func template(
-        _ conditions: [RemoteConfigJSON], values: [(String, RemoteConfigJSON)], otherwise: RemoteConfigJSON
+        _ conditions: [OrderedJSON], values: [(String, OrderedJSON)], otherwise: OrderedJSON
     ) -> [UInt8] {
         let conditional = values.map { name, value in
-            RemoteConfigJSON.Member(name, ["value": .string(value.text)])
+            OrderedJSON.Member(name, ["value": .string(value.text())])
         }
-        let template: RemoteConfigJSON = [
+        let template: OrderedJSON = [
             "conditions": .array(conditions),
             "parameters": .object([
-                RemoteConfigJSON.Member(
+                OrderedJSON.Member(
                     self.parameter,
                     [
                         "defaultValue": otherwise, "conditionalValues": .object(conditional),
@@ -62,6 +62,6 @@ extension RemoteConfigRules {
             ]),
             "version": ["description": .string("Pinledger: \(self.app), document \(self.version)")],
         ]
-        return template.bytes
+        return template.bytes()
     }
 }

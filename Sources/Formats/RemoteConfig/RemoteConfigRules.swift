@@ -44,13 +44,13 @@ package struct RemoteConfigRules: Sendable {
         /// Letters, digits, spaces, dots, hyphens and underscores; unique.
         package var name: String
         package var tests: [RemoteConfigTest]
-        package var value: RemoteConfigJSON
+        package var value: OrderedJSON
         /// Whether it turns pinning off.
         package var isKill: Bool
     }
 
     package let rules: [Rule]
-    package let otherwise: RemoteConfigJSON
+    package let otherwise: OrderedJSON
     /// What the template does not say.
     package let gaps: [RemoteConfigGap]
     package let parameter: String
@@ -108,7 +108,7 @@ package struct RemoteConfigRules: Sendable {
         let prefix = "pinledger \(Self.label(view.app))"
         for place in rules.indices { rules[place].name = "\(prefix) \(place + 1) \(rules[place].name)" }
         guard rules.count < Self.ruleLimit else { throw .tooManyConditions(rules.count, limit: Self.ruleLimit) }
-        let size = rules.reduce(otherwise.bytes.count) { $0 + $1.value.bytes.count }
+        let size = rules.reduce(otherwise.bytes().count) { $0 + $1.value.bytes().count }
         guard size <= Self.sizeLimit else { throw .tooLarge(size, limit: Self.sizeLimit) }
         self.rules = rules
         self.otherwise = otherwise
@@ -120,7 +120,7 @@ package struct RemoteConfigRules: Sendable {
     }
 
     /// Kill switches in force for everything, the app and versions of it, the widest first.
-    private static func kills(_ view: ClientView, _ value: RemoteConfigJSON) -> [Rule] {
+    private static func kills(_ view: ClientView, _ value: OrderedJSON) -> [Rule] {
         let engaged = view.document.killSwitches.filter { $0.isInForce(at: view.now) }
         let wide = engaged.filter { ["everything", "app"].contains($0.scope) }.map {
             Rule(name: "kill switch", tests: [.before($0.expiresAt)], value: value, isKill: true)

@@ -74,14 +74,14 @@ package struct RemoteConfigSlots: Hashable, Sendable {
     }
 
     /// The pins as the clients read them; nil where one of them is not known in that form.
-    package func json(_ hash: RemoteConfigHash) -> RemoteConfigJSON? {
+    package func json(_ hash: RemoteConfigHash) -> OrderedJSON? {
         guard let primary = hash.text(of: self.primary), let backup = hash.text(of: self.backup) else { return nil }
         var members = [
-            RemoteConfigJSON.Member("primary", .string(primary)), RemoteConfigJSON.Member("backup", .string(backup)),
+            OrderedJSON.Member("primary", .string(primary)), OrderedJSON.Member("backup", .string(backup)),
         ]
         if let emergency = self.emergency {
             guard let text = hash.text(of: emergency) else { return nil }
-            members.append(RemoteConfigJSON.Member("emergency", .string(text)))
+            members.append(OrderedJSON.Member("emergency", .string(text)))
         }
         return .object(members)
     }

@@ -64,7 +64,7 @@ package enum RemoteConfigTest: Hashable, Sendable {
     }
 
     /// As server SDKs have it; nil for what they cannot ask.
-    package var structure: RemoteConfigJSON? {
+    package var structure: OrderedJSON? {
         switch self {
         case .app: nil
         case .version(let order, let text): Self.signal(order.signal, Self.versionSignal, [text])
@@ -83,7 +83,7 @@ package enum RemoteConfigTest: Hashable, Sendable {
         }
     }
 
-    private static func signal(_ operation: String, _ key: String, _ targets: [String]) -> RemoteConfigJSON {
+    private static func signal(_ operation: String, _ key: String, _ targets: [String]) -> OrderedJSON {
         [
             "customSignal": [
                 "customSignalOperator": .string(operation), "customSignalKey": .string(key),

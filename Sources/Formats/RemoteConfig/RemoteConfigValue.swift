@@ -20,12 +20,12 @@ package import Pinning
 ///
 /// Deterministic: the same view has the same bytes.
 package struct RemoteConfigValue: Hashable, Sendable {
-    package let json: RemoteConfigJSON
+    package let json: OrderedJSON
     /// What the value does not say, by host in the view's order.
     package let gaps: [RemoteConfigGap]
 
     /// The parameter's text.
-    package var text: String { self.json.text }
+    package var text: String { self.json.text() }
 
     /// The value for the device that a view is of.
     package init(_ view: ClientView, schema: RemoteConfigSchema, hash: RemoteConfigHash = .spki) {

@@ -10,6 +10,9 @@ package enum OrderedJSON: Hashable, Sendable {
     case integer(Int64)
     /// Written as RFC 8785 writes numbers.
     case number(Double)
+    /// A number in hundredths, always written with a point: `5.0`, `5.25`. Clients in Dart read a number without one as
+    /// an integer and fail to use it as a share.
+    case hundredths(Int64)
     case string(String)
     case array([OrderedJSON])
     case object([Member])
@@ -65,12 +68,14 @@ package enum OrderedJSON: Hashable, Sendable {
         String(decoding: self.bytes(escaping: escaping), as: UTF8.self)
     }
 
-    private func append(to out: inout [UInt8]) {
+    /// Appends what ``bytes(escaping:)`` is without further escaping.
+    func append(to out: inout [UInt8]) {
         switch self {
         case .null: out.append(contentsOf: "null".utf8)
         case .bool(let value): out.append(contentsOf: (value ? "true" : "false").utf8)
         case .integer(let value): JSON.appendInteger(value, to: &out)
         case .number(let value): JSON.number(value).appendCanonical(to: &out)
+        case .hundredths(let value): out.append(contentsOf: Self.decimal(hundredths: value).utf8)
         case .string(let text): JSON.appendQuoted(text, to: &out)
         case .array(let elements):
             out.append(UInt8(ascii: "["))
@@ -89,6 +94,12 @@ package enum OrderedJSON: Hashable, Sendable {
             }
             out.append(UInt8(ascii: "}"))
         }
+    }
+
+    private static func decimal(hundredths: Int64) -> String {
+        let (whole, rest) = hundredths.magnitude.quotientAndRemainder(dividingBy: 100)
+        let digits = rest % 10 == 0 ? "\(rest / 10)" : (rest < 10 ? "0\(rest)" : "\(rest)")
+        return "\(hundredths < 0 ? "-" : "")\(whole).\(digits)"
     }
 
     /// None of these characters stands in JSON outside of strings, so that the whole text can be gone through.

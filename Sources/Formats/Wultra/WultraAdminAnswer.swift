@@ -4,14 +4,14 @@ package import Pinning
 /// The answers of the administrative interface of Wultra's mobile utility server, as JSON. What is null is left out.
 package enum WultraAdminAnswer {
     /// To what was deleted.
-    package static let ok = WultraJSON.members(["status": .string("OK")]).bytes
+    package static let ok = OrderedJSON.members(["status": .string("OK")]).bytes()
 
     /// To `GET /admin/apps`: the apps by name.
     package static func apps(_ apps: [(name: AppID, displayName: String)]) -> [UInt8] {
-        let list = apps.sorted { $0.name < $1.name }.map { app -> WultraJSON in
+        let list = apps.sorted { $0.name < $1.name }.map { app -> OrderedJSON in
             .members(["name": .string(app.name.text), "displayName": .string(app.displayName)])
         }
-        return WultraJSON.members(["applications": .array(list)]).bytes
+        return OrderedJSON.members(["applications": .array(list)]).bytes()
     }
 
     /// To `GET /admin/apps/{name}`, and to what created the app.
@@ -23,7 +23,7 @@ package enum WultraAdminAnswer {
     package static func app(
         _ app: App, publicKey point: [UInt8]?, material: [[UInt8]: [UInt8]], at now: Timestamp
     ) -> [UInt8] {
-        let domains = app.hosts.sorted { $0.key < $1.key }.map { pattern, host -> WultraJSON in
+        let domains = app.hosts.sorted { $0.key < $1.key }.map { pattern, host -> OrderedJSON in
             let roles = PinRole.allCases
             // Primary pins first, as they are published.
             let pins = (host[.baseline]?.activePins ?? []).sorted { left, right in
@@ -36,36 +36,36 @@ package enum WultraAdminAnswer {
                 "certificates": .array(certificates.map { Self.json($0, material[$0.sha256]) }),
             ])
         }
-        return WultraJSON.members([
+        return OrderedJSON.members([
             "name": .string(app.id.text),
             "displayName": .string(app.displayName),
             "publicKey": point.map { .string(Base64.encode($0)) },
             "domains": .array(domains),
-        ]).bytes
+        ]).bytes()
     }
 
     /// To what added a certificate.
     ///
     /// - Parameter der: the certificate.
     package static func certificate(_ certificate: CertificateFacts, der: [UInt8], of pattern: HostPattern) -> [UInt8] {
-        Self.json(certificate, der, name: pattern.text).bytes
+        Self.json(certificate, der, name: pattern.text).bytes()
     }
 
     /// To `GET …/versions`.
     package static func versionRules(_ rules: [ClientVersionRule]) -> [UInt8] {
-        WultraJSON.members(["applicationVersions": .array(rules.sorted { $0.id < $1.id }.map(Self.json))]).bytes
+        OrderedJSON.members(["applicationVersions": .array(rules.sorted { $0.id < $1.id }.map(Self.json))]).bytes()
     }
 
     /// To `GET …/versions/{id}`, and to what added the rule.
-    package static func versionRule(_ rule: ClientVersionRule) -> [UInt8] { Self.json(rule).bytes }
+    package static func versionRule(_ rule: ClientVersionRule) -> [UInt8] { Self.json(rule).bytes() }
 
     /// To `GET /admin/texts`.
     package static func texts(_ texts: [ClientText]) -> [UInt8] {
-        WultraJSON.members(["texts": .array(texts.map(Self.json))]).bytes
+        OrderedJSON.members(["texts": .array(texts.map(Self.json))]).bytes()
     }
 
     /// To `GET /admin/texts/{key}/{language}`, and to what set the text.
-    package static func text(_ text: ClientText) -> [UInt8] { Self.json(text).bytes }
+    package static func text(_ text: ClientText) -> [UInt8] { Self.json(text).bytes() }
 
     /// A certificate as PEM has it (RFC 7468 section 5): lines of 64 characters, each with a line feed.
     package static func pem(_ der: [UInt8]) -> String {
@@ -77,7 +77,7 @@ package enum WultraAdminAnswer {
         return text + "-----END CERTIFICATE-----\n"
     }
 
-    private static func json(_ certificate: CertificateFacts, _ der: [UInt8]?, name: String? = nil) -> WultraJSON {
+    private static func json(_ certificate: CertificateFacts, _ der: [UInt8]?, name: String? = nil) -> OrderedJSON {
         .members([
             "name": name.map { .string($0) },
             "pem": der.map { .string(Self.pem($0)) },
@@ -86,7 +86,7 @@ package enum WultraAdminAnswer {
         ])
     }
 
-    private static func json(_ rule: ClientVersionRule) -> WultraJSON {
+    private static func json(_ rule: ClientVersionRule) -> OrderedJSON {
         .members([
             "id": .integer(rule.id),
             "platform": .string(rule.platform),
@@ -97,7 +97,7 @@ package enum WultraAdminAnswer {
         ])
     }
 
-    private static func json(_ text: ClientText) -> WultraJSON {
+    private static func json(_ text: ClientText) -> OrderedJSON {
         .members([
             "messageKey": .string(text.key), "language": .string(text.language), "text": .string(text.text),
         ])

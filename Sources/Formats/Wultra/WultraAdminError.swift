@@ -73,16 +73,16 @@ package struct WultraAdminError: Error, Hashable, Sendable {
 
     /// The body.
     package var body: [UInt8] {
-        let violations = self.violations.map { violation -> WultraJSON in
+        let violations = self.violations.map { violation -> OrderedJSON in
             .members(["fieldName": .string(violation.field), "hint": .string(violation.hint)])
         }
-        return WultraJSON.members([
+        return OrderedJSON.members([
             "status": .string("ERROR"),
             "responseObject": .members([
                 "code": .string(self.code.rawValue),
                 "message": .string(self.message),
                 "violations": violations.isEmpty ? nil : .array(violations),
             ]),
-        ]).bytes
+        ]).bytes()
     }
 }

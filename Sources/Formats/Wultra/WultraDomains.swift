@@ -36,7 +36,7 @@ struct WultraDomains {
         }
     }
 
-    var json: WultraJSON {
+    var json: OrderedJSON {
         .members([
             "sslPinningRequiredForUnlisted": .bool(self.isRequiredForOthers),
             "domains": .array(

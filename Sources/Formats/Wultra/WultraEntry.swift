@@ -30,10 +30,10 @@ package struct WultraEntry: Hashable, Sendable {
     /// What is signed for the entry in a static file: name, fingerprint and expiry in decimal, with `&` between them.
     package var signingInput: [UInt8] { Array("\(self.name)&\(self.text)&\(self.expires)".utf8) }
 
-    var json: WultraJSON { self.json(signature: nil) }
+    var json: OrderedJSON { self.json(signature: nil) }
 
     /// - Parameter signature: an ECDSA-Sig-Value in DER; nil in an answer, which is signed as a whole.
-    func json(signature: [UInt8]?) -> WultraJSON {
+    func json(signature: [UInt8]?) -> OrderedJSON {
         .members([
             "name": .string(self.name),
             "fingerprint": .string(self.text),

@@ -41,6 +41,6 @@ package struct WultraError: Error, Hashable, Sendable {
 
     /// The body: JSON with `code` and `message`.
     package var body: [UInt8] {
-        WultraJSON.members(["code": .string(self.code.rawValue), "message": .string(self.message)]).bytes
+        OrderedJSON.members(["code": .string(self.code.rawValue), "message": .string(self.message)]).bytes()
     }
 }

@@ -21,7 +21,7 @@ package struct WultraInitTemplate: Sendable {
         self.entries = entries
         self.gate = WultraVersionGate(settings)
         var middle = Array(",\"fingerprints\":".utf8)
-        WultraJSON.array(entries.map(\.json)).append(to: &middle)
+        OrderedJSON.array(entries.map(\.json)).append(to: &middle)
         if let domains = WultraDomains(view, settings) {
             middle.append(contentsOf: ",\"domainsConfig\":".utf8)
             domains.json.append(to: &middle)
@@ -66,6 +66,6 @@ package enum WultraPublicKey {
     ///
     /// - Parameter point: the app's P-256 key as ANSI X9.63 has it uncompressed, 65 bytes.
     package static func body(_ point: [UInt8]) -> [UInt8] {
-        WultraJSON.members(["publicKey": .string(Base64.encode(point))]).bytes
+        OrderedJSON.members(["publicKey": .string(Base64.encode(point))]).bytes()
     }
 }

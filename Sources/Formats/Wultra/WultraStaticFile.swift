@@ -27,6 +27,6 @@ package struct WultraStaticFile: Sendable {
     package func bytes(signatures: [[UInt8]]) -> [UInt8]? {
         guard signatures.count == self.entries.count else { return nil }
         let signed = zip(self.entries, signatures).map { $0.json(signature: $1) }
-        return WultraJSON.members(["fingerprints": .array(signed)]).bytes
+        return OrderedJSON.members(["fingerprints": .array(signed)]).bytes()
     }
 }

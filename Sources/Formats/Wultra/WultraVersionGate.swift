@@ -80,7 +80,7 @@ package struct WultraVersionResult: Hashable, Sendable {
         self.message = message
     }
 
-    var json: WultraJSON {
+    var json: OrderedJSON {
         .members(["update": .string(self.update.rawValue), "message": self.message.map { .string($0) }])
     }
 }
