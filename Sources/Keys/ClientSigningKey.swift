@@ -1,12 +1,4 @@
-/// The algorithms that deployed clients verify what they fetch with. The raw values are for ever.
-package enum ClientKeyAlgorithm: String, CaseIterable, Hashable, Sendable {
-    /// Ed25519 (RFC 8032): Dynapins up to 0.1.
-    case ed25519
-    /// ECDSA on P-256 with SHA-256 (RFC 7518 section 3.4): Dynapins since 0.2, Wultra.
-    case es256
-    /// RSA, PKCS#1 v1.5 with SHA-512 (RFC 8017 section 8.2): ssl-pinning.
-    case rsaSHA512 = "rsa_sha512"
-}
+package import PinWire
 
 /// A private key that one app's deployed clients have the public half of.
 ///

@@ -5,16 +5,6 @@ extension Ed25519PublicKey {
     package var subjectPublicKeyInfo: [UInt8] {
         [0x30, 0x2A, 0x30, 0x05, 0x06, 0x03, 0x2B, 0x65, 0x70, 0x03, 0x21, 0x00] + self.bytes
     }
-
-    /// The `keyId` by which Dynapins up to 0.1 names this key: the first 8 hexadecimal digits of SHA-256 of the raw 32
-    /// bytes.
-    package var dynapinsKeyID: String { Hex.encode(sha256(self.bytes).prefix(4)) }
-}
-
-extension P256PublicKey {
-    /// The `kid` by which Dynapins since 0.2 names this key: the first 8 hexadecimal digits of SHA-256 of the
-    /// SubjectPublicKeyInfo.
-    package var dynapinsKeyID: String { Hex.encode(sha256(self.subjectPublicKeyInfo).prefix(4)) }
 }
 
 extension Ed25519PrivateKey {

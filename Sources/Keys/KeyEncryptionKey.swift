@@ -55,7 +55,10 @@ package struct KeyEncryptionKey: Sendable {
         while let last = characters.last, isSpace(last) {
             characters.removeLast()
         }
-        guard characters.count == 64 || characters.count == 44 else { throw .malformedText }
+        // libsodium's decoder of base64 passes over some octets that are no characters of it.
+        guard characters.count == 64 || characters.count == 44, characters.allSatisfy({ $0 < 0x80 }) else {
+            throw .malformedText
+        }
         let key = try unsafe SecureBytes(count: Self.byteCount) { pointer throws(Invalid) in
             try unsafe Self.decode(characters, into: pointer)
         }

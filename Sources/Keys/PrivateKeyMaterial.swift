@@ -1,3 +1,5 @@
+import PinWire
+
 /// A private key taken out of the encoding it came in, its numbers not yet checked.
 ///
 /// The encodings: PKCS#8 (RFC 5208; RFC 5958 with its version 1 and the public half) of Ed25519 (RFC 8410), P-256 (RFC

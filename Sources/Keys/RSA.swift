@@ -1,3 +1,5 @@
+import PinWire
+
 /// An RSA public key for signatures in PKCS#1 v1.5 with SHA-512 (RFC 8017 section 8.2).
 package struct RSAPublicKey: Sendable {
     /// How many bits a modulus has that is taken. Fewer are too weak, and more take too long.

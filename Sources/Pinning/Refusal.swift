@@ -80,7 +80,7 @@ package enum Refusal: Error, Hashable, Sendable {
 
     case clientUnknown(AppID, ClientKind)
     case clientKeyInUse(ClientKind)
-    case clientKeyUnfit(ClientKind, ClientKey.Algorithm)
+    case clientKeyUnfit(ClientKind, ClientKeyAlgorithm)
 }
 
 extension Refusal {

@@ -172,6 +172,16 @@ import Testing
         #expect(throws: KeyEncryptionKey.Invalid.malformedText) { try KeyEncryptionKey(text: text.utf8) }
     }
 
+    @Test(arguments: [UInt8(0x80), 0xC3, 0xFF])
+    func `a key file with an octet beyond ASCII is refused, wherever it stands`(octet: UInt8) {
+        let text = Array("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=".utf8)
+        for place in text.indices {
+            var changed = text
+            changed[place] = octet
+            #expect(throws: KeyEncryptionKey.Invalid.malformedText) { try KeyEncryptionKey(text: changed) }
+        }
+    }
+
     @Test func `a key of another length is refused`() {
         for count in [0, 16, 31, 33] {
             #expect(throws: KeyEncryptionKey.Invalid.wrongLength(count)) {

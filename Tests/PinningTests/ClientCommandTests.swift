@@ -3,7 +3,7 @@ import Pinning
 import Testing
 
 @Suite struct `Clients of an app` {
-    private func key(_ byte: UInt8, _ algorithm: ClientKey.Algorithm = .es256) -> ClientKey {
+    private func key(_ byte: UInt8, _ algorithm: ClientKeyAlgorithm = .es256) -> ClientKey {
         ClientKey(algorithm: algorithm, publicKey: [byte])
     }
 

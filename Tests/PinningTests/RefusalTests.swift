@@ -131,7 +131,7 @@ import Testing
         let reporting = (0...10).map { Command.telemetryKey(shop, .add(id: "tlk_\($0)", note: nil)) }
         let stop = Command.telemetryKey(shop, .retire(id: "tlk_0"))
         let client = Command.app(shop, [.setClient(.wultra, ClientSettings())])
-        func clientKey(_ byte: UInt8, _ algorithm: ClientKey.Algorithm = .es256) -> Command {
+        func clientKey(_ byte: UInt8, _ algorithm: ClientKeyAlgorithm = .es256) -> Command {
             .app(shop, [.setClientKey(.wultra, ClientKey(algorithm: algorithm, publicKey: [byte]))])
         }
         // As many active pins as make more than a mebibyte, in few commands.

@@ -3,10 +3,16 @@ package import Pinning
 
 extension DynapinsProtocol {
     /// The name that answers have for the signing key: the first 8 hexadecimal digits of a SHA-256, in lower case.
-    /// `keyId` of protocol ``ed25519``, `kid` of ``es256``.
+    /// `keyId` of protocol ``ed25519``, which hashes the raw key; `kid` of ``es256``, which hashes all that is given.
     ///
-    /// - Parameter publicKey: Of ``ed25519`` the raw key, 32 bytes; of ``es256`` its SubjectPublicKeyInfo in DER.
+    /// - Parameter publicKey: The key's SubjectPublicKeyInfo in DER. One of Ed25519 ends with the raw 32 bytes (RFC 8410
+    ///   section 4).
     package func keyID(of publicKey: [UInt8]) -> String {
-        Hex.encode(sha256(publicKey).prefix(4))
+        let named =
+            switch self {
+            case .ed25519: publicKey.suffix(32)
+            case .es256: publicKey[...]
+            }
+        return Hex.encode(sha256(Array(named)).prefix(4))
     }
 }

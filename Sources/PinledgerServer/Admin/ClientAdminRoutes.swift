@@ -97,12 +97,10 @@ struct ClientAdminRoutes: Sendable {
     /// What answers to a kind of client are signed with.
     private static func algorithm(of kind: ClientKind, in app: App) throws(Problem) -> ClientKeyAlgorithm {
         guard let client = app.clients[kind] else { throw Problem(Refusal.clientUnknown(app.id, kind)) }
-        switch kind.algorithm(client.settings) {
-        case .ed25519: return .ed25519
-        case .es256: return .es256
-        case .rsaSHA512: return .rsaSHA512
-        case nil: throw Problem(.clientKey, "Answers to \(kind.rawValue) are not signed, and take no key.")
+        guard let algorithm = kind.algorithm(client.settings) else {
+            throw Problem(.clientKey, "Answers to \(kind.rawValue) are not signed, and take no key.")
         }
+        return algorithm
     }
 }
 
@@ -112,13 +110,7 @@ extension Client {
         guard case .object(var members) = self.json(of: kind), kind == .dynapins, let key = self.key else {
             return self.json(of: kind)
         }
-        let named =
-            switch self.settings.dynapins {
-            // The key itself, which ends its SubjectPublicKeyInfo (RFC 8410 section 4).
-            case .ed25519: Array(key.publicKey.suffix(32))
-            case .es256: key.publicKey
-            }
-        members["key_name"] = .string(self.settings.dynapins.keyID(of: named))
+        members["key_name"] = .string(self.settings.dynapins.keyID(of: key.publicKey))
         return .object(members)
     }
 }
@@ -126,13 +118,7 @@ extension Client {
 extension ClientKey {
     /// The public half of a private key.
     fileprivate init(of secret: ClientSigningKey) {
-        let algorithm: Algorithm =
-            switch secret.algorithm {
-            case .ed25519: .ed25519
-            case .es256: .es256
-            case .rsaSHA512: .rsaSHA512
-            }
-        self.init(algorithm: algorithm, publicKey: secret.subjectPublicKeyInfo)
+        self.init(algorithm: secret.algorithm, publicKey: secret.subjectPublicKeyInfo)
     }
 }
 

@@ -34,16 +34,17 @@ struct DynapinsRoutes: Sendable {
         try await self.answer(exchange, "/v1/pins") { pins, settings, secret, now in
             // Kept for a while, and so it expires later by as much.
             let expiresAt = now.adding(seconds: settings.ttlSeconds + 2 * CompatAnswers.seconds)
+            let keyID = settings.dynapins.keyID(of: secret.subjectPublicKeyInfo)
             switch secret {
             case .ed25519(let secret):
                 let envelope = DynapinsEnvelope(
                     pins, issuedAt: now, expiresAt: expiresAt, ttlSeconds: settings.ttlSeconds,
-                    keyID: secret.publicKey.dynapinsKeyID)
+                    keyID: keyID)
                 return envelope.body(signature: try secret.sign(envelope.signingBytes))
             case .es256(let secret):
                 let token = DynapinsToken(
                     pins, issuedAt: now, expiresAt: expiresAt, ttlSeconds: settings.ttlSeconds,
-                    keyID: secret.publicKey.dynapinsKeyID)
+                    keyID: keyID)
                 return token.body(signature: try secret.sign(token.signingBytes).raw)
             case .rsaSHA512: return nil
             }
@@ -84,12 +85,8 @@ struct DynapinsRoutes: Sendable {
 
     private func readiness(_ exchange: Exchange) async throws -> Response {
         let declared = try self.tools.declared(.dynapins, of: try exchange.app)
-        let keyID: String?
-        switch try? await self.tools.key(of: declared) {
-        case .ed25519(let secret): keyID = secret.publicKey.dynapinsKeyID
-        case .es256(let secret): keyID = secret.publicKey.dynapinsKeyID
-        case .rsaSHA512, nil: keyID = nil
-        }
+        let secret = try? await self.tools.key(of: declared)
+        let keyID = secret.map { declared.client.settings.dynapins.keyID(of: $0.subjectPublicKeyInfo) }
         return exchange.reply(DynapinsHealth.readiness(of: try self.tools.view(of: declared), keyID: keyID).reply)
     }
 }

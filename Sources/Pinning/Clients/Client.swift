@@ -22,22 +22,13 @@ package struct Client: Hashable, Sendable {
 /// The public half of the key that one format of an app is signed with. Installs have it built in and cannot learn
 /// another: a new key is for new versions of the app.
 package struct ClientKey: Hashable, Sendable {
-    package enum Algorithm: String, CaseIterable, Sendable, Hashable {
-        /// RFC 8032, as Dynapins has it up to 0.1.
-        case ed25519
-        /// ECDSA on P-256 with SHA-256 (RFC 7518 section 3.4): Dynapins since 0.2, Wultra.
-        case es256
-        /// RSASSA-PKCS1-v1_5 with SHA-512 (RFC 8017 section 8.2): ssl-pinning.
-        case rsaSHA512 = "rsa_sha512"
-    }
-
     /// Names the key, and its private half in the vault: the first 32 hexadecimal digits of SHA-256 of the public half.
     package var id: String
-    package var algorithm: Algorithm
+    package var algorithm: ClientKeyAlgorithm
     /// The SubjectPublicKeyInfo in DER.
     package var publicKey: [UInt8]
 
-    package init(algorithm: Algorithm, publicKey: [UInt8]) {
+    package init(algorithm: ClientKeyAlgorithm, publicKey: [UInt8]) {
         self.id = String(Hex.encode(sha256(publicKey)).prefix(32))
         self.algorithm = algorithm
         self.publicKey = publicKey
@@ -54,7 +45,7 @@ package struct ClientKey: Hashable, Sendable {
 
     /// Reads ``json``.
     package init(_ members: inout JSONMembers) throws(JSONDefect) {
-        let algorithm = try members.required("algorithm").oneOf(Algorithm.self)
+        let algorithm = try members.required("algorithm").oneOf(ClientKeyAlgorithm.self)
         let field = try members.required("public_key")
         guard let publicKey = Base64.decode(try field.string()) else { throw field.defect("must be base64") }
         self.init(algorithm: algorithm, publicKey: publicKey)
@@ -65,7 +56,7 @@ package struct ClientKey: Hashable, Sendable {
 
 extension ClientKind {
     /// What the kind's format is signed with; nil where it is not signed.
-    package func algorithm(_ settings: ClientSettings) -> ClientKey.Algorithm? {
+    package func algorithm(_ settings: ClientSettings) -> ClientKeyAlgorithm? {
         switch self {
         case .dynapins: settings.dynapins == .ed25519 ? .ed25519 : .es256
         case .wultra: .es256

@@ -52,7 +52,8 @@ private struct Envelope: Decodable {
 
     private func envelope(microsecond: Int64 = 0) throws -> DynapinsEnvelope {
         let issued = try #require(Timestamp(rfc3339: "2025-10-17T11:19:41Z"))
-        let keyID = DynapinsProtocol.ed25519.keyID(of: Array(self.key.publicKey.rawRepresentation))
+        let keyID = DynapinsProtocol.ed25519.keyID(
+            of: try #require(Base64.decode("MCowBQYDK2VwAyEA9gocJEBHG+vcm2OH42ZEy8XiYarSBJ3ZBTA5Ni7J+Ac=")))
         return DynapinsEnvelope(
             self.pins, issuedAt: Timestamp(microseconds: issued.microseconds + microsecond), ttlSeconds: 3600,
             keyID: keyID)
