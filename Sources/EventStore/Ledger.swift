@@ -44,6 +44,7 @@ package final class Ledger: Sendable {
     }
 
     private let content: Mutex<Content>
+    private let changes = Atomic<UInt64>(0)
 
     package init(view: LedgerView = LedgerView()) {
         self.content = Mutex(Content(view: view))
@@ -51,6 +52,10 @@ package final class Ledger: Sendable {
 
     /// The newest fold.
     package var view: LedgerView { self.content.withLock { $0.view } }
+
+    /// Another number than before whenever the view or a fault is another one: whoever found something true of both need
+    /// not look again while it stays. To be read before them.
+    package var revision: UInt64 { self.changes.load(ordering: .acquiring) }
 
     /// The number of events taken in.
     package var position: Int64 { self.content.withLock { $0.view.head.position } }
@@ -83,7 +88,10 @@ package final class Ledger: Sendable {
 
     /// Stops following for good: the last verified view stays.
     package func halt(_ fault: LedgerFault) {
-        self.content.withLock { $0.fault = $0.fault ?? fault }
+        self.content.withLock { content in
+            content.fault = content.fault ?? fault
+            self.changes.add(1, ordering: .releasing)
+        }
     }
 
     /// Takes in a view that continues the one at `base`; passed over where another path came as far.
@@ -100,6 +108,7 @@ package final class Ledger: Sendable {
                 return ([AsyncStream<Int64>.Continuation](), Int64(0))
             }
             content.view = view
+            self.changes.add(1, ordering: .releasing)
             for stream in streams {
                 if isLocal || content.writing.contains(stream) {
                     content.local.note(stream)

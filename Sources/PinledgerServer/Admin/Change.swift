@@ -102,6 +102,12 @@ struct ChangeHandler: Sendable {
         return Result(recorded: recorded, isDryRun: false, stream: stream)
     }
 
+    /// Throws what the ledger would refuse now, and records nothing: to be asked before something costly is made for it.
+    func check<Content>(_ command: Command, of change: Change<Content>, in exchange: Exchange) throws {
+        guard let writer = self.services.writer else { throw Problem(.readOnly, "This node only reads.") }
+        _ = try writer.rehearse(try self.request(command, of: change, in: exchange))
+    }
+
     /// What a repeated request recorded the first time; nil where it was not recorded, or cannot be repeated for want of
     /// an idempotency key.
     func replay<Content>(_ command: Command, of change: Change<Content>, in exchange: Exchange) async throws -> Result?

@@ -75,6 +75,10 @@ struct ClientAdminRoutes: Sendable {
         if let given = change.content {
             secret = given
         } else {
+            // A key of RSA takes up to seconds to make: not for what was recorded already, nor for what is refused.
+            if let known = try await self.recorded(by: change, app.id, in: exchange) { return known }
+            let unmade = ClientKey(algorithm: algorithm, publicKey: [])
+            try self.change.check(.app(app.id, [.setClientKey(kind, unmade)]), of: change, in: exchange)
             secret = try await ClientSigningKey.generate(algorithm)
         }
         let key = ClientKey(of: secret)
@@ -85,13 +89,26 @@ struct ClientAdminRoutes: Sendable {
             // record the same key.
             try await self.services.clientKeys.store(secret, of: key, app.id)
         }
-        let result = try await self.change.perform(command, of: change, in: exchange)
-        // What a repeated request recorded the first time is another key, where it was generated.
+        return self.response(to: try await self.change.perform(command, of: change, in: exchange), with: key)
+    }
+
+    /// The answer to a request for a key that was recorded before; nil where none was.
+    private func recorded<Content>(
+        by change: Change<Content>, _ app: AppID, in exchange: Exchange
+    ) async throws -> Response? {
+        guard try !exchange.flag("dry_run"),
+            let result = try await self.change.replay(.app(app, []), of: change, in: exchange)
+        else { return nil }
+        return self.response(to: result, with: nil)
+    }
+
+    /// - Parameter key: What was set, unless the events name another one: a repeated request's first key.
+    private func response(to result: ChangeHandler.Result, with key: ClientKey?) -> Response {
         let recorded = result.recorded.entries.compactMap { entry -> ClientKey? in
             guard case .app(.clientKeySet(_, let key)) = entry.event else { return nil }
             return key
         }.first
-        return self.change.response(to: result, adding: ["key": (recorded ?? key).json])
+        return self.change.response(to: result, adding: (recorded ?? key).map { ["key": $0.json] } ?? [:])
     }
 
     /// What answers to a kind of client are signed with.

@@ -14,6 +14,8 @@ final class CompatAnswers: Sendable {
         var answer: PreparedAnswer
         var app: AppID
         var version: Int64
+        /// The ledger's revision in which the answer was found current; nil before it was looked at.
+        var ledger: UInt64?
         /// Of what probes had seen when it was found current.
         var revision: Int
         var served: [HostPattern: Set<Pin>]
@@ -68,15 +70,24 @@ final class CompatAnswers: Sendable {
         guard let app = self.services.ledger.view.state.apps[entry.app],
             self.services.served(of: app, at: self.services.clock()) == entry.served
         else { return nil }
-        self.content.withLock { $0.entries[name]?.revision = revision }
+        self.content.withLock { content in
+            if content.entries[name]?.served == entry.served { content.entries[name]?.revision = revision }
+        }
         return entry.answer
     }
 
     private func entry(_ name: String) -> Entry? {
         let ledger = self.services.ledger
-        guard let entry = self.content.withLock({ $0.entries[name] }), .now < entry.until, ledger.partialFault == nil,
-            ledger.view.state.documentVersion(of: entry.app) == entry.version
-        else { return nil }
+        let revision = ledger.revision
+        guard let entry = self.content.withLock({ $0.entries[name] }), .now < entry.until else { return nil }
+        guard entry.ledger != revision else { return entry }
+        guard ledger.partialFault == nil, ledger.view.state.documentVersion(of: entry.app) == entry.version else {
+            return nil
+        }
+        self.content.withLock { content in
+            // Another one may have been kept meanwhile, of another version.
+            if content.entries[name]?.version == entry.version { content.entries[name]?.ledger = revision }
+        }
         return entry
     }
 
@@ -91,8 +102,8 @@ final class CompatAnswers: Sendable {
         let size = 3 * answer.body.identity.bytes.readableBytes + name.utf8.count + Self.overhead
         guard size <= Self.limit / 4 else { return }
         let entry = Entry(
-            answer: answer, app: view.app, version: view.document.version, revision: revision, served: view.served,
-            until: .now + .seconds(seconds), size: size)
+            answer: answer, app: view.app, version: view.document.version, ledger: nil, revision: revision,
+            served: view.served, until: .now + .seconds(seconds), size: size)
         self.content.withLock { content in
             content.size += size - (content.entries.updateValue(entry, forKey: name)?.size ?? 0)
             guard content.size > Self.limit else { return }
