@@ -102,6 +102,18 @@ let package = Package(
                 "Keys", "PinWire", "Pinning", "Postgres", "Vault", .product(name: "Logging", package: "swift-log"),
             ]
         ),
+        // What keeps Firebase projects in step with the ledger.
+        .target(
+            name: "Firebase",
+            dependencies: [
+                "Formats", "Keys", "PinWire", "Pinning", "Webhooks",
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOHTTPCompression", package: "swift-nio-extras"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ]
+        ),
         .target(
             name: "Webhooks",
             dependencies: [
@@ -116,7 +128,9 @@ let package = Package(
         .target(
             name: "PinledgerServer",
             dependencies: [
-                "CZlib", "Certificates", "Countries", "EventStore", "Formats", "Keys", "Observing", "PinWire",
+                "CZlib", "Certificates", "Countries", "EventStore", "Firebase", "Formats", "Handbook", "Keys",
+                "Observing",
+                "PinWire",
                 "Pinning",
                 "Postgres", "Probing",
                 "Publishing", "Telemetry", "Vault", "Webhooks",
@@ -135,15 +149,16 @@ let package = Package(
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "NIOTLS", package: "swift-nio"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
-            ],
-            // openapi/openapi.yaml, which the server shows, and the guard rails' pages.
-            resources: [.embedInCode("openapi.yaml"), .embedInCode("guard-rails.md")]
+            ]
         ),
+        // openapi/openapi.yaml, which the server shows, and the guard rails' pages.
+        .target(name: "Handbook", resources: [.embedInCode("openapi.yaml"), .embedInCode("guard-rails.md")]),
         .executableTarget(
             name: "pinledger",
             dependencies: [
-                "Certificates", "Countries", "EventStore", "Keys", "Observing", "PinWire", "Pinning", "PinledgerServer",
-                "Postgres", "Probing", "Publishing", "PublicSuffixes", "Telemetry", "TransparencyLog", "Webhooks",
+                "Certificates", "Countries", "EventStore", "Firebase", "Formats", "Keys", "Observing", "PinWire",
+                "Pinning", "PinledgerServer", "Postgres", "Probing", "Publishing", "PublicSuffixes", "Telemetry",
+                "TransparencyLog", "Webhooks",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -219,6 +234,7 @@ let package = Package(
             name: "FormatsTests",
             dependencies: ["Formats", "PinWire", "Pinning", .product(name: "Crypto", package: "swift-crypto")]
         ),
+        .testTarget(name: "FirebaseTests", dependencies: ["Firebase", "Keys", "PinWire"]),
         .testTarget(name: "KeysTests", dependencies: ["COpenSSL", "Keys", "PinWire"]),
         .testTarget(name: "PinWireTests", dependencies: ["PinWire"], exclude: ["Golden", "Vectors"]),
         .testTarget(name: "PinningTests", dependencies: ["PinWire", "Pinning"], exclude: ["Golden"]),

@@ -35,9 +35,9 @@ struct Certificate {
     }
 
     /// Everything that is kept of it.
-    func facts(_ place: UploadPlace) throws(UploadError) -> CertificateFacts {
+    func described(_ place: UploadPlace) throws(UploadError) -> Described<CertificateFacts> {
         try unsafe self.object.with { (certificate) throws(UploadError) in
-            let key = try unsafe PublicKey.facts(of: X509_get_X509_PUBKEY(certificate), place)
+            let key = try unsafe PublicKey.described(X509_get_X509_PUBKEY(certificate), place)
             // As a whole and not as it was sent, as every program does that has OpenSSL.
             let encoding = unsafe OpenSSL.encode { unsafe i2d_X509(certificate, $0) }
             guard let encoding, let sha256 = unsafe OpenSSL.digest(encoding, EVP_sha256()),
@@ -50,13 +50,14 @@ struct Certificate {
             let issuer = unsafe X509_get_issuer_name(certificate)
             let names = unsafe AlternativeNames(
                 X509_get_ext_d2i(certificate, NID_subject_alt_name, nil, nil).map { OpaquePointer($0) })
-            return unsafe CertificateFacts(
-                key: key, sha256: sha256, sha1: sha1, subject: NameText.text(of: subject),
+            let facts = unsafe CertificateFacts(
+                key: key.facts, sha256: sha256, sha1: sha1, subject: NameText.text(of: subject),
                 issuer: NameText.text(of: issuer), commonName: NameText.commonName(of: subject),
                 dnsNames: names.dnsNames, ipAddresses: names.ipAddresses, serial: Self.serial(of: certificate),
                 notBefore: notBefore, notAfter: notAfter,
                 isCA: X509_get_extension_flags(certificate) & UInt32(EXFLAG_CA) != 0,
                 isSelfSigned: Self.isSelfSigned(certificate, subject, issuer))
+            return Described(facts: facts, material: key.material + [Material(.certificate, der: encoding)])
         }
     }
 

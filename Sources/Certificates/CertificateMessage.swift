@@ -6,7 +6,7 @@ enum CertificateMessage {
     /// Gives `take` the certificates of the message in their order.
     static func read(
         _ bytes: ArraySlice<UInt8>, _ place: UploadPlace,
-        _ take: (CertificateFacts) throws(UploadError) -> Void
+        _ take: (Described<CertificateFacts>) throws(UploadError) -> Void
     ) throws(UploadError) {
         let decoded = unsafe OpenSSL.decode(bytes) { unsafe d2i_PKCS7(nil, $0, $1).map { OpaquePointer($0) } }
         guard let (pointer, count) = unsafe decoded,
@@ -24,7 +24,7 @@ enum CertificateMessage {
             try unsafe OpenSSL.each(of: certificates) { (pointer) throws(UploadError) in
                 number += 1
                 guard let certificate = unsafe Certificate(sharing: pointer) else { return }
-                try take(certificate.facts(.certificate(number)))
+                try take(certificate.described(.certificate(number)))
             }
         }
     }

@@ -15,9 +15,9 @@ struct CertificateRequest {
     }
 
     /// Everything that is kept of it, if its signature shows that the sender has the key.
-    func facts(_ place: UploadPlace) throws(UploadError) -> RequestFacts {
+    func described(_ place: UploadPlace) throws(UploadError) -> Described<RequestFacts> {
         try unsafe self.object.with { (request) throws(UploadError) in
-            let key = try unsafe PublicKey.facts(of: X509_REQ_get_X509_PUBKEY(request), place)
+            let key = try unsafe PublicKey.described(X509_REQ_get_X509_PUBKEY(request), place)
             guard unsafe X509_REQ_verify(request, X509_REQ_get0_pubkey(request)) == 1 else {
                 throw .unprovenRequest(place)
             }
@@ -26,9 +26,10 @@ struct CertificateRequest {
             defer { unsafe pinledger_free_extensions(extensions) }
             let names = unsafe AlternativeNames(
                 X509V3_get_d2i(extensions, NID_subject_alt_name, nil, nil).map { OpaquePointer($0) })
-            return unsafe RequestFacts(
-                key: key, subject: NameText.text(of: subject), commonName: NameText.commonName(of: subject),
+            let facts = unsafe RequestFacts(
+                key: key.facts, subject: NameText.text(of: subject), commonName: NameText.commonName(of: subject),
                 dnsNames: names.dnsNames, ipAddresses: names.ipAddresses)
+            return Described(facts: facts, material: key.material)
         }
     }
 }

@@ -5,7 +5,7 @@ enum JSONWebKeys {
     /// The members that only private and symmetric keys have (RFC 7518 section 6, RFC 8037 section 2).
     private static let privateMembers: Set<String> = ["d", "p", "q", "dp", "dq", "qi", "oth", "k"]
 
-    static func read(_ text: ArraySlice<UInt8>) throws(UploadError) -> [KeyFacts] {
+    static func read(_ text: ArraySlice<UInt8>) throws(UploadError) -> [Described<KeyFacts>] {
         try self.refusePrivateMembers(of: text)
         let json: JSON
         do {
@@ -16,13 +16,13 @@ enum JSONWebKeys {
         if let keys = json["keys"]?.arrayValue ?? json.arrayValue {
             guard keys.count <= Upload.maximumCount else { throw .tooMany }
             guard !keys.isEmpty else { throw .empty }
-            var facts: [KeyFacts] = []
+            var described: [Described<KeyFacts>] = []
             for (index, key) in keys.enumerated() {
-                facts.append(try self.facts(of: key, .entry(index + 1)))
+                described.append(try self.described(key, .entry(index + 1)))
             }
-            return facts
+            return described
         }
-        return [try self.facts(of: json, .whole)]
+        return [try self.described(json, .whole)]
     }
 
     /// Throws if there is a private member anywhere, before strings are made of it that could not be wiped.
@@ -56,8 +56,8 @@ enum JSONWebKeys {
         if isKey, isPrivate { throw .privateKey(.whole, form: "JSON Web Key") }
     }
 
-    /// The facts of one key. Members that RFC 7517 does not make us understand are ignored.
-    private static func facts(of key: JSON, _ place: UploadPlace) throws(UploadError) -> KeyFacts {
+    /// One key. Members that RFC 7517 does not make us understand are ignored.
+    private static func described(_ key: JSON, _ place: UploadPlace) throws(UploadError) -> Described<KeyFacts> {
         guard let type = key["kty"]?.stringValue else {
             throw .malformed(place, kind: .jsonWebKey, detail: "it has no kty")
         }
@@ -87,7 +87,7 @@ enum JSONWebKeys {
         default:
             throw Self.unknownType(place)
         }
-        return try PublicKey.facts(of: encoding[...], place)
+        return try PublicKey.described(encoding[...], place)
     }
 
     private static func unknownType(_ place: UploadPlace) -> UploadError {

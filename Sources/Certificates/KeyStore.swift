@@ -10,12 +10,12 @@ internal import PinWire
     private let store: Owned
     /// The file's parts (of type `PKCS7`), some of them encrypted.
     private let parts: Owned
-    private var certificates: [CertificateFacts] = []
+    private var certificates: [Described<CertificateFacts>] = []
 
     /// The certificates in the order of the file, those that stand in the clear first.
     static func certificates(
         of bytes: ArraySlice<UInt8>, password: String?, allowance: inout KeyStoreAllowance, _ place: UploadPlace
-    ) throws(UploadError) -> [CertificateFacts] {
+    ) throws(UploadError) -> [Described<CertificateFacts>] {
         // Keys nearly always stand where no password is needed to see them, so that OpenSSL makes no copies of them.
         if KeyBags.areVisible(in: bytes) { throw .privateKey(place, form: "PKCS#12") }
         var store = try KeyStore(bytes, place)
@@ -192,6 +192,6 @@ internal import PinWire
         guard let certificate = unsafe Certificate(adopting: PKCS12_SAFEBAG_get1_cert(bag)) else {
             throw .malformed(place, kind: .certificate, detail: OpenSSL.takeError())
         }
-        self.certificates.append(try certificate.facts(place))
+        self.certificates.append(try certificate.described(place))
     }
 }

@@ -6,18 +6,18 @@ enum PublicKey {
     /// OpenSSL, and so most clients, computes with no larger ones.
     private static let maximumBits = 16_384
 
-    /// The facts of a key in DER, with nothing after it.
-    static func facts(of der: ArraySlice<UInt8>, _ place: UploadPlace) throws(UploadError) -> KeyFacts {
+    /// A key in DER, with nothing after it.
+    static func described(_ der: ArraySlice<UInt8>, _ place: UploadPlace) throws(UploadError) -> Described<KeyFacts> {
         let decoded = unsafe OpenSSL.decode(der) { unsafe d2i_X509_PUBKEY(nil, $0, $1) }
         guard let (pointer, count) = unsafe decoded,
             let info = unsafe Owned(pointer, free: { unsafe X509_PUBKEY_free($0) })
         else { throw .malformed(place, kind: .publicKey, detail: OpenSSL.takeError()) }
         guard count == der.count else { throw .trailingBytes(place, count: der.count - count) }
-        return try unsafe info.with { (info) throws(UploadError) in try unsafe self.facts(of: info, place) }
+        return try unsafe info.with { (info) throws(UploadError) in try unsafe self.described(info, place) }
     }
 
-    /// The facts of an `X509_PUBKEY`, which stays its owner's.
-    static func facts(of info: OpaquePointer?, _ place: UploadPlace) throws(UploadError) -> KeyFacts {
+    /// An `X509_PUBKEY`, which stays its owner's.
+    static func described(_ info: OpaquePointer?, _ place: UploadPlace) throws(UploadError) -> Described<KeyFacts> {
         var algorithm: OpaquePointer?
         var start: UnsafePointer<UInt8>?
         var count: CInt = 0
@@ -40,7 +40,7 @@ enum PublicKey {
         facts.weaknesses = KeyWeakness.all(
             of: facts, modulus: unsafe self.number(OSSL_PKEY_PARAM_RSA_N, of: key),
             exponent: unsafe self.number(OSSL_PKEY_PARAM_RSA_E, of: key))
-        return facts
+        return Described(facts: facts, material: [Material(.publicKey, der: encoding)])
     }
 
     /// The curve's name in the spelling of NIST where it has one; nil for one that is given by its parameters.

@@ -27,6 +27,9 @@ package struct Upload: Hashable, Sendable {
     /// In the order in which they stood; at least one.
     package let items: [Item]
 
+    /// The public keys and the certificates of ``items``, by whose digests these name them.
+    package let material: Set<Material>
+
     /// Reads bytes of unknown form.
     ///
     /// What is refused is overwritten with zeros, `bytes` and every copy that was made here, because what cannot be read
@@ -51,15 +54,16 @@ package struct Upload: Hashable, Sendable {
         defer { allowance = reader.allowance }
         do {
             try reader.read(bytes[...])
-            return Upload(items: reader.items)
+            return Upload(items: reader.items, material: reader.material)
         } catch {
             OpenSSL.wipe(&bytes)
             throw error
         }
     }
 
-    init(items: [Item]) {
+    private init(items: [Item], material: Set<Material>) {
         self.items = items
+        self.material = material
     }
 }
 
@@ -93,7 +97,7 @@ extension CertificateFacts {
             throw .malformed(place, kind: .certificate, detail: OpenSSL.takeError())
         }
         guard count == der.count else { throw .trailingBytes(place, count: der.count - count) }
-        self = try certificate.facts(place)
+        self = try certificate.described(place).facts
     }
 }
 
@@ -104,6 +108,6 @@ extension KeyFacts {
     package init(publicKeyInfo der: [UInt8]) throws(UploadError) {
         OpenSSL.forgetErrors()
         defer { OpenSSL.forgetErrors() }
-        self = try PublicKey.facts(of: der[...], .whole)
+        self = try PublicKey.described(der[...], .whole).facts
     }
 }

@@ -7,6 +7,7 @@ struct UploadReader {
     let password: String?
     private(set) var allowance: KeyStoreAllowance
     private(set) var items: [Upload.Item] = []
+    private(set) var material: Set<Material> = []
 
     init(password: String?, allowance: KeyStoreAllowance) {
         self.password = password
@@ -16,6 +17,13 @@ struct UploadReader {
     mutating func add(_ item: Upload.Item) throws(UploadError) {
         guard self.items.count < Upload.maximumCount else { throw .tooMany }
         self.items.append(item)
+    }
+
+    private mutating func add<Facts>(
+        _ described: Described<Facts>, as item: (Facts) -> Upload.Item
+    ) throws(UploadError) {
+        try self.add(item(described.facts))
+        self.material.formUnion(described.material)
     }
 
     mutating func read(_ bytes: ArraySlice<UInt8>) throws(UploadError) {
@@ -54,7 +62,7 @@ struct UploadReader {
                 guard let (certificate, _) = Certificate.decode(block.bytes[...]) else {
                     throw .malformed(place, kind: .certificate, detail: OpenSSL.takeError())
                 }
-                try self.add(.certificate(certificate.facts(place)))
+                try self.add(certificate.described(place), as: Upload.Item.certificate)
             case "CERTIFICATE", "X509 CERTIFICATE", "PUBLIC KEY", "RSA PUBLIC KEY", "CERTIFICATE REQUEST",
                 "NEW CERTIFICATE REQUEST", "PKCS7", "PKCS #7 SIGNED DATA", "CMS":
                 try self.readDER(block.bytes[...], place)
@@ -70,21 +78,21 @@ struct UploadReader {
         switch DERShape(bytes) {
         case .privateKey: throw .privateKey(place, form: "in DER")
         case .encryptedPrivateKey: throw .privateKey(place, form: "PKCS#8 under a passphrase")
-        case .publicKey: try self.add(.publicKey(PublicKey.facts(of: bytes, place)))
+        case .publicKey: try self.add(PublicKey.described(bytes, place), as: Upload.Item.publicKey)
         case .rsaPublicKey:
             let info = DERWriter.publicKey(DERWriter.Algorithm.rsa, Array(bytes))
-            try self.add(.publicKey(PublicKey.facts(of: info[...], place)))
+            try self.add(PublicKey.described(info[...], place), as: Upload.Item.publicKey)
         case .signed: try self.readSigned(bytes, place)
         case .message:
-            try CertificateMessage.read(bytes, place) { facts throws(UploadError) in
-                try self.add(.certificate(facts))
+            try CertificateMessage.read(bytes, place) { certificate throws(UploadError) in
+                try self.add(certificate, as: Upload.Item.certificate)
             }
         case .keyStore:
             // One password is slow enough to try; no program writes these as PEM.
             if case .block = place { throw .unknownBlock(place) }
             let certificates = try KeyStore.certificates(
                 of: bytes, password: self.password, allowance: &self.allowance, place)
-            for facts in certificates { try self.add(.certificate(facts)) }
+            for certificate in certificates { try self.add(certificate, as: Upload.Item.certificate) }
         case .unknown: throw .unknownBinary(place)
         }
     }
@@ -92,12 +100,12 @@ struct UploadReader {
     private mutating func readSigned(_ bytes: ArraySlice<UInt8>, _ place: UploadPlace) throws(UploadError) {
         if let (certificate, count) = Certificate.decode(bytes) {
             guard count == bytes.count else { throw .trailingBytes(place, count: bytes.count - count) }
-            return try self.add(.certificate(certificate.facts(place)))
+            return try self.add(certificate.described(place), as: Upload.Item.certificate)
         }
         let detail = OpenSSL.takeError()
         if let (request, count) = CertificateRequest.decode(bytes) {
             guard count == bytes.count else { throw .trailingBytes(place, count: bytes.count - count) }
-            return try self.add(.request(request.facts(place)))
+            return try self.add(request.described(place), as: Upload.Item.request)
         }
         if Certificate.isRevocationList(bytes) { throw .revocationList(place) }
         let isRequest = if case .block(_, let label) = place { label.hasSuffix("REQUEST") } else { false }
@@ -110,7 +118,7 @@ struct UploadReader {
         let text = ASCII.trim(bytes)
         switch text.first {
         case UInt8(ascii: "{"), UInt8(ascii: "["):
-            for facts in try JSONWebKeys.read(text) { try self.add(.publicKey(facts)) }
+            for key in try JSONWebKeys.read(text) { try self.add(key, as: Upload.Item.publicKey) }
             return
         case UInt8(ascii: "<"): throw .markup
         default: break

@@ -35,6 +35,7 @@ package struct Migration: Sendable, Hashable {
         Migration(15, "telemetry", PackageResources._015_telemetry_sql),
         Migration(16, "telemetry_salt", PackageResources._016_telemetry_salt_sql),
         Migration(17, "client_keys", PackageResources._017_client_keys_sql),
+        Migration(18, "material", PackageResources._018_material_sql),
     ]
 }
 

@@ -1,6 +1,6 @@
 import PinWire
 
-/// An RSA public key for signatures in PKCS#1 v1.5 with SHA-512 (RFC 8017 section 8.2).
+/// An RSA public key for signatures in PKCS#1 v1.5 (RFC 8017 section 8.2), with SHA-512 where nothing else is said.
 package struct RSAPublicKey: Sendable {
     /// How many bits a modulus has that is taken. Fewer are too weak, and more take too long.
     package static let bits = 2048...8192
@@ -23,6 +23,11 @@ package struct RSAPublicKey: Sendable {
     /// Whether a signature, as long as the modulus, is this key's over a message.
     package func verifies(_ signature: [UInt8], over message: [UInt8]) -> Bool {
         self.key.verifies(signature, over: message, .sha512)
+    }
+
+    /// The same with SHA-256: `RS256` of RFC 7518.
+    package func verifiesRS256(_ signature: [UInt8], over message: [UInt8]) -> Bool {
+        self.key.verifies(signature, over: message, .sha256)
     }
 }
 
@@ -95,6 +100,14 @@ package struct RSAPrivateKey: Sendable {
     /// - Throws: ``KeyFault/signing``.
     package func sign(_ message: [UInt8]) throws(KeyFault) -> [UInt8] {
         guard let signature = self.key.sign(message, .sha512) else { throw .signing }
+        return signature
+    }
+
+    /// Signs a message as `RS256` has it (RFC 7518 section 3.3: PKCS#1 v1.5 with SHA-256).
+    ///
+    /// - Throws: ``KeyFault/signing``.
+    package func signRS256(_ message: [UInt8]) throws(KeyFault) -> [UInt8] {
+        guard let signature = self.key.sign(message, .sha256) else { throw .signing }
         return signature
     }
 }

@@ -26,6 +26,10 @@ package struct Observation: Hashable, Sendable {
     package var outcome: JSON
     /// Whether it says anything about the endpoint, rather than about this machine and its network.
     package var isEvidence: Bool
+    /// The certificates of the sights in DER, by their SHA-256. Not recorded.
+    package var material: [[UInt8]: [UInt8]] = [:]
+    /// Why no address, or the first that did not, presented a chain, as a sentence; nil where all of them did.
+    package var failure: String?
 }
 
 extension Observation {
@@ -37,10 +41,13 @@ extension Observation {
         self.isEvidence = report.isEvidence
         var sights: [Sight] = []
         var addresses: [JSON] = []
+        var material: [[UInt8]: [UInt8]] = [:]
+        var failure = report.failure?.reason
         for entry in report.addresses {
             switch entry.outcome {
-            case .failed(let failure):
-                addresses.append(["address": .string(entry.address.description), "failure": failure.json])
+            case .failed(let reason):
+                failure = failure ?? reason.reason
+                addresses.append(["address": .string(entry.address.description), "failure": reason.json])
             case .served(let service):
                 let isComplete = if case .unknown = service.otherKind { false } else { true }
                 var chains: [JSON] = []
@@ -52,6 +59,7 @@ extension Observation {
                         certificates: path, isComplete: isComplete
                     )
                     if !path.isEmpty { sights.append(sight) }
+                    for certificate in chain.path { material[sha256(certificate)] = certificate }
                     chains.append(chain.json(sent: sent, path: path))
                 }
                 var members: [String: JSON] = [
@@ -62,6 +70,8 @@ extension Observation {
             }
         }
         self.sights = sights
+        self.material = material
+        self.failure = failure
         self.outcome = .members([
             "endpoint": .string(endpoint.description),
             "vantage": .string(vantage),

@@ -26,6 +26,7 @@ struct Routes: Sendable {
             + HostRoutes(services: services).routes
             + ClientAdminRoutes(services: services).routes
             + CompatRoutes(services: services).routes
+            + FirebaseRoutes(services: services).routes
             + ExportRoutes(tools: compat).routes
             + PinRoutes(services: services).routes
             + KillSwitchRoutes(services: services).routes
@@ -47,6 +48,7 @@ struct Routes: Sendable {
             + ImportRoutes(services: services).routes
             + DynapinsRoutes(tools: compat).routes
             + WultraRoutes(tools: compat).routes
+            + WultraAdminRoutes(services: services).routes
             + RemoteConfigRoutes(tools: compat).routes
             + MueJamRoutes(tools: compat).routes
             + NetKitRoutes(tools: compat).routes

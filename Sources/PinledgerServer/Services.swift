@@ -1,4 +1,5 @@
 package import EventStore
+package import Firebase
 package import Logging
 package import Observing
 package import PinWire
@@ -17,11 +18,15 @@ package struct Services: Sendable {
     package var keys: SigningKeys
     /// What deployed clients' formats are signed with.
     package var clientKeys: ClientKeys
+    /// The bytes of keys and certificates.
+    package var material: MaterialStore
     /// Which document versions clients hold.
     package var adoption: AdoptionRecorder
     package var webhooks: WebhookTools
     /// What clients report.
     package var telemetry: TelemetryTools
+    /// What has become of pushes to Firebase projects.
+    package var firebase: PushBook
     package var clock: @Sendable () -> Timestamp
     package var logger: Logger
     /// How long clients and caches may use a document before asking again, in seconds.
@@ -40,7 +45,8 @@ package struct Services: Sendable {
     package init(
         ledger: Ledger, writer: Writer?, pool: PostgresPool, publisher: Publisher, keys: SigningKeys,
         clientKeys: ClientKeys, adoption: AdoptionRecorder, telemetry: TelemetryTools, webhooks: WebhookTools? = nil,
-        clock: @escaping @Sendable () -> Timestamp, logger: Logger, documentMaxAge: Int,
+        firebase: PushBook = PushBook(projects: []), clock: @escaping @Sendable () -> Timestamp, logger: Logger,
+        documentMaxAge: Int,
         countries: CountrySource = CountrySource(), version: String, observations: ObservationBook, lookout: Lookout,
         surroundings: Surroundings
     ) {
@@ -50,9 +56,11 @@ package struct Services: Sendable {
         self.publisher = publisher
         self.keys = keys
         self.clientKeys = clientKeys
+        self.material = MaterialStore(pool: pool)
         self.adoption = adoption
         self.telemetry = telemetry
         self.webhooks = webhooks ?? WebhookTools(pool: pool)
+        self.firebase = firebase
         self.clock = clock
         self.logger = logger
         self.documentMaxAge = documentMaxAge

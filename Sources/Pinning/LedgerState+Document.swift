@@ -8,8 +8,12 @@ extension LedgerState {
     }
 
     /// What an app's clients are to receive in this state; nil for an unknown app. Pure: every node makes the same.
-    package func document(of id: AppID) -> Document? {
-        guard let app = self.apps[id], let version = self.documentVersion(of: id) else { return nil }
+    package func document(of id: AppID) -> Document? { self.apps[id]?.document(in: self.fleet) }
+}
+
+extension App {
+    /// What the app's clients are to receive with what holds for every app.
+    func document(in fleet: Fleet) -> Document {
         var switches: [Document.KillSwitch] = []
         func add(_ scope: String, _ host: HostPattern?, _ killSwitch: KillSwitch?, versions: VersionRange? = nil) {
             guard let killSwitch else { return }
@@ -20,21 +24,21 @@ extension LedgerState {
                 )
             )
         }
-        let hosts = app.hosts.sorted { $0.key < $1.key }
-        add("everything", nil, self.fleet.killSwitch)
-        add("app", nil, app.killSwitch)
-        for engaged in app.versionKillSwitches {
+        let hosts = self.hosts.sorted { $0.key < $1.key }
+        add("everything", nil, fleet.killSwitch)
+        add("app", nil, self.killSwitch)
+        for engaged in self.versionKillSwitches {
             add("app_versions", nil, engaged.killSwitch, versions: engaged.versions)
         }
         for (pattern, host) in hosts { add("host", pattern, host.killSwitch) }
         return Document(
-            issuer: self.fleet.issuer,
-            app: id,
-            version: version,
-            pinsValidUntil: app.pinsValidUntil,
+            issuer: fleet.issuer,
+            app: self.id,
+            version: self.version + fleet.version,
+            pinsValidUntil: self.pinsValidUntil,
             killSwitches: switches,
-            rollout: app.rollout?.salted("app:\(id)", revision: app.rolloutRevision),
-            versionGate: app.versionGate,
+            rollout: self.rollout?.salted("app:\(self.id)", revision: self.rolloutRevision),
+            versionGate: self.versionGate,
             hosts: hosts.map { pattern, host in
                 Document.Host(
                     pattern: pattern,
@@ -44,8 +48,8 @@ extension LedgerState {
                     rollout: host.rollout?.salted("host:\(pattern)", revision: host.rolloutRevision)
                 )
             },
-            fallback: app.fallback,
-            monitoring: app.monitoring
+            fallback: self.fallback,
+            monitoring: self.monitoring
         )
     }
 }

@@ -51,7 +51,7 @@ struct Pinledger: AsyncParsableCommand {
                 name: "Pins",
                 subcommands: [
                     AppCommands.self, HostCommands.self, PinCommands.self, RolloutCommands.self, KillCommands.self,
-                    ImportCommands.self, RotationCommands.self, ProbeCommand.self, GuardRailCommands.self,
+                    ImportCommand.self, RotationCommands.self, ProbeCommand.self, GuardRailCommands.self,
                     ExplainCommand.self, SimulateCommand.self,
                     AttentionCommand.self, CalendarCommand.self,
                 ]

@@ -34,6 +34,10 @@ def prepare(server: Server) -> None:
     candidate = {"mode": "enforce", "pins": [{"pin": pin_of("candidate"), "role": "backup"}]}
     api.must("POST", f"/v1/apps/{APP}/hosts/{HOST}/candidate", candidate | {"rollout": {"basis_points": 500}})
     api.make_app("com.example.other", "login.example.com")
+    # For the administrative interface of Wultra's server.
+    text = {"message_key": "update", "language": "en", "text": "There is a new version."}
+    rule = {"id": 7, "platform": "IOS", "required_version": "2.0.0", "message_key": "update"}
+    api.must("PUT", f"/v1/apps/{APP}/clients/wultra", {"settings": {"version_rules": [rule], "texts": [text]}})
     reason = {"reason": "preparation", "expires_at": from_now(days=1)}
     api.must("PUT", "/v1/apps/com.example.other/kill-switch", reason)
     api.must("POST", "/v1/keys", {})

@@ -45,6 +45,8 @@ def before_call(context, case, **kwargs):
     # Nor probes of them: the node refuses its own address before it connects.
     if case.operation.label == "POST /v1/probes" and isinstance(case.body, dict) and isinstance(case.body.get("endpoint"), str):
         case.body["endpoint"] = "localhost:1"
+    if case.operation.label.endswith("/certificates/auto") and isinstance(case.body, dict) and isinstance(case.body.get("domain"), str):
+        case.body["domain"] = "localhost"
     # And a kill switch must end in the future.
     if isinstance(case.body, dict) and case.body.get("expires_at") == "2026-01-31T18:00:00Z":
         case.body["expires_at"] = from_now(hours=4)

@@ -230,10 +230,25 @@ def test_what_cannot_be_answered_is_told_as_upstream_tells_it(api, either, query
     assert answer.json == {"error": message, "code": status}
 
 
-def test_only_get_is_answered(api, either):
+@pytest.mark.parametrize("name", ["v1/pins", "cert-fingerprint", "health", "readiness"])
+def test_only_get_and_head_are_answered(api, either, name):
     app, _ = either
     for method in ("POST", "PUT", "DELETE", "PATCH"):
-        assert ask(api, path(app), method, b"{}" if method != "DELETE" else None).status == 405
+        answer = ask(api, path(app, name=name), method, b"{}" if method != "DELETE" else None)
+        assert answer.status == 405 and answer["Content-Type"] == "application/json", str(answer)
+        assert answer.json == {"error": "Method not allowed", "code": 405}
+        assert {one.strip() for one in answer["Allow"].split(",")} == {"GET", "HEAD", "OPTIONS"}
+        assert answer["Request-Id"] and answer["Cache-Control"] == "no-store"
+    told = ask(api, path(app, name=name))
+    head = ask(api, path(app, name=name), "HEAD")
+    assert (head.status, head.body, head["Content-Type"]) == (told.status, b"", told["Content-Type"])
+
+
+@pytest.mark.parametrize("name", ["health", "readiness"])
+def test_what_is_nobody_else_s_has_a_request_id(api, either, name):
+    app, _ = either
+    answers = [ask(api, path(app, None, name)) for _ in range(2)]
+    assert answers[0]["Request-Id"] != answers[1]["Request-Id"] and answers[0]["X-Content-Type-Options"] == "nosniff"
 
 
 def test_nobody_gets_one_pin(api, either):

@@ -2,18 +2,20 @@
 
 import base64
 import difflib
+import hashlib
 import itertools
 import json
 import plistlib
 import re
 import shlex
 import subprocess
-from datetime import datetime
+from datetime import datetime, timedelta, timezone
 
 import pytest
 from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.serialization import load_pem_public_key
+from cryptography.hazmat.primitives.serialization import Encoding, load_pem_public_key
 from deployed import HOST, Identity, KillSwitch, add_host, declare, problem, spki
 from lxml import etree
 from okhttp import OkHttp
@@ -29,6 +31,7 @@ FORMATS = {
     "trustkit_android": "application/xml", "okhttp": "text/plain", "okhttp_3": "text/plain",
     "react_native": "application/json", "flutter": "application/json", "curl": "text/plain", "hpkp": "text/plain",
     "swift": "text/plain", "kotlin": "text/plain", "netkit": "text/plain", "json": "application/json",
+    "pem": "application/x-pem-file",
 }  # fmt: skip
 UNTIL = from_now(days=60)
 
@@ -104,6 +107,7 @@ def test_a_pipeline_learns_whether_its_file_is_the_server_s(server, api, format,
     before = file.read_text()
     api.must("POST", f"/v1/apps/{app}/hosts/{HOST}/pins", {"pin": pin_of("another"), "role": "backup"})
     told = server.cli("export", format, app, "--check", str(file), status=1)
+    assert f"pinledger export {format} {app} --output {file}" in told.stderr
     after = export(api, app, format).decode()
     lines = [line[1:] for line in difflib.ndiff(before.splitlines(), after.splitlines()) if line[0] in "+-"]
     assert any(line.strip() and line.strip() in told.stdout + told.stderr for line in lines)
@@ -113,11 +117,14 @@ def test_a_pipeline_learns_whether_its_file_is_the_server_s(server, api, format,
     for changed in (after + "\n", after[:-1], after.replace("\n", "\r\n"), ""):
         file.write_bytes(changed.encode())
         server.cli("export", format, app, "--check", str(file), status=1)
+    # No pipeline may take a mistake for a file that differs.
+    server.cli("export", "nosuch", app, "--check", str(file), status=10)
+    server.cli("export", format, "com.example.nowhere", "--check", str(file), status=5)
     missing = subprocess.run(
         [BINARY, "export", format, app, "--check", str(tmp_path / "missing")], capture_output=True, text=True,
         env=server.environment | {"PINLEDGER_DATA": str(server.data)}, timeout=60,
     )  # fmt: skip
-    assert missing.returncode not in (0, 1), "what is not there does not differ"
+    assert missing.returncode == 5, "what is not there does not differ"
 
 
 def test_what_cannot_be_exported_is_told(server, api, app):
@@ -133,13 +140,31 @@ def test_what_cannot_be_exported_is_told(server, api, app):
     assert plistlib.loads(export(api, empty, "apple_ats"))["NSAppTransportSecurity"]["NSPinnedDomains"] == {}
 
 
-def test_under_a_kill_switch_nothing_is_pinned(api):
-    app = f"com.example.exports.killed.{next(NUMBERS)}"
-    api.make_app(app, HOST)
-    before = export(api, app, "android_nsc")
-    with KillSwitch(api, app):
-        assert b"<pin " not in export(api, app, "android_nsc")
-    assert export(api, app, "android_nsc") == before
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_kill_switch_is_told_and_takes_nothing_out_of_a_file(server, api, app, format, tmp_path):
+    before = export(api, app, format)
+    notes = f"/v1/apps/{app}/export/{format}?notes=true"
+    told = api.must("GET", notes).json["notes"]
+    file = tmp_path / "pins"
+    file.write_bytes(before)
+    for host in (None, HOST):
+        with KillSwitch(api, app, host):
+            assert export(api, app, format) == before, "the app that it is built into outlasts the switch"
+            more = [note for note in api.must("GET", notes).json["notes"] if note not in told]
+            assert len(more) == 1 and more[0].startswith("A kill switch has turned off the pins of ") and HOST in more[0], more
+            assert more[0] in server.cli("export", format, app, "--check", str(file)).stderr
+    assert api.must("GET", notes).json["notes"] == told
+
+
+def test_what_reports_with_one_pin_does_not_stop_trustkit(api):
+    app = f"com.example.exports.single.{next(NUMBERS)}"
+    api.must("POST", "/v1/apps", {"app": app})
+    add_host(api, app, HOST, {"pin": pin_of("alone")}, mode="report_only")
+    domains = plistlib.loads(export(api, app, "trustkit_ios"))["TSKConfiguration"]["TSKPinnedDomains"]
+    assert len(domains[HOST]["TSKPublicKeyHashes"]) == 1 and domains[HOST]["TSKEnforcePinning"] is False
+    # What can only enforce leaves it out, and has nothing left.
+    told = problem(api.get(f"/v1/apps/{app}/export/react_native"), 409, "nothing_to_export")
+    assert f"{HOST}: left out. Its mode is report_only" in told["detail"]
 
 
 # MARK: Apple
@@ -158,6 +183,50 @@ def test_app_transport_security_reads_its_domains(api, app, keys):
             assert len(base64.b64decode(identity["SPKI-SHA256-BASE64"], validate=True)) == 32
     assert [one["SPKI-SHA256-BASE64"] for one in domains[HOST]["NSPinnedLeafIdentities"]] == base64s(keys[HOST])
     assert domains[HOST]["NSIncludesSubdomains"] is False
+
+
+def authority(host: str) -> tuple[str, str]:
+    """The certificate of an authority's key as text, and its pin in base64."""
+    private = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, f"Authority of {host}")])
+    start = datetime.now(timezone.utc).replace(microsecond=0) - timedelta(hours=1)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(private.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(start)
+        .not_valid_after(start + timedelta(days=1000))
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(private, SHA256())
+    )
+    return (
+        certificate.public_bytes(Encoding.PEM).decode(),
+        base64.b64encode(hashlib.sha256(spki(private.public_key())).digest()).decode(),
+    )
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_of_authorities_and_servers_keys_those_of_the_primary_s_kind_are_kept(api, keys, is_first):
+    """With both lists App Transport Security asks for a match in each, and with the wrong one nobody connects."""
+    app = f"com.example.exports.authority.{next(NUMBERS)}"
+    api.must("POST", "/v1/apps", {"app": app})
+    material, pin = authority(HOST)
+    pins = [{"material": material}, *shown(keys[HOST][0])]
+    add_host(api, app, HOST, *(pins if is_first else reversed(pins)))
+    domain = plistlib.loads(export(api, app, "apple_ats"))["NSAppTransportSecurity"]["NSPinnedDomains"][HOST]
+    kept, gone = ("NSPinnedCAIdentities", "NSPinnedLeafIdentities")[:: 1 if is_first else -1]
+    assert gone not in domain
+    own = keys[HOST][0].base64
+    assert [one["SPKI-SHA256-BASE64"] for one in domain[kept]] == [pin if is_first else own]
+    notes = api.must("GET", f"/v1/apps/{app}/export/apple_ats?notes=true").json["notes"]
+    assert any((own if is_first else pin) in note and "asks for one of each" in note for note in notes), notes
+    # curl and Flutter compare the server's own key or certificate: an authority's would match nothing.
+    curl = export(api, app, "curl").decode()
+    flutter = json.loads(export(api, app, "flutter"))
+    assert pin not in curl
+    assert (own in curl) == (not is_first) and (HOST in flutter) == (not is_first), "with the backup alone nobody connects"
 
 
 def test_trustkit_for_ios_reads_its_configuration(api, app, keys):
@@ -271,6 +340,23 @@ def test_android_s_configuration_follows_its_schema(api, app, keys):
     assert all(part.find("trustkit-config") is None for part in found.values())
 
 
+@pytest.mark.parametrize("format", ["android_nsc", "trustkit_android"])
+def test_a_wildcard_that_is_off_takes_no_more_than_its_own_names_out(api, format):
+    app = f"com.example.exports.below.{next(NUMBERS)}"
+    api.must("POST", "/v1/apps", {"app": app})
+    pair = [{"pin": pin_of(f"below {number}")} for number in (1, 2)]
+    add_host(api, app, "example.org", *pair, include_subdomains=True)
+    add_host(api, app, "*.cdn.example.org", *pair, mode="off")
+    found = android(api, app, format)
+    assert {name: part.find("domain").get("includeSubdomains") for name, part in found.items()} == {
+        "example.org": "true", "cdn.example.org": "true",
+    }  # fmt: skip
+    assert len(list(found["example.org"].iterfind("pin-set/pin"))) == 2
+    assert list(found["cdn.example.org"].iterfind("pin-set/pin")) == []
+    notes = api.must("GET", f"/v1/apps/{app}/export/{format}?notes=true").json["notes"]
+    assert any(note.startswith("cdn.example.org and names two or more labels below cdn.example.org: left out.") for note in notes)
+
+
 def test_trustkit_for_android_s_configuration_follows_its_schema(api, app, keys):
     found = android(api, app, "trustkit_android")
     for name, enforces in {HOST: "true", DEEP: "true", WATCHED: "false"}.items():
@@ -376,20 +462,76 @@ def test_headers_are_those_of_rfc_7469(api, app, keys):
     assert headers[WATCHED].startswith("Public-Key-Pins-Report-Only: ")
 
 
-def test_pem_has_the_keys_and_certificates_themselves(api, app, keys):
-    answer = api.get(f"/v1/apps/{app}/export/pem")
-    blocks = re.findall(rb"-----BEGIN (PUBLIC KEY|CERTIFICATE)-----\n.*?-----END \1-----\n", answer.body, re.S)
-    if answer.status != 200:
-        # Nobody kept more than the digests.
-        assert 400 <= answer.status < 500 and answer["Content-Type"] == "application/problem+json", str(answer)
-        return
-    assert blocks
-    known = {spki(one.public) for identities in keys.values() for one in identities[:2]}
-    certificates = {one.fingerprint for identities in keys.values() for one in identities[:2]}
-    for text in re.findall(rb"-----BEGIN PUBLIC KEY-----\n.*?-----END PUBLIC KEY-----\n", answer.body, re.S):
-        assert spki(load_pem_public_key(text)) in known
-    for certificate in x509.load_pem_x509_certificates(answer.body) if b"CERTIFICATE" in answer.body else []:
-        assert certificate.fingerprint(SHA256()) in certificates
+def pem_blocks(text: bytes) -> tuple[list[bytes], list[bytes]]:
+    """The keys (SubjectPublicKeyInfo) and the fingerprints of the certificates in PEM."""
+    keys = re.findall(rb"-----BEGIN PUBLIC KEY-----\n.*?-----END PUBLIC KEY-----\n", text, re.S)
+    certificates = x509.load_pem_x509_certificates(text) if b"BEGIN CERTIFICATE" in text else []
+    return [spki(load_pem_public_key(key)) for key in keys], [one.fingerprint(SHA256()) for one in certificates]
+
+
+def test_pem_has_the_keys_and_certificates_themselves(server, api, app, keys):
+    text = export(api, app, "pem")
+    found, certificates = pem_blocks(text)
+    shown = [one for name in (HOST, "a.cdn.example.com", DEEP) for one in keys[name][:2]]
+    assert sorted(found) == sorted(spki(one.public) for one in shown)
+    assert sorted(certificates) == sorted(one.fingerprint for one in shown)
+    # Each behind a line that says where it is pinned, and its key before its certificate.
+    for host, role, one in ((HOST, "primary", keys[HOST][0]), (DEEP, "backup", keys[DEEP][1])):
+        (block,) = (part for part in text.split(b"\n\n") if one.pin.encode() in part)
+        assert block.decode().startswith(f"# {one.pin}: {host} ({role})\n-----BEGIN PUBLIC KEY-----\n")
+        assert pem_blocks(block + b"\n") == ([spki(one.public)], [one.fingerprint])
+    notes = api.must("GET", f"/v1/apps/{app}/export/pem?notes=true").json["notes"]
+    for number in (1, 2):
+        assert f"{pin_of(f'{WIDE} {number}')}: left out. Nobody showed more than the pin." in notes
+    assert notes[-1] == f"What is missing is kept once somebody shows it: pinledger pin describe {app} FILE."
+
+
+def test_pem_asks_for_keys_that_nobody_showed(server, api, tmp_path):
+    app = f"com.example.exports.bare.{next(NUMBERS)}"
+    # What was shown of a key for any app is known of it.
+    first, second = (Identity(tmp_path, f"unseen-{number}", HOST) for number in range(2))
+    api.must("POST", "/v1/apps", {"app": app})
+    add_host(api, app, HOST, {"pin": first.pin}, {"pin": second.pin})
+
+    def check_refusal() -> None:
+        detail = problem(api.get(f"/v1/apps/{app}/export/pem"), 409, "nothing_to_export")["detail"]
+        assert f"{first.pin}: left out." in detail and f"{second.pin}: left out." in detail
+        assert f"pinledger pin describe {app} FILE" in detail
+
+    check_refusal()
+    # What is only tried is not kept.
+    api.must("POST", f"/v1/apps/{app}/key-facts?dry_run=true", {"material": first.certificate.read_text()})
+    server.cli("pin", "describe", app, str(first.certificate), "--dry-run")
+    check_refusal()
+    server.cli("pin", "describe", app, str(first.certificate))
+    assert pem_blocks(export(api, app, "pem")) == ([spki(first.public)], [first.fingerprint])
+    # Binary does as well; and of a key that is known, once more.
+    file = tmp_path / "second.der"
+    file.write_bytes(spki(second.public))
+    server.cli("pin", "describe", app, str(file))
+    server.cli("pin", "describe", app, str(file))
+    found, certificates = pem_blocks(export(api, app, "pem"))
+    assert (found, certificates) == ([spki(first.public), spki(second.public)], [first.fingerprint])
+    told = api.must("GET", f"/v1/apps/{app}/export/pem?notes=true").json
+    assert told["file_name"] == "pins.pem" and told["notes"] == []
+    committed = tmp_path / "pins.pem"
+    server.cli("export", "pem", app, "--output", str(committed))
+    server.cli("export", "pem", app, "--check", str(committed))
+
+
+def test_netkit_is_given_the_keys_that_its_first_versions_compare(api, app, keys):
+    text = export(api, app, "netkit").decode()
+    old, new = re.fullmatch(r".*#if NETKIT_KEY_DATA\n(.*)#else\n(.*)#endif\n", text, re.S).groups()
+    listed = dict(re.findall(r'^    "([^"]+)": \[\n((?:        .*\n)+)    \],$', old, re.M))
+    # An entry is one name; of the host whose pins were given alone nobody knows the keys.
+    assert set(listed) == {HOST, DEEP}
+    for host, lines in listed.items():
+        raw = re.findall(r'Data\(base64Encoded: "([^"]+)"\)!', lines)
+        assert [base64.b64decode(item, validate=True) for item in raw] == [one.raw for one in keys[host][:2]]
+    assert set(re.findall(r'^    "([^"]+)": \[$', new, re.M)) == {HOST, DEEP, WIDE}
+    assert f'PinnedKey.spkiSHA256("{keys[HOST][0].base64}"),  // primary' in new
+    notes = api.must("GET", f"/v1/apps/{app}/export/netkit?notes=true").json["notes"]
+    assert any(note.startswith(f"{WIDE}: left out for versions of NetKit without PinnedKey.") for note in notes)
 
 
 def test_swift_and_kotlin_say_what_holds(api, app, keys, tmp_path):

@@ -5,7 +5,7 @@ import hashlib
 import itertools
 
 import pytest
-from deployed import HOST, KillSwitch, add_host, ask, check_conditional, declare, make_app, problem
+from deployed import HOST, Identity, KillSwitch, add_host, ask, check_conditional, declare, make_app, problem
 from pinledger import pin_of
 
 NUMBERS = itertools.count()
@@ -56,14 +56,12 @@ def test_the_keys_are_those_of_the_certificates(api, app, identities):
     assert [key["spkiSHA256"] for key in found["pinnedKeys"]] == [identities[0].base64]
     assert [key["spkiSHA256"] for key in found["fallbackKeys"]] == [identities[1].base64]
     for key, identity in zip(found["pinnedKeys"] + found["fallbackKeys"], identities):
-        if "rawKey" in key:
-            assert base64.b64decode(key["rawKey"], validate=True) == identity.raw
-        for certificate in key.get("certificates", []):
-            assert hashlib.sha256(base64.b64decode(certificate)).digest() == identity.fingerprint
-    if "pinnedItems" in found:
-        # What `SecKeyCopyExternalRepresentation` gives for these keys, and not the SubjectPublicKeyInfo.
-        assert [base64.b64decode(item) for item in found["pinnedItems"]] == [identities[0].raw]
-        assert [base64.b64decode(item) for item in found["fallbackItems"]] == [identities[1].raw]
+        assert base64.b64decode(key["rawKey"], validate=True) == identity.raw
+        (certificate,) = key["certificates"]
+        assert hashlib.sha256(base64.b64decode(certificate, validate=True)).digest() == identity.fingerprint
+    # What `SecKeyCopyExternalRepresentation` gives for these keys, and not the SubjectPublicKeyInfo.
+    assert [base64.b64decode(item) for item in found["pinnedItems"]] == [identities[0].raw]
+    assert [base64.b64decode(item) for item in found["fallbackItems"]] == [identities[1].raw]
     check_conditional(api, path(app), ask(api, path(app)))
 
 
@@ -79,6 +77,26 @@ def test_names_are_exact_and_given_by_the_app(api, app):
     assert [key["spkiSHA256"] for key in cdn["pinnedKeys"]] == [pin_of("deep 1").removeprefix("sha256/")]
     # Of a pin alone nobody knows the key.
     assert "pinnedItems" not in cdn
+
+
+def test_keys_are_given_once_they_were_shown_and_items_once_all_of_them_were(api, tmp_path):
+    # What was shown of a key for any app is known of it.
+    identities = [Identity(tmp_path, f"unseen-{number}", HOST) for number in range(2)]
+    app = f"com.example.netkit.{next(NUMBERS)}"
+    api.must("POST", "/v1/apps", {"app": app})
+    add_host(api, app, HOST, *({"pin": one.pin} for one in identities[:2]))
+    declare(api, app, "netkit")
+    found = policy(fetch(api, app), HOST)
+    assert found["pinnedKeys"] == [{"spkiSHA256": identities[0].base64}] and "pinnedItems" not in found
+    api.must("POST", f"/v1/apps/{app}/key-facts", {"material": identities[0].certificate.read_text()})
+    found = policy(fetch(api, app), HOST)
+    assert base64.b64decode(found["pinnedKeys"][0]["rawKey"], validate=True) == identities[0].raw
+    # Half a set refuses connections.
+    assert found["fallbackKeys"] == [{"spkiSHA256": identities[1].base64}] and "pinnedItems" not in found
+    api.must("POST", f"/v1/apps/{app}/key-facts", {"material": identities[1].certificate.read_text()})
+    found = policy(fetch(api, app), HOST)
+    assert [base64.b64decode(item) for item in found["pinnedItems"]] == [identities[0].raw]
+    assert [base64.b64decode(item) for item in found["fallbackItems"]] == [identities[1].raw]
 
 
 def test_what_is_not_enforced_rejects_nothing(api, app):

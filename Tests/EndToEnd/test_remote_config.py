@@ -1,5 +1,6 @@
 """Remote configuration as the apps of the old documentation decode it, and templates as Firebase's own SDK evaluates them."""
 
+import base64
 import dataclasses
 import hashlib
 import itertools
@@ -8,6 +9,7 @@ import re
 import types
 import typing
 from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
 
 import firebase_admin
 import google.auth.credentials
@@ -206,6 +208,43 @@ def test_a_kill_switch_is_one_in_every_spelling(api, app):
     assert fetch(api, app).body == before.body
 
 
+def raw_hash(identity) -> str:
+    """What the documented app for iOS computes of a server's key."""
+    return "sha256/" + base64.b64encode(hashlib.sha256(identity.raw).digest()).decode()
+
+
+def test_apps_that_hash_raw_keys_get_hashes_that_they_can_match(api, app, identities):
+    declare(api, app, "remote_config", {"hash": "raw_key"})
+    host = decode_both(fetch(api, app).body).hosts[HOST]
+    assert host.enabled and host.pins.primary == raw_hash(identities[0])
+    assert {host.pins.backup, host.pins.emergency} == {raw_hash(identities[1]), raw_hash(identities[2])}
+    # Of these keys nobody knows more than the pin, which would never match.
+    add_host(api, app, OTHER, {"pin": pin_of("cdn 1")}, {"pin": pin_of("cdn 2")})
+    for name in ("", "template", "server-template"):
+        text = fetch(api, app, name).body.decode()
+        assert OTHER not in text and pin_of("cdn 1") not in text and raw_hash(identities[0]) in text
+    assert list(decode_both(fetch(api, app).body).hosts) == [HOST]
+    (told,) = api.must("GET", f"/v1/apps/{app}/compat?client=remote_config").json["clients"]
+    found = [one for one in told["findings"] if one["limit"] == "hash_never_matches"]
+    assert sorted((one["host"], one["severity"]) for one in found) == [(OTHER, "differs"), (OTHER, "differs")]
+    declare(api, app, "remote_config")
+    assert decode_both(fetch(api, app).body).hosts[HOST].pins.primary == identities[0].pin
+    assert list(decode_both(fetch(api, app).body).hosts) == sorted([HOST, OTHER])
+
+
+def test_everybody_gets_the_candidate_at_100_per_cent_and_nobody_at_nought(api, app):
+    start_candidate(api, app, HOST, 100)
+    for points, expected in ((0, False), (3000, False), (10_000, True)):
+        body = {"rollout": {"basis_points": points}, "reason": "a test", "force": True}
+        api.must("PATCH", f"/v1/apps/{app}/hosts/{HOST}", body)
+        told = decode_both(fetch(api, app).body)
+        assert has_candidate(told, HOST) == expected, points
+        for name in ("template", "server-template"):
+            template = fetch(api, app, name).json
+            assert decode_both(template["parameters"][PARAMETER]["defaultValue"]["value"]) == told
+            assert len(template["conditions"]) == (1 if points == 3000 else 0)
+
+
 # MARK: Templates
 
 
@@ -324,6 +363,25 @@ def test_nothing_wins_over_a_kill_switch(api, app, firebase):
         assert not decode_both(client["parameters"]["pins_2"]["conditionalValues"][first["name"]]["value"]).enabled
     template = Template(firebase, fetch(api, app, "server-template"), "pins_2")
     assert template.value(randomization_id="install-1").enabled
+
+
+def test_a_hosts_kill_switch_ends_by_itself_in_the_client_template(api, app, firebase):
+    before = fetch(api, app).body
+    with KillSwitch(api, app, HOST):
+        template = fetch(api, app, "template").json
+        (condition,) = template["conditions"]
+        (end,) = re.fullmatch(r"dateTime < dateTime\('(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)'\)", condition["expression"]).groups()
+        left = datetime.fromisoformat(f"{end}+00:00") - datetime.now(timezone.utc)
+        assert timedelta(minutes=55) < left <= timedelta(hours=1)
+        parameter = template["parameters"][PARAMETER]
+        until = decode_both(parameter["conditionalValues"][condition["name"]]["value"])
+        assert until.enabled and not until.hosts[HOST].enabled
+        assert decode_both(parameter["defaultValue"]["value"]) == decode_both(before)
+        # Server templates know no time, and say what holds now.
+        told = Template(firebase, fetch(api, app, "server-template")).value(randomization_id="install-1")
+        assert told == until == decode_both(fetch(api, app).body)
+    told = Template(firebase, fetch(api, app, "server-template"))
+    assert told.value(randomization_id="install-1") == decode_both(before)
 
 
 # What the reference of conditional expressions lists, as far as templates of ours need it.

@@ -268,6 +268,28 @@ def test_every_entry_of_the_static_file_is_signed(server, api, app, identities, 
         assert sorted(found, key=json.dumps) == sorted(map(entry, identities[:2]), key=json.dumps)
 
 
+def test_what_the_static_file_leaves_out_is_told(server, api, identities, tmp_path):
+    app = make_app(api, f"com.example.wultra.{next(NUMBERS)}", *identities[:2])
+    declare(api, app, "wultra", RULES, P256_PRIVATE)
+    target = f"/v1/apps/{app}/export/wultra_static"
+    assert api.must("GET", f"{target}?notes=true").json == {
+        "format": "wultra_static", "file_name": "fingerprints.json", "notes": [],
+    }  # fmt: skip
+    nameless = Identity(tmp_path, "nameless", "nameless.example.com", common_name="x", days=30)
+    unknown = {"pin": pin_of("wultra unknown")}
+    add_host(api, app, "nameless.example.com", {"material": nameless.certificate.read_text()}, unknown)
+    add_host(api, app, "unknown.example.com", {"pin": pin_of("wultra other")}, {"pin": pin_of("wultra third")})
+    notes = api.must("GET", f"{target}?notes=true").json["notes"]
+    # It is found by the common name that it has, whatever the host is called.
+    assert not any(nameless.pin in note for note in notes)
+    assert f"nameless.example.com: {unknown['pin']} left out. Nobody showed a certificate of its key" in "\n".join(notes)
+    assert "unknown.example.com: left out. Clients find none of its certificates." in notes
+    assert all(note in server.cli("export", "wultra_static", app).stderr for note in notes)
+    with KillSwitch(api, app):
+        more = [note for note in api.must("GET", f"{target}?notes=true").json["notes"] if note not in notes]
+        assert len(more) == 1 and more[0].startswith("A kill switch has turned off the pins of "), more
+
+
 def test_the_static_file_needs_a_key(api, identities):
     app = make_app(api, f"com.example.wultra.{next(NUMBERS)}", *identities[:2])
     target = f"/compat/wultra/static/{app}/fingerprints.json"

@@ -131,10 +131,6 @@ extension ExportsGolden {
           ],
           "example.org": [
             "a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1"
-          ],
-          "shop.example": [
-            "a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4",
-            "b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4"
           ]
         }
 
@@ -148,7 +144,7 @@ extension ExportsGolden {
         curl --pinnedpubkey 'sha256//AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=;sha256//AgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgI=' 'https://api.example.com/'
 
         # example.org
-        curl --pinnedpubkey 'sha256//AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=;sha256//AwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwM=' 'https://example.org/'
+        curl --pinnedpubkey 'sha256//AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=' 'https://example.org/'
 
         # shop.example
         curl --pinnedpubkey 'sha256//AgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgI=;sha256//BAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQ=' 'https://shop.example/'

@@ -39,8 +39,8 @@ enum ExportsGolden {
         "test.example.org: left out. Its mode is report_only, and what reads \(title) can only enforce."
     }
 
-    private static func cannotExcept(_ title: String) -> String {
-        "names below example.org: left out. \(title) cannot except off.example.org from its entry."
+    private static func cannotExcept(_ title: String, _ name: String = "test.example.org") -> String {
+        "names below example.org: left out. \(title) cannot except \(name) from its entry."
     }
 
     private static func exception(_ host: String) -> String {
@@ -58,7 +58,11 @@ enum ExportsGolden {
             "names two or more labels below shop.example: left out. An entry stands for one name, or "
                 + "for that and the names one label below it.",
             "example.org: sha256/AwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwM= left out. With keys of "
-                + "authorities beside those of servers, App Transport Security asks for one of each.",
+                + "authorities beside those of servers, App Transport Security asks for one of each, so that "
+                + "those stay that are of the primary pin's kind.",
+            "shop.example: nobody showed a certificate of sha256/AgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgI=, "
+                + "and the key is taken for the server's own. If it is an authority's, App Transport "
+                + "Security refuses the server.",
         ],
         .androidNSC: [
             off,
@@ -115,14 +119,19 @@ enum ExportsGolden {
                 + "authority's, and Flutter http_certificate_pinning compares the server's certificate.",
             "shop.example: sha256/AgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgI= left out. Nobody showed "
                 + "a certificate of its key, and whole certificates are compared.",
+            "shop.example: left out. Its servers have yet to get the keys that stay, and with these alone "
+                + "they would be refused.",
         ],
-        .curl: [off, builtin, reportOnly("curl"), "\(validity) curl \(noValidity)"] + ownAlone,
+        .curl: [off, builtin, reportOnly("curl"), "\(validity) curl \(noValidity)"] + ownAlone + [
+            "example.org: sha256/AwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwM= left out. It is an "
+                + "authority's, and curl compares the server's own key."
+        ],
         .hpkp: [
             off,
             builtin,
-            "\(validity) HTTP Public Key Pinning \(noValidity)",
+            "\(validity) HTTP Public Key Pinning has no place for that: they hold for 60 days after each response.",
             "\(below) \(oneOrAll)",
-            cannotExcept("HTTP Public Key Pinning"),
+            cannotExcept("HTTP Public Key Pinning", "off.example.org"),
         ],
         .swift: [
             off,

@@ -279,4 +279,95 @@ import Testing
         let long = Array(repeating: UInt8(ascii: "#"), count: XMLReader.sizeLimit + 1)
         #expect(throws: TextDefect.self) { try ImportedPins(long, as: format) }
     }
+
+    @Test func `tell what keeps a file from meaning what its author wanted`() throws {
+        let one = try ExportsSample.pin(1).base64
+        let text = """
+            <network-security-config>
+            <domain-config cleartextTrafficPermitted="true"><domain>10.0.2.2</domain></domain-config>
+            <domain-config><domain>10.0.2.3</domain>
+            <pin-set expiration="soon"><pin digest="SHA-256">\(one)</pin>
+            <pin digest="SHA-256">\(one.dropLast(2))</pin></pin-set></domain-config>
+            <other/>
+            </network-security-config>
+            """
+        let imported = try ImportedPins(Array(text.utf8), as: .androidNSC)
+        #expect(imported.findings.map(\.line) == [2, 3, 4, 5, 6])
+        #expect(imported.findings.map(\.isDefect) == [false, true, false, true, false])
+    }
+
+    @Test func `know where each host stands`() throws {
+        let view = try ExportsSample.view()
+        let imported = try ImportedPins(try Export.render(.trustkitIOS, of: view).bytes, as: .trustkitIOS)
+        #expect(Set(imported.hosts.map(\.line)).count == imported.hosts.count)
+        #expect(imported.hosts.allSatisfy { $0.line > 1 && $0.column > 1 })
+    }
+
+    /// Of each, what a short text can be made to ask for.
+    static let excessive: [(ImportFormat, String, String)] = {
+        let pin = "<pin digest='SHA-256'>\(Base64.encode(Array(repeating: 9, count: 32)))</pin>"
+        func config(_ contents: String) -> String {
+            "<network-security-config>\(contents)</network-security-config>"
+        }
+        func block(_ range: Range<Int>, _ pins: String) -> String {
+            let domains = range.map { "<domain>h\($0).example</domain>" }.joined()
+            return "<domain-config>\(domains)<pin-set>\(pins)</pin-set></domain-config>"
+        }
+        func pins(_ count: Int) -> String {
+            (0..<count).map { number in
+                let bytes = Array(repeating: UInt8(7), count: 30) + [UInt8(number / 256), UInt8(number % 256)]
+                return "<pin digest='SHA-256'>\(Base64.encode(bytes))</pin>"
+            }.joined()
+        }
+        return [
+            (.androidNSC, config(block(0..<1001, pin)), "at most 1000 hosts"),
+            (.androidNSC, config(block(0..<1, pins(101))), "at most 100 pins"),
+            (.androidNSC, config(block(0..<101, pins(100))), "at most 10000 pins of all hosts"),
+            (.androidNSC, config(String(repeating: "<x/>", count: 501)), "more than 500 things"),
+            (.hpkp, String(repeating: "x\n", count: 501), "more than 500 things"),
+            (
+                .androidNSC, "<network-security-config \((0..<65).map { "a\($0)=''" }.joined(separator: " "))/>",
+                "at most 64 attributes"
+            ),
+        ]
+    }()
+
+    @Test(arguments: Self.excessive)
+    func `of a file that asks for too much are refused`(format: ImportFormat, text: String, words: String) {
+        #expect(
+            performing: { try ImportedPins(Array(text.utf8), as: format) },
+            throws: { ($0 as? TextDefect)?.message.contains(words) == true })
+    }
+
+    /// Files as they are exported, cut off and damaged anywhere: read or refused, and nothing else.
+    @Test(arguments: Self.roundTrips)
+    func `of a damaged file are none, or some`(export: ExportFormat, format: ImportFormat, hosts: [String]) throws {
+        let view = try ExportsSample.view(validUntil: ExportsSample.until)
+        let bytes = try Export.render(export, of: view).bytes
+        var refused = 0
+        var state: UInt64 = 0x9E37_79B9_7F4A_7C15
+        func next(_ bound: Int) -> Int {
+            // xorshift64: any numbers will do, the same each time.
+            state ^= state << 13
+            state ^= state >> 7
+            state ^= state << 17
+            return Int(state % UInt64(bound))
+        }
+        for round in 0..<400 {
+            var damaged = bytes
+            if round % 2 == 0 {
+                damaged.removeLast(next(damaged.count) + 1)
+            } else {
+                for _ in 0...next(3) { damaged[next(damaged.count)] = UInt8(next(256)) }
+            }
+            do throws(TextDefect) {
+                let imported = try ImportedPins(damaged, as: format)
+                #expect(imported.hosts.count <= bytes.count)
+            } catch {
+                #expect(error.line >= 1 && error.column >= 1 && !error.message.isEmpty)
+                refused += 1
+            }
+        }
+        #expect(format == .hpkp || refused > 100, "XML that is cut off is none")
+    }
 }

@@ -10,6 +10,9 @@ import Testing
     /// Stands for a certificate: longer than one line, and only ever copied.
     static let certificate = Array("a certificate that takes more than forty-eight bytes".utf8)
 
+    private static let missing =
+        "What is missing is kept once somebody shows it: pinledger pin describe com.example.shop FILE."
+
     private func der(_ text: String) throws -> [UInt8] { try #require(Base64.decode(text)) }
 
     private func view(displayName: String = "The shop") throws -> ClientView {
@@ -65,13 +68,14 @@ import Testing
                 -----END PUBLIC KEY-----
 
                 """)
-        #expect(export.notes == ["\(try ExportsSample.pin(1)): left out. Nobody showed more than the pin."])
+        #expect(
+            export.notes == ["\(try ExportsSample.pin(1)): left out. Nobody showed more than the pin.", Self.missing])
     }
 
     @Test func `takes the certificate alone where the key is not at hand`() throws {
         let export = try Export.render(.pem, of: try self.view(), material: self.material(Self.certificate))
         #expect(export.text.contains("BEGIN CERTIFICATE") && !export.text.contains("PUBLIC KEY"))
-        #expect(export.notes.count == 3)
+        #expect(export.notes.count == 4 && export.notes.last == Self.missing)
         #expect(
             export.notes.contains { $0.hasSuffix("its public key is not at hand by itself; its certificates have it.") }
         )
@@ -85,7 +89,41 @@ import Testing
             performing: { try Export.render(.pem, of: view, material: wrong) },
             throws: { error in
                 guard case .noMaterial(let notes)? = error as? ExportRefusal else { return false }
-                return notes.count == 3 && "\(error)".hasPrefix("No public key and no certificate")
+                return notes.count == 4 && "\(error)".hasPrefix("No public key and no certificate")
+                    && "\(error)".hasSuffix(Self.missing)
+            })
+    }
+
+    @Test func `tells what was shown and is not kept from what nobody showed`() throws {
+        let second = try #require(Pin(bytes: sha256(try self.der(Self.other))))
+        let first = try self.material(self.der(Self.ed25519))
+        #expect(
+            try Export.render(.pem, of: try self.view(), material: first).notes.contains(
+                "\(second): left out. Its key was shown, and is not kept."))
+        let both = try self.material(self.der(Self.ed25519), self.der(Self.other))
+        #expect(
+            try Export.render(.pem, of: try self.view(), material: both).notes.contains(
+                "\(second): its certificate with the SHA-256 \(Hex.encode(sha256(Self.certificate))) is left out. "
+                    + "It was shown, and is not kept."))
+    }
+
+    @Test func `says nothing of what is missing where nothing is, and is refused where no host is left`() throws {
+        let key = try self.der(Self.ed25519)
+        let pin = try #require(Pin(bytes: sha256(key)))
+        func view(_ mode: PinMode) throws -> ClientView {
+            try ExportsSample.view([
+                Document.Host(
+                    pattern: try HostPattern("a.example"), includesSubdomains: false,
+                    baseline: Document.Policy(mode: mode, pins: [Document.RolePin(pin: pin, role: .primary)]),
+                    candidate: nil, rollout: nil)
+            ])
+        }
+        #expect(try Export.render(.pem, of: try view(.enforce), material: self.material(key)).notes.isEmpty)
+        #expect(
+            performing: { try Export.render(.pem, of: try view(.off), material: self.material(key)) },
+            throws: { error in
+                guard case .nothingToPin(.pem, let notes)? = error as? ExportRefusal else { return false }
+                return notes == ["a.example: left out. Its mode is off."]
             })
     }
 

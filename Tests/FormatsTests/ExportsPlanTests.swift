@@ -33,9 +33,55 @@ import Testing
         // The nearer entry holds.
         Case(
             format: .androidNSC, hosts: ["a.example+ 1", "b.a.example 2"], entries: ["a.example+ 1", "b.a.example 2"]),
-        // What has no entry of its own must not get another's pins.
+        // What has no entry of its own must not get another's pins; what is excepted with it is told.
         Case(
-            format: .androidNSC, hosts: ["a.example+ 1", "*.b.a.example 2"], entries: ["a.example 1"],
+            format: .androidNSC, hosts: ["a.example+ 1", "*.b.a.example 2"],
+            entries: ["a.example+ 1", "b.a.example+ off"],
+            notes: [
+                "b.a.example and names two or more labels below b.a.example: left out. Android network security "
+                    + "configuration cannot except names one label below b.a.example alone from "
+                    + "the entry of a.example.",
+                "names one label below b.a.example: left out. \(Self.one)",
+            ]),
+        Case(
+            format: .androidNSC, hosts: ["a.example+ 1", "*.b.a.example off"],
+            entries: ["a.example+ 1", "b.a.example+ off"],
+            notes: [
+                "*.b.a.example: left out. Its mode is off.",
+                "b.a.example and names two or more labels below b.a.example: left out. Android",
+            ]),
+        Case(
+            format: .androidNSC, hosts: ["a.example+ 1", "*.b.a.example+ 2"],
+            entries: ["a.example+ 1", "b.a.example+ off"],
+            notes: ["b.a.example: left out. Android", "names below b.a.example: left out. \(Self.one)"]),
+        // Both parts of the exception are asked for.
+        Case(
+            format: .androidNSC, hosts: ["a.example+ 1", "b.a.example off", "*.b.a.example+ off"],
+            entries: ["a.example+ 1", "b.a.example+ off"],
+            notes: ["*.b.a.example: left out. Its mode is off.", "b.a.example: left out. Its mode is off."]),
+        // Below what is excepted, names with entries of their own keep them.
+        Case(
+            format: .androidNSC, hosts: ["a.example+ 1", "*.b.a.example off", "d.c.b.a.example 1", "e.a.example 2"],
+            entries: ["a.example+ 1", "b.a.example+ off", "d.c.b.a.example 1", "e.a.example 2"],
+            notes: ["*.b.a.example: left out. Its mode is off.", "b.a.example and names two or more labels below"]),
+        // An exception or an entry between keeps the wider one off what is below.
+        Case(
+            format: .androidNSC, hosts: ["a.example+ 1", "b.a.example+ off", "*.c.b.a.example off"],
+            entries: ["a.example+ 1", "b.a.example+ off"],
+            notes: ["*.c.b.a.example: left out. Its mode is off.", "b.a.example: left out. Its mode is off."]),
+        Case(
+            format: .androidNSC, hosts: ["a.example+ 1", "b.a.example+ 2", "*.c.b.a.example off"],
+            entries: ["a.example+ 1", "b.a.example+ 2", "c.b.a.example+ off"],
+            notes: [
+                "*.c.b.a.example: left out. Its mode is off.",
+                "c.b.a.example and names two or more labels below c.b.a.example: left out. Android network security "
+                    + "configuration cannot except names one label below c.b.a.example alone from "
+                    + "the entry of b.a.example.",
+            ]),
+        // A name has one entry: that with its pins stays, and the wider one is narrowed.
+        Case(
+            format: .androidNSC, hosts: ["a.example+ 1", "b.a.example 3", "*.b.a.example 2"],
+            entries: ["a.example 1", "b.a.example 3"],
             notes: [
                 "names below a.example: left out. Android network security configuration cannot except names one label "
                     + "below b.a.example from its entry.", "names one label below b.a.example: left out. \(Self.one)",
@@ -52,14 +98,25 @@ import Testing
                 "b.a.example: left out. Its mode is off.", "names one label below c.b.a.example: left out. \(Self.one)",
             ]),
         Case(
-            format: .trustkitIOS, hosts: ["a.example+ 1", "b.a.example off"],
-            entries: ["a.example+ 1", "b.a.example off"], notes: ["b.a.example: left out. Its mode is off."]),
+            format: .trustkitIOS, hosts: ["a.example+ 1 2", "b.a.example off"],
+            entries: ["a.example+ 1 2", "b.a.example off"], notes: ["b.a.example: left out. Its mode is off."]),
         Case(
-            format: .trustkitIOS, hosts: ["a.example+ 1", "b.a.example+ off"], entries: ["a.example 1"],
+            format: .trustkitIOS, hosts: ["a.example+ 1 2", "b.a.example+ off"], entries: ["a.example 1 2"],
             notes: ["b.a.example: left out.", "names below a.example: left out. TrustKit for iOS cannot except"]),
         Case(
-            format: .trustkitIOS, hosts: ["a.example+ 1", "b.a.example report_only 1"],
-            entries: ["a.example+ 1", "b.a.example report_only 1"]),
+            format: .trustkitIOS, hosts: ["a.example+ 1 2", "b.a.example report_only 1"],
+            entries: ["a.example+ 1 2", "b.a.example report_only 1"]),
+        // No entry of TrustKit for iOS excepts names below one.
+        Case(
+            format: .trustkitIOS, hosts: ["a.example+ 1 2", "*.b.a.example off"], entries: ["a.example 1 2"],
+            notes: ["*.b.a.example: left out.", "names below a.example: left out. TrustKit for iOS cannot except"]),
+        Case(
+            format: .trustkitAndroid, hosts: ["a.example+ 1 2", "*.b.a.example report_only 3"],
+            entries: ["a.example+ 1 2", "b.a.example+ off"],
+            notes: [
+                "b.a.example and names two or more labels below b.a.example: left out. TrustKit for Android",
+                "names one label below b.a.example: left out. \(Self.one)",
+            ]),
         // Outside of what another stands for, nothing has to be excepted.
         Case(
             format: .androidNSC, hosts: ["a.example+ 1", "ba.example off", "example off"], entries: ["a.example+ 1"],
@@ -79,6 +136,19 @@ import Testing
     static let summed: [Case] = [
         Case(format: .okhttp, hosts: ["a.example+ 1"], entries: ["a.example", "**.a.example"]),
         Case(format: .okhttp, hosts: ["*.a.example 1"], entries: ["*.a.example"]),
+        // A wildcard with all names below and its name's own pattern make one, where they come to the same.
+        Case(format: .okhttp, hosts: ["a.example 1", "*.a.example+ 1"], entries: ["a.example", "**.a.example"]),
+        // Alone it does not: ** stands for the name as well.
+        Case(
+            format: .okhttp, hosts: ["*.a.example+ 1"], entries: ["*.a.example"],
+            notes: ["names two or more labels below a.example: left out. A pattern stands for"]),
+        Case(
+            format: .okhttp3, hosts: ["*.a.example+ 1"], entries: ["*.a.example"],
+            notes: ["names two or more labels below a.example: left out. A pattern stands for"]),
+        Case(
+            format: .okhttp3, hosts: ["a.example 1", "*.a.example+ 1"], entries: ["a.example", "*.a.example"],
+            notes: ["names two or more labels below a.example: left out. A pattern stands for"]),
+        Case(format: .okhttp3, hosts: ["*.a.example 1"], entries: ["*.a.example"]),
         Case(
             format: .okhttp, hosts: ["a.example 1", "*.a.example+ 2"], entries: ["a.example", "*.a.example"],
             notes: ["names two or more labels below a.example: left out. A pattern stands for"]),
@@ -125,7 +195,10 @@ import Testing
         Case(
             format: .appleATS, hosts: ["a.example 1", "*.a.example 1", "b.a.example 2"],
             entries: ["*.a.example 1", "a.example 1", "b.a.example 2"],
-            notes: ["b.a.example has an entry of its own and is reached by that of a.example: Apple does not say"]),
+            notes: [
+                "b.a.example has an entry of its own and is reached by that of a.example: Apple does not say",
+                "b.a.example: nobody showed a certificate of sha256/",
+            ]),
         // Two labels below, no entry reaches what would have to be excepted.
         Case(
             format: .appleATS, hosts: ["a.example 1", "*.a.example 1", "c.b.a.example off"],

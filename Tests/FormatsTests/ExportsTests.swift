@@ -88,21 +88,73 @@ import Testing
             })
     }
 
-    @Test func `leaves out what a kill switch, an end of validity or missing pins keep from being enforced`() throws {
-        let killed = try ExportsSample.host("api.example.com 1 2")
-        let switches = [
-            Document.KillSwitch(
-                scope: "app", host: nil, engagedAt: ExportsSample.now, expiresAt: ExportsSample.now.adding(seconds: 60))
-        ]
-        func notes(_ view: ClientView) throws -> [String] { try Export.render(.json, of: view).notes }
+    @Test(arguments: ExportFormat.allCases.filter { $0 != .pem })
+    func `is the same under a kill switch and after the end of validity, and says so`(format: ExportFormat) throws {
+        let hosts = try ExportsSample.hosts.map(ExportsSample.host)
+        func killed(_ scope: String, _ host: HostPattern?) throws -> Export {
+            let one = Document.KillSwitch(
+                scope: scope, host: host, engagedAt: ExportsSample.now,
+                expiresAt: ExportsSample.now.adding(seconds: 60))
+            return try Export.render(
+                format, of: try ExportsSample.view(hosts, validUntil: ExportsSample.until, killSwitches: [one]))
+        }
+        let agreed = ExportsGolden.notes[format] ?? []
+        let wide = try killed("everything", nil)
+        #expect(wide.text == ExportsGolden.texts[format])
+        #expect(wide.notes.filter { !agreed.contains($0) }.count == 1)
+        let own = try killed("host", HostPattern("api.example.com"))
+        #expect(own.text == ExportsGolden.texts[format])
         #expect(
-            try notes(try ExportsSample.view([killed], killSwitches: switches))
-                == ["api.example.com: left out. A kill switch has turned its pins off."])
+            own.notes.filter { !agreed.contains($0) } == [
+                "A kill switch has turned off the pins of api.example.com for now. The file has them all the same: it "
+                    + "outlasts the switch, and installs that go by it do not hear of it."
+            ])
+        let over = try Export.render(
+            format, of: try ExportsSample.view(hosts, validUntil: ExportsSample.until, at: ExportsSample.until))
+        #expect(over.text == ExportsGolden.texts[format])
         #expect(
-            try notes(try ExportsSample.view([killed], validUntil: ExportsSample.now))
-                == ["api.example.com: left out. Its pins were valid until a time that is over."])
+            over.notes.contains(
+                "The end of the pins' validity, 2027-01-31T12:00:00Z, is over. The file has them all the same: set a "
+                    + "later one before an app is built with it."))
+        #expect(!over.notes.contains { $0.hasPrefix("The pins are valid") })
+    }
+
+    @Test func `leaves out what has no pins`() throws {
+        let export = try Export.render(.json, of: try ExportsSample.view(["api.example.com"]))
+        #expect(export.notes == ["api.example.com: left out. It has no pins."])
+    }
+
+    @Test(arguments: ExportFormat.allCases.filter { $0 != .pem })
+    func `with one pin is refused where the app would not start with it`(format: ExportFormat) throws {
+        let view = try ExportsSample.view(["b.example 1", "a.example 1 2", "c.example+ 1"])
+        switch format {
+        case .trustkitIOS, .trustkitAndroid, .reactNative:
+            let refusal = #expect(throws: ExportRefusal.self) { try Export.render(format, of: view) }
+            #expect(refusal == .singlePin(format, hosts: ["b.example", "c.example"]))
+            let text = refusal.map { "\($0)" } ?? ""
+            #expect(text.hasPrefix("With one pin alone (b.example, c.example), \(format.title) "))
+            #expect(text.contains("Add a backup pin of another key to each"))
+        default: #expect(try !Export.render(format, of: view).text.isEmpty)
+        }
+    }
+
+    @Test(arguments: [ExportFormat.trustkitIOS, .trustkitAndroid])
+    func `may have one pin where TrustKit only reports`(format: ExportFormat) throws {
+        let export = try Export.render(format, of: try ExportsSample.view(["a.example report_only 1"]))
+        #expect(export.text.contains(try ExportsSample.pin(1).base64))
+    }
+
+    @Test func `has a header of RFC 7469 for the names that it stands for, and says where one would be passed over`()
+        throws
+    {
+        let view = try ExportsSample.view(["a.example+ 1 2", "b.example 1 2", "c.example 1", "d.example report_only 1"])
+        let export = try Export.render(.hpkp, of: view)
+        let lines = export.text.split(separator: "\n").filter { $0.hasPrefix("Public-Key-Pins") }
+        #expect(lines.count == 4 && lines.allSatisfy { $0.contains("; max-age=5184000") })
+        #expect(lines.map { $0.hasSuffix("; includeSubDomains") } == [true, false, false, false])
+        #expect(lines.map { $0.hasPrefix("Public-Key-Pins-Report-Only: ") } == [false, false, false, true])
         #expect(
-            try notes(try ExportsSample.view(["api.example.com"])) == ["api.example.com: left out. It has no pins."])
+            export.notes == ["c.example has one pin: RFC 7469 has clients pass over a header without a backup pin."])
     }
 
     @Test func `has what installs outside a rollout get, and says that there is a candidate`() throws {
@@ -116,12 +168,6 @@ import Testing
             export.notes == [
                 "api.example.com: a candidate is on its way to some installs; the file has what all others get."
             ])
-    }
-
-    @Test func `takes App Transport Security's authorities alone where all pins are theirs`() throws {
-        let export = try Export.render(.appleATS, of: try ExportsSample.view(["api.example.com 3"]))
-        #expect(export.text.contains("<key>NSPinnedCAIdentities</key>"))
-        #expect(!export.text.contains("NSPinnedLeafIdentities") && export.notes.isEmpty)
     }
 
     @Test(arguments: [ExportFormat.trustkitIOS, .reactNative])

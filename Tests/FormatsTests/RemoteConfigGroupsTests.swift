@@ -100,16 +100,20 @@ private typealias Templates = RemoteConfigTemplates
     }
 
     @Test func `parts devices into at most 16 groups`() throws {
-        func view(_ count: Int) -> ClientView {
+        func view(_ count: Int, kills: [Document.KillSwitch] = []) -> ClientView {
             Examples.view(
                 (0..<count).map {
                     Templates.rolling(
                         Examples.host("h\($0).example.com"), $0 * 4, Rollout(basisPoints: 5000, salt: "s\($0)"))
-                })
+                }, kills: kills)
         }
         #expect(try Templates.client(view(4)).conditions.count == 15)
         #expect(throws: RemoteConfigRefusal.tooManyRollouts(values: 32, limit: 16)) { try Templates.client(view(5)) }
         #expect(throws: RemoteConfigRefusal.self) { try Templates.client(view(200)) }
+        // A kill switch is told however many there are.
+        let killed = try Templates.client(view(5, kills: [Examples.kill("app", nil)]))
+        let config = try Templates.decode(killed.value(for: RemoteConfigInstall(lot: { _ in 1 })))
+        #expect(config.outcome(for: "h1.example.com") == .unpinned)
     }
 
     @Test func `carries a share of less than one per cent in a condition`() throws {
@@ -141,7 +145,5 @@ private typealias Templates = RemoteConfigTemplates
                     for: "api.example.com")
                     == .pinned([Examples.text(1), Examples.text(2)]))
         }
-        let gaps = try views.map { try RemoteConfigRules($0, settings: Templates.settings).gaps.map(\.kind) }
-        #expect(gaps == [[.candidateWithheld], [.candidateWithheld], [], []])
     }
 }

@@ -13,7 +13,7 @@ private typealias Templates = RemoteConfigTemplates
     @Test func `of an app without rollouts has these bytes`() throws {
         let view = Examples.view(Self.plain)
         let rules = try RemoteConfigRules(view, settings: Templates.settings)
-        let value = RemoteConfigValue(view, schema: .advanced).text
+        let value = RemoteConfigValue(view, settings: Templates.settings).text
         let text =
             #"{"conditions":[],"parameters":{"ssl_pinning_config":{"defaultValue":{"value":"#
             + JSON.string(value).canonicalText + #"},"conditionalValues":{},"#
@@ -126,12 +126,106 @@ private typealias Templates = RemoteConfigTemplates
         #expect(try Templates.client(Examples.view(Self.plain, kills: kills)).conditions.isEmpty)
     }
 
-    @Test func `keeps a host's kill switch for as long as it stands`() throws {
-        let view = Examples.view(Self.plain, kills: [Examples.kill("host", Examples.api)])
+    // Kill switches of hosts
+
+    /// Until one and two hours from noon; a third host goes on, and rollouts are under way.
+    private static let switchedOff = Examples.view(
+        [
+            Templates.rolling(Examples.api, 1, Rollout(basisPoints: 2500, salt: "api")),
+            Templates.rolling(Examples.pay, 5, Rollout(basisPoints: 5000, salt: "pay")),
+            Templates.rolling(Examples.web, 9, nil),
+        ],
+        kills: [
+            Examples.kill("host", Examples.pay, until: 7200), Examples.kill("host", Examples.api),
+            Examples.kill("host", Examples.host("gone.example.com"), until: 60),
+        ])
+
+    @Test func `ends a host's kill switch when it is over, and no sooner`() throws {
+        let template = try Templates.client(Self.switchedOff)
+        #expect(
+            template.expressions == [
+                "dateTime < dateTime('2026-01-31T13:00:00')",
+                "percent('api') <= 25 && dateTime < dateTime('2026-01-31T14:00:00')",
+                "dateTime < dateTime('2026-01-31T14:00:00')",
+                "percent('api') <= 25 && percent('pay') <= 50", "percent('api') <= 25", "percent('pay') <= 50",
+            ])
+        for (offset, off) in [(0, 2), (3599, 2), (3600, 1), (7199, 1), (7200, 0), (86_400, 0)] {
+            for lot in [10.0, 40, 60] {
+                let install = RemoteConfigInstall(time: Examples.noon.seconds + Int64(offset), lot: { _ in lot })
+                let config = try Templates.decode(template.value(for: install))
+                func outcome(_ host: String) -> RemoteConfigOutcome {
+                    config.outcome(for: host, bucket: 0, shipped: [host])
+                }
+                func pins(_ first: Int, _ isCandidate: Bool) -> RemoteConfigOutcome {
+                    let first = isCandidate ? first + 2 : first
+                    return .pinned([Examples.text(first), Examples.text(first + 1)])
+                }
+                #expect(outcome("api.example.com") == (off > 1 ? .unpinned : pins(1, lot <= 25)))
+                #expect(outcome("pay.example.com") == (off > 0 ? .unpinned : pins(5, lot <= 50)))
+                #expect(outcome("web.example.com") == pins(9, true))
+            }
+        }
+    }
+
+    @Test func `says for now what the value says`() throws {
+        let value = RemoteConfigValue(Self.switchedOff, settings: Templates.settings).text
+        let client = try Templates.client(Self.switchedOff)
+        #expect(try client.value(for: RemoteConfigInstall(lot: { _ in 100 })) == value)
+        // Server templates know no time.
+        let server = try Templates.server(Self.switchedOff)
+        #expect(server.names.count == 1)
+        #expect(try server.value(id: "install") == value)
+    }
+
+    @Test func `has no stage for a kill switch that changes nothing`() throws {
+        let view = Examples.view(
+            [Examples.entry(Examples.api, nil), Examples.entry(Examples.pay, Examples.policy(.off, 1, 2))],
+            kills: [Examples.kill("host", Examples.pay), Examples.kill("host", Examples.web, until: 60)])
+        #expect(try Templates.client(view).conditions.isEmpty)
+    }
+
+    @Test func `lets a kill switch for everything win over a host's, and both end`() throws {
+        let view = Examples.view(
+            Self.plain, kills: [Examples.kill("host", Examples.api, until: 7200), Examples.kill("everything")])
+        let template = try Templates.client(view)
+        func config(_ offset: Int64) throws -> StrictAdvancedConfig {
+            try Templates.decode(template.value(for: RemoteConfigInstall(time: Examples.noon.seconds + offset)))
+        }
+        #expect(try !config(0).enabled)
+        #expect(try config(3600).enabled && config(3600).outcome(for: "api.example.com") == .unpinned)
+        #expect(try config(7200).outcome(for: "api.example.com") != .unpinned)
+    }
+
+    /// Twenty hosts that are switched off, each a minute longer than the one before: those after the
+    /// seventh wait for the last.
+    @Test func `tells at most eight ends of hosts' kill switches apart`() throws {
+        let hosts = (0..<20).map { Examples.host("h\($0).example.com") }
+        let view = Examples.view(
+            hosts.map { Examples.entry($0, Examples.policy(.enforce, 1, 2)) },
+            kills: hosts.enumerated().map { Examples.kill("host", $1, until: Int64($0 + 1) * 60) })
+        let template = try Templates.client(view)
+        #expect(template.conditions.count == 8)
+        func off(_ minutes: Int64) throws -> Int {
+            let install = RemoteConfigInstall(time: Examples.noon.seconds + minutes * 60)
+            let config = try Templates.decode(template.value(for: install))
+            return hosts.count { config.outcome(for: $0.text) == .unpinned }
+        }
+        #expect(try [0, 1, 6, 7, 8, 19, 20].map(off) == [20, 19, 14, 13, 13, 13, 0])
+    }
+
+    /// To be told of a kill switch matters more than to be told of its end.
+    @Test(arguments: [(100, 8), (1000, 1), (3000, 0)])
+    func `leaves out ends for which there is no room`(count: Int, conditions: Int) throws {
+        let hosts = (0..<count).map { Examples.host("host-\($0).example.com") }
+        let kills = (0..<8).map { Examples.kill("host", hosts[$0], until: Int64($0 + 1) * 60) }
+        let view = Examples.view(hosts.map { Examples.entry($0, Examples.policy(.enforce, 1, 2)) }, kills: kills)
+        let template = try Templates.client(view)
+        #expect(template.conditions.count == conditions)
+        let config = try Templates.decode(template.value(for: RemoteConfigInstall()))
+        #expect(hosts.count { config.outcome(for: $0.text) == .unpinned } == 8)
         let rules = try RemoteConfigRules(view, settings: Templates.settings)
-        #expect(rules.gaps == [RemoteConfigGap(.killSwitchOutlives, Examples.api)])
-        let config = try Templates.decode(RemoteConfigService(rules.clientTemplate).value(for: RemoteConfigInstall()))
-        #expect(config.enabled && config.outcome(for: "api.example.com", bucket: 0) == .unpinned)
+        let size = rules.rules.reduce(rules.otherwise.bytes().count) { $0 + $1.value.bytes().count }
+        #expect(size <= RemoteConfigRules.sizeLimit)
     }
 
     @Test func `is off for everybody past the pins' time`() throws {
@@ -175,13 +269,6 @@ private typealias Templates = RemoteConfigTemplates
         #expect(try template.value(for: RemoteConfigInstall(time: later, app: "1:1:ios:bb")) == nil)
         #expect(try Templates.decode(template.value(for: RemoteConfigInstall(time: later))).enabled)
         #expect(try !Templates.decode(template.value(for: RemoteConfigInstall())).enabled)
-    }
-
-    @Test(arguments: ["", "1a", "a-b", "a b", "a.b", "é", String(repeating: "a", count: 257)])
-    func `is refused for a parameter's name that the service refuses`(name: String) {
-        #expect(throws: RemoteConfigRefusal.malformedParameter(name)) {
-            try RemoteConfigRules(Examples.view([]), settings: ClientSettings(parameter: name))
-        }
     }
 
     @Test(arguments: ["", "1:1:ios:a' || app.id != '", "a b", "1:1:ios:\u{e4}"])

@@ -18,12 +18,10 @@ private typealias Examples = RemoteConfigExamples
         fallback: Fallback(hosts: [Examples.api, Examples.host("old.example.com")]),
         monitoring: Monitoring(isEnabled: true, failureThreshold: 525, autoDisables: true))
 
-    private static func strict(_ view: ClientView, _ hash: RemoteConfigHash = .spki) throws -> StrictAdvancedConfig {
-        try StrictAdvancedConfig(config: RemoteConfigValue(view, schema: .advanced, hash: hash).text)
-    }
+    private static let simple = ClientSettings(schema: .simple)
 
-    private static func gaps(_ view: ClientView, _ schema: RemoteConfigSchema = .advanced) -> [RemoteConfigGap.Kind] {
-        RemoteConfigValue(view, schema: schema).gaps.map(\.kind)
+    private static func strict(_ view: ClientView) throws -> StrictAdvancedConfig {
+        try StrictAdvancedConfig(config: RemoteConfigValue(view, settings: ClientSettings()).text)
     }
 
     @Test func `of the advanced schema has these bytes`() {
@@ -38,26 +36,28 @@ private typealias Examples = RemoteConfigExamples
             + #""fallback":{"use_builtin_pins":true,"builtin_pin_hosts":["api.example.com","old.example.com","#
             + #""pay.example.com","web.example.com"]},"#
             + #""monitoring":{"enabled":true,"failure_threshold":5.25,"auto_disable":true}}"#
-        #expect(RemoteConfigValue(Self.usual, schema: .advanced).text == text)
-        #expect(RemoteConfigValue(Self.usual, schema: .advanced) == RemoteConfigValue(Self.usual, schema: .advanced))
+        #expect(RemoteConfigValue(Self.usual, settings: ClientSettings()).text == text)
+        #expect(
+            RemoteConfigValue(Self.usual, settings: ClientSettings())
+                == RemoteConfigValue(Self.usual, settings: ClientSettings()))
     }
 
     @Test func `of the simple schema has these bytes`() {
         let text =
             #"{"enabled":true,"target_hosts":["api.example.com","old.example.com","pay.example.com","#
             + #""web.example.com"],"min_app_version":"0.0.0"}"#
-        #expect(RemoteConfigValue(Self.usual, schema: .simple).text == text)
+        #expect(RemoteConfigValue(Self.usual, settings: Self.simple).text == text)
     }
 
     @Test func `is read by strict and tolerant apps alike`() throws {
-        let text = RemoteConfigValue(Self.usual, schema: .advanced).text
+        let text = RemoteConfigValue(Self.usual, settings: ClientSettings()).text
         let strict = try StrictAdvancedConfig(config: text)
         #expect(strict.hosts["pay.example.com"]?.rolloutPercentage == 50)
         #expect(strict.monitoring == .init(enabled: true, threshold: 5.25, disables: true))
         let tolerant = try TolerantAdvancedConfig(config: text)
         #expect(tolerant.hosts?["pay.example.com"]?.rollout_percentage == 50)
         #expect(tolerant.hosts?["api.example.com"]?.pins == ["primary": Examples.text(1), "backup": Examples.text(2)])
-        let simple = RemoteConfigValue(Self.usual, schema: .simple).text
+        let simple = RemoteConfigValue(Self.usual, settings: Self.simple).text
         #expect(try StrictSimpleConfig(config: simple).targets == CommaConfig(simple)?.targets)
     }
 
@@ -71,7 +71,7 @@ private typealias Examples = RemoteConfigExamples
     @Test(arguments: [(500, "5.0"), (525, "5.25"), (550, "5.5"), (5, "0.05"), (1, "0.01"), (9999, "99.99")])
     func `spells the threshold with a point`(points: Int, text: String) {
         let value = RemoteConfigValue(
-            Examples.view([], monitoring: Monitoring(failureThreshold: points)), schema: .advanced)
+            Examples.view([], monitoring: Monitoring(failureThreshold: points)), settings: ClientSettings())
         #expect(value.text.contains(#""failure_threshold":\#(text),"#))
     }
 
@@ -99,9 +99,9 @@ private typealias Examples = RemoteConfigExamples
         throws
     {
         #expect(
-            RemoteConfigValue(view, schema: .simple).text
+            RemoteConfigValue(view, settings: Self.simple).text
                 == #"{"enabled":false,"target_hosts":[],"min_app_version":"1.0.0"}"#)
-        let text = RemoteConfigValue(view, schema: .advanced).text
+        let text = RemoteConfigValue(view, settings: ClientSettings()).text
         let config = try StrictAdvancedConfig(config: text)
         #expect(!config.enabled && config.hosts.isEmpty && config.fallback == .init(isUsed: false, hosts: []))
         #expect(try StrictSimpleConfig(config: text) == .init(enabled: false, targets: [], minimum: "1.0.0"))
@@ -118,12 +118,11 @@ private typealias Examples = RemoteConfigExamples
         #expect(try Self.strict(view).enabled)
     }
 
-    @Test func `says that a kill switch for versions is not in effect where the version is not known`() throws {
+    @Test func `goes on where a kill switch is for versions and the device's is not known`() throws {
         let view = Examples.view(
             [Examples.entry(Examples.api, Examples.policy(.enforce, 1, 2))],
             kills: [Examples.kill("app_versions", versions: VersionGate(maximum: Examples.version("2.0")))])
         #expect(try Self.strict(view).enabled)
-        #expect(Self.gaps(view) == [.versionKillSwitch])
     }
 
     // Hosts
@@ -143,7 +142,7 @@ private typealias Examples = RemoteConfigExamples
         let config = try Self.strict(view)
         #expect(config.enabled)
         #expect(config.outcome(for: "api.example.com", bucket: 0, shipped: ["api.example.com"]) == .unpinned)
-        #expect(try StrictSimpleConfig(config: RemoteConfigValue(view, schema: .simple).text).targets.isEmpty)
+        #expect(try StrictSimpleConfig(config: RemoteConfigValue(view, settings: Self.simple).text).targets.isEmpty)
     }
 
     @Test func `uses no built-in pins for a name below a host that is off`() throws {
@@ -169,11 +168,10 @@ private typealias Examples = RemoteConfigExamples
         let config = try Self.strict(view)
         #expect(config.outcome(for: "api.example.com") == .pinned([Examples.text(1)]))
         #expect(config.outcome(for: "pay.example.com") == .pinned([Examples.text(2), Examples.text(3)]))
-        #expect(RemoteConfigValue(view, schema: .advanced).gaps == [RemoteConfigGap(.singlePin, Examples.api)])
     }
 
     @Test func `without a backup would be no configuration to strict apps`() throws {
-        let whole = RemoteConfigValue(Self.usual, schema: .advanced).text
+        let whole = RemoteConfigValue(Self.usual, settings: ClientSettings()).text
         for member in ["min_app_version", "rollout_strategy", "fallback", "monitoring", "backup", "rolloutPercentage"] {
             #expect(throws: DecodingError.self) {
                 try StrictAdvancedConfig(config: whole.replacing("\"\(member)\"", with: "\"x_\(member)\""))
@@ -181,21 +179,19 @@ private typealias Examples = RemoteConfigExamples
         }
     }
 
-    @Test func `leaves out a host that has no pin, and says so`() throws {
+    @Test func `leaves out a host that has no pin`() throws {
         let view = Examples.view([
             Examples.entry(Examples.api, Examples.policy(.enforce)),
             Examples.entry(Examples.pay, Examples.policy(.enforce, 2, 3)),
         ])
         #expect(try Self.strict(view).hosts.keys.sorted() == ["pay.example.com"])
-        #expect(Self.gaps(view) == [.noPins])
     }
 
-    @Test func `says what letter-by-letter comparison does to wildcards and subdomains`() throws {
+    @Test func `names wildcards as they are, which apps compare letter by letter`() throws {
         let view = Examples.view([
             Examples.entry(Examples.host("*.example.com"), Examples.policy(.enforce, 1, 2)),
             Examples.entry(Examples.api, Examples.policy(.enforce, 1, 2), includesSubdomains: true),
         ])
-        #expect(Self.gaps(view) == [.wildcard, .subdomains])
         #expect(try Self.strict(view).hosts.keys.sorted() == ["*.example.com", "api.example.com"])
     }
 
@@ -205,11 +201,7 @@ private typealias Examples = RemoteConfigExamples
                 Examples.entry(Examples.api, Examples.policy(.enforce, 1, 2)),
                 Examples.entry(Examples.pay, Examples.policy(.enforce, 3, 4)),
             ], fallback: Fallback(usesBuiltinPins: false, hosts: [Examples.pay, Examples.web]))
-        let value = RemoteConfigValue(view, schema: .simple)
-        #expect(try StrictSimpleConfig(config: value.text).targets == ["pay.example.com"])
-        #expect(
-            value.gaps == [
-                RemoteConfigGap(.builtinPinsUnknown, Examples.api), RemoteConfigGap(.pinsNotCarried, Examples.pay),
-            ])
+        let text = RemoteConfigValue(view, settings: Self.simple).text
+        #expect(try StrictSimpleConfig(config: text).targets == ["pay.example.com"])
     }
 }

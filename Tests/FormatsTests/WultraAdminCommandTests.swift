@@ -37,11 +37,26 @@ private typealias Wultra = WultraExamples
 
     @Test func `creates an app with the texts that are there`() throws {
         let texts = [ClientText(key: "k", language: "en", text: "Hi")]
-        let command = WultraAdminCommand.creating(displayName: "My App", texts: texts)
+        let command = try WultraAdminCommand.creating(displayName: "My App", texts: texts)
         #expect(command.commands == [.create(displayName: "My App")])
         #expect(command.settings == ClientSettings(texts: texts) && command.followUp.isEmpty)
         #expect(try Wultra.after(nil, command.commands).displayName == "My App")
         #expect((try? Reason(command.reason)) != nil)
+    }
+
+    /// As many texts as an app may have.
+    private static func texts() throws -> [ClientText] {
+        try (1...ClientSettings.ruleLimit).map { number in
+            ClientText(key: try TextKey("key \(number)"), language: "en", text: "Hi")
+        }
+    }
+
+    @Test func `creates no app with more texts than it may have`() throws {
+        let more = try Self.texts() + [ClientText(key: "k", language: "en", text: "Hi")]
+        let error = #expect(throws: WultraAdminError.self) {
+            try WultraAdminCommand.creating(displayName: "My App", texts: more)
+        }
+        #expect(error?.code == .refused)
     }
 
     struct Addition: Sendable, CustomTestStringConvertible {
@@ -265,7 +280,7 @@ private typealias Wultra = WultraExamples
     @Test func `gives a version rule an id that no other had`() throws {
         var app = Wultra.app()
         app.version = 7
-        let rule = ClientVersionRule(id: 0, platform: "IOS", requiredVersion: "2.0.0")
+        let rule = ClientVersionRule(id: 0, platform: .ios, requiredVersion: "2.0.0")
         let (command, recorded) = try WultraAdminCommand.adding(rule, to: ClientSettings(), of: app)
         #expect(recorded.id == 8 && command.settings?.versionRules == [recorded] && command.commands.isEmpty)
         let settings = try #require(command.settings)
@@ -280,18 +295,50 @@ private typealias Wultra = WultraExamples
         #expect(throws: WultraAdminError.self) { try WultraAdminCommand.deletingVersionRule(9, from: settings) }
     }
 
-    @Test func `sets and deletes texts, which belong to all apps`() {
+    @Test func `adds no more version rules than an app may have`() throws {
+        var settings = ClientSettings()
+        for id in 1...Int64(ClientSettings.ruleLimit - 1) {
+            try settings.add(ClientVersionRule(id: id, platform: .ios, majorOSVersion: id, requiredVersion: "2.0.0"))
+        }
+        let rule = ClientVersionRule(id: 0, platform: .android, requiredVersion: "2.0.0")
+        let added = try WultraAdminCommand.adding(rule, to: settings, of: Wultra.app())
+        settings = try #require(added.command.settings)
+        #expect(added.rule.id == Int64(ClientSettings.ruleLimit) && settings.versionRules.last == added.rule)
+        var further = rule
+        further.majorOSVersion = 14
+        let error = #expect(throws: WultraAdminError.self) {
+            try WultraAdminCommand.adding(further, to: settings, of: Wultra.app())
+        }
+        #expect(error?.code == .refused)
+    }
+
+    @Test func `gives no id that could not be read again`() throws {
+        var settings = ClientSettings()
+        try settings.add(ClientVersionRule(id: JSON.largestInteger, platform: .ios, requiredVersion: "2.0.0"))
+        let rule = ClientVersionRule(id: 0, platform: .android, requiredVersion: "2.0.0")
+        let error = #expect(throws: WultraAdminError.self) {
+            try WultraAdminCommand.adding(rule, to: settings, of: Wultra.app())
+        }
+        #expect(error?.code == .refused)
+    }
+
+    @Test func `sets and deletes texts, which belong to all apps`() throws {
         let (en, cs) = (
             ClientText(key: "k", language: "en", text: "Hi"), ClientText(key: "k", language: "cs", text: "Ahoj")
         )
-        let both = WultraAdminCommand.setting(cs, in: ClientSettings(ttlSeconds: 7, texts: [en]))
+        let both = try WultraAdminCommand.setting(cs, in: ClientSettings(ttlSeconds: 7, texts: [en]))
         #expect(both.settings == ClientSettings(ttlSeconds: 7, texts: [cs, en]) && both.commands.isEmpty)
         let changed = ClientText(key: "k", language: "en", text: "Hello")
-        let set = WultraAdminCommand.setting(changed, in: ClientSettings(texts: [cs, en]))
+        let set = try WultraAdminCommand.setting(changed, in: ClientSettings(texts: [cs, en]))
         #expect(set.settings?.texts == [cs, changed])
         let all = [ClientSettings(texts: [en]), ClientSettings(texts: [changed, cs])]
         #expect(WultraAdminCommand.texts(of: all) == [cs, en])
-        #expect(WultraAdminCommand.deletingText("k", "en", from: all[1])?.settings?.texts == [cs])
-        #expect(WultraAdminCommand.deletingText("k", "de", from: all[1]) == nil)
+        #expect(WultraAdminCommand.deletingText("k", "en", from: all[1]).settings?.texts == [cs])
+        #expect(WultraAdminCommand.deletingText("k", "de", from: all[1]).settings == nil)
+        // Another text takes no one's place, and of as many as may be there is no room for it.
+        let full = ClientSettings(texts: try Self.texts())
+        #expect(throws: WultraAdminError.self) { try WultraAdminCommand.setting(en, in: full) }
+        let changedAgain = ClientText(key: "key 7", language: "en", text: "Hello")
+        #expect(try WultraAdminCommand.setting(changedAgain, in: full).settings?.texts.count == full.texts.count)
     }
 }

@@ -52,11 +52,11 @@ private typealias Wultra = WultraExamples
                 .rule, #"{"platform":"IOS","majorOsVersion":12,"suggestedVersion":"2.0.0","messageKey":"k"}"#,
                 .addVersionRule(
                     ClientVersionRule(
-                        id: 0, platform: "IOS", majorOSVersion: 12, suggestedVersion: "2.0.0", messageKey: "k"))
+                        id: 0, platform: .ios, majorOSVersion: 12, suggestedVersion: "2.0.0", messageKey: "k"))
             ),
             (
                 .rule, #"{"id":5,"platform":"ANDROID","majorOsVersion":null,"requiredVersion":"2.0.0-beta 1"}"#,
-                .addVersionRule(ClientVersionRule(id: 0, platform: "ANDROID", requiredVersion: "2.0.0-beta 1"))
+                .addVersionRule(ClientVersionRule(id: 0, platform: .android, requiredVersion: "2.0.0-beta 1"))
             ),
             (
                 .text, #"{"messageKey":"k","language":"CS","text":"Ahoj\n\"světe\""}"#,
@@ -86,6 +86,7 @@ private typealias Wultra = WultraExamples
             (.rule, #"{"requiredVersion":"1.0.0"}"#, "platform"),
             (.rule, #"{"platform":"WINDOWS","requiredVersion":"1.0.0"}"#, "platform"),
             (.rule, #"{"platform":"IOS","requiredVersion":"one"}"#, "requiredVersion"),
+            (.rule, #"{"platform":"IOS","requiredVersion":"2.0"}"#, "requiredVersion"),
             (.rule, #"{"platform":"IOS","suggestedVersion":7}"#, "suggestedVersion"),
             (.rule, #"{"platform":"IOS"}"#, "suggestedVersion"),
             (.rule, #"{"platform":"IOS","requiredVersion":"1.0.0","majorOsVersion":"12"}"#, "majorOsVersion"),
@@ -93,6 +94,7 @@ private typealias Wultra = WultraExamples
             (.text, #"{"language":"en","text":"x"}"#, "messageKey"),
             (.text, #"{"messageKey":"k","language":"eng","text":"x"}"#, "language"),
             (.text, #"{"messageKey":"k","language":"1_","text":"x"}"#, "language"),
+            (.text, #"{"messageKey":"k\u00e9y","language":"en","text":"x"}"#, "messageKey"),
             (.text, #"{"messageKey":"k","language":"en"}"#, "text"),
             (
                 .text, "{\"messageKey\":\"k\",\"language\":\"en\",\"text\":\"\(String(repeating: "é", count: 1001))\"}",
@@ -102,6 +104,58 @@ private typealias Wultra = WultraExamples
     func `is refused with the member that is wrong`(reader: Reader, text: String, field: String) {
         let error = #expect(throws: WultraAdminError.self) { try reader.read(text) }
         #expect(error?.code == .malformed && error?.status == 400)
+        #expect(error?.violations.map(\.field) == [field])
+    }
+
+    /// Whatever is read here is recorded, and every entry of the ledger must be readable for ever.
+    @Test(
+        arguments: [
+            (.rule, #"{"platform":"IOS","requiredVersion":"3.1.2- ~b+c!","majorOsVersion":999999999}"#),
+            (.rule, #"{"platform":"android","suggestedVersion":"999999999.0.01","messageKey":"two words"}"#),
+            (.rule, "{\"platform\":\"IOS\",\"requiredVersion\":\"1.0.0-\(String(repeating: "x", count: 122))\"}"),
+            (
+                .rule,
+                "{\"platform\":\"IOS\",\"requiredVersion\":\"1.0.0\",\"messageKey\":\"\(String(repeating: "k", count: 255))\"}"
+            ),
+            (
+                .text,
+                "{\"messageKey\":\"k\",\"language\":\"EN\",\"text\":\"\(String(repeating: "\u{10FFFF}", count: 1000))\"}"
+            ),
+            (.text, #"{"messageKey":"k","language":"en","text":"\u0000\u202e"}"#),
+        ] as [(Reader, String)])
+    func `is kept in settings that can be read again`(reader: Reader, text: String) throws {
+        var settings = ClientSettings()
+        switch try reader.read(text) {
+        case .addVersionRule(let rule):
+            settings = try #require(
+                try WultraAdminCommand.adding(rule, to: settings, of: Wultra.app()).command.settings)
+            // The gate goes by it, too.
+            let device = WultraDevice(
+                appVersion: Wultra.version("0.0.1"), platform: rule.platform, majorOSVersion: rule.majorOSVersion ?? 1)
+            let result = WultraVersionGate(settings).result(for: device, in: WultraLanguages(acceptLanguage: nil))
+            #expect(result.update != .notRequired)
+        case .setText(let text):
+            settings = try #require(try WultraAdminCommand.setting(text, in: settings).settings)
+        default: Issue.record("only rules and texts are kept in settings")
+        }
+        let json = settings.json(of: .wultra)
+        let read = try ClientSettings(JSONField(try JSON(parsing: json.canonicalBytes)), of: .wultra)
+        #expect(read == settings)
+    }
+
+    @Test(arguments: [("k", "EN"), ("two words", "cs")])
+    func `names a text in its path`(key: String, language: String) throws {
+        let name = try WultraAdminRequest.textName(key: key, language: language)
+        #expect(name.key.text == key && name.language.text == language.lowercased())
+    }
+
+    @Test(arguments: [
+        ("", "en", "messageKey"), (" k", "en", "messageKey"), ("k", "eng", "language"), ("k", "", "language"),
+    ])
+    func `names no text in its path`(key: String, language: String, field: String) {
+        let error = #expect(throws: WultraAdminError.self) {
+            try WultraAdminRequest.textName(key: key, language: language)
+        }
         #expect(error?.violations.map(\.field) == [field])
     }
 
@@ -130,7 +184,7 @@ private typealias Wultra = WultraExamples
                 #"{"status":"ERROR","responseObject":{"code":"APP_NOT_FOUND","message":"There is no app shop."}}"#
             ),
             (
-                .unauthenticated, 401,
+                WultraAdminError(.unauthenticated, "Authentication failed."), 401,
                 #"{"status":"ERROR","responseObject":{"code":"ERROR_AUTHENTICATION","message":"Authentication failed."}}"#
             ),
             (
@@ -190,21 +244,15 @@ private typealias Wultra = WultraExamples
             #"{"name":"api.example.com","pem":"-----BEGIN CERTIFICATE-----\nAQID\n-----END CERTIFICATE-----\n","#
             + #""fingerprint":"\#(Base64.encode(Self.one.sha256))","expires":4102444800}"#
         #expect(Wultra.text(body) == expected)
-    }
-
-    @Test(arguments: [(0, []), (48, [64]), (49, [64, 4]), (96, [64, 64])])
-    func `writes PEM in lines of 64 characters`(count: Int, lengths: [Int]) {
-        let lines = WultraAdminAnswer.pem(Array(repeating: 7, count: count)).split(
-            separator: "\n", omittingEmptySubsequences: false)
-        #expect(lines.first == "-----BEGIN CERTIFICATE-----" && lines.suffix(2) == ["-----END CERTIFICATE-----", ""])
-        #expect(lines.dropFirst().dropLast(2).map(\.utf8.count) == lengths)
+        let bare = WultraAdminAnswer.certificate(Self.one, der: nil, of: Wultra.pattern("api.example.com"))
+        #expect(!Wultra.text(bare).contains("pem"))
     }
 
     @Test func `shows version rules and texts`() {
         let rules = [
-            ClientVersionRule(id: 9, platform: "ANDROID", requiredVersion: "2.0.0"),
+            ClientVersionRule(id: 9, platform: .android, requiredVersion: "2.0.0"),
             ClientVersionRule(
-                id: 3, platform: "IOS", majorOSVersion: 12, suggestedVersion: "2.1.0", requiredVersion: "2.0.0",
+                id: 3, platform: .ios, majorOSVersion: 12, suggestedVersion: "2.1.0", requiredVersion: "2.0.0",
                 messageKey: "k"),
         ]
         let one = #"{"id":9,"platform":"ANDROID","requiredVersion":"2.0.0"}"#

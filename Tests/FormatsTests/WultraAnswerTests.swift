@@ -228,6 +228,46 @@ private typealias Wultra = WultraExamples
         #expect(file.bytes(signatures: [[1], [2]]) == nil)
     }
 
+    @Test func `says what it leaves out, and what is in it although it is off`() throws {
+        #expect(
+            WultraStaticFile(Wultra.view(Self.app), ClientSettings()).notes == [
+                "www.example.com: \(Wultra.pin(4)) left out. It is an authority's, and entries of the file are for "
+                    + "servers' own certificates."
+            ])
+        var app = Wultra.app(
+            .init("a.example.com", .off, Wultra.certificate(1, "a.example.com")),
+            .init("b.example.com", .enforce, Wultra.certificate(2, nil), Wultra.certificate(3, "b.example.com")),
+            .init("c.example.com", .enforce, Wultra.certificate(4, "c.example.com", notAfter: Wultra.noon)),
+            .init("d.example.com", nil), .init("e.example.com", .enforce),
+            .init("f.example.com", .enforce, Wultra.certificate(5, "f.example.com")))
+        app.keys[Wultra.pin(5)] = nil
+        let file = WultraStaticFile(Wultra.view(app), ClientSettings())
+        #expect(file.entries.map(\.name) == ["a.example.com", "b.example.com"])
+        #expect(
+            file.notes == [
+                "a.example.com is in the file although its mode is off: clients refuse a server of which they have "
+                    + "no entry.",
+                "b.example.com: \(Wultra.pin(2)) left out. Its certificate has no common name, by which clients find "
+                    + "what to trust.",
+                "c.example.com: \(Wultra.pin(4)) left out. Its last certificate expired at \(Wultra.noon).",
+                "c.example.com: left out. Clients find none of its certificates.",
+                "d.example.com: left out. Its pins are those built into the app, which the server does not have.",
+                "e.example.com: left out. It has no pins.",
+                "f.example.com: \(Wultra.pin(5)) left out. Nobody showed a certificate of its key, and whole "
+                    + "certificates are compared.",
+                "f.example.com: left out. Clients find none of its certificates.",
+            ])
+    }
+
+    @Test func `is the same under a kill switch, and says so`() throws {
+        let app = Wultra.app(.init("a.example.com", .enforce, Wultra.certificate(1, "a.example.com")))
+        let file = WultraStaticFile(Wultra.view(app, everythingOff: Wultra.killSwitch()), ClientSettings())
+        let before = WultraStaticFile(Wultra.view(app), ClientSettings())
+        #expect(file.entries == before.entries && before.notes.isEmpty)
+        #expect(file.notes.count == 1)
+        #expect(file.notes.first?.hasPrefix("A kill switch has turned off the pins of a.example.com for now.") == true)
+    }
+
     @Test func `has a signature in each entry`() throws {
         let app = Wultra.app(.init("a.example.com", .off, Wultra.certificate(1, "a.example.com")))
         let file = WultraStaticFile(Wultra.view(app), ClientSettings(understandsDomains: true))

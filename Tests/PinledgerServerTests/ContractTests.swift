@@ -77,6 +77,17 @@ import Yams
         }
     }
 
+    /// What is prepared has no request id: the same bytes go to everybody.
+    @Test func `deployed clients' operations whose answers are prepared are those without a request id`() throws {
+        let paths = try #require(try Self.contract()["paths"] as? [String: [String: Any]])
+        for route in ExampleServer.routes.all where route.path.hasPrefix("/compat/") && route.access == .everybody {
+            let operation = try #require(paths[route.path]?[route.method.rawValue.lowercased()] as? [String: Any])
+            let answer = (operation["responses"] as? [String: Any])?["200"] as? [String: Any]
+            let headers = try #require(answer?["headers"] as? [String: Any], "\(route.operationID)")
+            #expect((headers["Request-Id"] == nil) == route.isPrepared, "\(route.operationID)")
+        }
+    }
+
     /// A node that started on a damaged ledger cannot tell whether a token is valid, whatever is asked of it.
     @Test func `operations behind a token say that a node may be halted`() throws {
         let paths = try #require(try Self.contract()["paths"] as? [String: [String: Any]])
@@ -96,13 +107,19 @@ import Yams
         }
     }
 
-    @Test func `operations that take the token as a password say so, and change nothing`() throws {
+    /// Browsers send a password along with whatever a foreign page makes them ask, but neither DELETE nor a body declared
+    /// as JSON without asking the server first.
+    @Test func `operations that take the token as a password say so, and change nothing, or ask for JSON`() throws {
         let paths = try #require(try Self.contract()["paths"] as? [String: [String: Any]])
         for route in ExampleServer.routes.all {
             let operation = try #require(paths[route.path]?[route.method.rawValue.lowercased()] as? [String: Any])
             let security = operation["security"] as? [[String: Any]] ?? []
             #expect(security.contains { $0["basicAuth"] != nil } == route.acceptsPassword, "\(route.operationID)")
-            #expect(!route.acceptsPassword || route.method == .get, "\(route.operationID)")
+            guard route.acceptsPassword, ![.get, .delete].contains(route.method) else { continue }
+            #expect(route.method == .post, "\(route.operationID)")
+            let content = (operation["requestBody"] as? [String: Any])?["content"] as? [String: Any]
+            #expect(content.map { Set($0.keys) } == ["application/json"], "\(route.operationID)")
+            #expect((operation["responses"] as? [String: Any])?["415"] != nil, "\(route.operationID)")
         }
     }
 

@@ -1,3 +1,4 @@
+import Formats
 import HTTPTypes
 import Testing
 
@@ -31,11 +32,23 @@ import Testing
     }
 
     @Test func `a method that a path lacks is told the ones it has`() throws {
-        guard case .methods(let methods) = try self.table.match(.delete, "/v1/apps") else {
+        guard case .methods(let methods, let refusal) = try self.table.match(.delete, "/v1/apps") else {
             Issue.record("no methods")
             return
         }
         #expect(methods.map(\.rawValue) == ["GET", "HEAD", "OPTIONS", "POST"])
+        #expect(refusal == nil)
+    }
+
+    @Test(arguments: ["v1/pins", "cert-fingerprint", "health", "readiness"])
+    func `a method that Dynapins' server lacks is refused in its own form`(path: String) throws {
+        guard case .methods(_, let refusal) = try self.table.match(.post, "/compat/dynapins/a/\(path)") else {
+            Issue.record("no methods")
+            return
+        }
+        #expect(refusal?.status == 405)
+        #expect(
+            refusal.map { String(decoding: $0.body, as: UTF8.self) } == #"{"error":"Method not allowed","code":405}"#)
     }
 
     @Test(arguments: [
@@ -63,9 +76,10 @@ import Testing
         #expect(client.routes.contains { $0.path == "/readyz" } && admin.routes.contains { $0.path == "/readyz" })
     }
 
-    @Test func `everything under v1 takes a token, and nothing else does`() {
+    @Test func `everything for operators takes a token, and nothing else does`() {
         for route in ExampleServer.routes.all {
-            #expect((route.access == .token) == route.path.hasPrefix("/v1/"), "\(route.operationID)")
+            let isForOperators = ["/v1/", "/compat/wultra/admin/"].contains { route.path.hasPrefix($0) }
+            #expect((route.access == .token) == isForOperators, "\(route.operationID)")
         }
     }
 }

@@ -126,6 +126,17 @@ struct AttentionCase: CustomTestStringConvertible, Sendable {
             "tells of a lowered guard rail", given: [added(), bounded, .setGuardRail(.unprovenPin, isLowered: true)],
             seeing: fine, then: [(.info, .guardRailLowered)]),
         AttentionCase(
+            "tells of what a declared kind of clients breaks at",
+            given: [
+                .addHost(
+                    api, includesSubdomains: false, mode: .reportOnly,
+                    pins: [.init(pin: pin(1), role: .primary, evidence: .certificate(expiring(1, to: 200)))]),
+                bounded, .setClient(.dynapins, ClientSettings()), .setClient(.netkit, ClientSettings()),
+            ], seeing: fine, then: [(.urgent, .clientBreaks)]),
+        AttentionCase(
+            "leaves alone what a kind of clients only does otherwise",
+            given: [added(), bounded, .setClient(.okhttp, ClientSettings())], seeing: fine, then: []),
+        AttentionCase(
             "leaves a rotation alone that waits for time", given: [added(), bounded, started], seeing: fine,
             then: []),
         AttentionCase(

@@ -66,6 +66,17 @@ import Testing
         }
     }
 
+    @Test func `name a Firebase project, and one app of it, only where there is one`() throws {
+        let text =
+            #"{"firebase_app":"1:12:ios:0a","firebase_project":"shop-prod","hash":"spki","parameter":"pins","schema":"simple"}"#
+        let settings = try ClientSettings(JSONField(try JSON(text: text)), of: .remoteConfig)
+        #expect(settings.firebaseProject == "shop-prod" && settings.firebaseApp == "1:12:ios:0a")
+        #expect(settings.json(of: .remoteConfig).canonicalText == text)
+        #expect(
+            ClientSettings().json(of: .remoteConfig).canonicalText
+                == #"{"hash":"spki","parameter":"ssl_pinning_config","schema":"advanced"}"#)
+    }
+
     @Test(arguments: [
         (ClientKind.dynapins, #"{"ttl_seconds":59}"#, "/ttl_seconds"),
         (.dynapins, #"{"schema":"simple"}"#, "/schema"),
@@ -78,11 +89,32 @@ import Testing
         ),
         (.wultra, #"{"texts":[{"message_key":"a","language":"EN","text":"x"}]}"#, "/texts/0/language"),
         (.remoteConfig, #"{"parameter":"1st"}"#, "/parameter"),
+        (.remoteConfig, #"{"parameter":""}"#, "/parameter"),
+        (.remoteConfig, #"{"parameter":"a-b"}"#, "/parameter"),
+        (.remoteConfig, #"{"parameter":"a b"}"#, "/parameter"),
+        (.remoteConfig, #"{"parameter":"a.b"}"#, "/parameter"),
+        (.remoteConfig, #"{"parameter":"é"}"#, "/parameter"),
+        (.remoteConfig, #"{"parameter":"\#(String(repeating: "a", count: 257))"}"#, "/parameter"),
+        (.remoteConfig, #"{"hash":"sha1"}"#, "/hash"),
+        (.dynapins, #"{"hash":"spki"}"#, "/hash"),
+        (.remoteConfig, #"{"firebase_project":"prod"}"#, "/firebase_project"),
+        (.remoteConfig, #"{"firebase_app":"1:1:ios:"}"#, "/firebase_app"),
         (.curl, #"{"ttl_seconds":60}"#, "/ttl_seconds"),
     ])
     func `have no settings that mean nothing`(kind: ClientKind, text: String, pointer: String) throws {
         let json = try JSON(parsing: Array(text.utf8))
         let defect = #expect(throws: JSONDefect.self) { try ClientSettings(JSONField(json), of: kind) }
         #expect(defect?.pointer.description == pointer)
+    }
+
+    /// As they were recorded before there were several hashes.
+    @Test(arguments: [#"{"parameter":"pins_2","schema":"simple"}"#, "{}"])
+    func `of remote configuration hash the SubjectPublicKeyInfo unless they say otherwise`(text: String) throws {
+        let settings = try ClientSettings(JSONField(JSON(parsing: Array(text.utf8))), of: .remoteConfig)
+        #expect(settings.hash == .spki)
+        #expect(settings.json(of: .remoteConfig)["hash"] == "spki")
+        let raw = try ClientSettings(JSONField(["hash": "raw_key"]), of: .remoteConfig)
+        #expect(raw == ClientSettings(hash: .rawKey))
+        #expect(try ClientSettings(JSONField(raw.json(of: .remoteConfig)), of: .remoteConfig) == raw)
     }
 }

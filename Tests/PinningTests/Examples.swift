@@ -88,7 +88,7 @@ let examples: [String: Entry] = {
         understandsDomains: true, entryDays: 30,
         versionRules: [
             ClientVersionRule(
-                id: 7, platform: "IOS", majorOSVersion: 17, suggestedVersion: "3.1.2", requiredVersion: "2.0.0-rc.1",
+                id: 7, platform: .ios, majorOSVersion: 17, suggestedVersion: "3.1.2", requiredVersion: "2.0.0-rc.1",
                 messageKey: "update")
         ], texts: [ClientText(key: "update", language: "de", text: "Bitte „aktualisieren“!")])
     let newer: [(String, StreamID, Event)] = [
@@ -163,6 +163,10 @@ let examples: [String: Entry] = {
         (
             "ClientKeySet", .app(shop),
             .app(.clientKeySet(.wultra, ClientKey(algorithm: .es256, publicKey: [0x30, 0x01, 0x02])))
+        ),
+        (
+            "ClientSet.remote", .app(shop),
+            .app(.clientSet(.remoteConfig, ClientSettings(schema: .simple, parameter: "pins_2", hash: .rawKey)))
         ),
     ]
     let plain = Origin(actor: Actor(kind: .token, id: "tok_0", name: "Ann"))

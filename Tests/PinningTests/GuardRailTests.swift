@@ -6,6 +6,7 @@ import Testing
 @Suite struct `A guard rail` {
     static let cases =
         policyCases + liveCases + reachCases + deliveryCases + certificateCases + authorityCases + changeCases
+        + oldClientCases
     static let firing = cases.filter { $0.severity != nil }
     static let quiet = cases.filter { $0.severity == nil }
     static let overridable = firing.filter { $0.severity == .override }

@@ -31,7 +31,7 @@ private let saturday = noon.adding(seconds: 7 * day)
 
 private let running: [AppCommand] = hosts(21) + many.map { engage($0) }
 
-/// G15 where it only warns, G25 to G29, G32, G33, G36 and G37.
+/// G15 where it only warns, G26 to G29, G32, G33, G36 and G37.
 let changeCases: [RailCase] = [
     // G15; what is no host name at all is in heldRails.
     RailCase(
@@ -44,16 +44,6 @@ let changeCases: [RailCase] = [
     RailCase(
         .hostName, quiet: "for a name in one script", given: fresh,
         when: enforcing(on: host("xn--bcher-kva.example"), mode: .off)),
-
-    // G25
-    RailCase(
-        .oldClients, .unknown, "for a wildcard", given: fresh, when: enforcing(on: cdn, mode: .off)),
-    RailCase(
-        .oldClients, .unknown, "for subdomains", when: .setSubdomains(api, includesSubdomains: true)),
-    RailCase(
-        .oldClients, .unknown, "for a new host with subdomains", given: fresh,
-        when: enforcing(subdomains: true, mode: .off)),
-    RailCase(.oldClients, quiet: "for a host by itself", given: fresh, when: enforcing(mode: .off)),
 
     // G26
     RailCase(

@@ -1,5 +1,5 @@
 import PinWire
-import Pinning
+package import Pinning
 import Testing
 
 // Test data is known to be well-formed; where it is not, the test cannot go on.
@@ -163,4 +163,30 @@ struct SeededGenerator: RandomNumberGenerator {
 
     /// True once in `count` times.
     mutating func once(in count: Int) -> Bool { Int.random(in: 0..<count, using: &self) == 0 }
+}
+
+// Settings of Wultra's clients, as literals.
+
+extension ClientVersion: ExpressibleByStringLiteral {
+    package init(stringLiteral text: String) {
+        do { self = try ClientVersion(text) } catch { fatalError("\(text) \(error)") }
+    }
+}
+
+extension TextKey: ExpressibleByStringLiteral {
+    package init(stringLiteral text: String) {
+        do { self = try TextKey(text) } catch { fatalError("\(text) \(error)") }
+    }
+}
+
+extension TextLanguage: ExpressibleByStringLiteral {
+    package init(stringLiteral text: String) {
+        do { self = try TextLanguage(text) } catch { fatalError("\(text) \(error)") }
+    }
+}
+
+extension MessageText: ExpressibleByStringLiteral {
+    package init(stringLiteral text: String) {
+        do { self = try MessageText(text) } catch { fatalError("\(text) \(error)") }
+    }
 }

@@ -3,8 +3,8 @@ package import Pinning
 
 /// A file that has an app's pins built in, for one kind of client, and what it could not say.
 ///
-/// The same hosts and pins make the same bytes, in whatever order they come, whichever key is served, and at whatever
-/// time: the file is made to be committed and compared.
+/// The same hosts, pins and material make the same bytes, in whatever order they come, whichever key is served, and at
+/// whatever time: the file is made to be committed and compared.
 package struct Export: Hashable, Sendable {
     package let format: ExportFormat
     /// The file's content: UTF-8 that ends in a line feed.
@@ -16,12 +16,15 @@ package struct Export: Hashable, Sendable {
     ///
     /// - Parameters:
     ///   - format: what to render.
-    ///   - view: what holds for the app's clients. Of hosts whose outcome is `enforce` the pins are taken, of those
-    ///     with `report_only` where the format can express it. All others are left out, and where a wider entry would
-    ///     give them another host's pins they are excepted from it, or it is narrowed.
-    ///   - material: DER by its SHA-256 (32 bytes): the SubjectPublicKeyInfo of pins and whole certificates, for
-    ///     ``ExportFormat/pem``. What does not have the digest that it is filed under is not taken.
-    /// - Throws: ``ExportRefusal`` where nothing is left and the format has no form for that.
+    ///   - view: what holds for the app's clients. Of hosts whose mode is `enforce` the pins are taken, of those with
+    ///     `report_only` where the format can express it, whether or not a kill switch or the end of their validity
+    ///     turns them off now. All others are left out, and where a wider entry would give them another host's pins
+    ///     they are excepted from it, or it is narrowed.
+    ///   - material: DER by its SHA-256 (32 bytes): the SubjectPublicKeyInfo of pins and whole certificates, where the
+    ///     format takes it (``ExportFormat/takesMaterial``). What does not have the digest that it is filed under is not
+    ///     taken.
+    /// - Throws: ``ExportRefusal`` where nothing is left and the format has no form for that, or an app with the file
+    ///   would not start.
     package static func render(
         _ format: ExportFormat, of view: ClientView, material: [[UInt8]: [UInt8]] = [:]
     ) throws(ExportRefusal) -> Export {
@@ -33,6 +36,7 @@ package struct Export: Hashable, Sendable {
             let plan = ExportPlan(hosts, rules, title: format.title)
             draft.notes += plan.notes
             entries = plan.entries
+            try draft.requireBackups(entries)
         }
         switch format {
         case .appleATS: draft.appTransportSecurity(entries)
@@ -43,7 +47,7 @@ package struct Export: Hashable, Sendable {
         case .flutter: draft.flutter(entries)
         case .curl: draft.curl(entries)
         case .hpkp: draft.publicKeyPins(entries)
-        case .netkit: draft.netKit(entries)
+        case .netkit: draft.netKit(entries, NetKitMaterial(material: material))
         case .swift: draft.swift(hosts)
         case .kotlin: draft.kotlin(hosts)
         case .json: draft.json(hosts)
@@ -55,13 +59,21 @@ package struct Export: Hashable, Sendable {
 
 /// Why there is no file.
 package enum ExportRefusal: Error, Hashable, Sendable, CustomStringConvertible {
+    /// These hosts have one pin, and what reads the format throws when it is started with it.
+    case singlePin(ExportFormat, hosts: [String])
     /// No host is left, and the format's reader takes no file without one. The notes say why.
     case nothingToPin(ExportFormat, notes: [String])
-    /// Of no pin more is known than its digest, or what is known is not at hand.
+    /// Of no pin more is known than its digest, or what is known is not at hand. The notes say how to change that.
     case noMaterial(notes: [String])
 
     package var description: String {
         switch self {
+        case .singlePin(let format, let hosts):
+            "With one pin alone (\(hosts.joined(separator: ", "))), "
+                + (format == .reactNative
+                    ? "\(format.title) rejects the file on iOS, and no host is pinned. "
+                    : "\(format.title) throws where it enforces, and the app crashes when it starts. ")
+                + "Add a backup pin of another key to each, or set the mode to report_only."
         case .nothingToPin(let format, let notes):
             (["No host is left whose pins could be written for \(format.title), which takes no empty file."] + notes)
                 .joined(separator: " ")
@@ -107,6 +119,17 @@ struct ExportDraft {
         ]
     }
 
+    /// Refuses entries at which TrustKit throws: below two pins, where it enforces (`parse_configuration.m` 3.0,
+    /// `DomainPinningPolicy.java`).
+    fileprivate func requireBackups(_ entries: [ExportPlan.Entry]) throws(ExportRefusal) {
+        switch self.format {
+        case .trustkitIOS, .trustkitAndroid, .reactNative: break
+        default: return
+        }
+        let hosts = entries.compactMap(\.host).filter { $0.mode == .enforce && $0.pins.count < 2 }
+        guard hosts.isEmpty else { throw .singlePin(self.format, hosts: hosts.map(\.pattern.text)) }
+    }
+
     /// Until when pins hold, as a date: `2026-01-31`. They end with its beginning.
     var validUntilDate: String? {
         self.view.document.pinsValidUntil.map { String($0.rfc3339.prefix { $0 != "T" }) }
@@ -115,21 +138,24 @@ struct ExportDraft {
     /// Says what becomes of the end of the pins' validity.
     fileprivate mutating func noteValidity(ofAny isPinned: Bool) {
         guard let end = self.view.document.pinsValidUntil, isPinned else { return }
-        let title = self.format.title
+        let isOver = end <= self.view.now
+        let begin = "The pins \(isOver ? "were" : "are") valid until \(end), and \(self.format.title)"
         switch self.format.validity {
         case .instant: break
+        case .none where self.format == .hpkp:
+            self.notes.append("\(begin) has no place for that: they hold for 60 days after each response.")
         case .none:
-            self.notes.append(
-                "The pins are valid until \(end), and \(title) has no place for that: they hold until the app is "
-                    + "updated.")
+            self.notes.append("\(begin) has no place for that: they hold until the app is updated.")
         case .localDate:
-            self.notes.append(
-                "The pins are valid until \(end), and \(title) takes a date: they end when that day begins where the "
-                    + "device is.")
+            self.notes.append("\(begin) takes a date: they end when that day begins where the device is.")
         case .date where end.microseconds % 86_400_000_000 != 0:
-            self.notes.append(
-                "The pins are valid until \(end), and \(title) takes a date: they end when that day begins in UTC.")
+            self.notes.append("\(begin) takes a date: they end when that day begins in UTC.")
         case .date: break
+        }
+        if isOver {
+            self.notes.append(
+                "The end of the pins' validity, \(end), is over. The file has them all the same: set a later one "
+                    + "before an app is built with it.")
         }
     }
 }

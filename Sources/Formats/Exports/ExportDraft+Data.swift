@@ -9,7 +9,7 @@ extension ExportDraft {
             [
                 "host": .string(host.pattern.text),
                 "include_subdomains": .bool(host.includesSubdomains),
-                "mode": .string(pins.isEmpty ? PinMode.off.rawValue : host.outcome.rawValue),
+                "mode": .string((pins.isEmpty ? PinMode.off : host.mode ?? .off).rawValue),
                 "pins": .array(
                     pins.map { ["pin": .string($0.pin.description), "role": .string($0.role.rawValue)] }),
             ]
@@ -46,46 +46,75 @@ extension ExportDraft {
     /// takes them. It compares the server's own certificate alone, so that those of authorities would match nothing. A
     /// certificate that has expired stays: the file must not change with the time.
     mutating func flutter(_ entries: [ExportPlan.Entry]) {
+        let title = self.format.title
         var members: [String: JSON] = [:]
         for entry in entries {
-            var fingerprints: [String] = []
-            for pin in entry.host?.orderedPins ?? [] {
-                let certificates = pin.certificates.filter { !$0.isAuthority }
-                if certificates.isEmpty {
-                    self.notes.append(
-                        "\(entry.name): \(pin.pin) left out. "
-                            + (pin.isAuthority
-                                ? "It is an authority's, and \(self.format.title) compares the server's certificate."
-                                : "Nobody showed a certificate of its key, and whole certificates are compared."))
-                }
-                fingerprints += certificates.map { Hex.encode($0.sha256) }.sorted()
+            guard let host = entry.host else { continue }
+            let pins = self.usable(of: host, as: entry.name) { pin in
+                if !host.serverCertificates(of: pin).isEmpty { return nil }
+                return host.owner(of: pin) == .authority
+                    ? "It is an authority's, and \(title) compares the server's certificate"
+                    : HostNotes.hasNoCertificate
             }
-            if fingerprints.isEmpty {
-                self.notes.append("\(entry.name): left out. None of its pins has a certificate that would match.")
-            } else {
-                members[entry.name] = .array(fingerprints.map { .string($0) })
+            let fingerprints = pins.flatMap { pin in
+                host.serverCertificates(of: pin).map { Hex.encode($0.sha256) }.sorted()
             }
+            if !fingerprints.isEmpty { members[entry.name] = .array(fingerprints.map { .string($0) }) }
         }
         self.bytes = JSON.object(members).indentedBytes
     }
 
-    /// One command line for each host, to take the option `--pinnedpubkey` from (curl 7.47 and later).
+    /// One command line for each host, to take the option `--pinnedpubkey` from (curl 7.47 and later). It is the
+    /// server's own key that curl compares.
     mutating func curl(_ entries: [ExportPlan.Entry]) {
+        let title = self.format.title
         var out = SourceText()
         out.add(self.header("#"))
         for entry in entries {
-            let pins = (entry.host?.orderedPins ?? []).map { "sha256//\($0.pin.base64)" }.joined(separator: ";")
+            guard let host = entry.host else { continue }
+            let pins = self.usable(of: host, as: entry.name) { pin in
+                host.owner(of: pin) == .authority
+                    ? "It is an authority's, and \(title) compares the server's own key" : nil
+            }
+            guard !pins.isEmpty else { continue }
+            let list = pins.map { "sha256//\($0.pin.base64)" }.joined(separator: ";")
             out.add()
             out.add("# \(Quoting.comment(entry.name))")
-            out.add("curl --pinnedpubkey \(Quoting.shell(pins)) \(Quoting.shell("https://\(entry.name)/"))")
+            out.add("curl --pinnedpubkey \(Quoting.shell(list)) \(Quoting.shell("https://\(entry.name)/"))")
         }
         self.bytes = out.bytes
+    }
+
+    /// The pins of a host that a reader can go by, which may be none: with those of keys alone that no server has yet,
+    /// it would refuse them all.
+    ///
+    /// - Parameter obstacle: Why it cannot go by one, as a sentence without its full stop.
+    private mutating func usable(
+        of host: ClientView.Host, as name: String, _ obstacle: (ClientView.ClientPin) -> String?
+    ) -> [ClientView.ClientPin] {
+        var usable: [ClientView.ClientPin] = []
+        for pin in host.orderedPins {
+            if let why = obstacle(pin) {
+                self.notes.append("\(name): \(pin.pin) left out. \(why).")
+            } else {
+                usable.append(pin)
+            }
+        }
+        if usable.isEmpty {
+            self.notes.append("\(name): left out. None of its pins would match.")
+        } else if !host.leadingPins.contains(where: usable.contains) {
+            self.notes.append(
+                "\(name): left out. Its servers have yet to get the keys that stay, and with these alone they would be "
+                    + "refused.")
+            usable = []
+        }
+        return usable
     }
 
     /// The header that each host would send (RFC 7469 section 2.1), after the host's name as requests write it.
     ///
     /// `max-age` counts from the last response, and cannot be taken from a date without changing every day; it is
-    /// always 60 days, which section 4.1 calls a balance.
+    /// always 60 days, which section 4.1 calls a balance. Without a backup pin the header is passed over (section 4.3).
     mutating func publicKeyPins(_ entries: [ExportPlan.Entry]) {
         var out = SourceText()
         out.add(self.header("#"))
@@ -94,16 +123,20 @@ extension ExportDraft {
             var directives = host.orderedPins.map { "pin-sha256=\"\($0.pin.base64)\"" }
             directives.append("max-age=5184000")
             if entry.reach != .own { directives.append("includeSubDomains") }
-            let name = host.outcome == .enforce ? "Public-Key-Pins" : "Public-Key-Pins-Report-Only"
+            let name = host.mode == .enforce ? "Public-Key-Pins" : "Public-Key-Pins-Report-Only"
             out.add()
             out.add("Host: \(entry.name)")
             out.add("\(name): \(directives.joined(separator: "; "))")
+            if host.mode == .enforce, host.pins.count < 2 {
+                self.notes.append(
+                    "\(entry.name) has one pin: RFC 7469 has clients pass over a header without a backup pin.")
+            }
         }
         self.bytes = out.bytes
     }
 
     /// The public keys of all pins, and the certificates known of them, with lines between that readers pass over
-    /// (RFC 7468 section 5.2). A key that several hosts pin stands once.
+    /// (RFC 7468 section 5.2). A key that several hosts pin stands once. What is not at hand is named.
     mutating func pem(_ hosts: [ClientView.Host], _ material: [[UInt8]: [UInt8]]) throws(ExportRefusal) {
         var places: [Pin: [String]] = [:]
         var pins: [ClientView.ClientPin] = []
@@ -113,36 +146,42 @@ extension ExportDraft {
                 places[pin.pin, default: []].append("\(host.pattern) (\(pin.role.rawValue))")
             }
         }
+        guard !pins.isEmpty else { throw .nothingToPin(self.format, notes: self.notes) }
         func der(_ digest: [UInt8]) -> [UInt8]? { material[digest].flatMap { sha256($0) == digest ? $0 : nil } }
         var out = SourceText()
         out.add(self.header("#"))
         var isEmpty = true
+        var isWhole = true
         for pin in pins {
             let key = der(pin.pin.bytes)
-            let certificates = pin.certificates.sorted { $0.sha256.lexicographicallyPrecedes($1.sha256) }
-                .compactMap { der($0.sha256) }
-            if key == nil {
-                self.notes.append(
-                    certificates.isEmpty
-                        ? "\(pin.pin): left out. Nobody showed more than the pin."
-                        : "\(pin.pin): its public key is not at hand by itself; its certificates have it.")
+            let known = pin.certificates.map(\.sha256).sorted { $0.lexicographicallyPrecedes($1) }
+            let certificates = known.compactMap(der)
+            isWhole = isWhole && key != nil && certificates.count == known.count
+            guard key != nil || !certificates.isEmpty else {
+                let why =
+                    pin.knowledge == nil ? "Nobody showed more than the pin." : "Its key was shown, and is not kept."
+                self.notes.append("\(pin.pin): left out. \(why)")
+                continue
             }
-            guard key != nil || !certificates.isEmpty else { continue }
+            if key == nil {
+                self.notes.append("\(pin.pin): its public key is not at hand by itself; its certificates have it.")
+            }
+            for digest in known where der(digest) == nil {
+                self.notes.append(
+                    "\(pin.pin): its certificate with the SHA-256 \(Hex.encode(digest)) is left out. It was shown, and "
+                        + "is not kept.")
+            }
             isEmpty = false
             out.add()
             out.add("# \(pin.pin): \((places[pin.pin] ?? []).joined(separator: ", "))")
-            if let key { out.add(Self.block("PUBLIC KEY", key)) }
-            for certificate in certificates { out.add(Self.block("CERTIFICATE", certificate)) }
+            if let key { out.add(PEM.lines(key, .publicKey)) }
+            for certificate in certificates { out.add(PEM.lines(certificate, .certificate)) }
+        }
+        if !isWhole {
+            self.notes.append(
+                "What is missing is kept once somebody shows it: pinledger pin describe \(self.view.app) FILE.")
         }
         guard !isEmpty else { throw .noMaterial(notes: self.notes) }
         self.bytes = out.bytes
-    }
-
-    private static func block(_ label: String, _ der: [UInt8]) -> [String] {
-        let text = Array(Base64.encode(der).utf8)
-        let lines = stride(from: 0, to: text.count, by: 64).map {
-            String(decoding: text[$0..<min($0 + 64, text.count)], as: UTF8.self)
-        }
-        return ["-----BEGIN \(label)-----"] + lines + ["-----END \(label)-----"]
     }
 }

@@ -20,7 +20,7 @@ extension ExportDraft {
             out.add("</network-security-config>")
         }
         self.bytes = out.bytes
-        for entry in entries where entry.host?.outcome == .reportOnly {
+        for entry in entries where entry.host?.mode == .reportOnly {
             self.notes.append(
                 "\(entry.name): report_only holds for connections that TrustKit checks. Since version 7, Android "
                     + "itself enforces the pins on all others.")
@@ -43,7 +43,7 @@ extension ExportDraft {
             out.add("<pin-set/>", depth: 2)
         }
         if isTrustKit {
-            let enforces = entry.host?.outcome == .enforce
+            let enforces = entry.host?.mode == .enforce
             out.add(
                 "<trustkit-config enforcePinning=\"\(enforces)\" disableDefaultReportUri=\"true\"/>", depth: 2)
         }

@@ -4,31 +4,51 @@ import Pinning
 extension ExportDraft {
     /// `NSPinnedDomains` of App Transport Security (Apple, Bundle Resources; iOS 14, macOS 11).
     ///
-    /// Where a host had both kinds of identities, both would have to match. So there is one: those of servers' own
-    /// keys, and those of authorities only where all the pins are known to be such.
+    /// Where a host had both kinds of identities, both would have to match. So there is one: the kind that servers have
+    /// a key of now.
     mutating func appTransportSecurity(_ entries: [ExportPlan.Entry]) {
         var domains: [(String, PropertyList)] = []
         for entry in entries {
             guard let host = entry.host else { continue }
-            let pins = host.orderedPins
-            let own = pins.filter { !$0.isAuthority }
-            if !own.isEmpty, own.count < pins.count {
-                let dropped = pins.filter(\.isAuthority).map(\.pin.description).joined(separator: " and ")
-                self.notes.append(
-                    "\(entry.name): \(dropped) left out. With keys of authorities beside those of servers, App "
-                        + "Transport Security asks for one of each.")
-            }
-            let identities = (own.isEmpty ? pins : own).map { PropertyList.spki($0.pin) }
+            let (identities, key) = self.identities(of: host, as: entry.name)
             domains.append(
                 (
                     entry.name,
                     .dictionary([
                         ("NSIncludesSubdomains", .boolean(entry.reach != .own)),
-                        (own.isEmpty ? "NSPinnedCAIdentities" : "NSPinnedLeafIdentities", .array(identities)),
+                        (key, .array(identities.map { PropertyList.spki($0.pin) })),
                     ])
                 ))
         }
         self.write(.dictionary([("NSAppTransportSecurity", .dictionary([("NSPinnedDomains", .dictionary(domains))]))]))
+    }
+
+    /// The pins of a host that can stand together, and the list in which they do. Keys of which nobody showed a
+    /// certificate are taken for servers' own.
+    private mutating func identities(of host: ClientView.Host, as name: String) -> ([ClientView.ClientPin], String) {
+        let pins = host.orderedPins
+        let owners = Set(host.leadingPins.map { host.owner(of: $0) })
+        // Where one leading pin is known to be an authority's, no other that may be one decides.
+        let areAuthorities = owners.contains(.authority) && !owners.contains(.server)
+        let (kept, dropped) = (
+            pins.filter { (host.owner(of: $0) == .authority) == areAuthorities },
+            pins.filter { (host.owner(of: $0) == .authority) != areAuthorities }
+        )
+        if !dropped.isEmpty {
+            self.notes.append(
+                "\(name): \(Self.listed(dropped)) left out. With keys of authorities beside those of servers, App "
+                    + "Transport Security asks for one of each, so that those stay that are of the primary pin's kind.")
+        }
+        if owners == [.unknown] {
+            self.notes.append(
+                "\(name): nobody showed a certificate of \(Self.listed(host.leadingPins)), and the key is taken for "
+                    + "the server's own. If it is an authority's, App Transport Security refuses the server.")
+        }
+        return (kept, areAuthorities ? "NSPinnedCAIdentities" : "NSPinnedLeafIdentities")
+    }
+
+    private static func listed(_ pins: [ClientView.ClientPin]) -> String {
+        pins.map(\.pin.description).joined(separator: " and ")
     }
 
     /// `TSKConfiguration` as TrustKit for iOS 3 reads it from an Info.plist. It is refused there without a domain.
@@ -43,7 +63,7 @@ extension ExportDraft {
             }
             var members: [(String, PropertyList)] = [
                 ("TSKDisableDefaultReportUri", .boolean(true)),
-                ("TSKEnforcePinning", .boolean(host.outcome == .enforce)),
+                ("TSKEnforcePinning", .boolean(host.mode == .enforce)),
             ]
             if let date = self.validUntilDate { members.append(("TSKExpirationDate", .string(date))) }
             members.append(("TSKIncludeSubdomains", .boolean(entry.reach != .own)))
@@ -101,9 +121,4 @@ private indirect enum PropertyList {
         case .boolean(let value): out.add(value ? "<true/>" : "<false/>", depth: depth)
         }
     }
-}
-
-extension ClientView.ClientPin {
-    /// Whether all its certificates are known to be authorities'.
-    var isAuthority: Bool { !self.certificates.isEmpty && self.certificates.allSatisfy(\.isAuthority) }
 }

@@ -33,28 +33,56 @@ extension ExportDraft {
     }
 
     /// A dictionary of NetKit's `PinnedKey` values by host. NetKit compares names as they are.
-    mutating func netKit(_ entries: [ExportPlan.Entry]) {
+    ///
+    /// Versions without that type compare keys themselves. Where they are known of all pins of a host, they stand there
+    /// too, behind a condition of the compiler: one key fewer could be the one that is served.
+    mutating func netKit(_ entries: [ExportPlan.Entry], _ material: NetKitMaterial) {
         var out = SourceText()
         out.add(self.header("//"))
         out.add("import NetKit")
         out.add()
-        out.add("/// The keys of which each host's chain must have one.")
-        guard !entries.isEmpty else {
-            out.add("let pinnedKeys: [String: [PinnedKey]] = [:]")
-            self.bytes = out.bytes
-            return
+        let raw = entries.filter { entry in
+            entry.host?.pins.allSatisfy { material.rawKey(of: $0) != nil } ?? false
         }
-        out.add("let pinnedKeys: [String: [PinnedKey]] = [")
-        for entry in entries {
-            out.add("\(Quoting.swift(entry.name)): [", depth: 1)
-            for pin in entry.host?.orderedPins ?? [] {
-                out.add(
-                    "PinnedKey.spkiSHA256(\(Quoting.swift(pin.pin.base64))),  // \(pin.role.rawValue)", depth: 2)
+        if !raw.isEmpty {
+            out.add([
+                "#if NETKIT_KEY_DATA", "import Foundation", "",
+                "/// The keys of which each host's chain must have one, for versions of NetKit without `PinnedKey`:",
+                "/// as `SecKeyCopyExternalRepresentation` gives them.",
+            ])
+            out.add(
+                Self.dictionary(of: "Data", raw) { pin in
+                    "Data(base64Encoded: \(Quoting.swift(Base64.encode(material.rawKey(of: pin) ?? []))))!"
+                })
+            out.add("#else")
+            let names = Set(raw.map(\.name))
+            for entry in entries where !names.contains(entry.name) {
+                self.notes.append(
+                    "\(entry.name): left out for versions of NetKit without PinnedKey. They compare keys themselves, "
+                        + "which are not known of all its pins; `pinledger pin describe` keeps them."
+                )
             }
-            out.add("],", depth: 1)
         }
-        out.add("]")
+        out.add("/// The keys of which each host's chain must have one.")
+        out.add(
+            Self.dictionary(of: "PinnedKey", entries) { "PinnedKey.spkiSHA256(\(Quoting.swift($0.pin.base64)))" })
+        if !raw.isEmpty { out.add("#endif") }
         self.bytes = out.bytes
+    }
+
+    /// The lines of a constant with a list of items for each host.
+    private static func dictionary(
+        of type: String, _ entries: [ExportPlan.Entry], _ item: (ClientView.ClientPin) -> String
+    ) -> [String] {
+        let start = "let pinnedKeys: [String: [\(type)]] = ["
+        guard !entries.isEmpty else { return [start + ":]"] }
+        var lines = [start]
+        for entry in entries {
+            lines.append("    \(Quoting.swift(entry.name)): [")
+            for pin in entry.host?.orderedPins ?? [] { lines.append("        \(item(pin)),  // \(pin.role.rawValue)") }
+            lines.append("    ],")
+        }
+        return lines + ["]"]
     }
 
     /// A constant in Swift 5 and later for an app that falls back on it.

@@ -38,6 +38,9 @@ package enum ExportFormat: String, CaseIterable, Sendable, Hashable {
     /// The client that reads the format; nil for those that are nobody's own.
     package var client: ClientKind? { ClientKind(rawValue: self.rawValue) }
 
+    /// Whether files may have keys or certificates themselves in them, and not their digests alone.
+    package var takesMaterial: Bool { self == .pem || self == .netkit }
+
     /// As people know it.
     package var title: String {
         switch self {

@@ -17,27 +17,25 @@ struct ExportHosts {
                 self.notes.append("\(host.pattern): left out. \(why).")
             } else {
                 self.kept.append(host)
-                if let candidate = host.candidate, Set(candidate.map(\.pin)) != Set(host.pins.map(\.pin)) {
-                    self.notes.append(
-                        "\(host.pattern): a candidate is on its way to some installs; the file has what all others get."
-                    )
-                }
+                if let note = HostNotes.candidate(of: host) { self.notes.append(note) }
             }
         }
+        if let note = HostNotes.killSwitch(among: self.kept) { self.notes.append(note) }
     }
 
     /// Why a host's pins cannot be in a file, as a sentence without its full stop; nil where they can.
+    ///
+    /// It goes by the policy alone: what turns pins off for a while, or from some day on, must not decide what apps are
+    /// built with.
     private static func obstacle(of host: ClientView.Host, _ format: ExportFormat) -> String? {
-        switch host.outcome {
+        switch host.mode {
         case .enforce: break
         case .reportOnly where format.canReportOnly: break
         case .reportOnly: return "Its mode is report_only, and what reads \(format.title) can only enforce"
-        case .builtin: return "Its pins are those built into the app, which the server does not have"
-        case .off where host.reason == .killSwitchEngaged: return "A kill switch has turned its pins off"
-        case .off where host.reason == .pinsExpired: return "Its pins were valid until a time that is over"
         case .off: return "Its mode is off"
+        case nil: return HostNotes.isBuiltin
         }
-        return host.pins.isEmpty ? "It has no pins" : nil
+        return host.pins.isEmpty ? HostNotes.hasNoPins : nil
     }
 
     /// Hosts that are left out and lie within what a kept one stands for: a file that takes patterns as they are has to

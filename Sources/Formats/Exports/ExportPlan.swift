@@ -58,10 +58,9 @@ struct ExportPlan {
             for (below, reach) in exceptions {
                 self.entries.append(Entry(name: self.names[below].name, reach: reach, host: nil))
                 self.names[below].settled.formUnion(reach)
+                self.names[below].excepted.formUnion(reach)
             }
-            for (below, parts) in inherited where !self.isCutOff(below, from: place) {
-                self.names[below].settled.formUnion(parts)
-            }
+            for (below, parts) in inherited { self.names[below].settled.formUnion(parts) }
         }
     }
 
@@ -74,7 +73,10 @@ struct ExportPlan {
         guard reach != .own else { return true }
         let upper = self.names[place]
         var widened: [String] = []
-        for (at, names) in self.names[..<place].enumerated() {
+        var lost: [(name: String, wanted: Reach, besides: Reach)] = []
+        // The nearest first: what an exception takes out with all below it needs no further one.
+        for at in self.names[..<place].indices.reversed() {
+            let names = self.names[at]
             guard let labels = names.labels(below: upper) else { continue }
             var same: Reach = []
             var other: Reach = []
@@ -88,19 +90,32 @@ struct ExportPlan {
                     widened.append(names.name)
                 }
             }
-            if !other.isEmpty {
+            let isOut = self.isCutOff(at, from: place) || self.isExcepted(at, by: exceptions)
+            if !other.isEmpty, !isOut {
                 guard let exception = self.exception(for: other, of: names) else {
                     let words = other.words(of: names.name)
                     self.obstacles[upper.name] = "\(self.title) cannot except \(words) from its entry"
                     return false
                 }
                 exceptions.append((at, exception))
+                let besides = exception.subtracting(other).subtracting(names.parts)
+                if !besides.isEmpty { lost.append((names.name, other, besides)) }
             }
             let open = same.subtracting(names.settled)
-            if !open.isEmpty { inherited.append((at, open)) }
+            if !open.isEmpty, !isOut { inherited.append((at, open)) }
         }
-        for name in widened.uniqued { self.noteOverlap(of: name, upper.name) }
+        for name in widened.reversed().uniqued { self.noteOverlap(of: name, upper.name) }
+        for (name, wanted, besides) in lost.reversed() {
+            self.notes.append(
+                "\(besides.words(of: name)): left out. \(self.title) cannot except \(wanted.words(of: name)) alone "
+                    + "from the entry of \(upper.name).")
+        }
         return true
+    }
+
+    /// Whether one of these exceptions takes a name out with all names below its own.
+    private func isExcepted(_ lower: Int, by exceptions: [(place: Int, reach: Reach)]) -> Bool {
+        exceptions.contains { $0.reach == .all && self.names[lower].labels(below: self.names[$0.place]) != nil }
     }
 
     /// Whether an entry lies between two names that reaches the lower one, so that the upper one's does not.
@@ -112,10 +127,12 @@ struct ExportPlan {
         }
     }
 
-    /// The entry that excepts exactly `parts`; nil where there is none, or other names would be excepted with them.
+    /// The entry that excepts `parts`, and as little else as can be; nil where there is none, or the name has an entry
+    /// already.
     private func exception(for parts: Reach, of names: NameRules) -> Reach? {
         guard names.settled.isEmpty else { return nil }
-        return self.rules.exceptions.first { $0 == parts }
+        return self.rules.exceptions.filter { $0.isSuperset(of: parts) }
+            .min { $0.elements.count < $1.elements.count }
     }
 
     /// Says what becomes of a name with an entry of its own that a wider one stands for too.
@@ -133,10 +150,10 @@ struct ExportPlan {
         }
     }
 
-    /// Says what is not reached by any entry.
+    /// Says what is not reached by any entry with its pins.
     private mutating func noteRest(of names: NameRules) {
         let rest = names.parts.elements.filter { names.rules[$0]?.isPinned == true }
-            .reduce(Reach()) { $0.union($1) }.subtracting(names.settled)
+            .reduce(Reach()) { $0.union($1) }.subtracting(names.settled.subtracting(names.excepted))
         guard !rest.isEmpty else { return }
         let why = self.obstacles[names.name] ?? self.rules.words
         self.notes.append("\(rest.words(of: names.name)): left out. \(why).")

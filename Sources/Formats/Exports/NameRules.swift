@@ -13,7 +13,7 @@ struct NameRules {
         func isSame(as other: Rule) -> Bool {
             self.isPinned == other.isPinned
                 && (!self.isPinned
-                    || self.host.outcome == other.host.outcome
+                    || self.host.mode == other.host.mode
                         && Set(self.host.pins.map(\.pin)) == Set(other.host.pins.map(\.pin)))
         }
     }
@@ -24,6 +24,8 @@ struct NameRules {
     private(set) var rules: [Reach: Rule] = [:]
     /// The parts that an entry stands for, whether with their pins or as an exception.
     var settled: Reach = []
+    /// Of ``settled``, the parts that an exception stands for.
+    var excepted: Reach = []
 
     init(_ name: String) {
         self.name = name

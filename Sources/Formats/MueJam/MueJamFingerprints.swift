@@ -20,8 +20,8 @@ package struct MueJamFingerprints: Hashable, Sendable {
             throw .certificate(reason: "No pins are published for this domain")
         }
         var seen: Set<[UInt8]> = []
-        let certificates = host.pins.flatMap(\.certificates).filter {
-            !$0.isAuthority && $0.notAfter > view.now && seen.insert($0.sha256).inserted
+        let certificates = host.pins.flatMap { $0.serverCertificates(at: host.pattern) }.filter {
+            $0.notAfter > view.now && seen.insert($0.sha256).inserted
         }
         guard !certificates.isEmpty else {
             throw .certificate(reason: "No valid certificate of the domain's pins is known")

@@ -19,7 +19,6 @@ struct RemoteConfigGroups: Sendable {
     private(set) var inside: [Group] = []
     /// What devices outside of the app's gate and rollout get.
     let outside: [RemoteConfigExposure]
-    private(set) var gaps: [RemoteConfigGap] = []
 
     /// A lot that several hosts' rollouts may draw.
     private struct Lot: Hashable {
@@ -35,17 +34,13 @@ struct RemoteConfigGroups: Sendable {
         // The simple schema carries no candidate's pins; what is left is who gets one without being chosen.
         let isAdvanced = schema == .advanced
         var exposures = hosts.map { host -> RemoteConfigExposure in
-            let isForAll = host.candidate != nil && gate == nil && app == nil && host.rollout == nil
+            let isForAll =
+                host.candidate != nil && !host.isSwitchedOff && gate == nil && app == nil && host.rollout == nil
             return isForAll ? .candidate : .baseline
         }
         self.outside = exposures
         let waiting = hosts.indices.filter { hosts[$0].candidate != nil && !hosts[$0].isSwitchedOff }
-        guard isAdvanced, !waiting.isEmpty else { return }
-        guard app?.isDrawable ?? true else {
-            self.gaps = waiting.map { RemoteConfigGap(.candidateWithheld, hosts[$0].pattern) }
-            return
-        }
-        guard app?.basisPoints != 0 else { return }
+        guard isAdvanced, !waiting.isEmpty, app?.isDrawable ?? true, app?.basisPoints != 0 else { return }
         var lots: [Lot: Set<Int>] = [:]
         var drawn: [Int: (lot: Lot, points: Int)] = [:]
         for place in waiting {
@@ -54,19 +49,15 @@ struct RemoteConfigGroups: Sendable {
                 exposures[place] = .candidate
                 continue
             }
-            guard rollout.isDrawable else {
-                self.gaps.append(RemoteConfigGap(.candidateWithheld, host.pattern))
-                continue
-            }
-            if !rollout.whitelist.isEmpty { self.gaps.append(RemoteConfigGap(.whitelistLost, host.pattern)) }
             let points = rollout.basisPoints
-            guard points > 0 else { continue }
+            guard rollout.isDrawable, points > 0 else { continue }
             let countries = rollout.method == .geography ? Set(rollout.countries).sorted() : []
-            if points == 10_000, countries.isEmpty {
+            if rollout.isForAll {
                 exposures[place] = .candidate
-            } else if countries.isEmpty, host.carriesShares, points >= 100 {
-                exposures[place] = .share(points / 100)
-                if points % 100 != 0 { self.gaps.append(RemoteConfigGap(.shareRounded, host.pattern)) }
+            } else if countries.isEmpty, host.carriesShares,
+                let percent = RemoteConfigShare.wholePercent(app: 10_000, host: points)
+            {
+                exposures[place] = .share(percent)
             } else {
                 let lot = Lot(
                     seed: FirebasePercent.seed(salt: rollout.salt ?? "host:\(host.pattern)"), countries: countries)
@@ -74,7 +65,6 @@ struct RemoteConfigGroups: Sendable {
                 drawn[place] = (lot, points)
             }
         }
-        if app.map({ !$0.whitelist.isEmpty }) ?? false { self.gaps.append(RemoteConfigGap(.whitelistLost)) }
         let levels = lots.map { (lot: $0.key, shares: $0.value.sorted()) }.sorted {
             ($0.lot.seed, $0.lot.countries.joined()) < ($1.lot.seed, $1.lot.countries.joined())
         }

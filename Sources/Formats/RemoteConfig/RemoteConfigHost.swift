@@ -10,27 +10,30 @@ struct RemoteConfigHost: Sendable {
     }
 
     let pattern: HostPattern
-    let includesSubdomains: Bool
-    /// Whether the host's own kill switch is in force at the view's instant.
-    let isSwitchedOff: Bool
+    /// When the host's own kill switch ends that is in force; nil where there is none.
+    var switchedOffUntil: Timestamp?
     /// Nil for the pins built into the app.
     let baseline: Policy?
     /// Nil where there is none.
     let candidate: Policy?
     let rollout: Rollout?
+    /// Whether a percentage in the value says what the host's rollout says.
+    let carriesShares: Bool
     /// What settled the outcome for the view's device.
     let reason: DeviceDecision.Reason
 
-    /// Whether a percentage in the value says what the host's rollout says. The clients know no second set of pins: a
-    /// device outside goes without remote pins, which is right unless the baseline enforces pins of the document.
-    var carriesShares: Bool { self.candidate?.mode == .enforce && self.baseline?.mode != .enforce }
+    var isSwitchedOff: Bool { self.switchedOffUntil != nil }
 
     /// What a device gets that is inside or outside of the host's rollout.
     func policy(_ arm: PolicyArm) -> Policy? { arm == .candidate ? self.candidate : self.baseline }
 
     /// The hosts of a view, in its order.
     static func all(of view: ClientView) -> [RemoteConfigHost] {
-        zip(view.document.hosts, view.hosts).map { host, seen in
+        var ends: [HostPattern: Timestamp] = [:]
+        for one in view.killSwitchesInForce where one.scope == "host" {
+            if let host = one.host { ends[host] = max(ends[host] ?? one.expiresAt, one.expiresAt) }
+        }
+        return zip(view.document.hosts, view.hosts).map { host, seen in
             var known: [Pin: ClientView.ClientPin] = [:]
             for pin in seen.pins + (seen.candidate ?? []) { known[pin.pin] = pin }
             func policy(_ policy: Document.Policy) -> Policy {
@@ -42,19 +45,11 @@ struct RemoteConfigHost: Sendable {
                 return Policy(mode: policy.mode, pins: pins.filter(\.isServed) + pins.filter { !$0.isServed })
             }
             return RemoteConfigHost(
-                pattern: host.pattern, includesSubdomains: host.includesSubdomains,
-                isSwitchedOff: view.document.killSwitches.contains {
-                    $0.scope == "host" && $0.host == host.pattern && $0.isInForce(at: view.now)
-                },
-                baseline: host.baseline.map(policy), candidate: host.candidate.map(policy), rollout: host.rollout,
+                pattern: host.pattern, switchedOffUntil: ends[host.pattern], baseline: host.baseline.map(policy),
+                candidate: host.candidate.map(policy), rollout: host.rollout, carriesShares: host.carriesShares,
                 reason: seen.reason)
         }
     }
-}
-
-extension Document.KillSwitch {
-    /// Whether it was engaged by then and has not expired.
-    func isInForce(at now: Timestamp) -> Bool { self.engagedAt <= now && now < self.expiresAt }
 }
 
 extension Rollout {

@@ -18,7 +18,7 @@ struct RemoteConfigRenderer: Sendable {
     let view: ClientView
     let schema: RemoteConfigSchema
     let hash: RemoteConfigHash
-    let hosts: [RemoteConfigHost]
+    private(set) var hosts: [RemoteConfigHost]
     /// The hosts that the app has pins for, and the place of the host that stands for each in the document.
     private let shipped: [(pattern: HostPattern, place: Int?)]
 
@@ -26,10 +26,10 @@ struct RemoteConfigRenderer: Sendable {
     /// version gate asks for.
     private static let noMinimum = "0.0.0"
 
-    init(_ view: ClientView, _ schema: RemoteConfigSchema, _ hash: RemoteConfigHash) {
+    init(_ view: ClientView, _ settings: ClientSettings) {
         self.view = view
-        self.schema = schema
-        self.hash = hash
+        self.schema = settings.schema
+        self.hash = settings.hash
         self.hosts = RemoteConfigHost.all(of: view)
         let places = Dictionary(self.hosts.enumerated().map { ($1.pattern, $0) }) { first, _ in first }
         let evaluator = Evaluator(view.document)
@@ -38,6 +38,17 @@ struct RemoteConfigRenderer: Sendable {
             guard !pattern.isWildcard else { return (pattern, nil) }
             return (pattern, evaluator.decide(pattern.name, for: Device(), at: view.now).pattern.flatMap { places[$0] })
         }
+    }
+
+    /// The same once hosts' kill switches are over that end by some time.
+    func after(_ end: Timestamp) -> Self {
+        var later = self
+        for place in self.hosts.indices {
+            if let until = self.hosts[place].switchedOffUntil, until <= end {
+                later.hosts[place].switchedOffUntil = nil
+            }
+        }
+        return later
     }
 
     /// Pinning is off: what both schemas' clients read as that, whichever of the two they decode.
@@ -54,43 +65,25 @@ struct RemoteConfigRenderer: Sendable {
     }
 
     /// The value in which each host's rollout has come as far as `exposures` say, in the hosts' order.
-    func value(_ exposures: [RemoteConfigExposure], _ gaps: inout [RemoteConfigGap]) -> OrderedJSON {
+    func value(_ exposures: [RemoteConfigExposure]) -> OrderedJSON {
         switch self.schema {
-        case .simple: self.simple(exposures, &gaps)
-        case .advanced: self.advanced(exposures, &gaps)
+        case .simple:
+            [
+                "enabled": true, "target_hosts": .array(self.builtin(exposures).map { .string($0.text) }),
+                "min_app_version": .string(Self.noMinimum),
+            ]
+        case .advanced: self.advanced(exposures)
         }
     }
 
-    private func simple(_ exposures: [RemoteConfigExposure], _ gaps: inout [RemoteConfigGap]) -> OrderedJSON {
-        let targets = self.builtin(exposures)
-        for (host, exposure) in zip(self.hosts, exposures) where !host.isSwitchedOff {
-            if host.candidate != nil, exposure == .baseline {
-                gaps.append(RemoteConfigGap(.candidateWithheld, host.pattern))
-            }
-            guard let policy = host.policy(exposure.arm) else {
-                self.noteNames(host, &gaps)
-                continue
-            }
-            if policy.mode == .reportOnly { gaps.append(RemoteConfigGap(.reportOnly, host.pattern)) }
-            guard policy.mode == .enforce else { continue }
-            let isTarget = targets.contains(host.pattern)
-            gaps.append(RemoteConfigGap(isTarget ? .pinsNotCarried : .builtinPinsUnknown, host.pattern))
-            self.noteNames(host, &gaps)
-        }
-        return [
-            "enabled": true, "target_hosts": .array(targets.map { .string($0.text) }),
-            "min_app_version": .string(Self.noMinimum),
-        ]
-    }
-
-    private func advanced(_ exposures: [RemoteConfigExposure], _ gaps: inout [RemoteConfigGap]) -> OrderedJSON {
+    private func advanced(_ exposures: [RemoteConfigExposure]) -> OrderedJSON {
         var members: [OrderedJSON.Member] = []
         var seed: Rollout.Seed?
         for (host, exposure) in zip(self.hosts, exposures) {
             if case .share = exposure, seed == nil {
                 seed = host.rollout?.seed.first ?? self.view.document.rollout?.seed.first
             }
-            if let entry = self.entry(host, exposure, &gaps) {
+            if let entry = self.entry(host, exposure) {
                 members.append(OrderedJSON.Member(host.pattern.text, entry))
             }
         }
@@ -108,43 +101,23 @@ struct RemoteConfigRenderer: Sendable {
     }
 
     /// A host's entry; nil where the value says of it by leaving it out that no remote pins hold.
-    private func entry(
-        _ host: RemoteConfigHost, _ exposure: RemoteConfigExposure, _ gaps: inout [RemoteConfigGap]
-    ) -> OrderedJSON? {
-        guard let policy = host.policy(exposure.arm) else {
-            if !host.isSwitchedOff { self.noteNames(host, &gaps) }
-            return nil
-        }
-        // A host that only reports lets every connection through: not to look at its pins keeps that, and to enforce
-        // them would not. What gets lost is reports, which these clients do not send.
-        let isEnabled = policy.mode == .enforce && !host.isSwitchedOff
-        if policy.mode == .reportOnly, !host.isSwitchedOff { gaps.append(RemoteConfigGap(.reportOnly, host.pattern)) }
+    private func entry(_ host: RemoteConfigHost, _ exposure: RemoteConfigExposure) -> OrderedJSON? {
+        guard let policy = host.policy(exposure.arm) else { return nil }
         let unknown = policy.pins.filter { self.hash.text(of: $0) == nil }
-        if isEnabled, !unknown.isEmpty { gaps.append(RemoteConfigGap(.rawKeyUnknown, host.pattern)) }
         // Without a served key every connection would be refused.
         let known =
             unknown.contains { $0.isServed || $0.role == .primary } ? [] : policy.pins.filter { !unknown.contains($0) }
-        guard let slots = RemoteConfigSlots(known), let pins = slots.json(self.hash) else {
-            if isEnabled { gaps.append(RemoteConfigGap(.noPins, host.pattern)) }
-            return nil
-        }
+        guard let pins = RemoteConfigSlots(known)?.json(self.hash) else { return nil }
+        // A host that only reports lets every connection through: not to look at its pins keeps that, and to enforce
+        // them would not. What gets lost is reports, which these clients do not send.
+        let isEnabled = policy.mode == .enforce && !host.isSwitchedOff
         var percent: Int64 = isEnabled ? 100 : 0
         if case .share(let share) = exposure, isEnabled { percent = Int64(share) }
-        if isEnabled {
-            if slots.isSingle { gaps.append(RemoteConfigGap(.singlePin, host.pattern)) }
-            if !slots.leftOut.isEmpty { gaps.append(RemoteConfigGap(.pinsLeftOut, host.pattern)) }
-            self.noteNames(host, &gaps)
-        }
         // Strict clients in Swift read the second spelling, all others the first.
         return [
             "enabled": .bool(isEnabled), "pins": pins, "rollout_percentage": .integer(percent),
             "rolloutPercentage": .integer(percent),
         ]
-    }
-
-    private func noteNames(_ host: RemoteConfigHost, _ gaps: inout [RemoteConfigGap]) {
-        if host.pattern.isWildcard { gaps.append(RemoteConfigGap(.wildcard, host.pattern)) }
-        if host.includesSubdomains { gaps.append(RemoteConfigGap(.subdomains, host.pattern)) }
     }
 
     /// The hosts for which the app's own pins hold wherever remote ones do not, in order. The clients go by them for

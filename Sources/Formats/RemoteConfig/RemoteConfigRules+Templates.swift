@@ -7,48 +7,63 @@ extension RemoteConfigRules {
     /// parameter are put into the project's own, the conditions before all others. `conditionalValues` stand in the
     /// order of the conditions.
     package var clientTemplate: [UInt8] {
+        let part = self.clientPart
+        return self.template(
+            part.conditions.map { ["name": .string($0.name), "expression": .string($0.expression)] },
+            values: part.conditions.map { ($0.name, $0.value) }, otherwise: part.defaultValue)
+    }
+
+    /// What of ``clientTemplate`` is the app's own, to be put into a project's template.
+    package var clientPart: RemoteConfigPart {
+        let limit: [RemoteConfigTest] = self.firebaseApp.map { [.app($0)] } ?? []
         var conditions = self.rules.map { rule in
-            (rule.name, (self.firebaseApp.map { [.app($0)] } ?? []) + rule.tests, rule.value)
+            RemoteConfigPart.Condition(
+                name: rule.name, expression: (limit + rule.tests).map(\.expression).joined(separator: " && "),
+                value: rule.value.text(), isKill: rule.isKill)
         }
-        var otherwise: OrderedJSON = ["value": .string(self.otherwise.text())]
         if let firebaseApp {
             conditions.append(
-                ("pinledger \(firebaseApp.replacing(":", with: "-"))", [.app(firebaseApp)], self.otherwise))
-            otherwise = ["useInAppDefault": true]
+                RemoteConfigPart.Condition(
+                    name: RemoteConfigPart.name(of: firebaseApp),
+                    expression: RemoteConfigTest.app(firebaseApp).expression,
+                    value: self.otherwise.text(), isKill: false))
         }
-        return self.template(
-            conditions.map { name, tests, _ in
-                [
-                    "name": .string(name),
-                    "expression": .string(tests.map(\.expression).joined(separator: " && ")),
-                ]
-            },
-            values: conditions.map { ($0.0, $0.2) }, otherwise: otherwise)
+        return RemoteConfigPart(
+            app: self.app, parameter: self.parameter, conditions: conditions,
+            otherwise: self.firebaseApp == nil ? self.otherwise.text() : nil, firebaseApp: self.firebaseApp)
     }
 
     /// The same as a server template in the form in which server SDKs load it (firebase-admin 7), as UTF-8: conditions
     /// are structures and not expressions.
     ///
     /// The app's backend passes the install's `randomization_id` to the SDK, and as custom signals what it knows:
-    /// `app_version`, `app_build`, `country`. What it does not pass lets no condition hold.
+    /// `app_version`, `app_build`, `country`. What it does not pass lets no condition hold. No condition knows the time:
+    /// this is what holds now, and who keeps it past the end of a kill switch, or of the pins, keeps what held before.
     package var serverTemplate: [UInt8] {
-        self.template(
-            self.rules.map { rule in
-                let asked = rule.tests.compactMap(\.structure)
-                let tests: [OrderedJSON] = asked.isEmpty ? [["true": [:]]] : asked
-                return [
+        var rules: [(name: String, tests: [OrderedJSON], value: OrderedJSON)] = []
+        for rule in self.rules where !rule.tests.contains(where: \.isAhead) {
+            let tests = rule.tests.compactMap(\.structure)
+            rules.append((rule.name, tests.isEmpty ? [["true": [:]]] : tests, rule.value))
+            // What follows holds for nobody yet.
+            if tests.isEmpty { break }
+        }
+        return self.template(
+            rules.map { rule in
+                [
                     "name": .string(rule.name),
-                    "condition": ["orCondition": ["conditions": [["andCondition": ["conditions": .array(tests)]]]]],
+                    "condition": [
+                        "orCondition": ["conditions": [["andCondition": ["conditions": .array(rule.tests)]]]]
+                    ],
                 ]
             },
-            values: self.rules.map { ($0.name, $0.value) }, otherwise: ["value": .string(self.otherwise.text())])
+            values: rules.map { ($0.name, $0.value.text()) }, otherwise: ["value": .string(self.otherwise.text())])
     }
 
     private func template(
-        _ conditions: [OrderedJSON], values: [(String, OrderedJSON)], otherwise: OrderedJSON
+        _ conditions: [OrderedJSON], values: [(String, String)], otherwise: OrderedJSON
     ) -> [UInt8] {
         let conditional = values.map { name, value in
-            OrderedJSON.Member(name, ["value": .string(value.text())])
+            OrderedJSON.Member(name, ["value": .string(value)])
         }
         let template: OrderedJSON = [
             "conditions": .array(conditions),

@@ -1,4 +1,5 @@
 package import PinWire
+package import Pinning
 
 /// A published pin, as far as these clients' formats need to know it.
 package struct RemoteConfigPin: Hashable, Sendable {
@@ -17,14 +18,7 @@ package struct RemoteConfigPin: Hashable, Sendable {
     }
 }
 
-/// What the clients compare with a key's pin.
-package enum RemoteConfigHash: String, CaseIterable, Sendable, Hashable {
-    /// SHA-256 of the SubjectPublicKeyInfo: the pin itself.
-    case spki
-    /// SHA-256 of the raw key, the contents of the SubjectPublicKeyInfo's BIT STRING: what clients compute that hash
-    /// `SecKeyCopyExternalRepresentation` and nothing before it. Known only of keys that somebody showed.
-    case rawKey = "raw_key"
-
+extension RemoteConfigHash {
     /// The text of a pin, `sha256/` and base64; nil where the key is not known well enough.
     func text(of pin: RemoteConfigPin) -> String? {
         switch self {
@@ -43,10 +37,6 @@ package struct RemoteConfigSlots: Hashable, Sendable {
     package let primary: RemoteConfigPin
     package let backup: RemoteConfigPin
     package let emergency: RemoteConfigPin?
-    /// Pins that there was no place for.
-    package let leftOut: [RemoteConfigPin]
-    /// Whether ``primary`` and ``backup`` are the same pin.
-    package let isSingle: Bool
 
     /// Chooses among a policy's pins; nil where it has none.
     ///
@@ -61,15 +51,12 @@ package struct RemoteConfigSlots: Hashable, Sendable {
         {
             chosen[2] = reserve
         }
-        self.leftOut = pins.filter { !chosen.contains($0) }
         func take(_ role: PinRole) -> RemoteConfigPin? {
             guard !chosen.isEmpty else { return nil }
             return chosen.remove(at: chosen.firstIndex { $0.role == role } ?? 0)
         }
         self.primary = take(.primary) ?? pins[0]
-        let backup = take(.backup)
-        self.backup = backup ?? self.primary
-        self.isSingle = backup == nil
+        self.backup = take(.backup) ?? self.primary
         self.emergency = take(.emergency)
     }
 

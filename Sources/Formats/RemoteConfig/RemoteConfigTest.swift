@@ -1,4 +1,5 @@
 package import PinWire
+import Pinning
 
 /// One thing that a condition asks of an install. A condition holds where all that it asks does; what is not known of
 /// an install does not hold.
@@ -18,9 +19,9 @@ package enum RemoteConfigTest: Hashable, Sendable {
     case country([String])
     /// The install's lot under a seed lies within a share, in basis points, 1 to 9999.
     case share(Int, seed: String)
-    /// It is earlier than this. Server templates know no time, and it counts as true there: they are rendered for now.
+    /// It is earlier than this. Server templates know no time: it is left out there, and they hold for now.
     case before(Timestamp)
-    /// It is this time or later. Likewise, and it counts as false.
+    /// It is this time or later, which it is not yet. Server templates leave out what asks for it.
     case since(Timestamp)
 
     package enum Order: String, CaseIterable, Sendable, Hashable {
@@ -63,6 +64,9 @@ package enum RemoteConfigTest: Hashable, Sendable {
         String(Timestamp(seconds: time.seconds).rfc3339.dropLast())
     }
 
+    /// Whether it holds for nobody yet.
+    var isAhead: Bool { if case .since = self { true } else { false } }
+
     /// As server SDKs have it; nil for what they cannot ask.
     package var structure: OrderedJSON? {
         switch self {
@@ -78,8 +82,7 @@ package enum RemoteConfigTest: Hashable, Sendable {
                     "seed": .string(seed),
                 ]
             ]
-        case .before: nil
-        case .since: ["false": [:]]
+        case .before, .since: nil
         }
     }
 

@@ -3,11 +3,12 @@
 /// A part of XML 1.0: UTF-8, elements and attributes with ASCII names, comments, the five predefined entities and
 /// character references. Refused are document types (but for the one that every property list names, which is passed
 /// over and never fetched), entities of any other name, CDATA sections and processing instructions; texts of more than
-/// ``sizeLimit`` bytes and elements more than ``depthLimit`` deep. Names with a colon are taken as they are.
+/// ``sizeLimit`` bytes, elements more than ``depthLimit`` deep and those of more than ``attributeLimit`` attributes. Names with a colon are taken as they are.
 package struct XMLReader {
     /// 1 MiB.
     package static let sizeLimit = 1 << 20
     package static let depthLimit = 16
+    package static let attributeLimit = 64
 
     let bytes: [UInt8]
     var place = 0
@@ -159,6 +160,9 @@ package struct XMLReader {
             let attribute = try self.attribute()
             guard element.attribute(attribute.name) == nil else {
                 throw place.defect("the attribute \(attribute.name) is there already")
+            }
+            guard element.attributes.count < Self.attributeLimit else {
+                throw place.defect("an element may have at most \(Self.attributeLimit) attributes")
             }
             element.attributes.append(attribute)
         }

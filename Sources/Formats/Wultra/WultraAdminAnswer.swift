@@ -18,7 +18,7 @@ package enum WultraAdminAnswer {
     ///
     /// - Parameters:
     ///   - point: the app's P-256 key as ANSI X9.63 has it uncompressed, 65 bytes; nil where it has none.
-    ///   - material: certificates in DER by their SHA-256. The ledger keeps none; one that is missing is shown without
+    ///   - material: certificates in DER by their SHA-256. The ledger has none; one that is missing is shown without
     ///     its `pem`.
     package static func app(
         _ app: App, publicKey point: [UInt8]?, material: [[UInt8]: [UInt8]], at now: Timestamp
@@ -46,8 +46,10 @@ package enum WultraAdminAnswer {
 
     /// To what added a certificate.
     ///
-    /// - Parameter der: the certificate.
-    package static func certificate(_ certificate: CertificateFacts, der: [UInt8], of pattern: HostPattern) -> [UInt8] {
+    /// - Parameter der: the certificate; nil where nobody has it, and it is shown without its `pem`.
+    package static func certificate(
+        _ certificate: CertificateFacts, der: [UInt8]?, of pattern: HostPattern
+    ) -> [UInt8] {
         Self.json(certificate, der, name: pattern.text).bytes()
     }
 
@@ -67,20 +69,10 @@ package enum WultraAdminAnswer {
     /// To `GET /admin/texts/{key}/{language}`, and to what set the text.
     package static func text(_ text: ClientText) -> [UInt8] { Self.json(text).bytes() }
 
-    /// A certificate as PEM has it (RFC 7468 section 5): lines of 64 characters, each with a line feed.
-    package static func pem(_ der: [UInt8]) -> String {
-        let digits = Array(Base64.encode(der).utf8)
-        var text = "-----BEGIN CERTIFICATE-----\n"
-        for start in stride(from: 0, to: digits.count, by: 64) {
-            text += String(decoding: digits[start..<min(start + 64, digits.count)], as: UTF8.self) + "\n"
-        }
-        return text + "-----END CERTIFICATE-----\n"
-    }
-
     private static func json(_ certificate: CertificateFacts, _ der: [UInt8]?, name: String? = nil) -> OrderedJSON {
         .members([
             "name": name.map { .string($0) },
-            "pem": der.map { .string(Self.pem($0)) },
+            "pem": der.map { .string(PEM.text($0, .certificate)) },
             "fingerprint": .string(Base64.encode(certificate.sha256)),
             "expires": .integer(certificate.notAfter.seconds),
         ])
@@ -89,17 +81,18 @@ package enum WultraAdminAnswer {
     private static func json(_ rule: ClientVersionRule) -> OrderedJSON {
         .members([
             "id": .integer(rule.id),
-            "platform": .string(rule.platform),
+            "platform": .string(rule.platform.rawValue),
             "majorOsVersion": rule.majorOSVersion.map { .integer($0) },
-            "suggestedVersion": rule.suggestedVersion.map { .string($0) },
-            "requiredVersion": rule.requiredVersion.map { .string($0) },
-            "messageKey": rule.messageKey.map { .string($0) },
+            "suggestedVersion": rule.suggestedVersion.map { .string($0.text) },
+            "requiredVersion": rule.requiredVersion.map { .string($0.text) },
+            "messageKey": rule.messageKey.map { .string($0.text) },
         ])
     }
 
     private static func json(_ text: ClientText) -> OrderedJSON {
         .members([
-            "messageKey": .string(text.key), "language": .string(text.language), "text": .string(text.text),
+            "messageKey": .string(text.key.text), "language": .string(text.language.text),
+            "text": .string(text.text.text),
         ])
     }
 }

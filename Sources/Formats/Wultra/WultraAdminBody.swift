@@ -41,11 +41,18 @@ struct WultraAdminBody {
         }
     }
 
-    /// A version as the gate reads it; nil where it is missing.
-    func optionalVersion(_ name: String) throws(WultraAdminError) -> String? {
+    /// What `parse` makes of a text that is there and not empty.
+    func parse<T, E: Error & CustomStringConvertible>(
+        _ name: String, _ parse: (String) throws(E) -> T
+    ) throws(WultraAdminError) -> T {
+        let text = try self.text(name)
+        do throws(E) { return try parse(text) } catch { throw WultraAdminError(name, error.description) }
+    }
+
+    /// A version; nil where it is missing or empty.
+    func optionalVersion(_ name: String) throws(WultraAdminError) -> ClientVersion? {
         guard let text = try self.optionalText(name), !text.isEmpty else { return nil }
-        guard AppVersion(wultra: text) != nil else { throw WultraAdminError(name, "must be a version such as 3.1.2") }
-        return text
+        return try self.parse(name, ClientVersion.init)
     }
 
     /// The host that a domain's name stands for.

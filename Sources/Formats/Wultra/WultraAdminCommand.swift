@@ -27,8 +27,15 @@ package struct WultraAdminCommand: Hashable, Sendable {
     /// A new app with clients of this kind.
     ///
     /// - Parameter texts: all that are there already: with Wultra, texts belong to no app.
-    package static func creating(displayName: String, texts: [ClientText]) -> Self {
-        Self([.create(displayName: displayName)], settings: ClientSettings(texts: texts), reason: "App created")
+    /// - Throws: ``WultraAdminError`` where these are more than one app may have.
+    package static func creating(displayName: String, texts: [ClientText]) throws(WultraAdminError) -> Self {
+        guard texts.count <= ClientSettings.ruleLimit else {
+            throw WultraAdminError(
+                .refused,
+                "All apps together have \(texts.count) texts, which a new one would begin with, and an app may have at "
+                    + "most \(ClientSettings.ruleLimit): delete some of them first.")
+        }
+        return Self([.create(displayName: displayName)], settings: ClientSettings(texts: texts), reason: "App created")
     }
 }
 

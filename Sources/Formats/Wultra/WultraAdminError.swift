@@ -56,8 +56,6 @@ package struct WultraAdminError: Error, Hashable, Sendable {
         WultraAdminError(.appNotFound, "There is no app \(name).")
     }
 
-    /// The user or the password is wrong, or missing.
-    package static let unauthenticated = WultraAdminError(.unauthenticated, "Authentication failed.")
     /// Something came up that is not the request's fault.
     package static let unforeseen = WultraAdminError(.unforeseen, "An unforeseen error came up.")
 

@@ -74,16 +74,16 @@ package enum WultraAdminRequest: Hashable, Sendable {
     /// Reads the body of `POST …/versions`.
     package static func addVersionRule(_ bytes: [UInt8]) throws(WultraAdminError) -> Self {
         let body = try WultraAdminBody(bytes)
-        guard let platform = WultraPlatform(rawValue: try body.text("platform").uppercased()) else {
-            throw WultraAdminError("platform", "must be IOS or ANDROID")
-        }
         let rule = ClientVersionRule(
-            id: 0, platform: platform.rawValue,
-            majorOSVersion: try body.optionalNumber("majorOsVersion", 0...999_999_999),
+            id: 0,
+            platform: try body.parse("platform") { (text) throws(ClientSettings.Malformed) in
+                try WultraPlatform(text.uppercased())
+            },
+            majorOSVersion: try body.optionalNumber("majorOsVersion", ClientVersionRule.majorOSVersions),
             suggestedVersion: try body.optionalVersion("suggestedVersion"),
             requiredVersion: try body.optionalVersion("requiredVersion"),
-            messageKey: try body.optionalText("messageKey").map { (key) throws(WultraAdminError) in
-                try Self.messageKey(key)
+            messageKey: try body.optionalText("messageKey").map { (_) throws(WultraAdminError) in
+                try body.parse("messageKey", TextKey.init)
             })
         guard rule.suggestedVersion != nil || rule.requiredVersion != nil else {
             throw WultraAdminError("suggestedVersion", "or requiredVersion must be given")
@@ -94,29 +94,29 @@ package enum WultraAdminRequest: Hashable, Sendable {
     /// Reads the body of `POST /admin/texts`.
     package static func setText(_ bytes: [UInt8]) throws(WultraAdminError) -> Self {
         let body = try WultraAdminBody(bytes)
-        let text = try body.text("text")
-        guard text.unicodeScalars.count <= 1000 else {
-            throw WultraAdminError("text", "must have at most 1000 characters")
-        }
         return .setText(
             ClientText(
-                key: try Self.messageKey(try body.text("messageKey")),
-                language: try Self.language(try body.text("language")), text: text))
+                key: try body.parse("messageKey", TextKey.init), language: try body.parse("language", Self.language),
+                text: try body.parse("text", MessageText.init)))
+    }
+
+    /// Reads what names a text in the path of `GET` and `DELETE /admin/texts/{key}/{language}`.
+    package static func textName(
+        key: String, language: String
+    ) throws(WultraAdminError) -> (key: TextKey, language: TextLanguage) {
+        func part<T>(
+            _ field: String, _ text: String, _ parse: (String) throws(ClientSettings.Malformed) -> T
+        ) throws(WultraAdminError) -> T {
+            do throws(ClientSettings.Malformed) { return try parse(text) } catch {
+                throw WultraAdminError(field, error.description)
+            }
+        }
+        return (try part("messageKey", key, TextKey.init), try part("language", language, Self.language))
     }
 
     /// A text's language: two letters in any case.
-    package static func language(_ text: String) throws(WultraAdminError) -> String {
-        guard text.utf8.count == 2,
-            text.utf8.allSatisfy({ (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0 | 0x20) })
-        else { throw WultraAdminError("language", "must be two letters, such as en") }
-        return text.lowercased()
-    }
-
-    private static func messageKey(_ text: String) throws(WultraAdminError) -> String {
-        guard PlainText.isAcceptable(text, atMost: 255) else {
-            throw WultraAdminError("messageKey", "must be 1 to 255 characters of plain text, and not only spaces")
-        }
-        return text
+    private static func language(_ text: String) throws(ClientSettings.Malformed) -> TextLanguage {
+        try TextLanguage(text.lowercased())
     }
 
     static func host(_ text: String, _ field: String) throws(WultraAdminError) -> HostPattern {

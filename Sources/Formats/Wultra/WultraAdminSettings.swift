@@ -9,7 +9,8 @@ extension WultraAdminCommand {
     ///   - settings: the app's settings so far.
     /// - Returns: The command and the rule as it is recorded: its id is above all that the app ever had, since no event
     ///   of the app's comes before its own.
-    /// - Throws: ``WultraAdminError`` where a rule for the same platform and system is there.
+    /// - Throws: ``WultraAdminError`` where a rule for the same platform and system is there, and where there are as many
+    ///   as may be.
     package static func adding(
         _ rule: ClientVersionRule, to settings: ClientSettings, of app: App
     ) throws(WultraAdminError) -> (command: Self, rule: ClientVersionRule) {
@@ -21,7 +22,9 @@ extension WultraAdminCommand {
         }
         var (settings, rule) = (settings, rule)
         rule.id = max(app.version, settings.versionRules.map(\.id).max() ?? 0) + 1
-        settings.versionRules.append(rule)
+        do throws(ClientSettings.Malformed) { try settings.add(rule) } catch {
+            throw WultraAdminError(.refused, "The rule \(error).")
+        }
         return (Self([], settings: settings, reason: "Version rule \(rule.id) added"), rule)
     }
 
@@ -41,29 +44,38 @@ extension WultraAdminCommand {
 
     /// A text is to be added, or to take the place of the one with its key and language. With Wultra, texts belong to
     /// no app: to be done for every app with clients of this kind.
-    package static func setting(_ text: ClientText, in settings: ClientSettings) -> Self {
+    ///
+    /// - Throws: ``WultraAdminError`` where there are as many texts as may be.
+    package static func setting(
+        _ text: ClientText, in settings: ClientSettings
+    ) throws(WultraAdminError) -> Self {
         var settings = settings
-        settings.texts.removeAll { $0.key == text.key && $0.language == text.language }
-        settings.texts.append(text)
-        settings.texts.sort { ($0.key, $0.language) < ($1.key, $1.language) }
-        return Self([], settings: settings, reason: "Text \(text.key) set in \(text.language)")
+        settings.texts.removeAll(where: text.isAnother)
+        do throws(ClientSettings.Malformed) { try settings.add(text) } catch {
+            throw WultraAdminError(.refused, "The text \(error).")
+        }
+        return Self([], settings: settings, reason: "Text \(text.key.text) set in \(text.language.text)")
     }
 
-    /// A text is to go, from every app with clients of this kind; nil for an app that does not have it.
-    package static func deletingText(_ key: String, _ language: String, from settings: ClientSettings) -> Self? {
-        guard settings.texts.contains(where: { $0.key == key && $0.language == language }) else { return nil }
-        var settings = settings
-        settings.texts.removeAll { $0.key == key && $0.language == language }
-        return Self([], settings: settings, reason: "Text \(key) deleted in \(language)")
+    /// A text is to go, from every app with clients of this kind. Of an app that does not have it nothing is wanted, and
+    /// ``settings`` is nil.
+    package static func deletingText(
+        _ key: TextKey, _ language: TextLanguage, from settings: ClientSettings
+    ) -> Self {
+        var remaining = settings
+        remaining.texts.removeAll { $0.key == key && $0.language == language }
+        return Self(
+            [], settings: remaining == settings ? nil : remaining,
+            reason: "Text \(key.text) deleted in \(language.text)")
     }
 
     /// The texts of all apps with clients of this kind, in order of keys and languages. Where apps differ in one, the
     /// first app's counts.
     package static func texts(of all: [ClientSettings]) -> [ClientText] {
         var found: [[String]: ClientText] = [:]
-        for text in all.flatMap(\.texts) where found[[text.key, text.language]] == nil {
-            found[[text.key, text.language]] = text
+        for text in all.flatMap(\.texts) where found[[text.key.text, text.language.text]] == nil {
+            found[[text.key.text, text.language.text]] = text
         }
-        return found.values.sorted { ($0.key, $0.language) < ($1.key, $1.language) }
+        return found.values.sorted(by: ClientText.precedes)
     }
 }

@@ -24,16 +24,8 @@ struct WultraDomains {
         self.unpinned = view.hosts.filter(\.isUnpinned).flatMap { host in
             names(host).filter { $0 == host.pattern.text || !kept.contains($0) }
         }.filter { seen.insert($0).inserted }
-        self.isRequiredForOthers = !Self.isEverythingOff(view)
+        self.isRequiredForOthers = !view.isEverythingOff
         guard !self.unpinned.isEmpty || !self.isRequiredForOthers else { return nil }
-    }
-
-    /// Whether all pinning of the app is off, and not only that of some hosts.
-    private static func isEverythingOff(_ view: ClientView) -> Bool {
-        if let end = view.document.pinsValidUntil, end <= view.now { return true }
-        return view.document.killSwitches.contains {
-            ["everything", "app"].contains($0.scope) && $0.engagedAt <= view.now && view.now < $0.expiresAt
-        }
     }
 
     var json: OrderedJSON {

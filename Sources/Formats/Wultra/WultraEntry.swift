@@ -89,12 +89,6 @@ extension WultraEntry {
 }
 
 extension CertificateFacts {
-    /// Whether it is a server's own. One that says it may sign and has the host for its common name is, as `openssl req
-    /// -x509` makes them.
-    func isServers(at pattern: HostPattern) -> Bool {
-        !self.isAuthority || self.covers(pattern) == .commonNameOnly
-    }
-
     /// The name by which clients look a server's certificate up; nil where they cannot, and for an authority's.
     func wultraName(at pattern: HostPattern) -> String? {
         guard self.isServers(at: pattern), let name = self.commonName, !name.isEmpty else { return nil }

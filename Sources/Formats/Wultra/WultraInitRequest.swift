@@ -1,4 +1,5 @@
 package import PinWire
+package import Pinning
 
 /// A client's request for its pins: `GET /app/init` of Wultra's mobile utility server, but for the challenge.
 package struct WultraInitRequest: Hashable, Sendable {
@@ -45,12 +46,6 @@ package struct WultraInitRequest: Hashable, Sendable {
 
     /// What the native rules can go by: the app's version.
     package var facts: Device { Device(appVersion: self.appVersion?.text) }
-}
-
-/// The systems that Wultra's SDKs are for.
-package enum WultraPlatform: String, CaseIterable, Sendable, Hashable {
-    case ios = "IOS"
-    case android = "ANDROID"
 }
 
 /// What a client says of itself for the version gate.

@@ -9,6 +9,8 @@ package import Pinning
 package struct WultraStaticFile: Sendable {
     /// By name; of one name those first that expire last; then by fingerprint.
     package let entries: [WultraEntry]
+    /// What was left out or is otherwise than clients may think, as sentences; empty where there is nothing to say.
+    package let notes: [String]
 
     package init(_ view: ClientView, _ settings: ClientSettings) {
         let expiry = WultraExpiry(days: settings.entryDays, at: view.now)
@@ -17,6 +19,46 @@ package struct WultraStaticFile: Sendable {
             if left.expires != right.expires { return left.expires > right.expires }
             return left.fingerprint.lexicographicallyPrecedes(right.fingerprint)
         }
+        let hosts = view.hosts.sorted { $0.pattern < $1.pattern }
+        var notes = hosts.flatMap { Self.notes(on: $0, expiry) }
+        if let note = HostNotes.killSwitch(among: hosts.filter { !$0.pins.isEmpty }) { notes.append(note) }
+        self.notes = notes
+    }
+
+    private static func notes(on host: ClientView.Host, _ expiry: WultraExpiry) -> [String] {
+        let pattern = host.pattern
+        guard host.mode != nil else { return ["\(pattern): left out. \(HostNotes.isBuiltin)."] }
+        guard !host.pins.isEmpty else { return ["\(pattern): left out. \(HostNotes.hasNoPins)."] }
+        var notes: [String] = []
+        for pin in host.orderedPins {
+            guard let why = Self.obstacle(of: pin, host, expiry) else { continue }
+            notes.append("\(pattern): \(pin.pin) left out. \(why).")
+        }
+        if notes.count == host.pins.count {
+            notes.append("\(pattern): left out. Clients find none of its certificates.")
+        } else if let mode = host.mode, mode != .enforce {
+            notes.append(
+                "\(pattern) is in the file although its mode is \(mode.rawValue): clients refuse a server of which "
+                    + "they have no entry.")
+        }
+        if let note = HostNotes.candidate(of: host) { notes.append(note) }
+        return notes
+    }
+
+    /// Why a pin has no entry, as a sentence without its full stop; nil where it has one.
+    private static func obstacle(
+        of pin: ClientView.ClientPin, _ host: ClientView.Host, _ expiry: WultraExpiry
+    ) -> String? {
+        guard !pin.certificates.isEmpty else { return HostNotes.hasNoCertificate }
+        let own = host.serverCertificates(of: pin)
+        guard !own.isEmpty else {
+            return "It is an authority's, and entries of the file are for servers' own certificates"
+        }
+        let named = own.filter { $0.wultraName(at: host.pattern) != nil }
+        guard let last = named.first else {
+            return "Its certificate has no common name, by which clients find what to trust"
+        }
+        return named.contains { expiry.end(of: $0) != nil } ? nil : "Its last certificate expired at \(last.notAfter)"
     }
 
     /// The file as UTF-8.

@@ -7,19 +7,19 @@ package import Pinning
 /// required.
 package struct WultraVersionGate: Sendable {
     private struct Place: Hashable {
-        var platform: String
+        var platform: WultraPlatform
         var majorOSVersion: Int64?
     }
 
     private struct Rule {
         var suggested: AppVersion?
         var required: AppVersion?
-        var messageKey: String?
+        var messageKey: TextKey?
     }
 
     private let rules: [Place: Rule]
     /// By key and language.
-    private let texts: [String: [String: String]]
+    private let texts: [TextKey: [String: String]]
 
     /// The language of last resort.
     private static let fallback = "en"
@@ -31,22 +31,21 @@ package struct WultraVersionGate: Sendable {
             let place = Place(platform: rule.platform, majorOSVersion: rule.majorOSVersion)
             guard rules[place] == nil else { continue }
             rules[place] = Rule(
-                suggested: rule.suggestedVersion.flatMap { AppVersion(wultra: $0) },
-                required: rule.requiredVersion.flatMap { AppVersion(wultra: $0) }, messageKey: rule.messageKey)
+                suggested: rule.suggestedVersion.flatMap { AppVersion(wultra: $0.text) },
+                required: rule.requiredVersion.flatMap { AppVersion(wultra: $0.text) }, messageKey: rule.messageKey)
         }
         self.rules = rules
-        var texts: [String: [String: String]] = [:]
-        for text in settings.texts { texts[text.key, default: [:]][text.language] = text.text }
+        var texts: [TextKey: [String: String]] = [:]
+        for text in settings.texts { texts[text.key, default: [:]][text.language.text] = text.text.text }
         self.texts = texts
     }
 
     /// What a device is told. The rule for its major version of the system holds alone where there is one, else the
     /// rule for all others.
     package func result(for device: WultraDevice, in languages: WultraLanguages) -> WultraVersionResult {
-        let platform = device.platform.rawValue
         let rule =
-            self.rules[Place(platform: platform, majorOSVersion: device.majorOSVersion)]
-            ?? self.rules[Place(platform: platform, majorOSVersion: nil)]
+            self.rules[Place(platform: device.platform, majorOSVersion: device.majorOSVersion)]
+            ?? self.rules[Place(platform: device.platform, majorOSVersion: nil)]
         guard let rule else { return WultraVersionResult(update: .notRequired) }
         func message() -> String? {
             guard let texts = rule.messageKey.flatMap({ self.texts[$0] }) else { return nil }

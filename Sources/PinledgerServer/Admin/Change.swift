@@ -1,7 +1,7 @@
-import Certificates
 import EventStore
 import HTTPTypes
 import Hummingbird
+import Logging
 import NIOCore
 import NIOPosix
 import PinWire
@@ -15,9 +15,13 @@ struct Change<Content: Sendable>: Sendable {
     var isForced: Bool
     /// The body as it came, for recognising a repeated request.
     var body: [UInt8]
+    /// The keys and certificates that it shows, which are kept if it is recorded.
+    var material: Set<Material> = []
 }
 
 extension Change {
+    // Out of line, as others below: with them in it, Swift 6.3.1 crashes when it optimises a handler's coroutine.
+    @inline(never)
     fileprivate init(_ body: [UInt8], _ read: (inout JSONMembers) throws(JSONDefect) -> Content) throws {
         let (content, reason, isForced) = try JSONField(try JSON(parsing: body)).object {
             (members) throws(JSONDefect) in
@@ -31,6 +35,7 @@ extension Change {
 
 extension Exchange {
     /// Reads a body that states a change: the members that `read` asks for, and `reason` and `force`.
+    @inline(never)
     func change<Content: Sendable>(
         _ read: (inout JSONMembers) throws(JSONDefect) -> Content
     ) async throws -> Change<Content> {
@@ -40,15 +45,18 @@ extension Exchange {
     }
 
     /// The same of a body that may show keys: on a thread that may be blocked, since a key store takes up to seconds to
-    /// open. All those of one body share what may be spent on them.
+    /// open.
+    @inline(never)
     func keyChange<Content: Sendable>(
-        _ read: @escaping @Sendable (inout JSONMembers, inout KeyStoreAllowance) throws(JSONDefect) -> Content
+        _ read: @escaping @Sendable (inout JSONMembers, inout Uploads) throws(JSONDefect) -> Content
     ) async throws -> Change<Content> {
         let body = try await self.body()
         try self.requireJSON()
         return try await NIOThreadPool.singleton.runIfActive {
-            var allowance = KeyStoreAllowance()
-            return try Change(body) { (members) throws(JSONDefect) in try read(&members, &allowance) }
+            var uploads = Uploads()
+            var change = try Change(body) { (members) throws(JSONDefect) in try read(&members, &uploads) }
+            change.material = uploads.material
+            return change
         }
     }
 
@@ -81,11 +89,18 @@ struct ChangeHandler: Sendable {
     }
 
     /// Records what `command` causes; with `dry_run=true`, only finds out.
+    ///
+    /// - Parameters:
+    ///   - version: The stream version that the command was made for, where it does not stand in `If-Match`.
+    ///   - part: Which of several changes that the request comes to; nil where it is the only one, or the first.
+    ///     `If-Match` does not count for it.
+    @inline(never)
     func perform<Content>(
-        _ command: Command, of change: Change<Content>, in exchange: Exchange
+        _ command: Command, of change: Change<Content>, in exchange: Exchange, expecting version: Int64? = nil,
+        part: String? = nil
     ) async throws -> Result {
         guard let writer = self.services.writer else { throw Problem(.readOnly, "This node only reads.") }
-        let request = try self.request(command, of: change, in: exchange)
+        let request = try self.request(command, of: change, in: exchange, expecting: version, part: part)
         let stream = command.stream
         if try exchange.flag("dry_run") {
             let before = self.services.ledger.view.state
@@ -97,6 +112,7 @@ struct ChangeHandler: Sendable {
                 difference: JSONDifference.between(before.json(of: stream), after.json(of: stream)).json
             )
         }
+        await self.keep(change.material)
         let recorded = try await writer.execute(request)
         await self.services.publisher.waitForPublication(through: recorded.position)
         return Result(recorded: recorded, isDryRun: false, stream: stream)
@@ -105,14 +121,25 @@ struct ChangeHandler: Sendable {
     /// Throws what the ledger would refuse now, and records nothing: to be asked before something costly is made for it.
     func check<Content>(_ command: Command, of change: Change<Content>, in exchange: Exchange) throws {
         guard let writer = self.services.writer else { throw Problem(.readOnly, "This node only reads.") }
-        _ = try writer.rehearse(try self.request(command, of: change, in: exchange))
+        _ = try writer.rehearse(try self.request(command, of: change, in: exchange, part: nil))
+    }
+
+    /// Stores what a change shows, before the ledger names it. The change does not fail for it: pins matter more, and
+    /// what is missing can be shown again.
+    @inline(never)
+    private func keep(_ material: Set<Material>) async {
+        do { try await self.services.material.store(material) } catch {
+            self.services.logger.warning(
+                "keys and certificates that were shown are not kept", metadata: ["error": "\(error)"])
+        }
     }
 
     /// What a repeated request recorded the first time; nil where it was not recorded, or cannot be repeated for want of
     /// an idempotency key.
-    func replay<Content>(_ command: Command, of change: Change<Content>, in exchange: Exchange) async throws -> Result?
-    {
-        let request = try self.request(command, of: change, in: exchange)
+    func replay<Content>(
+        _ command: Command, of change: Change<Content>, in exchange: Exchange, part: String? = nil
+    ) async throws -> Result? {
+        let request = try self.request(command, of: change, in: exchange, part: part)
         guard var recorded = try await self.services.reader.recorded(by: request) else { return nil }
         if recorded.entries.isEmpty {
             recorded.streamVersion = self.services.ledger.view.state.version(of: command.stream)
@@ -120,16 +147,19 @@ struct ChangeHandler: Sendable {
         return Result(recorded: recorded, isDryRun: false, stream: command.stream)
     }
 
+    @inline(never)
     private func request<Content>(
-        _ command: Command, of change: Change<Content>, in exchange: Exchange
+        _ command: Command, of change: Change<Content>, in exchange: Exchange, expecting version: Int64? = nil,
+        part: String?
     ) throws -> CommandRequest {
         guard let principal = exchange.principal else { throw Problem(.tokenMissing, "A change needs a token.") }
         let origin = Origin(
             actor: principal, reason: change.reason, isForced: change.isForced, requestID: exchange.requestID,
-            idempotencyKey: try Self.idempotencyKey(of: exchange.request)
+            idempotencyKey: try Self.idempotencyKey(of: exchange.request, part)
         )
         return CommandRequest(
-            command: command, origin: origin, expectedVersion: try Self.expectedVersion(of: exchange.request),
+            command: command, origin: origin,
+            expectedVersion: try version ?? (part == nil ? Self.expectedVersion(of: exchange.request) : nil),
             digest: Self.digest(of: exchange, body: change.body), expectedPlan: try Self.plan(of: exchange),
             isImport: self.isImport
         )
@@ -181,14 +211,15 @@ struct ChangeHandler: Sendable {
         return version
     }
 
-    /// The idempotency key: bare, or as a structured field's string.
-    private static func idempotencyKey(of request: Request) throws(Problem) -> String? {
+    /// The idempotency key: bare, or as a structured field's string. Each further change of a request has its own, which
+    /// follows from it.
+    private static func idempotencyKey(of request: Request, _ part: String?) throws(Problem) -> String? {
         guard var key = request.headers[.idempotencyKey] else { return nil }
         if key.count >= 2, key.hasPrefix("\""), key.hasSuffix("\"") { key = String(key.dropFirst().dropLast()) }
         guard (1...255).contains(key.utf8.count), key.isPrintableASCII else {
             throw Problem(.malformedRequest, "Idempotency-Key must be 1 to 255 printable ASCII characters.")
         }
-        return key
+        return part.map { Hex.encode(sha256(Array("\(key)\n\($0)".utf8))) } ?? key
     }
 
     /// The plan in the query, which a dry run has shown.

@@ -134,7 +134,7 @@ extension Client {
 
 extension ClientKey {
     /// The public half of a private key.
-    fileprivate init(of secret: ClientSigningKey) {
+    init(of secret: ClientSigningKey) {
         self.init(algorithm: secret.algorithm, publicKey: secret.subjectPublicKeyInfo)
     }
 }

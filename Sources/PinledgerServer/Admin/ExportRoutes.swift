@@ -5,6 +5,7 @@ import Hummingbird
 import NIOCore
 import PinWire
 import Pinning
+import Publishing
 
 /// Files that have an app's pins built in: `/v1/apps/{app}/export/{format}`.
 struct ExportRoutes: Sendable {
@@ -26,12 +27,17 @@ struct ExportRoutes: Sendable {
         let app = try self.services.app(try exchange.app)
         if exchange.parameters["format"] == Self.signedFormat {
             let declared = try self.tools.declared(.wultra, of: app.id)
-            let bytes = try await self.tools.wultraFile(of: declared, try self.services.exportedView(of: app))
+            let file = try await self.tools.making(of: declared) {
+                try await self.tools.wultraFile(of: declared, try self.services.exportedView(of: app))
+            }
             return try Self.answer(
-                exchange, Self.signedFormat, named: "fingerprints.json", "application/json", bytes, notes: [])
+                exchange, Self.signedFormat, named: "fingerprints.json", "application/json", file.bytes,
+                notes: file.notes)
         }
         let format = try exchange.exportFormat
-        let export = try Self.render(format, of: try self.services.exportedView(of: app))
+        let view = try self.services.exportedView(of: app)
+        let material = format.takesMaterial ? try await self.services.material.der(of: view.digests) : [:]
+        let export = try Self.render(format, of: view, material)
         return try Self.answer(
             exchange, format.rawValue, named: format.fileName, format.mediaType, export.bytes, notes: export.notes)
     }
@@ -58,8 +64,10 @@ struct ExportRoutes: Sendable {
         )
     }
 
-    private static func render(_ format: ExportFormat, of view: ClientView) throws(Problem) -> Export {
-        do { return try Export.render(format, of: view) } catch {
+    private static func render(
+        _ format: ExportFormat, of view: ClientView, _ material: [[UInt8]: [UInt8]]
+    ) throws(Problem) -> Export {
+        do { return try Export.render(format, of: view, material: material) } catch {
             throw Problem(.nothingToExport, error.description)
         }
     }

@@ -1,4 +1,3 @@
-import Certificates
 import EventStore
 import HTTPTypes
 import Hummingbird
@@ -46,7 +45,7 @@ struct HostRoutes: Sendable {
 
     private func add(_ exchange: Exchange) async throws -> Response {
         let id = try exchange.app
-        let change = try await exchange.keyChange { (members, allowance) throws(JSONDefect) in
+        let change = try await exchange.keyChange { (members, uploads) throws(JSONDefect) in
             let pattern = try members.required("host").parse(HostPattern.init)
             let subdomains = try members.optional("include_subdomains")?.bool() ?? false
             let field = try members.required("baseline")
@@ -56,7 +55,7 @@ struct HostRoutes: Sendable {
                 case "builtin": return (PinMode?.none, [AppCommand.NewPin]())
                 case "document":
                     return (
-                        try m.required("mode").oneOf(PinMode.self), try Self.newPins(m.optional("pins"), &allowance)
+                        try m.required("mode").oneOf(PinMode.self), try Self.newPins(m.optional("pins"), &uploads)
                     )
                 default: throw source.defect("must be builtin or document")
                 }
@@ -111,8 +110,8 @@ struct HostRoutes: Sendable {
     private func startCandidate(_ exchange: Exchange) async throws -> Response {
         let id = try exchange.app
         let pattern = try exchange.host
-        let change = try await exchange.keyChange { (members, allowance) throws(JSONDefect) in
-            try Self.candidate(of: pattern, &members, &allowance)
+        let change = try await exchange.keyChange { (members, uploads) throws(JSONDefect) in
+            try Self.candidate(of: pattern, &members, &uploads)
         }
         return try await self.change(
             .app(id, change.content), of: change, in: exchange, status: .created,
@@ -122,13 +121,13 @@ struct HostRoutes: Sendable {
 
     /// Reads a candidate that is to be started, and its rollout.
     static func candidate(
-        of pattern: HostPattern, _ members: inout JSONMembers, _ allowance: inout KeyStoreAllowance
+        of pattern: HostPattern, _ members: inout JSONMembers, _ uploads: inout Uploads
     ) throws(JSONDefect) -> [AppCommand] {
         var commands: [AppCommand] = [
             .startCandidate(
                 pattern, mode: try members.required("mode").oneOf(PinMode.self),
                 copiesBaseline: try members.optional("copy_baseline")?.bool(),
-                pins: try Self.newPins(members.optional("pins"), &allowance)
+                pins: try Self.newPins(members.optional("pins"), &uploads)
             )
         ]
         if let rollout = members.optional("rollout") {
@@ -149,12 +148,12 @@ struct HostRoutes: Sendable {
     }
 
     private static func newPins(
-        _ field: JSONField?, _ allowance: inout KeyStoreAllowance
+        _ field: JSONField?, _ uploads: inout Uploads
     ) throws(JSONDefect) -> [AppCommand.NewPin] {
         guard let field else { return [] }
         var pins: [AppCommand.NewPin] = []
         for element in try field.elements(atMost: App.pinLimit) {
-            pins.append(try element.object { (m) throws(JSONDefect) in try AppCommand.NewPin(&m, &allowance) })
+            pins.append(try element.object { (m) throws(JSONDefect) in try AppCommand.NewPin(&m, &uploads) })
         }
         return pins
     }
@@ -178,11 +177,11 @@ extension AppCommand.NewPin {
     ///
     /// - Parameters:
     ///   - role: The role where none is given; nil where one must be.
-    ///   - allowance: What may be spent on all key stores of the request.
+    ///   - uploads: All of the request.
     init(
-        _ members: inout JSONMembers, _ allowance: inout KeyStoreAllowance, role: PinRole? = nil
+        _ members: inout JSONMembers, _ uploads: inout Uploads, role: PinRole? = nil
     ) throws(JSONDefect) {
-        let key = try members.key(&allowance)
+        let key = try members.key(&uploads)
         let given = role == nil ? try members.required("role") : members.optional("role")
         self.init(pin: key.pin, role: try given?.oneOf(PinRole.self) ?? role ?? .backup, evidence: key.evidence)
         if let state = members.optional("state") {

@@ -41,9 +41,9 @@ struct MaterialRoutes: Sendable {
     /// Keeps more about keys whose pins the app has.
     private func describe(_ exchange: Exchange) async throws -> Response {
         let id = try exchange.app
-        let change = try await exchange.keyChange { (members, allowance) throws(JSONDefect) in
+        let change = try await exchange.keyChange { (members, uploads) throws(JSONDefect) in
             let field = try members.required("material")
-            let upload = try field.upload(Array(try field.string().utf8), &allowance)
+            let upload = try field.upload(Array(try field.string().utf8), &uploads)
             var evidence: [KeyEvidence] = []
             for item in upload.items {
                 switch item {
@@ -55,6 +55,7 @@ struct MaterialRoutes: Sendable {
                     throw field.defect("must be certificates, public keys or requests, not their hashes")
                 }
             }
+            for shown in evidence { uploads.keep(shown, of: upload) }
             return evidence
         }
         return try await self.change(.app(id, [.describeKeys(change.content)]), of: change, in: exchange)

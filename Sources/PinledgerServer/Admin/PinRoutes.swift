@@ -24,9 +24,9 @@ struct PinRoutes: Sendable {
     private func add(_ exchange: Exchange) async throws -> Response {
         let id = try exchange.app
         let pattern = try exchange.host
-        let change = try await exchange.keyChange { (members, allowance) throws(JSONDefect) in
+        let change = try await exchange.keyChange { (members, uploads) throws(JSONDefect) in
             let slot = try members.optional("policy")?.oneOf(PolicySlot.self) ?? .baseline
-            return (slot, try AppCommand.NewPin(&members, &allowance))
+            return (slot, try AppCommand.NewPin(&members, &uploads))
         }
         let (slot, pin) = change.content
         return try await self.change(

@@ -1,4 +1,3 @@
-import Certificates
 import EventStore
 import HTTPTypes
 import Hummingbird
@@ -63,7 +62,7 @@ struct RotationRoutes: Sendable {
     private func start(_ exchange: Exchange) async throws -> Response {
         let id = try exchange.app
         let defaults = Rotation.Goals(for: self.services.surroundings.facts())
-        let change = try await exchange.keyChange { (members, allowance) throws(JSONDefect) in
+        let change = try await exchange.keyChange { (members, uploads) throws(JSONDefect) in
             let name = try members.required("rotation")
             guard Rotation.isID(try name.string()) else {
                 throw name.defect("must be 1 to 64 letters, digits, dots, hyphens and underscores")
@@ -77,7 +76,7 @@ struct RotationRoutes: Sendable {
             }
             let field = try members.required("next")
             var next = try field.object { (m) throws(JSONDefect) in
-                try AppCommand.NewPin(&m, &allowance, role: .backup)
+                try AppCommand.NewPin(&m, &uploads, role: .backup)
             }
             next.isActive = true
             guard next.role.isReserve else {

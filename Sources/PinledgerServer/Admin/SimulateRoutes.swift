@@ -1,4 +1,3 @@
-import Certificates
 import EventStore
 import HTTPTypes
 import Hummingbird
@@ -106,11 +105,11 @@ struct SimulateRoutes: Sendable {
         try exchange.requireJSON()
         // On a thread that may be blocked: what is pinned may be given as a key store.
         return try await NIOThreadPool.singleton.runIfActive {
-            var allowance = KeyStoreAllowance()
+            var uploads = Uploads()
             return try JSONField(try JSON(parsing: body)).object { (members) throws(JSONDefect) in
                 var question = Question()
                 question.commands = try members.required("change").object { (m) throws(JSONDefect) in
-                    try Self.commands(&m, &question.changed, &allowance)
+                    try Self.commands(&m, &question.changed, &uploads)
                 }
                 question.population = try members.optional("population").mapped(Population.init)
                 if let sample = members.optional("devices") {
@@ -123,7 +122,7 @@ struct SimulateRoutes: Sendable {
     }
 
     private static func commands(
-        _ members: inout JSONMembers, _ changed: inout [HostPattern], _ allowance: inout KeyStoreAllowance
+        _ members: inout JSONMembers, _ changed: inout [HostPattern], _ uploads: inout Uploads
     ) throws(JSONDefect) -> [AppCommand] {
         var commands = try AppRoutes.settings(&members)
         commands += try Self.killSwitch(nil, &members)
@@ -132,19 +131,19 @@ struct SimulateRoutes: Sendable {
             commands += try element.object { (m) throws(JSONDefect) in
                 let pattern = try m.required("host").parse(HostPattern.init)
                 changed.append(pattern)
-                return try Self.commands(of: pattern, &m, &allowance)
+                return try Self.commands(of: pattern, &m, &uploads)
             }
         }
         return commands
     }
 
     private static func commands(
-        of pattern: HostPattern, _ members: inout JSONMembers, _ allowance: inout KeyStoreAllowance
+        of pattern: HostPattern, _ members: inout JSONMembers, _ uploads: inout Uploads
     ) throws(JSONDefect) -> [AppCommand] {
         var commands: [AppCommand] = []
         if let candidate = members.optional("start_candidate") {
             commands += try candidate.object { (m) throws(JSONDefect) in
-                try HostRoutes.candidate(of: pattern, &m, &allowance)
+                try HostRoutes.candidate(of: pattern, &m, &uploads)
             }
         }
         commands += try HostRoutes.settings(of: pattern, &members)

@@ -4,6 +4,7 @@ import HTTPTypes
 import Hummingbird
 import Keys
 import NIOCore
+import NIOPosix
 import Observing
 import PinWire
 import Pinning
@@ -15,6 +16,7 @@ struct CompatTools: Sendable {
     let answers: CompatAnswers
     /// How many answers are being made at a time: each takes up to milliseconds.
     private let queue = EvaluatedQueue(limit: 64, appLimit: 32)
+    private let makers = CompatMakers()
 
     init(services: Services, answers: CompatAnswers) {
         self.services = services
@@ -81,6 +83,10 @@ struct CompatTools: Sendable {
         _ exchange: Exchange, _ declared: Declared, as name: String, _ make: (ClientView) async throws -> [UInt8]
     ) async throws -> Response {
         if let known = self.answers.ready(name) { return try known.response(to: exchange.request) }
+        let isFirst = await self.makers.isFirst(name)
+        defer { if isFirst { self.makers.done(name) } }
+        // It is not there where it could not be made, or is about to change and was not kept.
+        if !isFirst, let known = self.answers.ready(name) { return try known.response(to: exchange.request) }
         return try await self.making(of: declared) {
             let revision = self.services.observations.revision
             let view = try self.view(of: declared)
@@ -103,6 +109,11 @@ struct CompatTools: Sendable {
         defer { self.queue.leave(app) }
         return try await make()
     }
+
+    /// Signs on a thread of its own kind: what takes up to milliseconds must not hold those that requests are read on.
+    static func signing<Result: Sendable>(_ sign: @escaping @Sendable () throws -> Result) async throws -> Result {
+        try await NIOThreadPool.singleton.runIfActive(sign)
+    }
 }
 
 extension Services {
@@ -113,20 +124,17 @@ extension Services {
         guard let document = view.state.document(of: app.id) else { return nil }
         // What is recorded has happened, also for a node whose clock lags a little.
         let now = max(self.clock(), view.head.lastTime)
-        return ClientView(document, of: app, served: self.served(of: app, at: now), device: device, at: now)
+        return ClientView(document, of: app, chains: self.chains(of: app, at: now), device: device, at: now)
     }
 
     /// The keys that servers were last seen to use as their own, by host.
     func served(of app: App, at now: Timestamp) -> [HostPattern: Set<Pin>] {
-        var served: [HostPattern: Set<Pin>] = [:]
-        for (pattern, host) in app.hosts {
-            for endpoint in host.probed(of: pattern) {
-                for chain in self.observations.facts(of: endpoint)?.live(at: now) ?? [] {
-                    if let pin = chain.pins.first { served[pattern, default: []].insert(pin) }
-                }
-            }
-        }
-        return served
+        ClientView.ownKeys(of: self.chains(of: app, at: now))
+    }
+
+    /// What servers were last seen to present, by host.
+    private func chains(of app: App, at now: Timestamp) -> [HostPattern: [ServedChain]] {
+        app.chains(at: now) { self.observations.facts(of: $0) }
     }
 }
 
@@ -137,10 +145,17 @@ extension Exchange {
     }
 
     func reply(status: Int, _ body: [UInt8], headers: HTTPFields = HTTPFields()) -> Response {
+        .foreign(status: status, body, headers: headers, requestID: self.requestID)
+    }
+}
+
+extension Response {
+    /// An answer in another server's form, not to be kept.
+    static func foreign(status: Int, _ body: [UInt8], headers: HTTPFields, requestID: String) -> Response {
         var headers = headers
         headers[.contentType] = "application/json"
         headers[.cacheControl] = "no-store"
-        headers[.requestID] = self.requestID
+        headers[.requestID] = requestID
         headers[.contentTypeOptions] = "nosniff"
         return Response(
             status: HTTPResponse.Status(code: status), headers: headers,

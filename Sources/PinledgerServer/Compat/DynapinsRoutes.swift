@@ -12,16 +12,18 @@ struct DynapinsRoutes: Sendable {
     var routes: [Route] {
         let base = "/compat/dynapins/{app}"
         func route(
-            _ id: String, _ path: String, query: [String] = [],
+            _ id: String, _ path: String, isPrepared: Bool = false, query: [String] = [],
             _ handler: @escaping @Sendable (Exchange) async throws -> Response
         ) -> Route {
             Route(
-                id, .get, base + path, surface: .client, access: .everybody, isPrepared: true, query: query,
-                isForeign: true, handler)
+                id, .get, base + path, surface: .client, access: .everybody, isPrepared: isPrepared, query: query,
+                isForeign: true, methodRefusal: Self.methodRefusal, handler)
         }
         return [
-            route("getDynapinsPins", "/v1/pins", query: ["domain", "include-backup-pins"], self.pins),
-            route("getDynapinsFingerprint", "/cert-fingerprint", query: ["domain"], self.fingerprint),
+            route(
+                "getDynapinsPins", "/v1/pins", isPrepared: true, query: ["domain", "include-backup-pins"], self.pins),
+            route(
+                "getDynapinsFingerprint", "/cert-fingerprint", isPrepared: true, query: ["domain"], self.fingerprint),
             route("getDynapinsHealth", "/health") { exchange in
                 _ = try self.tools.declared(.dynapins, of: try exchange.app)
                 return exchange.reply(DynapinsHealth.healthy.reply)
@@ -29,6 +31,9 @@ struct DynapinsRoutes: Sendable {
             route("getDynapinsReadiness", "/readiness", self.readiness),
         ]
     }
+
+    /// The same in both protocols.
+    private static let methodRefusal = DynapinsError.methodNotAllowed.reply(for: .es256)
 
     private func pins(_ exchange: Exchange) async throws -> Response {
         try await self.answer(exchange, "/v1/pins") { pins, settings, secret, now in

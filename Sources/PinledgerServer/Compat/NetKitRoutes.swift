@@ -2,6 +2,7 @@ import Formats
 import Hummingbird
 import PinWire
 import Pinning
+import Publishing
 
 /// NetKit's policies: `/compat/netkit/{app}/policy.json`.
 struct NetKitRoutes: Sendable {
@@ -29,7 +30,14 @@ struct NetKitRoutes: Sendable {
         let query = names.isEmpty ? "" : "?hosts=\(names.joined(separator: ","))"
         let name = "/compat/netkit/\(declared.app.id)/policy.json\(query)"
         return try await self.tools.answer(exchange, declared, as: name) { view in
-            NetKitDocument(view, for: names).bytes
+            NetKitDocument(view, for: names, material: await self.material(of: view)).bytes
         }
+    }
+
+    /// The keys and certificates themselves, as far as they are at hand. For clients that know hashes these do, which go
+    /// on being given while the database cannot be reached.
+    private func material(of view: ClientView) async -> [[UInt8]: [UInt8]] {
+        let store = self.tools.services.material
+        do { return try await store.der(of: view.digests) } catch { return store.remembered(of: view.digests) }
     }
 }

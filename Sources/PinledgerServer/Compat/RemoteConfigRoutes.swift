@@ -26,10 +26,10 @@ struct RemoteConfigRoutes: Sendable {
         }
         return [
             route("getRemoteConfig", "") { view, settings in
-                Array(RemoteConfigValue(view, schema: settings.schema).text.utf8)
+                Array(RemoteConfigValue(view, settings: settings).text.utf8)
             },
             route("getRemoteConfigTemplate", "/template") { view, settings in
-                try RemoteConfigRules(view, settings: settings).clientTemplate
+                try RemoteConfigRules(view, settings: settings, firebaseApp: settings.firebaseApp).clientTemplate
             },
             route("getRemoteConfigServerTemplate", "/server-template") { view, settings in
                 try RemoteConfigRules(view, settings: settings).serverTemplate

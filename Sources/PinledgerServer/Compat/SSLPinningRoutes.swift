@@ -1,7 +1,6 @@
 import Formats
 import Hummingbird
 import Keys
-import NIOPosix
 import PinWire
 import Pinning
 
@@ -35,7 +34,7 @@ struct SSLPinningRoutes: Sendable {
                 throw Problem(.clientKeyMissing, "The key of \(declared.app.id)'s clients is not one of RSA.")
             }
             // A millisecond of work.
-            let signature = try await NIOThreadPool.singleton.runIfActive { try secret.sign(file.signingBytes) }
+            let signature = try await CompatTools.signing { try secret.sign(file.signingBytes) }
             return file.body(signature: signature)
         }
     }

@@ -19,19 +19,19 @@ struct WultraRoutes: Sendable {
 
     var routes: [Route] {
         func route(
-            _ id: String, _ path: String, query: [String] = [],
+            _ id: String, _ path: String, isPrepared: Bool = false, query: [String] = [],
             _ handler: @escaping @Sendable (Exchange) async throws -> Response
         ) -> Route {
             Route(
-                id, .get, "/compat/wultra" + path, surface: .client, access: .everybody, isPrepared: true, query: query,
-                isForeign: true, handler)
+                id, .get, "/compat/wultra" + path, surface: .client, access: .everybody, isPrepared: isPrepared,
+                query: query, isForeign: true, handler)
         }
         return [
             route(
                 "getWultraInit", "/app/init", query: ["appName", "appVersion", "osVersion", "platform"],
                 self.initialise),
             route("getWultraPublicKey", "/app/init/public-key", query: ["appName"], self.publicKey),
-            route("getWultraStatic", "/static/{app}/fingerprints.json", self.file),
+            route("getWultraStatic", "/static/{app}/fingerprints.json", isPrepared: true, self.file),
         ]
     }
 
@@ -88,22 +88,22 @@ struct WultraRoutes: Sendable {
         let declared = try self.tools.declared(.wultra, of: try exchange.app)
         let name = "/compat/wultra/static/\(declared.app.id)/fingerprints.json"
         return try await self.tools.answer(exchange, declared, as: name) { view in
-            try await self.tools.wultraFile(of: declared, view)
+            try await self.tools.wultraFile(of: declared, view).bytes
         }
     }
 }
 
 extension CompatTools {
-    /// The static file, each entry signed.
-    func wultraFile(of declared: Declared, _ view: ClientView) async throws -> [UInt8] {
+    /// The static file, each entry signed, and what it leaves out.
+    func wultraFile(of declared: Declared, _ view: ClientView) async throws -> (bytes: [UInt8], notes: [String]) {
         let file = WultraStaticFile(view, declared.client.settings)
         guard case .es256(let secret) = try await self.key(of: declared) else {
             throw Problem(.clientKeyMissing, "The key of \(declared.app.id)'s clients is not one on P-256.")
         }
-        var signatures: [[UInt8]] = []
-        for entry in file.entries { signatures.append(try secret.sign(entry.signingInput).der) }
+        // Some hundredths of a millisecond for each of as many as an app has certificates.
+        let signatures = try await Self.signing { try file.entries.map { try secret.sign($0.signingInput).der } }
         guard let bytes = file.bytes(signatures: signatures) else { throw KeyFault.signing }
-        return bytes
+        return (bytes, file.notes)
     }
 }
 

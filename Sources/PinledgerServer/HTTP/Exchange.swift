@@ -145,18 +145,20 @@ struct Exchange: Sendable {
     }
 
     /// Refuses a body that is not declared as JSON.
-    func requireJSON() throws(Problem) {
+    func requireJSON() throws(Problem) { try self.requireType(["application/json"]) }
+
+    /// Refuses a body that is declared as none of some types.
+    func requireType(_ types: [String]) throws(Problem) {
         let type = self.request.headers[.contentType] ?? ""
         let parts = type.lowercased().split(separator: ";").map { $0.trimmingCharacters() }
         // JSON has no parameters (RFC 8259 section 11); many clients send this one all the same. In any other encoding
-        // the bytes would mean something else.
+        // than UTF-8 the bytes would mean something else.
         let isUTF8 = parts.dropFirst().allSatisfy {
             !$0.hasPrefix("charset") || $0 == "charset=utf-8" || $0 == "charset=\"utf-8\""
         }
-        guard parts.first == "application/json", isUTF8 else {
-            throw Problem(
-                .unsupportedMediaType, type.isEmpty ? "The body has no Content-Type." : "The body is \(type.printable)."
-            )
+        guard let first = parts.first, types.contains(first), isUTF8 else {
+            let found = type.isEmpty ? "The body has no Content-Type" : "The body is \(type.printable)"
+            throw Problem(.unsupportedMediaType, "\(found); \(types.joined(separator: ", ")) is taken here, in UTF-8.")
         }
     }
 }

@@ -129,7 +129,10 @@ enum ProblemType: String, CaseIterable, Sendable {
                 "Send fewer or shorter fields, or a shorter target; `detail` names the limits."
             )
         case .unsupportedMediaType:
-            (.unsupportedMediaType, "The body is of another type", "Send JSON with `Content-Type: application/json`.")
+            (
+                .unsupportedMediaType, "The body is of another type",
+                "Send what `detail` asks for; nearly everywhere that is JSON with `Content-Type: application/json`."
+            )
         case .notAcceptable:
             (.notAcceptable, "The answer has no such form", "Ask for the type that `detail` names.")
         case .tokenMissing:
@@ -323,8 +326,8 @@ enum ProblemType: String, CaseIterable, Sendable {
             )
         case .nothingToExport:
             (
-                .conflict, "There is nothing to write into the file",
-                "`detail` says why each host is left out. Pins are written of hosts that enforce, or only report where the format can say so; for PEM, show the keys themselves."
+                .conflict, "There is no file to make",
+                "`detail` says which hosts stand in the way, or why each is left out. Pins are written of hosts that enforce, or only report where the format can say so; TrustKit takes none that enforces with one pin alone; for PEM, show the keys themselves (`pinledger pin describe`)."
             )
         case .importRefused:
             (.unprocessableContent, "The file cannot be imported", "Correct what `errors` names; nothing was recorded.")

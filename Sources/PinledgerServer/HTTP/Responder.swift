@@ -1,3 +1,4 @@
+import Formats
 import HTTPTypes
 import Hummingbird
 import Logging
@@ -24,15 +25,20 @@ struct Responder: HTTPResponder {
                 return response.createHeadResponse()
             }
         } catch {
-            let problem = Problem(error)
-            if problem.type == .internalError {
-                self.logger.error("unforeseen error", metadata: ["request_id": "\(requestID)", "error": "\(error)"])
-            }
-            response = problem.response(requestID: requestID)
+            response = self.problem(of: error, requestID).response(requestID: requestID)
         }
         response.headers[.requestID] = requestID
         response.headers[.contentTypeOptions] = "nosniff"
         return request.method == .head ? response.createHeadResponse() : response
+    }
+
+    /// What is told of an error; one that nobody foresaw is logged.
+    private func problem(of error: any Error, _ requestID: String) -> Problem {
+        let problem = Problem(error)
+        if problem.type == .internalError {
+            self.logger.error("unforeseen error", metadata: ["request_id": "\(requestID)", "error": "\(error)"])
+        }
+        return problem
     }
 
     private struct Answer {
@@ -47,30 +53,48 @@ struct Responder: HTTPResponder {
         let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         switch try self.table.match(request.method, String(parts[0])) {
         case .nothing: throw Problem(.notFound, "There is nothing at \(parts[0].printable).")
-        case .methods(let methods):
+        case .methods(let methods, let refusal):
             let allow = methods.map(\.rawValue).joined(separator: ", ")
             if request.method == .options {
                 return Answer(response: Response(status: .noContent, headers: [.allow: allow]))
+            }
+            if let refusal {
+                return Answer(
+                    response: .foreign(
+                        status: refusal.status, refusal.body, headers: [.allow: allow], requestID: context.id))
             }
             var problem = Problem(
                 .methodNotAllowed, "\(request.method.rawValue.printable) cannot be done here; \(allow) can.")
             problem.headers[.allow] = allow
             throw problem
         case .route(let route, let parameters):
-            let principal: Actor? =
-                switch route.access {
-                case .everybody: nil
-                case .token: try self.authenticate(request, route.acceptsPassword)
-                }
-            let text = parts.count > 1 ? parts[1] : ""
-            let query = route.isForeign ? [:] : try Self.query(text, of: route)
-            let exchange = Exchange(
-                request: request, requestID: context.id, parameters: parameters, query: query,
-                foreignQuery: route.isForeign ? URIDecoding.decodableParameters(text) : [], principal: principal,
-                bodyLimit: route.bodyLimit, peer: context.peer
-            )
-            return Answer(response: try await route.handler(exchange), isPrepared: route.isPrepared)
+            do {
+                let exchange = try self.exchange(
+                    of: request, context, route, parameters, parts.count > 1 ? parts[1] : "")
+                return Answer(response: try await route.handler(exchange), isPrepared: route.isPrepared)
+            } catch {
+                guard let refusal = route.refusal else { throw error }
+                return Answer(response: refusal(self.problem(of: error, context.id)))
+            }
         }
+    }
+
+    /// What a handler is given: who asks, and the query as the route reads it.
+    private func exchange(
+        of request: Request, _ context: ExchangeContext, _ route: Route, _ parameters: [String: String],
+        _ query: Substring
+    ) throws(Problem) -> Exchange {
+        let principal: Actor? =
+            switch route.access {
+            case .everybody: nil
+            case .token: try self.authenticate(request, route.acceptsPassword)
+            }
+        return Exchange(
+            request: request, requestID: context.id, parameters: parameters,
+            query: route.isForeign ? [:] : try Self.query(query, of: route),
+            foreignQuery: route.isForeign ? URIDecoding.decodableParameters(query) : [], principal: principal,
+            bodyLimit: route.bodyLimit, peer: context.peer
+        )
     }
 
     private static func query(_ text: Substring, of route: Route) throws(Problem) -> [String: String] {

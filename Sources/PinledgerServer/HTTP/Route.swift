@@ -1,3 +1,4 @@
+import Formats
 import HTTPTypes
 import Hummingbird
 
@@ -25,8 +26,9 @@ struct Route: Sendable {
     let path: String
     let surface: Surface
     let access: Access
-    /// Whether the token may also come as the password of HTTP's Basic scheme. Only where nothing is changed: browsers
-    /// send a password along with whatever a foreign page makes them ask.
+    /// Whether the token may also come as the password of HTTP's Basic scheme. Browsers send a password along with
+    /// whatever a foreign page makes them ask: only where nothing is changed, or by requests that no page can make them
+    /// send to another site, which are those with a body declared as JSON, and DELETE.
     let acceptsPassword: Bool
     /// Whether its good answers are ``PreparedAnswer``s: the same bytes for everybody, without a request id.
     let isPrepared: Bool
@@ -35,14 +37,19 @@ struct Route: Sendable {
     /// Whether it is another server's operation: what else stands in its query is passed over, and nothing of it is
     /// refused before the handler has looked at it.
     let isForeign: Bool
+    /// What is answered to a method that its path lacks, in another server's form; nil for a problem.
+    let methodRefusal: FormatReply?
     /// Bytes its body may have.
     let bodyLimit: Int
+    /// The answer that tells a problem in another server's form; nil for that of RFC 9457.
+    let refusal: (@Sendable (Problem) -> Response)?
     let handler: @Sendable (Exchange) async throws -> Response
 
     init(
         _ operationID: String, _ method: HTTPRequest.Method, _ path: String, surface: Surface = .admin,
         access: Access = .token, acceptsPassword: Bool = false, isPrepared: Bool = false, query: [String] = [],
-        isForeign: Bool = false, bodyLimit: Int = 64 * 1024,
+        isForeign: Bool = false, methodRefusal: FormatReply? = nil, bodyLimit: Int = 64 * 1024,
+        refusal: (@Sendable (Problem) -> Response)? = nil,
         _ handler: @escaping @Sendable (Exchange) async throws -> Response
     ) {
         self.operationID = operationID
@@ -54,7 +61,9 @@ struct Route: Sendable {
         self.isPrepared = isPrepared
         self.query = query
         self.isForeign = isForeign
+        self.methodRefusal = methodRefusal
         self.bodyLimit = bodyLimit
+        self.refusal = refusal
         self.handler = handler
     }
 }

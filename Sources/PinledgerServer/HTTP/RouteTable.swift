@@ -1,3 +1,4 @@
+import Formats
 import HTTPTypes
 import Hummingbird
 import Logging
@@ -35,7 +36,8 @@ struct RouteTable: Sendable {
     /// What a request asks for.
     enum Match: Sendable {
         case route(Route, parameters: [String: String])
-        case methods([HTTPRequest.Method])
+        /// The path has other methods. With what is answered to that in another server's form; nil for a problem.
+        case methods([HTTPRequest.Method], refusal: FormatReply?)
         case nothing
     }
 
@@ -68,7 +70,9 @@ struct RouteTable: Sendable {
             var methods = Set(node.routes.keys)
             if methods.contains(.get) { methods.insert(.head) }
             methods.insert(.options)
-            return .methods(methods.sorted { $0.rawValue < $1.rawValue })
+            return .methods(
+                methods.sorted { $0.rawValue < $1.rawValue },
+                refusal: node.routes.values.lazy.compactMap(\.methodRefusal).first)
         }
         let names = route.path.split(separator: "/").filter { $0.hasPrefix("{") }.map {
             String($0.dropFirst().dropLast())

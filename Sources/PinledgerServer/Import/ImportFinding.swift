@@ -1,5 +1,4 @@
 import PinWire
-import Pinning
 
 /// Something that an import has to say about a file: where, what and what to do.
 struct ImportFinding: Sendable, Hashable {
@@ -12,28 +11,40 @@ struct ImportFinding: Sendable, Hashable {
         case note
     }
 
+    /// Where in the file.
+    enum Place: Sendable, Hashable {
+        case whole
+        /// In a JSON text.
+        case value(JSONPointer)
+        /// In any other text; both count from 1.
+        case text(line: Int, column: Int)
+    }
+
     var severity: Severity
-    var pointer: JSONPointer
+    var place: Place
     /// What is the matter, as a sentence without a full stop.
     var message: String
     var advice: String
 
+    /// In a JSON text; empty for the whole, and for other texts.
+    var pointer: JSONPointer { if case .value(let pointer) = self.place { pointer } else { JSONPointer() } }
+
     var json: JSON {
-        [
+        var members: [String: JSON] = [
             "severity": .string(self.severity.rawValue), "pointer": .string(self.pointer.text),
             "detail": .string(self.message), "advice": .string(self.advice),
         ]
+        if case .text(let line, let column) = self.place {
+            members["line"] = .integer(Int64(line))
+            members["column"] = .integer(Int64(column))
+        }
+        return .object(members)
     }
-}
 
-/// What an import makes of a file: the commands, the plan in words, and everything there is to say about it.
-struct ImportPlan: Sendable {
-    var commands: [AppCommand] = []
-    var steps: [String] = []
-    var findings: [ImportFinding] = []
-
-    var fatal: [ImportFinding] { self.findings.filter { $0.severity == .fatal } }
-
-    var findingsJSON: JSON { .array(self.findings.map(\.json)) }
-    var stepsJSON: JSON { .array(self.steps.map { .string($0) }) }
+    /// The finding as an error of a problem, in which the place of a text stands in words.
+    var defect: JSONDefect {
+        var words = "\(self.message). \(self.advice)"
+        if case .text(let line, let column) = self.place { words = "line \(line), column \(column): \(words)" }
+        return JSONDefect(pointer: self.pointer, message: words)
+    }
 }

@@ -1,6 +1,8 @@
 import EventStore
+import Formats
 import HTTPTypes
 import Hummingbird
+import NIOPosix
 import PinWire
 import Pinning
 import Publishing
@@ -15,12 +17,15 @@ struct ImportRoutes: Sendable {
     }
 
     var routes: [Route] {
-        [
+        let query = ["app", "dry_run", "force", "plan_hash", "reason"]
+        let bodyLimit = 1024 * 1024
+        return [
             Route(
-                "importRemoteConfig", .post, "/v1/import/remote-config",
-                query: ["app", "dry_run", "force", "plan_hash", "reason"],
-                bodyLimit: 1024 * 1024, self.remoteConfig
-            )
+                "importRemoteConfig", .post, "/v1/import/remote-config", query: query, bodyLimit: bodyLimit,
+                self.remoteConfig),
+            Route(
+                "importFile", .post, "/v1/import/{format}", query: query + ["host", "condition"], bodyLimit: bodyLimit,
+                self.file),
         ]
     }
 
@@ -28,16 +33,46 @@ struct ImportRoutes: Sendable {
         let id = try Self.app(in: exchange)
         let body = try await exchange.body()
         let (json, change) = try Self.change(of: body, in: exchange)
+        return try await self.record(.remoteConfig(json, at: JSONPointer(), []), change, into: id, in: exchange)
+    }
+
+    private func file(_ exchange: Exchange) async throws -> Response {
+        let id = try Self.app(in: exchange)
+        let request = try Self.fileRequest(in: exchange)
+        let body = try await exchange.body()
+        let change = Change(content: (), reason: request.reason, isForced: request.isForced, body: body)
+        // A file of a mebibyte takes up to a second, one with certificates too.
+        let file = try await NIOThreadPool.singleton.runIfActive {
+            try ImportedFile(
+                body, as: request.format, for: id, host: request.host, condition: request.condition)
+        }
+        return try await self.record(file, change, into: id, in: exchange)
+    }
+
+    private func record(
+        _ file: ImportedFile, _ change: Change<Void>, into id: AppID, in exchange: Exchange
+    ) async throws -> Response {
         let app = self.services.ledger.view.state.apps[id]
         // A file that was imported is at odds with the app it made: a repeated request must not be judged anew.
         if let replay = try await self.replay(of: change, into: id, in: exchange) {
             let before = Self.undo(replay.recorded.entries.map(\.event), in: app)
-            return self.response(to: replay, of: self.plan(json, for: id, before), into: before, id)
+            return self.response(to: replay, of: self.plan(file, for: id, before), into: before, id)
         }
-        let plan = self.plan(json, for: id, app)
+        let plan = self.plan(file, for: id, app)
         try Self.refuse(plan)
+        try await self.store(plan, for: id, in: exchange)
+        var change = change
+        change.material = plan.material
         let result = try await self.change.perform(.app(id, plan.commands), of: change, in: exchange)
         return self.response(to: result, of: plan, into: app, id)
+    }
+
+    /// Stores the key that the plan names before the ledger does, so that no node is ever asked for what is not there.
+    /// Where the change is refused the row has no use, and the sweep erases it.
+    private func store(_ plan: ImportPlan, for id: AppID, in exchange: Exchange) async throws {
+        guard let secret = plan.secret, let key = plan.key, try !exchange.flag("dry_run") else { return }
+        guard self.services.writer != nil else { throw Problem(.readOnly, "This node only reads.") }
+        try await self.services.clientKeys.store(secret, of: key, id)
     }
 
     // These stay out of line: with them in it, Swift 6.3.1 crashes when it optimises the handler's coroutine.
@@ -58,6 +93,43 @@ struct ImportRoutes: Sendable {
         return (json, Change(content: (), reason: reason, isForced: try exchange.flag("force"), body: body))
     }
 
+    /// What a request says besides the file.
+    private struct FileRequest {
+        var format: ImportedFile.Format
+        var host: HostPattern?
+        var condition: String?
+        var reason: Reason
+        var isForced: Bool
+    }
+
+    @inline(never)
+    private static func fileRequest(in exchange: Exchange) throws -> FileRequest {
+        let format = try exchange.importedFormat
+        try exchange.requireType(format.mediaTypes)
+        let condition = exchange.query["condition"]
+        guard condition == nil || format == .firebaseTemplate else {
+            throw Problem(.malformedRequest, "The query parameter condition is for firebase_template alone.")
+        }
+        return FileRequest(
+            format: format, host: try Self.host(of: format, in: exchange), condition: condition,
+            reason: try exchange.reasonInQuery() ?? Reason(format.reason), isForced: try exchange.flag("force"))
+    }
+
+    private static func host(of format: ImportedFile.Format, in exchange: Exchange) throws(Problem) -> HostPattern? {
+        guard let text = exchange.query["host"] else { return nil }
+        guard format == .pins(.hpkp) else {
+            throw Problem(.malformedRequest, "The query parameter host is for hpkp alone.")
+        }
+        let host: HostPattern
+        do { host = try HostPattern(text) } catch {
+            throw Problem(.malformedRequest, "The query parameter host \(error.description).")
+        }
+        guard !host.isWildcard else {
+            throw Problem(.malformedRequest, "The query parameter host must be the name of one host.")
+        }
+        return host
+    }
+
     /// Refuses a file with defects that keep it from being imported.
     @inline(never)
     private static func refuse(_ plan: ImportPlan) throws {
@@ -66,7 +138,7 @@ struct ImportRoutes: Sendable {
         var problem = Problem(
             .importRefused,
             "The file has \(count) defect\(count == 1 ? "" : "s") that keep\(count == 1 ? "s" : "") it from being imported.",
-            errors: plan.fatal.map { JSONDefect(pointer: $0.pointer, message: "\($0.message). \($0.advice)") }
+            errors: plan.fatal.map(\.defect)
         )
         problem.members["findings"] = plan.findingsJSON
         throw problem
@@ -80,8 +152,9 @@ struct ImportRoutes: Sendable {
         return try await self.change.replay(.app(id, []), of: change, in: exchange)
     }
 
-    private func plan(_ json: JSON, for id: AppID, _ app: App?) -> ImportPlan {
-        RemoteConfigImport.plan(json, for: id, app, isPublicSuffix: self.services.surroundings.isPublicSuffix)
+    private func plan(_ file: ImportedFile, for id: AppID, _ app: App?) -> ImportPlan {
+        file.plan(
+            for: id, app, at: self.services.clock(), isPublicSuffix: self.services.surroundings.isPublicSuffix)
     }
 
     private func response(to result: ChangeHandler.Result, of plan: ImportPlan, into app: App?, _ id: AppID) -> Response
@@ -92,16 +165,41 @@ struct ImportRoutes: Sendable {
         )
     }
 
-    /// As much of the app before an import as the plan depends on: whether it was there, and with which hosts.
+    /// As much of the app before an import as the plan depends on: whether it was there, with which hosts and clients.
     private static func undo(_ events: [Event], in app: App?) -> App? {
         var before = app
         for event in events {
             switch event {
             case .app(.appCreated): return nil
             case .app(.hostAdded(let host, _, _)): before?.hosts[host] = nil
+            case .app(.clientSet(let kind, _)): before?.clients[kind] = nil
+            case .app(.clientKeySet(let kind, _)): before?.clients[kind]?.key = nil
             default: break
             }
         }
         return before
+    }
+}
+
+extension ImportPlan {
+    /// The key whose private half is ``secret``.
+    fileprivate var key: ClientKey? {
+        for case .setClientKey(_, let key) in self.commands { return key }
+        return nil
+    }
+}
+
+extension Exchange {
+    private struct FormatUnknown: Error, CustomStringConvertible {
+        let description = "must be one of \(ImportedFile.Format.names.joined(separator: ", "))"
+    }
+
+    fileprivate var importedFormat: ImportedFile.Format {
+        get throws(Problem) {
+            try self.parameter("format") { (text) throws(FormatUnknown) in
+                guard let format = ImportedFile.Format(text) else { throw FormatUnknown() }
+                return format
+            }
+        }
     }
 }

@@ -189,8 +189,3 @@ extension RemoteConfigImport {
         }
     }
 }
-
-extension String {
-    /// The sentence without its full stop.
-    fileprivate var dropLastStop: String { self.hasSuffix(".") ? String(self.dropLast()) : self }
-}

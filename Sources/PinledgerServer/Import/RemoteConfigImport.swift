@@ -15,10 +15,15 @@ struct RemoteConfigImport {
     ///
     /// - Parameters:
     ///   - json: The file's content.
+    ///   - pointer: Where in the file it stands.
     ///   - id: The app it is meant for.
     ///   - app: That app's state; nil where it has to be created.
-    static func plan(_ json: JSON, for id: AppID, _ app: App?, isPublicSuffix: (String) -> Bool) -> ImportPlan {
+    static func plan(
+        _ json: JSON, at pointer: JSONPointer = JSONPointer(), for id: AppID, _ app: App?,
+        isPublicSuffix: (String) -> Bool
+    ) -> ImportPlan {
         var reader = RemoteConfigImport()
+        reader.pointer = pointer
         reader.read(json, id, app, isPublicSuffix)
         return reader.plan
     }
@@ -26,7 +31,7 @@ struct RemoteConfigImport {
     mutating func say(
         _ severity: ImportFinding.Severity, _ at: JSONPointer, _ message: String, _ advice: String
     ) {
-        self.plan.findings.append(ImportFinding(severity: severity, pointer: at, message: message, advice: advice))
+        self.plan.say(severity, .value(at), message, advice)
     }
 
     private mutating func read(_ json: JSON, _ id: AppID, _ app: App?, _ isPublicSuffix: (String) -> Bool) {
@@ -64,7 +69,7 @@ struct RemoteConfigImport {
     private mutating func open(_ json: JSON) -> Bool {
         var json = json
         if let inner = json["ssl_pinning_config"] {
-            self.pointer = JSONPointer(["ssl_pinning_config"])
+            self.pointer = self.pointer.appending("ssl_pinning_config")
             json = inner
             // Remote Config keeps a parameter's JSON as a string.
             if let text = inner.stringValue {

@@ -8,8 +8,8 @@ extension JSONMembers {
     ///
     /// Reading may take a second, for a key store: not on a cooperative thread.
     ///
-    /// - Parameter allowance: What may be spent on all key stores of the request.
-    mutating func key(_ allowance: inout KeyStoreAllowance) throws(JSONDefect) -> KeyMaterial {
+    /// - Parameter uploads: All of the request.
+    mutating func key(_ uploads: inout Uploads) throws(JSONDefect) -> KeyMaterial {
         let names = ["pin", "material", "material_base64"]
         let given = names.filter { self.mentions($0) }
         guard given.count <= 1 else {
@@ -17,23 +17,26 @@ extension JSONMembers {
                 pointer: self.pointer.appending(given[1]), message: "must not be given together with \(given[0])")
         }
         if let field = self.optional("material") {
-            return try Self.read(Array(try field.string().utf8), field, &allowance)
+            return try Self.read(Array(try field.string().utf8), field, &uploads)
         }
         if let field = self.optional("material_base64") {
             guard let bytes = Base64.decode(try field.string()) else {
                 throw field.defect("must be base64 with padding and without line breaks")
             }
-            return try Self.read(bytes, field, &allowance)
+            return try Self.read(bytes, field, &uploads)
         }
         let field = try self.required("pin")
         return KeyMaterial(pin: try field.parse(Pin.init(text:)))
     }
 
     private static func read(
-        _ bytes: consuming [UInt8], _ field: JSONField, _ allowance: inout KeyStoreAllowance
+        _ bytes: consuming [UInt8], _ field: JSONField, _ uploads: inout Uploads
     ) throws(JSONDefect) -> KeyMaterial {
-        let upload = try field.upload(bytes, &allowance)
-        do { return try KeyMaterial(upload) } catch { throw field.defect(error.description) }
+        let upload = try field.upload(bytes, &uploads)
+        let key: KeyMaterial
+        do { key = try KeyMaterial(upload) } catch { throw field.defect(error.description) }
+        if let evidence = key.evidence { uploads.keep(evidence, of: upload) }
+        return key
     }
 }
 
@@ -42,11 +45,9 @@ extension JSONField {
     ///
     /// - Parameters:
     ///   - bytes: What is overwritten if it is refused. The texts it came in are not.
-    ///   - allowance: What may be spent on all key stores of the request.
-    func upload(
-        _ bytes: consuming [UInt8], _ allowance: inout KeyStoreAllowance
-    ) throws(JSONDefect) -> Upload {
-        do { return try Upload.read(&bytes, allowance: &allowance) } catch {
+    ///   - uploads: All of the request.
+    func upload(_ bytes: consuming [UInt8], _ uploads: inout Uploads) throws(JSONDefect) -> Upload {
+        do { return try uploads.read(bytes) } catch {
             throw self.defect("is refused. \(error.descriptionWithinText)")
         }
     }

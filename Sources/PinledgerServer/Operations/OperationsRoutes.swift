@@ -1,5 +1,6 @@
 import EventStore
 import HTTPTypes
+import Handbook
 import Hummingbird
 import NIOCore
 import PinWire
@@ -12,7 +13,7 @@ struct OperationsRoutes: Sendable {
     private let push: DocumentPush
     private static let contract = PreparedAnswer(
         contentType: "application/yaml", cacheControl: "public, max-age=300",
-        body: PreparedBody(PackageResources.openapi_yaml)
+        body: PreparedBody(Handbook.contract)
     )
 
     init(services: Services, push: DocumentPush) {

@@ -43,6 +43,7 @@ package struct AttentionItem: Hashable, Sendable {
         case guardRailLowered = "guard_rail_lowered"
         case nothingProbed = "nothing_probed"
         case webhookPaused = "webhook_paused"
+        case clientBreaks = "client_breaks"
     }
 
     package let severity: Severity
@@ -54,6 +55,9 @@ package struct AttentionItem: Hashable, Sendable {
     package var pin: Pin?
     package var endpoint: Endpoint?
     package var rotation: String?
+    /// The kind of client that it is about, and which of its limits.
+    package var client: ClientKind?
+    package var limit: ClientLimit?
     /// The guard rail whose page explains it.
     package var rail: GuardRail?
     /// When it happens or since when it has been so; nil where there is no such time.
@@ -84,6 +88,8 @@ package struct AttentionItem: Hashable, Sendable {
             "pin": self.pin.map { .string($0.description) },
             "endpoint": self.endpoint.map { .string($0.description) },
             "rotation": self.rotation.map { .string($0) },
+            "client": self.client.map { .string($0.rawValue) },
+            "limit": self.limit.map { .string($0.rawValue) },
             "code": self.rail.map { .string($0.code) },
             "date": self.date.map { .string($0.rfc3339) },
             "detail": .string(self.detail),

@@ -3,12 +3,17 @@ package import PinWire
 /// What one kind of client cannot do with an app's state as it is, or does in a way that operators should know.
 package struct ClientFinding: Hashable, Sendable {
     /// How bad it is.
+    ///
+    /// What servers present decides between the last two, as far as probes saw it, and else what is primary: what an
+    /// install would refuse of a key in reserve is no lock-out yet. Which names an install connects to is not known, so
+    /// that a name it would refuse counts as refused.
     package enum Severity: String, CaseIterable, Sendable, Hashable, Comparable {
-        /// Worth knowing; nothing is lost.
+        /// Worth knowing; the client does what the state says.
         case notice
-        /// The client does something else than the state says.
+        /// The client enforces less than the state says, or more, or something else: names go without pins, others' keys
+        /// pass, pins are enforced that should not be, which what servers present still matches.
         case differs
-        /// The client crashes, refuses every connection, or goes without pins that it should enforce.
+        /// Connections that should work are refused, or the app ends.
         case breaks
 
         package static func < (left: Severity, right: Severity) -> Bool { left.rank < right.rank }

@@ -18,7 +18,8 @@ package enum ClientLimit: String, CaseIterable, Sendable, Hashable {
     case pinPlaces = "pin_places"
     /// The format carries no pins: those built into the app hold.
     case pinsNotCarried = "pins_not_carried"
-    /// Some versions of the client hash something else than the SubjectPublicKeyInfo, which no pin matches.
+    /// Some versions of the client hash something else than the SubjectPublicKeyInfo, which no pin matches; or all are
+    /// served that hash, and it is not known of a key.
     case hashNeverMatches = "hash_never_matches"
     /// Pins of authorities never match: only the server's own certificate is looked at.
     case leafOnly = "leaf_only"
@@ -33,6 +34,8 @@ package enum ClientLimit: String, CaseIterable, Sendable, Hashable {
     case certificateUnknown = "certificate_unknown"
     /// Every certificate that is known of a pin's key has expired.
     case certificateExpired = "certificate_expired"
+    /// A certificate of a pin's key is served, and it is none of those that are known.
+    case certificateRenewed = "certificate_renewed"
     /// Whole certificates are compared, which change with each renewal.
     case wholeCertificate = "whole_certificate"
     /// A certificate without a common name, by which the client finds its pins.
@@ -52,10 +55,12 @@ package enum ClientLimit: String, CaseIterable, Sendable, Hashable {
     case subdomainsOneLabel = "subdomains_one_label"
     /// A name below a wider pattern is not to be pinned, which the format cannot say.
     case cannotExcept = "cannot_except"
-    /// A name that is not below a public suffix, at which TrustKit throws when it is started.
+    /// A name that is not below a public suffix, or that ends in none, at which TrustKit throws when it is started.
     case publicSuffix = "public_suffix"
     /// The first host of a process alone takes effect.
     case firstHostOnly = "first_host_only"
+    /// The first pins of a process hold until it ends.
+    case pinsFrozen = "pins_frozen"
     /// One block of the configuration holds one domain.
     case oneDomainEach = "one_domain_each"
 
@@ -122,6 +127,7 @@ package enum ClientLimit: String, CaseIterable, Sendable, Hashable {
         case .patternsAddUp: "Pins of all patterns add up"
         case .certificateUnknown: "The certificate is not known"
         case .certificateExpired: "The certificate has expired"
+        case .certificateRenewed: "The certificate was replaced"
         case .wholeCertificate: "Whole certificates are compared"
         case .commonNameMissing: "The certificate has no common name"
         case .commonNameDiffers: "The common name is not the host's"
@@ -132,6 +138,7 @@ package enum ClientLimit: String, CaseIterable, Sendable, Hashable {
         case .cannotExcept: "Exceptions cannot be said"
         case .publicSuffix: "The name has to be below a public suffix"
         case .firstHostOnly: "Only the first host takes effect"
+        case .pinsFrozen: "New pins wait for the next start"
         case .oneDomainEach: "One domain for each block"
         case .killSwitch: "The kill switch is not heard of"
         case .versionKillSwitch: "A kill switch for versions is not heard of"
@@ -153,14 +160,6 @@ package enum ClientLimit: String, CaseIterable, Sendable, Hashable {
         case .signingKeyFixed: "The signing key is built in"
         case .checkedBeforehand: "The check is another connection's"
         case .olderSystems: "Older systems ignore it"
-        }
-    }
-
-    /// Whether it means, where it is more than a notice, that the format has no place for what is stated of a host.
-    var leavesOut: Bool {
-        switch self {
-        case .nothingPublished, .pinsNotCarried, .wildcard, .subdomains, .reportOnly: true
-        default: false
         }
     }
 }

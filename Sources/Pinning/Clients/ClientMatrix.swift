@@ -10,7 +10,7 @@ package struct ClientMatrix: Hashable, Sendable {
         case asStated = "as_stated"
         /// Something else in part, or at times.
         case differs
-        /// Nothing of it: the format has no place for it.
+        /// Something else altogether: the format has no place for what holds now.
         case notExpressible = "not_expressible"
     }
 
@@ -69,7 +69,7 @@ package struct ClientMatrix: Hashable, Sendable {
             let all = ClientLimits.all(for: kind, settings: settings, view: view, isPublicSuffix: isPublicSuffix)
             columns.append(
                 Column(kind: kind, findings: Array(all.prefix(ClientLimits.findingLimit)), count: all.count))
-            cells.append(Self.cells(kind, all, view.hosts))
+            cells.append(Self.cells(ClientCheck(kind: kind, settings: settings, view: view), all))
         }
         self.app = view.app
         self.version = view.document.version
@@ -79,20 +79,17 @@ package struct ClientMatrix: Hashable, Sendable {
         self.columns = columns
     }
 
-    private static func cells(
-        _ kind: ClientKind, _ findings: [ClientFinding], _ hosts: [ClientView.Host]
-    ) -> [Cell] {
+    private static func cells(_ check: ClientCheck, _ findings: [ClientFinding]) -> [Cell] {
         let own = Dictionary(grouping: findings.filter { $0.host != nil }, by: \.host)
         // What is the matter with the kind as a whole concerns each host that anything is asked of.
         let common = findings.filter { $0.host == nil && $0.severity > .notice }
-        return hosts.map { host in
+        return check.view.hosts.map { host in
             let found = (own[host.pattern] ?? []) + (host.mode == .off ? [] : common)
             let severity = found.map(\.severity).max()
             let sight: Sight =
-                found.contains(where: \.leavesOut)
-                ? .notExpressible : severity ?? .notice > .notice ? .differs : .asStated
+                severity ?? .notice == .notice ? .asStated : check.hasPlace(for: host) ? .differs : .notExpressible
             return Cell(
-                kind: kind, sight: sight, severity: severity,
+                kind: check.kind, sight: sight, severity: severity,
                 limits: Set(found.map(\.limit)).sorted { $0.rawValue < $1.rawValue })
         }
     }
@@ -117,15 +114,5 @@ package struct ClientMatrix: Hashable, Sendable {
                     ["host": .string(row.host.text), "clients": .array(row.cells.map(\.json))]
                 }),
         ]
-    }
-}
-
-extension ClientFinding {
-    /// Whether the format has no place for what is stated of the host.
-    fileprivate var leavesOut: Bool {
-        switch self.limit {
-        case .certificateUnknown, .certificateExpired, .commonNameMissing, .leafOnly: self.severity == .breaks
-        default: self.severity > .notice && self.limit.leavesOut
-        }
     }
 }

@@ -1,11 +1,6 @@
 package import PinWire
 
 extension ClientSettings {
-    /// Version rules, and texts, that one app may have.
-    package static let ruleLimit = 200
-    /// UTF-8 bytes of one text.
-    package static let textLimit = 1000
-
     /// The settings that concern a kind of client, every one of them spelled out.
     package func json(of kind: ClientKind) -> JSON {
         switch kind {
@@ -19,7 +14,12 @@ extension ClientSettings {
                 "texts": .array(self.texts.map(\.json)),
             ])
         case .remoteConfig:
-            return ["schema": .string(self.schema.rawValue), "parameter": .string(self.parameter)]
+            return .members([
+                "schema": .string(self.schema.rawValue), "parameter": .string(self.parameter),
+                "hash": .string(self.hash.rawValue),
+                "firebase_project": self.firebaseProject.map { .string($0) },
+                "firebase_app": self.firebaseApp.map { .string($0) },
+            ])
         case .muejam, .netkit, .sslPinning, .trustkitIOS, .trustkitAndroid, .appleATS, .androidNSC, .okhttp, .okhttp3,
             .reactNative, .flutter, .curl:
             return [:]
@@ -38,32 +38,25 @@ extension ClientSettings {
                 if let flag = m.optional("understands_domains") { settings.understandsDomains = try flag.bool() }
                 settings.entryDays = try m.optional("entry_days")?.integer(1...3650)
                 if let rules = m.optional("version_rules") {
-                    for rule in try rules.elements(atMost: Self.ruleLimit) {
-                        let rule = (place: rule, value: try ClientVersionRule(rule))
-                        guard !settings.versionRules.contains(where: { $0.id == rule.value.id }) else {
-                            throw rule.place.defect("has the id of another rule")
-                        }
-                        settings.versionRules.append(rule.value)
+                    for field in try rules.elements(atMost: Self.ruleLimit) {
+                        let rule = try ClientVersionRule(field)
+                        do throws(Malformed) { try settings.add(rule) } catch { throw field.defect(error.description) }
                     }
                 }
                 if let texts = m.optional("texts") {
-                    for text in try texts.elements(atMost: Self.ruleLimit) {
-                        let text = (place: text, value: try ClientText(text))
-                        guard
-                            !settings.texts.contains(where: {
-                                $0.key == text.value.key && $0.language == text.value.language
-                            })
-                        else { throw text.place.defect("says the same key in the same language as another text") }
-                        settings.texts.append(text.value)
+                    for field in try texts.elements(atMost: Self.ruleLimit) {
+                        let text = try ClientText(field)
+                        do throws(Malformed) { try settings.add(text) } catch { throw field.defect(error.description) }
                     }
                 }
-                settings.versionRules.sort { $0.id < $1.id }
-                settings.texts.sort { ($0.key, $0.language) < ($1.key, $1.language) }
             case .remoteConfig:
                 if let schema = m.optional("schema") { settings.schema = try schema.oneOf(RemoteConfigSchema.self) }
                 if let parameter = m.optional("parameter") {
                     settings.parameter = try parameter.parameterName()
                 }
+                if let hash = m.optional("hash") { settings.hash = try hash.oneOf(RemoteConfigHash.self) }
+                settings.firebaseProject = try m.optional("firebase_project")?.firebaseProject()
+                settings.firebaseApp = try m.optional("firebase_app")?.firebaseApp()
             case .muejam, .netkit, .sslPinning, .trustkitIOS, .trustkitAndroid, .appleATS, .androidNSC, .okhttp,
                 .okhttp3, .reactNative, .flutter, .curl:
                 break
@@ -77,23 +70,23 @@ extension ClientVersionRule {
     package var json: JSON {
         .members([
             "id": .integer(self.id),
-            "platform": .string(self.platform),
+            "platform": .string(self.platform.rawValue),
             "major_os_version": self.majorOSVersion.map { .integer($0) },
-            "suggested_version": self.suggestedVersion.map { .string($0) },
-            "required_version": self.requiredVersion.map { .string($0) },
-            "message_key": self.messageKey.map { .string($0) },
+            "suggested_version": self.suggestedVersion.map { .string($0.text) },
+            "required_version": self.requiredVersion.map { .string($0.text) },
+            "message_key": self.messageKey.map { .string($0.text) },
         ])
     }
 
     package init(_ field: JSONField) throws(JSONDefect) {
         self = try field.object { (m) throws(JSONDefect) in
             ClientVersionRule(
-                id: try m.required("id").integer(1...JSON.largestInteger),
-                platform: try m.required("platform").platform(),
-                majorOSVersion: try m.optional("major_os_version")?.integer(0...1_000_000),
-                suggestedVersion: try m.optional("suggested_version")?.clientVersion(),
-                requiredVersion: try m.optional("required_version")?.clientVersion(),
-                messageKey: try m.optional("message_key")?.word()
+                id: try m.required("id").integer(Self.ids),
+                platform: try m.required("platform").parse(WultraPlatform.init(_:)),
+                majorOSVersion: try m.optional("major_os_version")?.integer(Self.majorOSVersions),
+                suggestedVersion: try m.optional("suggested_version")?.parse(ClientVersion.init),
+                requiredVersion: try m.optional("required_version")?.parse(ClientVersion.init),
+                messageKey: try m.optional("message_key")?.parse(TextKey.init)
             )
         }
     }
@@ -101,14 +94,18 @@ extension ClientVersionRule {
 
 extension ClientText {
     package var json: JSON {
-        ["message_key": .string(self.key), "language": .string(self.language), "text": .string(self.text)]
+        [
+            "message_key": .string(self.key.text), "language": .string(self.language.text),
+            "text": .string(self.text.text),
+        ]
     }
 
     package init(_ field: JSONField) throws(JSONDefect) {
         self = try field.object { (m) throws(JSONDefect) in
             ClientText(
-                key: try m.required("message_key").word(), language: try m.required("language").language(),
-                text: try m.required("text").sentence()
+                key: try m.required("message_key").parse(TextKey.init),
+                language: try m.required("language").parse(TextLanguage.init),
+                text: try m.required("text").parse(MessageText.init)
             )
         }
     }
@@ -127,44 +124,24 @@ extension JSONField {
         return text
     }
 
-    fileprivate func platform() throws(JSONDefect) -> String {
+    /// The id of a project as Google has them: 6 to 30 lower-case letters, digits and hyphens, a letter first.
+    fileprivate func firebaseProject() throws(JSONDefect) -> String {
         let text = try self.string()
-        guard text == "IOS" || text == "ANDROID" else { throw self.defect("must be `IOS` or `ANDROID`") }
+        guard (6...30).contains(text.utf8.count), (97...122).contains(text.utf8.first ?? 0), !text.hasSuffix("-"),
+            text.utf8.allSatisfy({ (97...122).contains($0) || (48...57).contains($0) || $0 == 0x2D })
+        else { throw self.defect("must be the id of a project: 6 to 30 lower-case letters, digits and hyphens") }
         return text
     }
 
-    /// Three numbers with dots between, and perhaps more after a hyphen.
-    fileprivate func clientVersion() throws(JSONDefect) -> String {
+    /// Numbers and a platform with colons between, such as `1:1234567890:ios:0a1b2c3d`.
+    fileprivate func firebaseApp() throws(JSONDefect) -> String {
         let text = try self.string()
-        let numbers = text.prefix { $0 != "-" }.split(separator: ".", omittingEmptySubsequences: false)
-        guard text.utf8.count <= 64, text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }), numbers.count == 3,
-            numbers.allSatisfy({ (1...9).contains($0.utf8.count) && $0.utf8.allSatisfy { (48...57).contains($0) } })
-        else { throw self.defect("must be a version such as `3.1.2`") }
-        return text
-    }
-
-    /// 1 to 255 printable ASCII characters without blanks.
-    fileprivate func word() throws(JSONDefect) -> String {
-        let text = try self.string()
-        guard (1...255).contains(text.utf8.count), text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
-            throw self.defect("must be 1 to 255 printable characters without blanks")
-        }
-        return text
-    }
-
-    fileprivate func language() throws(JSONDefect) -> String {
-        let text = try self.string()
-        guard text.utf8.count == 2, text.utf8.allSatisfy({ (97...122).contains($0) }) else {
-            throw self.defect("must be two lower-case letters, as in ISO 639-1")
-        }
-        return text
-    }
-
-    fileprivate func sentence() throws(JSONDefect) -> String {
-        let text = try self.string()
-        guard (1...ClientSettings.textLimit).contains(text.utf8.count) else {
-            throw self.defect("must have 1 to \(ClientSettings.textLimit) bytes")
-        }
+        let parts = text.split(separator: ":", omittingEmptySubsequences: false)
+        guard text.utf8.count <= 80, parts.count == 4, parts.allSatisfy({ !$0.isEmpty }),
+            ["ios", "android", "web"].contains(parts[2]),
+            (parts[0] + parts[1]).utf8.allSatisfy({ (48...57).contains($0) }),
+            parts[3].utf8.allSatisfy({ (97...122).contains($0) || (48...57).contains($0) })
+        else { throw self.defect("must be the id of a Firebase app, such as 1:1234567890:ios:0a1b2c3d4e5f") }
         return text
     }
 }

@@ -18,11 +18,19 @@ package struct ClientSettings: Hashable, Sendable {
     package var schema: RemoteConfigSchema
     /// Of remote configuration: the parameter's name.
     package var parameter: String
+    /// Of remote configuration: what installs compare with a key's pin.
+    package var hash: RemoteConfigHash
+    /// Of remote configuration: the id of the Firebase project that is kept in step; nil where none is.
+    package var firebaseProject: String?
+    /// Of remote configuration: the one app of a Firebase project that the pins are for, such as
+    /// `1:1234567890:ios:0a1b2c3d`; nil for all of them.
+    package var firebaseApp: String?
 
     package init(
         dynapins: DynapinsProtocol = .es256, ttlSeconds: Int64 = 3600, understandsDomains: Bool = false,
         entryDays: Int64? = nil, versionRules: [ClientVersionRule] = [], texts: [ClientText] = [],
-        schema: RemoteConfigSchema = .advanced, parameter: String = "ssl_pinning_config"
+        schema: RemoteConfigSchema = .advanced, parameter: String = "ssl_pinning_config",
+        hash: RemoteConfigHash = .spki, firebaseProject: String? = nil, firebaseApp: String? = nil
     ) {
         self.dynapins = dynapins
         self.ttlSeconds = ttlSeconds
@@ -32,6 +40,51 @@ package struct ClientSettings: Hashable, Sendable {
         self.texts = texts
         self.schema = schema
         self.parameter = parameter
+        self.hash = hash
+        self.firebaseProject = firebaseProject
+        self.firebaseApp = firebaseApp
+    }
+
+    /// Version rules, and texts, that one app may have.
+    package static let ruleLimit = 200
+
+    /// Why something is not a setting, as the end of a sentence about it.
+    package struct Malformed: Error, Hashable, Sendable, CustomStringConvertible {
+        package let description: String
+    }
+
+    /// Adds a rule for versions in its place.
+    ///
+    /// - Throws: ``Malformed`` where its id is none or another's, and where there are as many as may be.
+    package mutating func add(_ rule: ClientVersionRule) throws(Malformed) {
+        guard ClientVersionRule.ids.contains(rule.id) else {
+            let ids = ClientVersionRule.ids
+            throw Malformed(description: "must have an id from \(ids.lowerBound) to \(ids.upperBound)")
+        }
+        guard !self.versionRules.contains(where: { $0.id == rule.id }) else {
+            throw Malformed(description: "has the id of another rule")
+        }
+        guard self.versionRules.count < Self.ruleLimit else {
+            throw Malformed(
+                description: "is one too many: an app may have at most \(Self.ruleLimit); delete another first")
+        }
+        let place = self.versionRules.firstIndex { rule.id < $0.id } ?? self.versionRules.endIndex
+        self.versionRules.insert(rule, at: place)
+    }
+
+    /// Adds a text in its place.
+    ///
+    /// - Throws: ``Malformed`` where its key is there in its language, and where there are as many as may be.
+    package mutating func add(_ text: ClientText) throws(Malformed) {
+        guard !self.texts.contains(where: text.isAnother) else {
+            throw Malformed(description: "says the same key in the same language as another text")
+        }
+        guard self.texts.count < Self.ruleLimit else {
+            throw Malformed(
+                description: "is one too many: an app may have at most \(Self.ruleLimit); delete another first")
+        }
+        let place = self.texts.firstIndex { ClientText.precedes(text, $0) } ?? self.texts.endIndex
+        self.texts.insert(text, at: place)
     }
 }
 
@@ -51,42 +104,11 @@ package enum RemoteConfigSchema: String, CaseIterable, Sendable, Hashable {
     case advanced
 }
 
-/// Which versions of an app are asked to update, on one platform.
-package struct ClientVersionRule: Hashable, Sendable {
-    /// Names the rule for ever.
-    package var id: Int64
-    /// `IOS` or `ANDROID`.
-    package var platform: String
-    /// The rule holds for this major version of the operating system; nil for those without a rule of their own.
-    package var majorOSVersion: Int64?
-    /// Older versions are suggested to update, or have to.
-    package var suggestedVersion: String?
-    package var requiredVersion: String?
-    package var messageKey: String?
-
-    package init(
-        id: Int64, platform: String, majorOSVersion: Int64? = nil, suggestedVersion: String? = nil,
-        requiredVersion: String? = nil, messageKey: String? = nil
-    ) {
-        self.id = id
-        self.platform = platform
-        self.majorOSVersion = majorOSVersion
-        self.suggestedVersion = suggestedVersion
-        self.requiredVersion = requiredVersion
-        self.messageKey = messageKey
-    }
-}
-
-/// A text in one language.
-package struct ClientText: Hashable, Sendable {
-    package var key: String
-    /// Two lower-case letters (ISO 639-1).
-    package var language: String
-    package var text: String
-
-    package init(key: String, language: String, text: String) {
-        self.key = key
-        self.language = language
-        self.text = text
-    }
+/// What clients of remote configuration compare with a key's pin.
+package enum RemoteConfigHash: String, CaseIterable, Sendable, Hashable {
+    /// SHA-256 of the SubjectPublicKeyInfo: the pin itself.
+    case spki
+    /// SHA-256 of the raw key, the contents of the SubjectPublicKeyInfo's BIT STRING: what clients compute that hash
+    /// `SecKeyCopyExternalRepresentation` and nothing before it. Known only of keys that somebody showed.
+    case rawKey = "raw_key"
 }

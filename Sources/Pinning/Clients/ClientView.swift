@@ -15,6 +15,8 @@ package struct ClientView: Sendable {
     package let hosts: [Host]
     /// The keys that probes saw servers use as their own, by host.
     package let served: [HostPattern: Set<Pin>]
+    /// What probes saw servers present, by host, as far as more is known of it than the server's key.
+    package let chains: [HostPattern: [ServedChain]]
     private let evaluator: Evaluator
 
     /// What holds for one host pattern.
@@ -36,6 +38,20 @@ package struct ClientView: Sendable {
         package var rollout: Rollout?
     }
 
+    /// The kill switches that are engaged at ``now`` and have not expired, in the document's order.
+    package var killSwitchesInForce: [Document.KillSwitch] {
+        self.document.killSwitches.filter { $0.engagedAt <= self.now && self.now < $0.expiresAt }
+    }
+
+    /// Whether all pinning of the app is off for every device: a kill switch for everything or for the app is in force,
+    /// or `pins_valid_until` has passed.
+    package var isEverythingOff: Bool {
+        self.isPastPins || self.killSwitchesInForce.contains { $0.scope == "everything" || $0.scope == "app" }
+    }
+
+    /// Whether the document's pins are past their time.
+    package var isPastPins: Bool { self.document.pinsValidUntil.map { $0 <= self.now } ?? false }
+
     /// When time alone changes the view next; nil where it does not.
     package var changesAt: Timestamp? {
         var times: [Timestamp] = self.document.pinsValidUntil.map { [$0] } ?? []
@@ -43,33 +59,23 @@ package struct ClientView: Sendable {
         return times.filter { self.now < $0 }.min()
     }
 
-    /// A published pin, and what is known of its key.
-    package struct ClientPin: Hashable, Sendable {
-        package var pin: Pin
-        package var role: PinRole
-        /// Nil where nobody showed more than the pin.
-        package var knowledge: KeyKnowledge?
-        /// Whether a probe saw it in use as the server's own key when it last looked.
-        package var isServed: Bool
-
-        /// Certificates of the key, the newest first.
-        package var certificates: [CertificateFacts] { self.knowledge?.certificates ?? [] }
-    }
-
     /// - Parameters:
     ///   - document: of `app` at one position.
     ///   - app: the state at the same position, for what documents do not say.
     ///   - served: the keys that probes saw servers use as their own, by host.
+    ///   - chains: whole chains that they saw; the keys of their first certificates count as served.
     ///   - device: what the request says of the client.
     package init(
-        _ document: Document, of app: App, served: [HostPattern: Set<Pin>] = [:], device: Device = Device(),
-        at now: Timestamp
+        _ document: Document, of app: App, served: [HostPattern: Set<Pin>] = [:],
+        chains: [HostPattern: [ServedChain]] = [:], device: Device = Device(), at now: Timestamp
     ) {
+        let served = served.merging(Self.ownKeys(of: chains)) { $0.union($1) }
         self.document = document
         self.app = app.id
         self.displayName = app.displayName
         self.now = now
         self.served = served
+        self.chains = chains
         // What the policy would be, were nothing switched off.
         var unswitched = document
         unswitched.killSwitches = []
@@ -93,6 +99,11 @@ package struct ClientView: Sendable {
                 reason: decision.reason, pins: policy.map(pins) ?? [], mode: policy?.mode,
                 candidate: host.candidate.map(pins), rollout: host.rollout)
         }
+    }
+
+    /// The servers' own keys of chains, by host.
+    package static func ownKeys(of chains: [HostPattern: [ServedChain]]) -> [HostPattern: Set<Pin>] {
+        chains.mapValues { Set($0.compactMap(\.pins.first)) }
     }
 
     /// The host that stands for a name: an exact pattern, else a wildcard one label above it, else the nearest pattern

@@ -1,6 +1,6 @@
 import PinWire
 
-/// The rails about a change as a whole: G15, G25 to G29, G32, G33, G36, G37.
+/// The rails about a change as a whole: G15, G26 to G29, G32, G33, G36, G37.
 enum ChangeRails {
     @Sendable static func findings(of change: Judgement) -> [Finding] {
         Self.rate(of: change) + Self.day(of: change) + Self.notYetKnown(about: change) + Self.killSwitch(of: change)
@@ -48,33 +48,16 @@ enum ChangeRails {
         ]
     }
 
-    /// G25 and G28, which reports of clients will tell.
+    /// G28, which reports of clients will tell.
     private static func notYetKnown(about change: Judgement) -> [Finding] {
-        var findings: [Finding] = []
-        if change.isRisky {
-            findings.append(
-                .unknown(
-                    .canary, host: change.hosts.first,
-                    "Whether clients go on connecting is not known: this rail does not go by their reports.",
-                    remedy: "Try it as a candidate with a small rollout first, and watch the servers."
-                )
+        guard change.isRisky else { return [] }
+        return [
+            .unknown(
+                .canary, host: change.hosts.first,
+                "Whether clients go on connecting is not known: this rail does not go by their reports.",
+                remedy: "Try it as a candidate with a small rollout first, and watch the servers."
             )
-        }
-        for pattern in change.hosts {
-            guard let host = change.after.hosts[pattern] else { continue }
-            let was = change.before?.hosts[pattern]
-            let isNewWildcard = was == nil && pattern.isWildcard
-            guard isNewWildcard || host.includesSubdomains && was?.includesSubdomains != true else { continue }
-            findings.append(
-                .unknown(
-                    .oldClients, host: pattern,
-                    "Whether every client that is out there understands \(isNewWildcard ? "a wildcard" : "subdomains") is not known: this rail does not go by their reports.",
-                    remedy:
-                        "Compare with the documentation of your oldest client; a host of its own is understood by all."
-                )
-            )
-        }
-        return findings
+        ]
     }
 
     /// G29. Who may engage a kill switch and for how long is decided elsewhere; here, that it stands alone.
@@ -209,7 +192,7 @@ enum ChangeRails {
     }
 
     /// Whether the change is what the server does because of reports.
-    private static func isReaction(_ change: Judgement) -> Bool {
+    static func isReaction(_ change: Judgement) -> Bool {
         change.context.actor == .system
             && change.events.contains { if case .telemetryReacted = $0 { true } else { false } }
     }
@@ -303,7 +286,7 @@ extension ChangeRails {
 
 extension AppEvent {
     /// The host and the end of a kill switch that is engaged; no host where it is for the app or for versions of it.
-    fileprivate var engagement: (host: HostPattern?, expiresAt: Timestamp)? {
+    var engagement: (host: HostPattern?, expiresAt: Timestamp)? {
         switch self {
         case .killSwitchEngaged(let host, let expiresAt): (host, expiresAt)
         case .versionKillSwitchEngaged(_, let expiresAt): (nil, expiresAt)

@@ -15,6 +15,9 @@ package struct Finding: Hashable, Sendable {
     package var host: HostPattern?
     package var policy: PolicySlot?
     package var pin: Pin?
+    /// The kind of client that it is about, and which of its limits; nil where it is about others too.
+    package var client: ClientKind?
+    package var limit: ClientLimit?
     /// What is the matter, as a sentence.
     package var detail: String
     /// What to do instead, as a sentence.
@@ -61,6 +64,8 @@ package struct Finding: Hashable, Sendable {
             "host": self.host.map { .string($0.text) },
             "policy": self.policy.map { .string($0.rawValue) },
             "pin": self.pin.map { .string($0.description) },
+            "client": self.client.map { .string($0.rawValue) },
+            "limit": self.limit.map { .string($0.rawValue) },
             "detail": .string(self.detail),
             "remedy": .string(self.remedy),
         ])

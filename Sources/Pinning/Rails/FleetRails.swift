@@ -1,7 +1,6 @@
 import PinWire
 
-/// G09 where the end of the kill switch over everything is what turns enforcing on: released, or engaged anew for a
-/// shorter time. It is overridden with a reason: one forgotten app does not keep all others unprotected.
+/// The rails about the kill switch over everything.
 enum FleetRails {
     /// Hosts that are named; of further ones their number is said.
     private static let limit = 20
@@ -9,6 +8,14 @@ enum FleetRails {
     /// What is to be said of a command, the gravest first.
     static func findings(
         of command: FleetCommand, in state: LedgerState, _ context: DecisionContext
+    ) -> [Finding] {
+        Self.unmatched(after: command, in: state, context) + Self.unheard(of: command, in: state, context)
+    }
+
+    /// G09 where the end of the switch is what turns enforcing on: released, or engaged anew for a shorter time. It is
+    /// overridden with a reason: one forgotten app does not keep all others unprotected.
+    private static func unmatched(
+        after command: FleetCommand, in state: LedgerState, _ context: DecisionContext
     ) -> [Finding] {
         // One that has run out holds nothing back any more.
         guard context.rails.contains(.liveChainUnmatched), let was = state.fleet.killSwitch,
@@ -56,6 +63,37 @@ enum FleetRails {
             )
         }
         return findings
+    }
+
+    /// G25: which declared kinds of clients do not hear of the switch that is being engaged. It holds nothing up.
+    private static func unheard(
+        of command: FleetCommand, in state: LedgerState, _ context: DecisionContext
+    ) -> [Finding] {
+        guard context.rails.contains(.oldClients), case .engageKillSwitch(let end) = command else { return [] }
+        var fleet = state.fleet
+        fleet.evolve(.killSwitchEngaged(expiresAt: end), at: context.now)
+        let context = context.knowing(fleet: fleet)
+        var appCount = 0
+        var counts: [ClientKind: Int] = [:]
+        for app in state.apps.values where !app.clients.isEmpty {
+            let view = app.clientView(in: context)
+            let kinds = app.clients.filter { kind, client in
+                let check = ClientCheck(kind: kind, settings: client.settings, view: view)
+                return SwitchLimits.findings(of: check).contains { $0.limit == .killSwitch }
+            }.keys
+            if !kinds.isEmpty { appCount += 1 }
+            for kind in kinds { counts[kind, default: 0] += 1 }
+        }
+        guard appCount > 0 else { return [] }
+        let list = counts.sorted { $0.key < $1.key }.map { "`\($0.key.rawValue)` of \($0.value)" }
+        var finding = Finding(
+            .oldClients, .warn,
+            "Of \(appCount) apps some installs do not hear of a kill switch and go on enforcing. By kinds of clients and the number of their apps: \(list.joined(separator: ", ")).",
+            remedy:
+                "Have servers present keys that these installs have pins of; `pinledger compat APP` tells what reaches those of an app."
+        )
+        finding.limit = .killSwitch
+        return [finding]
     }
 }
 

@@ -97,7 +97,7 @@ package enum GuardRail: String, CaseIterable, Sendable, Hashable, Comparable {
         case .certificateUnfit: ("The certificate fits its host and its time", .override, .judged)
         case .expiryLadder: ("What expires is announced", .warn, .judged)
         case .vantagePoints: ("Two places have looked", .warn, .judged)
-        case .oldClients: ("Old clients understand it", .override, .needsTelemetry)
+        case .oldClients: ("Old clients understand it", .override, .judged)
         case .tooManyRiskyChanges: ("Risky changes are few", .override, .judged)
         case .changeFreeze: ("Risky changes happen on working days", .warn, .judged)
         case .canary: ("Risky changes are tried on few first", .override, .needsTelemetry)

@@ -55,7 +55,7 @@ struct Judgement {
     private static let checks: [@Sendable (Judgement) -> [Finding]] = [
         PolicyRails.findings, LiveRails.findings, ReachRails.findings, DeliveryRails.findings,
         CertificateRails.findings,
-        AuthorityRails.findings, ChangeRails.findings,
+        AuthorityRails.findings, ChangeRails.findings, ClientRails.findings,
     ]
 
     /// What all rails say, the gravest first; lowered ones as warnings.

@@ -36,6 +36,7 @@ struct DevCommand: AsyncParsableCommand {
     var logLevel: String?
 
     @OptionGroup(title: "Calls to others") var outgoing: OutgoingOptions
+    @OptionGroup(title: "Firebase projects") var firebase: FirebaseOptions
 
     @Option(help: ArgumentHelp("How long a signed document is fresh.", valueName: "seconds"))
     var documentLifetime: Int64 = 86_400
@@ -96,6 +97,7 @@ struct DevCommand: AsyncParsableCommand {
         options.probing = self.probing
         options.announcements = self.announcements
         options.outgoing = self.outgoing
+        options.firebase = self.firebase
         let configuration = try NodeConfiguration(
             options, database: database.connectionString(user: "pinledger_dev"), kekFile: kekFile
         )

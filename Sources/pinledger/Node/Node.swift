@@ -1,5 +1,6 @@
 import Countries
 import EventStore
+import Firebase
 import Foundation
 import Keys
 import Logging
@@ -81,6 +82,8 @@ struct Node {
                 ledger: ledger, telemetry: services.telemetry.secrets, clients: services.clientKeys,
                 logger: self.logger)
             running.append(.init(service: Loop { await sweep.run() }))
+            let materialSweep = MaterialSweep(ledger: ledger, material: services.material, logger: self.logger)
+            running.append(.init(service: Loop { await materialSweep.run() }))
             running.append(.init(service: Loop { await rollouts.run() }))
             running.append(.init(service: Loop { await reactions.run() }))
         }
@@ -90,6 +93,15 @@ struct Node {
                 logger: self.logger, clock: services.clock
             )
             running.append(.init(service: Loop { await sender.run() }))
+        }
+        let firebase = self.configuration.firebase
+        let google =
+            firebase.accounts.isEmpty
+            ? nil : FirebaseHTTP(userAgent: "pinledger/\(Version.text)", clock: services.clock)
+        for account in firebase.accounts {
+            guard let google else { break }
+            let rounds = self.rounds(of: account, by: google, services)
+            running.append(.init(service: Loop { await rounds.run() }))
         }
         let listen = self.configuration.listen
         var listeners = [
@@ -133,13 +145,26 @@ struct Node {
         do { try await ServiceGroup(configuration: group).run() } catch {
             await parts.outlook.close()
             await services.webhooks.client?.close()
+            await google?.close()
             await pool.close()
             throw error
         }
         ledger.close()
         await parts.outlook.close()
         await services.webhooks.client?.close()
+        await google?.close()
         await pool.close()
+    }
+
+    /// What keeps the project of a service account in step.
+    private func rounds(of account: ServiceAccount, by google: FirebaseHTTP, _ services: Services) -> FirebaseRounds {
+        let firebase = self.configuration.firebase
+        let service = RemoteConfigService(
+            project: account.project, endpoint: firebase.endpoint,
+            tokens: AccessTokens(account: account, http: google, clock: services.clock), http: google)
+        return FirebaseRounds(
+            services: services, project: account.project, push: ProjectPush(service: service),
+            interval: .seconds(firebase.interval), logger: self.logger)
     }
 
     /// What this process is called where several nodes are told apart.
@@ -244,7 +269,9 @@ struct Node {
                     pool: pool,
                     keyEncryptionKey: self.configuration.isReadOnly ? nil : self.configuration.keyEncryptionKey),
                 trustedProxies: self.configuration.telemetry.trustedProxies),
-            webhooks: self.webhookTools(pool), clock: now, logger: self.logger,
+            webhooks: self.webhookTools(pool),
+            firebase: PushBook(projects: Set(self.configuration.firebase.accounts.map(\.project))), clock: now,
+            logger: self.logger,
             documentMaxAge: self.configuration.documentMaxAge,
             countries: CountrySource(
                 field: self.configuration.countryHeader, database: self.configuration.countryDatabase,

@@ -100,6 +100,8 @@ struct NodeOptions: ParsableArguments {
 
     @OptionGroup(title: "Calls to others") var outgoing: OutgoingOptions
 
+    @OptionGroup(title: "Firebase projects") var firebase: FirebaseOptions
+
     @OptionGroup(title: "Limits") var limits: LimitOptions
 
     @OptionGroup(title: "Looking at servers") var probing: ProbeNodeOptions
@@ -175,6 +177,7 @@ struct NodeConfiguration: Sendable {
     var certificate: ServerCertificate?
     var limits: Server.Limits
     var outgoing: OutgoingConfiguration
+    var firebase: FirebaseConfiguration
     /// Seconds from the order to stop to the closing of the listeners.
     var drainDelay: Int
     var probing: ProbeConfiguration
@@ -220,6 +223,7 @@ struct NodeConfiguration: Sendable {
             options.tlsKey ?? Environment["PINLEDGER_TLS_KEY"]
         )
         self.outgoing = try options.outgoing.read()
+        self.firebase = try options.firebase.read()
         (self.limits, self.drainDelay) = try options.limits.read()
         self.probing = try options.probing.read()
         self.telemetry = try options.telemetry.read()

@@ -116,7 +116,9 @@ struct APIClient {
         request.headers.add(name: "User-Agent", value: "pinledger/\(Version.text)")
         for (name, value) in headers { request.headers.add(name: name, value: value) }
         if let body {
-            request.headers.add(name: "Content-Type", value: "application/json")
+            if !request.headers.contains(name: "Content-Type") {
+                request.headers.add(name: "Content-Type", value: "application/json")
+            }
             request.body = .bytes(ByteBuffer(bytes: body))
         }
         do {

@@ -8,6 +8,7 @@ struct ClientCommands: AsyncParsableCommand {
         discussion: """
             pinledger client set com.example.shop dynapins --generate-key
             pinledger client set com.example.shop wultra --settings wultra.json --key private.pem
+            pinledger client set com.example.shop remote_config --hash raw_key
             pinledger compat com.example.shop
 
             Kinds: dynapins, wultra, remote_config, muejam, netkit, ssl_pinning are served while they run; trustkit_ios, \
@@ -71,12 +72,17 @@ struct ClientCommands: AsyncParsableCommand {
     struct Set: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Declares a kind of client, or changes its settings; sets its key where one is given.",
-            discussion: "What the file of settings does not name has its default; without a file, all of them."
+            discussion: "What neither the file of settings nor an option names has its default."
         )
         @Argument var app: String
         @Argument var kind: String
         @Option(help: ArgumentHelp("File with the settings as JSON, - for standard input.", valueName: "file"))
         var settings: String?
+        @Option(
+            help: ArgumentHelp(
+                "Of remote_config, beside the file's settings: what installs hash, spki (the default) or raw_key.",
+                valueName: "hash"))
+        var hash: String?
         @Option(
             help: ArgumentHelp(
                 "File with the private key that installs have the public half of: PEM, DER or base64.",
@@ -94,7 +100,7 @@ struct ClientCommands: AsyncParsableCommand {
                 throw CommandFailure("standard input can be read once: give a file for one of them", status: .usage)
             }
             var members: [String: JSON] = [:]
-            members["settings"] = try self.settings.map(Self.json)
+            members["settings"] = try self.givenSettings()
             // Before anything is recorded: a file that cannot be read would leave half of it done.
             let key: [String: JSON]? = try self.key.map(PrivateKeyInput.members) ?? (self.generateKey ? [:] : nil)
             try await self.remote.withClient { client in
@@ -110,6 +116,20 @@ struct ClientCommands: AsyncParsableCommand {
                 next.idempotencyKey = self.change.idempotencyKey.map { "\($0)/key" }
                 KeyReport.print(try await client.change("POST", "\(path)/key", key, next), self.remote.output)
             }
+        }
+
+        /// What the file says, and the options; nil where neither is there.
+        private func givenSettings() throws -> JSON? {
+            let given = try self.settings.map(Self.json)
+            guard let hash = self.hash else { return given }
+            guard case .object(var members) = given ?? [:] else {
+                throw CommandFailure("the settings must be an object", status: .usage)
+            }
+            guard members["hash"] == nil else {
+                throw CommandFailure("--hash, and a hash among the settings, exclude each other", status: .usage)
+            }
+            members["hash"] = .string(hash)
+            return .object(members)
         }
 
         private static func json(_ path: String) throws -> JSON {

@@ -9,8 +9,9 @@ struct CompatCommand: AsyncParsableCommand {
             pinledger compat com.example.shop
             pinledger compat com.example.shop --client trustkit_ios
 
-            Of each host a kind of client sees what is stated (as_stated), something else at times (differs), or nothing \
-            (not_expressible). breaks: it refuses every connection, ends, or goes without pins that it should enforce.
+            Of each host a kind of client sees what is stated (as_stated), something else in part (differs), or cannot \
+            be told what holds now (not_expressible). Of findings, differs: it enforces less, more or something else; \
+            breaks: it refuses connections that should work, or ends.
             """
     )
 

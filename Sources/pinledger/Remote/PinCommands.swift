@@ -8,7 +8,9 @@ struct PinCommands: AsyncParsableCommand {
             Where a pin is asked for, a file may be given that shows the key: a certificate (PEM or DER), a signing request or \
             a public key. A private key is refused and never sent. `pinledger pin inspect FILE` shows what a file holds.
             """,
-        subcommands: [Inspect.self, List.self, Add.self, Activate.self, Role.self, Retire.self, Revoke.self]
+        subcommands: [
+            Inspect.self, List.self, Add.self, Describe.self, Activate.self, Role.self, Retire.self, Revoke.self,
+        ]
     )
 
     struct Place: ParsableArguments {
@@ -83,6 +85,30 @@ struct PinCommands: AsyncParsableCommand {
             members["state"] = self.staged ? "staged" : "active"
             members["note"] = self.note.map { .string($0) }
             try await self.remote.change("POST", "\(self.place.path)/pins", members, self.change)
+        }
+    }
+
+    struct Describe: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Keeps the keys and certificates of a file whose pins an app has.",
+            discussion: """
+                pinledger pin describe com.example.shop renewed.pem
+
+                A renewed certificate, or a key of which the app has the pin alone: what formats take that need more \
+                than pins. All that the file holds must be pinned.
+                """
+        )
+        @Argument var app: String
+        @Argument(help: "A file with certificates, signing requests or public keys.") var file: String
+        @OptionGroup var change: ChangeOptions
+        @OptionGroup var remote: RemoteOptions
+
+        func run() async throws {
+            let (bytes, _) = try KeyInput.read(self.file)
+            // What is not text is sent in base64, which is read as well.
+            let material = String(validating: bytes, as: UTF8.self) ?? Base64.encode(bytes)
+            let path = "/v1/apps/\(APIClient.escaped(self.app))/key-facts"
+            try await self.remote.change("POST", path, ["material": .string(material)], self.change)
         }
     }
 

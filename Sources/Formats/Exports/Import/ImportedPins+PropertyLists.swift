@@ -32,7 +32,7 @@ extension ImportedPins {
                 self.say("\(pattern): where reports are sent is not taken over.", at: value)
             // Versions before 1.6 had to be told; now there is one way to hash a key.
             case "TSKDisableDefaultReportUri", "TSKPublicKeyAlgorithms": break
-            default: self.say("\(pattern): \(Quoting.comment(key)) is not known.", at: value)
+            default: self.say("\(pattern): \(Self.quoted(key)) is not known.", at: value)
             }
         }
         host.pins = self.pins(texts)
@@ -59,7 +59,7 @@ extension ImportedPins {
             switch key {
             case "NSIncludesSubdomains": includesSubdomains = try value.boolean()
             case "NSPinnedLeafIdentities", "NSPinnedCAIdentities": identities[key] = value
-            default: self.say("\(pattern): \(Quoting.comment(key)) is not known.", at: value)
+            default: self.say("\(pattern): \(Self.quoted(key)) is not known.", at: value)
             }
         }
         let leaf = identities["NSPinnedLeafIdentities"]
@@ -75,7 +75,7 @@ extension ImportedPins {
                 if key == "SPKI-SHA256-BASE64" {
                     texts.append((try value.string(), value))
                 } else {
-                    self.say("\(pattern): \(Quoting.comment(key)) is not known.", at: value)
+                    self.say("\(pattern): \(Self.quoted(key)) is not known.", at: value)
                 }
             }
         }

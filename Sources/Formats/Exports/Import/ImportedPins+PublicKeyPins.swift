@@ -25,27 +25,31 @@ extension ImportedPins {
                 do {
                     let pattern = try HostPattern(value)
                     host = pattern.isWildcard ? nil : pattern
-                    if pattern.isWildcard { self.say("No host is called \(pattern).", line: number, column: 1) }
+                    if pattern.isWildcard {
+                        self.say("No host is called \(pattern).", line: number, column: 1, isDefect: true)
+                    }
                 } catch {
                     host = nil
-                    self.say("The host \"\(Quoting.comment(value))\" \(error).", line: number, column: 1)
+                    let name = Self.quoted(value)
+                    self.say("The host \"\(name)\" \(error).", line: number, column: 1, isDefect: true)
                 }
             case "public-key-pins": self.readDirectives(value, of: host, .enforce, number)
             case "public-key-pins-report-only": self.readDirectives(value, of: host, .reportOnly, number)
             default:
-                self.say("The header \(Quoting.comment(String(line[..<colon]))) is not known.", line: number, column: 1)
+                self.say("The header \(Self.quoted(String(line[..<colon]))) is not known.", line: number, column: 1)
             }
         }
     }
 
     private mutating func readDirectives(_ text: String, of host: HostPattern?, _ mode: PinMode, _ line: Int) {
         guard let host else {
-            self.say("Nothing says which host sends this header.", line: line, column: 1)
+            self.say("Nothing says which host sends this header.", line: line, column: 1, isDefect: true)
             return
         }
         guard let directives = Self.directives(text) else {
             self.say(
-                "The header of \(host) is not made of directives with semicolons between them.", line: line, column: 1)
+                "The header of \(host) is not made of directives with semicolons between them.", line: line, column: 1,
+                isDefect: true)
             return
         }
         var imported = Host(pattern: host, mode: mode)
@@ -53,16 +57,16 @@ extension ImportedPins {
         for (name, value) in directives {
             if name == "pin-sha256" {
                 guard let pin = value.flatMap({ Base64.decode($0) }).flatMap({ Pin(bytes: $0) }) else {
-                    self.say("A pin of \(host) is not the base64 of 32 bytes.", line: line, column: 1)
+                    self.say("A pin of \(host) is not the base64 of 32 bytes.", line: line, column: 1, isDefect: true)
                     continue
                 }
-                if !imported.pins.contains(pin) { imported.pins.append(pin) }
+                self.add(pin, to: &imported.pins, line: line, column: 1)
                 continue
             }
             guard seen.insert(name).inserted else {
                 self.say(
-                    "The header of \(host) has \(Quoting.comment(name)) twice, and counts for nothing.", line: line,
-                    column: 1)
+                    "The header of \(host) has \(Self.quoted(name)) twice, and counts for nothing.", line: line,
+                    column: 1, isDefect: true)
                 return
             }
             switch name {
@@ -75,11 +79,12 @@ extension ImportedPins {
             case "report-uri":
                 self.say("Where reports of \(host) are sent is not taken over.", line: line, column: 1)
             default:
-                self.say("The directive \(Quoting.comment(name)) is not known.", line: line, column: 1)
+                self.say("The directive \(Self.quoted(name)) is not known.", line: line, column: 1)
             }
         }
         guard mode == .reportOnly || seen.contains("max-age") else {
-            self.say("The header of \(host) has no max-age, and counts for nothing.", line: line, column: 1)
+            self.say(
+                "The header of \(host) has no max-age, and counts for nothing.", line: line, column: 1, isDefect: true)
             return
         }
         self.add(imported, line: line, column: 1)

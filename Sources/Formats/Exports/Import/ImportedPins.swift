@@ -1,4 +1,5 @@
 package import PinWire
+import Pinning
 
 /// The files with built-in pins that are read.
 package enum ImportFormat: String, CaseIterable, Sendable, Hashable {
@@ -18,6 +19,14 @@ package struct ImportedPins: Hashable, Sendable {
     package internal(set) var hosts: [Host] = []
     /// In the order of their places.
     package internal(set) var findings: [Finding] = []
+    /// What the file has too much of; nothing of it is taken then.
+    private var excess: TextDefect?
+
+    /// Findings of one file: whoever has more has another file, or should take it in parts.
+    package static let findingLimit = 500
+    /// Pins of all hosts together. Few lines can give many hosts many pins; a document would have no room for more.
+    package static let pinLimit = 10_000
+    private var pinCount = 0
 
     /// What the file says of one pattern.
     package struct Host: Hashable, Sendable {
@@ -30,6 +39,9 @@ package struct ImportedPins: Hashable, Sendable {
         package var mode: PinMode
         /// Where the file has a date, its beginning in UTC.
         package var validUntil: Timestamp?
+        /// Where it stands in the file.
+        package internal(set) var line = 1
+        package internal(set) var column = 1
 
         package init(
             pattern: HostPattern, includesSubdomains: Bool = false, pins: [Pin] = [], mode: PinMode = .enforce,
@@ -49,6 +61,8 @@ package struct ImportedPins: Hashable, Sendable {
         package let column: Int
         /// A sentence.
         package let message: String
+        /// Whether the file means pins here that could not be read: what is left is not what its author wanted.
+        package let isDefect: Bool
 
         package var description: String { "line \(self.line), column \(self.column): \(self.message)" }
     }
@@ -57,8 +71,8 @@ package struct ImportedPins: Hashable, Sendable {
     ///
     /// - Parameters:
     ///   - host: of ``ImportFormat/hpkp``, the host that sent headers before which no line `Host:` stands.
-    /// - Throws: ``TextDefect`` where the text is not of the format at all; what is wrong with a part of it is a
-    ///   finding.
+    /// - Throws: ``TextDefect`` where the text is not of the format at all, or has more findings, hosts or pins than
+    ///   can be kept; what is wrong with a part of it is a finding.
     package init(_ bytes: [UInt8], as format: ImportFormat, host: HostPattern? = nil) throws(TextDefect) {
         switch format {
         case .androidNSC: try self.readNetworkSecurity(try XMLReader.read(bytes))
@@ -66,27 +80,53 @@ package struct ImportedPins: Hashable, Sendable {
         case .appleATS: try self.readTransportSecurity(try XMLReader.read(bytes).propertyList())
         case .hpkp: try self.readPublicKeyPins(bytes, host)
         }
+        if let excess { throw excess }
         self.dropIdleExceptions()
         self.hosts.sort { $0.pattern < $1.pattern }
         self.findings.sort { ($0.line, $0.column) < ($1.line, $1.column) }
     }
 
-    mutating func say(_ message: String, at element: XMLElement) {
-        self.say(message, line: element.line, column: element.column)
+    /// What of a file is repeated in a message: no more than a line of it.
+    static func quoted(_ text: String) -> String { Quoting.comment(String(text.prefix(100))) }
+
+    mutating func say(_ message: String, at element: XMLElement, isDefect: Bool = false) {
+        self.say(message, line: element.line, column: element.column, isDefect: isDefect)
     }
 
-    mutating func say(_ message: String, line: Int, column: Int) {
-        self.findings.append(Finding(line: line, column: column, message: message))
+    mutating func say(_ message: String, line: Int, column: Int, isDefect: Bool = false) {
+        guard self.findings.count < Self.findingLimit else {
+            self.refuse(
+                "more than \(Self.findingLimit) things up to here are not understood", line: line, column: column)
+            return
+        }
+        self.findings.append(Finding(line: line, column: column, message: message, isDefect: isDefect))
+    }
+
+    /// Notes the first thing of which the file has too much.
+    private mutating func refuse(_ message: String, line: Int, column: Int) {
+        self.excess = self.excess ?? TextDefect(line: line, column: column, message)
+    }
+
+    /// Adds a pin to those of a host, each once.
+    mutating func add(_ pin: Pin, to pins: inout [Pin], line: Int, column: Int) {
+        guard !pins.contains(pin) else { return }
+        guard pins.count < App.pinLimit else {
+            self.refuse("a host may have at most \(App.pinLimit) pins", line: line, column: column)
+            return
+        }
+        pins.append(pin)
     }
 
     /// The pattern that a name is, for formats that know no wildcards.
-    mutating func name(_ text: String, at element: XMLElement) -> HostPattern? {
+    ///
+    /// - Parameter isPinned: Whether pins are lost where it is none.
+    mutating func name(_ text: String, at element: XMLElement, isPinned: Bool = true) -> HostPattern? {
         do {
             let pattern = try HostPattern(text)
             guard pattern.isWildcard else { return pattern }
-            self.say("\(text) is no name: nothing here matches a wildcard.", at: element)
+            self.say("\(text) is no name: nothing here matches a wildcard.", at: element, isDefect: isPinned)
         } catch {
-            self.say("\"\(Quoting.comment(text))\" \(error).", at: element)
+            self.say("\"\(Self.quoted(text))\" \(error).", at: element, isDefect: isPinned)
         }
         return nil
     }
@@ -96,10 +136,10 @@ package struct ImportedPins: Hashable, Sendable {
         var pins: [Pin] = []
         for (text, element) in texts {
             guard let pin = Base64.decode(text).flatMap({ Pin(bytes: $0) }) else {
-                self.say("This is not the base64 of 32 bytes, and no pin.", at: element)
+                self.say("This is not the base64 of 32 bytes, and no pin.", at: element, isDefect: true)
                 continue
             }
-            if !pins.contains(pin) { pins.append(pin) }
+            self.add(pin, to: &pins, line: element.line, column: element.column)
         }
         return pins
     }
@@ -108,7 +148,7 @@ package struct ImportedPins: Hashable, Sendable {
     mutating func date(_ text: String, at element: XMLElement) -> Timestamp? {
         if text.utf8.count == 10, let time = Timestamp(rfc3339: text + "T00:00:00Z") { return time }
         self.say(
-            "\"\(Quoting.comment(text))\" is not a date such as 2026-01-31; the pins are taken without one.",
+            "\"\(Self.quoted(text))\" is not a date such as 2026-01-31; the pins are taken without one.",
             at: element)
         return nil
     }
@@ -119,20 +159,26 @@ package struct ImportedPins: Hashable, Sendable {
     }
 
     mutating func add(_ host: Host, line: Int, column: Int) {
+        guard self.excess == nil else { return }
         if self.hosts.contains(where: { $0.pattern == host.pattern }) {
             self.say("\(host.pattern) is there already; the first counts.", line: line, column: column)
         } else if host.mode != .off, host.pins.isEmpty {
             self.say("\(host.pattern) has no pins.", line: line, column: column)
+        } else if self.hosts.count == App.hostLimit {
+            self.refuse("an app may have at most \(App.hostLimit) hosts", line: line, column: column)
+        } else if self.pinCount + host.pins.count > Self.pinLimit {
+            self.refuse("a file may have at most \(Self.pinLimit) pins of all hosts", line: line, column: column)
         } else {
+            self.pinCount += host.pins.count
+            var host = host
+            (host.line, host.column) = (line, column)
             self.hosts.append(host)
         }
     }
 
     /// Drops hosts without pins that lie below no other host's names: they except nothing.
     private mutating func dropIdleExceptions() {
-        let upper = self.hosts.filter { $0.mode != .off && $0.includesSubdomains }.map(\.pattern.name)
-        self.hosts.removeAll { host in
-            host.mode == .off && !upper.contains { host.pattern.name.hasSuffix("." + $0) }
-        }
+        let upper = self.hosts.filter { $0.mode != .off && $0.includesSubdomains }.map { "." + $0.pattern.name }
+        self.hosts.removeAll { host in host.mode == .off && !upper.contains { host.pattern.name.hasSuffix($0) } }
     }
 }

@@ -3,49 +3,62 @@ import PinWire
 /// What clients miss that compare whole certificates, or look at the server's own certificate alone.
 enum CertificateLimits {
     static func findings(of check: ClientCheck) -> [ClientFinding] {
-        Self.leafOnly(check) + Self.unknown(check) + Self.renewal(check)
-    }
-
-    private static func comparesCertificates(_ check: ClientCheck) -> Bool {
-        switch check.kind {
-        case .wultra, .muejam, .flutter: true
-        default: false
-        }
+        Self.leafOnly(check) + Self.unknown(check) + Self.expired(check) + Self.renewed(check) + Self.renewal(check)
     }
 
     /// Dynapins up to 0.1, which looks at the leaf alone too, is judged by which pin comes first.
     private static func looksAtLeafOnly(_ check: ClientCheck) -> Bool {
-        switch check.kind {
-        case .muejam, .flutter, .curl, .sslPinning: true
-        case .wultra: !check.settings.understandsDomains
-        case .remoteConfig: check.settings.schema == .advanced
-        default: false
+        switch check.comparison {
+        case .ownKey: true
+        case .certificate: !(check.kind == .wultra && check.settings.understandsDomains)
+        case .firstPin, .anyKey, .ownKeyOrAuthorities, .builtin: false
         }
     }
 
     private static func leafOnly(_ check: ClientCheck) -> [ClientFinding] {
-        guard Self.looksAtLeafOnly(check) else { return [] }
+        let isApple = check.kind == .appleATS
+        guard isApple || Self.looksAtLeafOnly(check) else { return [] }
         let place = check.kind == .sslPinning ? "On Apple's systems \(check.kind.title)" : check.kind.title
         return check.pinned.compactMap { host in
-            let authorities = host.pins.filter { $0.isAuthority(at: host.pattern) }
-            guard let first = authorities.first else { return nil }
-            let isRefused = authorities.contains {
-                host.severity(without: $0) { !$0.isAuthority(at: host.pattern) } == .breaks
+            let keepsAuthorities = isApple && host.primaries.allSatisfy { $0.isAuthority(at: host.pattern) }
+            func isUsable(_ pin: ClientView.ClientPin) -> Bool {
+                pin.isAuthority(at: host.pattern) == keepsAuthorities
             }
+            let unusable = host.pins.filter { !isUsable($0) }
+            guard let first = unusable.first, !isApple || unusable.count < host.pins.count else { return nil }
+            let isRefused =
+                !Self.isLeftOut(host, check, isUsable)
+                && (unusable.contains { host.severity(without: $0, isUsable) == .breaks }
+                    || check.seen(at: host).contains { keys, chain in
+                        unusable.contains { keys.contains($0.pin) } && !check.accepts(keys, chain, at: host)
+                    })
+            let why =
+                isApple
+                ? "With keys of authorities beside those of servers \(place) asks for one of each, so that those stay that are of the primary pin's kind, and this one is left out"
+                : "\(place) looks at the server's own certificate alone, and this is an authority's key: it never matches"
             return check.finding(
                 .leafOnly, isRefused ? .breaks : .differs, host: host, pin: first.pin,
-                "\(place) looks at the server's own certificate alone, and this is an authority's key: it never matches"
-                    + (isRefused ? ", and every connection to \(host.pattern) is refused." : "."),
-                remedy: "Pin the key of \(host.pattern) itself.")
+                why + (isRefused ? ", and connections to \(host.pattern) are refused." : "."),
+                remedy: isApple
+                    ? "Pin keys of servers only, or of authorities only." : "Pin the key of \(host.pattern) itself.")
         }
     }
 
+    /// Whether the file has nothing of a host, since what it could have of it would refuse the servers.
+    private static func isLeftOut(
+        _ host: ClientView.Host, _ check: ClientCheck, _ isUsable: (ClientView.ClientPin) -> Bool
+    ) -> Bool {
+        (check.kind == .curl || check.kind == .flutter) && !host.primaries.contains(where: isUsable)
+    }
+
     private static func unknown(_ check: ClientCheck) -> [ClientFinding] {
-        guard Self.comparesCertificates(check) else { return [] }
+        guard check.comparison == .certificate else { return [] }
         let title = check.kind.title
         return check.pinned.flatMap { host in
             host.pins.filter { $0.certificates.isEmpty }.map { pin in
-                let severity = host.severity(without: pin) { !$0.certificates.isEmpty }
+                func isUsable(_ pin: ClientView.ClientPin) -> Bool { !pin.certificates.isEmpty }
+                let severity =
+                    Self.isLeftOut(host, check, isUsable) ? .differs : host.severity(without: pin, isUsable)
                 return check.finding(
                     .certificateUnknown, severity, host: host, pin: pin.pin,
                     "\(title) compares whole certificates, and of this key of \(host.pattern) none is known: the pin cannot be given to it"
@@ -55,8 +68,45 @@ enum CertificateLimits {
         }
     }
 
+    private static func expired(_ check: ClientCheck) -> [ClientFinding] {
+        guard check.comparison == .certificate else { return [] }
+        return check.pinned.flatMap { host -> [ClientFinding] in
+            func isValid(_ pin: ClientView.ClientPin) -> Bool {
+                pin.serverCertificates(at: host.pattern).contains { check.view.now < $0.notAfter }
+            }
+            return host.pins.compactMap { pin in
+                guard let last = pin.serverCertificates(at: host.pattern).first, !isValid(pin) else { return nil }
+                return check.finding(
+                    .certificateExpired, host.severity(without: pin, isValid), host: host, pin: pin.pin,
+                    "The last certificate that is known of this key of \(host.pattern) expired at \(last.notAfter): installs trust none of the key any more.",
+                    remedy: "Show the renewed certificate, or retire the pin.")
+            }
+        }
+    }
+
+    /// Certificates of pinned keys that are served and that nobody has shown here.
+    private static func renewed(_ check: ClientCheck) -> [ClientFinding] {
+        guard check.comparison == .certificate else { return [] }
+        return check.pinned.flatMap { host in
+            // Of a key of which no certificate is known that is said already.
+            host.pins.filter { !$0.serverCertificates(at: host.pattern).isEmpty }.compactMap { pin in
+                let other = check.seen(at: host).first { keys, chain in
+                    keys.first == pin.pin && !check.accepts(keys, chain, at: host)
+                        && !pin.certificates.contains { $0.sha256 == chain.first?.sha256 }
+                }
+                guard let certificate = other?.certificates.first else { return nil }
+                return check.finding(
+                    .certificateRenewed, .breaks, host: host, pin: pin.pin,
+                    "A server of \(host.pattern) presents a certificate of this key that is not known here, and is valid until \(certificate.notAfter): \(check.kind.title) compares whole certificates, and refuses it.",
+                    remedy: check.kind.isServed
+                        ? "Show the certificate that is served."
+                        : "Show the certificate that is served, and release the app with its fingerprint.")
+            }
+        }
+    }
+
     private static func renewal(_ check: ClientCheck) -> [ClientFinding] {
-        guard Self.comparesCertificates(check) else { return [] }
+        guard check.comparison == .certificate else { return [] }
         let ends = check.pinned.flatMap { host in
             host.pins.compactMap { $0.serverCertificates(at: host.pattern).first?.notAfter }
         }.filter { check.view.now < $0 }

@@ -5,22 +5,36 @@ struct ClientCheck {
     let kind: ClientKind
     let settings: ClientSettings
     let view: ClientView
-    /// The hosts for which the kind holds pins, whether or not something turns them off for now.
+    /// The hosts for which the kind's clients hold pins, whether or not something turns them off for now.
+    ///
+    /// Those that are served and cannot be told "off" get the pins of hosts in that mode as well.
     let pinned: [ClientView.Host]
+    /// Of Wultra, whose clients look under which name a certificate is listed and not for which host: the digests of
+    /// all certificates that they are given.
+    private let pooled: Set<[UInt8]>
 
     init(kind: ClientKind, settings: ClientSettings, view: ClientView) {
         self.kind = kind
         self.settings = settings
         self.view = view
         let reporting = ReportOnly(kind, settings)
+        let getsPinsOfOff = kind.isServed && !Self.hearsOff(kind, settings)
         self.pinned = view.hosts.filter { host in
             guard !host.pins.isEmpty else { return false }
             return switch host.mode {
             case .enforce: true
             case .reportOnly: reporting != .looksAway
-            case .off, nil: false
+            case .off: getsPinsOfOff
+            case nil: false
             }
         }
+        var pooled: Set<[UInt8]> = []
+        if kind == .wultra {
+            for host in view.hosts {
+                for pin in host.pins { pooled.formUnion(Self.given(pin, at: host, kind, view.now).map(\.sha256)) }
+            }
+        }
+        self.pooled = pooled
     }
 
     /// What a kind makes of a host that only reports.
@@ -47,10 +61,12 @@ struct ClientCheck {
     var reportOnly: ReportOnly { ReportOnly(self.kind, self.settings) }
 
     /// Whether its format says that pinning is off.
-    var hearsOff: Bool {
-        switch self.kind {
+    var hearsOff: Bool { Self.hearsOff(self.kind, self.settings) }
+
+    private static func hearsOff(_ kind: ClientKind, _ settings: ClientSettings) -> Bool {
+        switch kind {
         case .remoteConfig, .netkit: true
-        case .wultra: self.settings.understandsDomains
+        case .wultra: settings.understandsDomains
         default: false
         }
     }
@@ -69,6 +85,34 @@ struct ClientCheck {
         _ detail: String, remedy: String
     ) -> ClientFinding {
         ClientFinding(self.kind, limit, severity, host: host?.pattern, pin: pin, detail, remedy: remedy)
+    }
+
+    /// The certificates of a pin that the kind's clients are given to compare with, the newest first; none for kinds that
+    /// compare keys.
+    func given(_ pin: ClientView.ClientPin, at host: ClientView.Host) -> [CertificateFacts] {
+        Self.given(pin, at: host, self.kind, self.view.now)
+    }
+
+    private static func given(
+        _ pin: ClientView.ClientPin, at host: ClientView.Host, _ kind: ClientKind, _ now: Timestamp
+    ) -> [CertificateFacts] {
+        let own = pin.serverCertificates(at: host.pattern)
+        return switch kind {
+        // A file does not change with the time.
+        case .flutter: own
+        case .muejam: own.filter { now < $0.notAfter }
+        case .wultra: own.filter { now < $0.notAfter && $0.commonName?.isEmpty == false }
+        default: []
+        }
+    }
+
+    /// Whether a certificate is among those that clients have for a host.
+    func holds(_ certificate: CertificateFacts, for host: ClientView.Host) -> Bool {
+        if self.kind == .wultra { return self.pooled.contains(certificate.sha256) }
+        return host.pins.contains { pin in
+            pin.pin == certificate.key.pin
+                && self.given(pin, at: host).contains { $0.sha256 == certificate.sha256 }
+        }
     }
 
     /// Whether some devices get a host's candidate and others do not.
@@ -96,27 +140,18 @@ extension ClientView.Host {
     {
         if self.pins.contains(where: \.isServed) { return pin.isServed ? .breaks : .differs }
         // Nobody saw what is served: it should be a primary.
-        let primaries = self.pins.filter { $0.role == .primary }
-        let needed = primaries.isEmpty ? self.pins : primaries
+        let needed = self.primaries
         return needed.contains(pin) && !needed.contains(where: isUsable) ? .breaks : .differs
+    }
+
+    /// The pins of which servers should use one: those that are primary; all, where none is.
+    var primaries: [ClientView.ClientPin] {
+        let primaries = self.pins.filter { $0.role == .primary }
+        return primaries.isEmpty ? self.pins : primaries
     }
 
     /// Whether the same pins hold in the same mode.
     func isSame(as other: ClientView.Host) -> Bool {
         self.mode == other.mode && Set(self.pins.map(\.pin)) == Set(other.pins.map(\.pin))
-    }
-}
-
-extension ClientView.ClientPin {
-    /// Whether it is known to be an authority's.
-    func isAuthority(at pattern: HostPattern) -> Bool {
-        !self.certificates.isEmpty && self.serverCertificates(at: pattern).isEmpty
-    }
-
-    /// Its certificates that a server can present as its own, the newest first.
-    ///
-    /// One that says it may sign and has the host for its common name is a server's, as `openssl req -x509` makes them.
-    func serverCertificates(at pattern: HostPattern) -> [CertificateFacts] {
-        self.certificates.filter { !$0.isAuthority || $0.covers(pattern) == .commonNameOnly }
     }
 }

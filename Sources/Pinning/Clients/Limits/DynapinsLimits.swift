@@ -6,7 +6,7 @@ enum DynapinsLimits {
         guard check.kind == .dynapins else { return [] }
         switch check.settings.dynapins {
         case .ed25519: return Self.first(check) + Self.backups(check)
-        case .es256: return Self.host(check)
+        case .es256: return Self.host(check) + Self.frozen(check)
         }
     }
 
@@ -16,7 +16,7 @@ enum DynapinsLimits {
             guard let first = host.pins.first, served.count != 1 else { return nil }
             guard served.isEmpty else {
                 return check.finding(
-                    .firstPinOnly, .differs, host: host, pin: first.pin,
+                    .firstPinOnly, .breaks, host: host, pin: first.pin,
                     "\(served.count) keys are served for \(host.pattern), and Dynapins up to 0.1 compares the first pin alone: servers with the other keys are refused.",
                     remedy: "Serve one key for \(host.pattern) while these installs are in use.")
             }
@@ -42,8 +42,19 @@ enum DynapinsLimits {
         return [
             check.finding(
                 .firstHostOnly, .notice,
-                "\(check.pinned.count) hosts have pins, and in Dynapins 0.2 only the first pins of a process take effect: an app that is configured with several of them refuses all but one, and goes by new pins when it is started anew.",
+                "\(check.pinned.count) hosts have pins, and in Dynapins 0.2 only the first pins of a process take effect: an app that is configured with several of them refuses all but one.",
                 remedy: "Configure one domain in each app, or use another client for the others.")
+        ]
+    }
+
+    /// TrustKit is started once in a process.
+    private static func frozen(_ check: ClientCheck) -> [ClientFinding] {
+        guard !check.pinned.isEmpty else { return [] }
+        return [
+            check.finding(
+                .pinsFrozen, .notice,
+                "In Dynapins 0.2 the first pins of a process hold until it ends, however short the answers' time is: an app that runs goes by new ones when it is started anew.",
+                remedy: "Publish a new key well before it is served: until apps have been started again.")
         ]
     }
 }

@@ -15,14 +15,12 @@ enum ExpiryLimits {
                     remedy: "Release the app with a later date well before then.")
             ]
         default:
-            return [
-                check.finding(
-                    .pinsValidUntil, .differs,
-                    "Pins hold until \(end), which \(title) cannot be told: after that installs go on enforcing.",
-                    remedy: check.kind.isServed
-                        ? "Keep the pins that are served here matching the servers, or move the end on in time."
-                        : "Release the app with new pins before its keys are replaced.")
-            ]
+            return check.unheard(
+                .pinsValidUntil, by: check.pinned,
+                "Pins hold until \(end), which \(title) cannot be told: after that installs go on enforcing.",
+                remedy: check.kind.isServed
+                    ? "Keep the pins that are served here matching the servers, or move the end on in time."
+                    : "Release the app with new pins before its keys are replaced.")
         }
     }
 }

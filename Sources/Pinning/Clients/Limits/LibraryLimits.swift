@@ -61,9 +61,10 @@ enum LibraryLimits {
         let rawKey = "hash the key's raw bytes (what SecKeyCopyExternalRepresentation gives), which no pin matches"
         let (detail, remedy): (String, String)
         switch check.kind {
-        case .remoteConfig where check.settings.schema == .advanced:
-            detail = "Clients after the published example for iOS \(rawKey): they refuse every server."
-            remedy = "Have the app hash the SubjectPublicKeyInfo, or serve hashes of raw keys."
+        case .remoteConfig where check.settings.schema == .advanced && check.settings.hash == .spki:
+            detail = "Clients after the published example for iOS \(rawKey): given pins, they refuse every server."
+            remedy =
+                "Set the client's setting `hash` to `raw_key` if the app's build hashes that, or have it hash the SubjectPublicKeyInfo."
         case .netkit:
             detail = "NetKit's first version compares the key's raw bytes, which no pin matches."
             remedy = "Give it the raw keys, or update it to a version that knows spkiSHA256."

@@ -23,11 +23,8 @@ enum NameLimits {
         func finding(_ severity: ClientFinding.Severity, _ detail: String) -> ClientFinding {
             check.finding(.wildcard, severity, host: host, detail, remedy: Self.remedy)
         }
-        // What is left out goes without pins.
-        let leftOut: ClientFinding.Severity = host.mode == .enforce ? .breaks : .differs
         let isDeep = host.includesSubdomains || twin?.includesSubdomains == true
         switch check.kind {
-        case .flutter, .muejam: return nil
         case .sslPinning, .okhttp3: return host.includesSubdomains ? Self.subdomains(host, check) : nil
         case .okhttp:
             guard host.includesSubdomains, twin == nil else { return nil }
@@ -40,35 +37,43 @@ enum NameLimits {
                 return host.includesSubdomains ? Self.subdomains(host, check) : nil
             }
             return finding(
-                leftOut,
+                .differs,
                 "\(title) has no wildcards, and NSIncludesSubdomains of \(name) would pin \(name) as well: \(pattern) is left out, and goes without pins."
             )
         case .trustkitIOS, .trustkitAndroid, .androidNSC, .reactNative:
             guard twin == nil || !isDeep else { return nil }
             return finding(
-                leftOut,
+                .differs,
                 "\(title) has no wildcards, and subdomains of \(name) are \(name) and all names below it: \(pattern) is left out, and goes without pins."
             )
+        case .flutter:
+            return finding(
+                .differs, "\(title) takes fingerprints by exact names: \(pattern) is left out, and goes without pins.")
         case .curl:
-            return finding(leftOut, "A command of curl is for one name: \(pattern) is left out, and goes without pins.")
+            return finding(
+                .differs, "A command of curl is for one name: \(pattern) is left out, and goes without pins.")
         case .remoteConfig:
             return finding(
-                leftOut,
+                .differs,
                 "These clients compare names letter by letter, and never match \(pattern): it goes without pins."
             )
         case .netkit:
             return finding(.differs, "\(title) pins exact names: \(pattern) holds only for names that the app lists.")
+        case .dynapins where check.settings.dynapins == .ed25519:
+            guard !host.includesSubdomains else { return nil }
+            return finding(
+                .breaks,
+                "Dynapins up to 0.1 takes \(pattern) for names any number of labels below \(name): of those further below, which have no pins, it refuses all that do not have these."
+            )
         case .dynapins:
             return finding(
                 .differs,
-                check.settings.dynapins == .ed25519
-                    ? "Dynapins up to 0.1 takes \(pattern) for names any number of labels below \(name)."
-                    : "Dynapins 0.2 cannot use \(pattern): an app that is configured with it goes without pins; only names that it lists are pinned."
+                "Dynapins 0.2 cannot use \(pattern): an app that is configured with it goes without pins; only names that it lists are pinned."
             )
-        case .wultra:
+        case .wultra, .muejam:
             return finding(
-                .differs,
-                "\(title) knows no wildcards: under \(pattern) only the certificates that are known here are trusted, and any other of the same key is refused."
+                Self.severity(host, check),
+                "\(title) compares whole certificates: under \(pattern) only those that are known here are trusted, and any other of the same key is refused."
             )
         }
     }
@@ -79,7 +84,7 @@ enum NameLimits {
             check.finding(.subdomains, severity, host: host, detail, remedy: Self.remedy)
         }
         switch check.kind {
-        case .trustkitIOS, .trustkitAndroid, .androidNSC, .okhttp, .flutter, .muejam: return nil
+        case .trustkitIOS, .trustkitAndroid, .androidNSC, .okhttp: return nil
         case .reactNative:
             return finding(
                 .notice,
@@ -93,7 +98,7 @@ enum NameLimits {
         case .okhttp3:
             return finding(
                 .differs,
-                "OkHttp 3 takes **.\(name) and never matches it: names below \(pattern) are left out, and go without pins."
+                "OkHttp 3 takes **.\(name) and never matches it: names two or more labels below \(name) are left out, and go without pins."
             )
         case .sslPinning:
             return finding(
@@ -101,24 +106,49 @@ enum NameLimits {
         case .dynapins:
             return finding(
                 .differs, "\(title) pins the names that an app lists: others below \(pattern) go without pins.")
-        case .wultra:
+        case .wultra, .muejam:
             return finding(
-                .differs,
-                "\(title) knows no subdomains: below \(pattern) only the certificates that are known here are trusted, and any other of the same key is refused."
+                Self.severity(host, check),
+                "\(title) compares whole certificates: below \(pattern) only those that are known here are trusted, and any other of the same key is refused."
             )
-        case .remoteConfig, .netkit, .curl:
+        case .remoteConfig, .netkit, .curl, .flutter:
             return finding(.differs, "\(title) pins exact names: those below \(pattern) go without pins.")
         }
     }
 
+    /// How bad it is that of the names below one only known certificates are trusted: where none is valid for all of
+    /// them, they have others.
+    private static func severity(_ host: ClientView.Host, _ check: ClientCheck) -> ClientFinding.Severity {
+        let known = host.pins.flatMap { check.given($0, at: host) }
+        return known.contains { $0.dnsNames.contains("*.\(host.pattern.name)") } ? .differs : .breaks
+    }
+
     /// Names at which TrustKit throws.
     private static func registry(_ check: ClientCheck, _ isPublicSuffix: (String) -> Bool) -> [ClientFinding] {
-        guard check.isTrustKit else { return [] }
-        return check.pinned.filter { !Self.isBelowSuffix($0.pattern.name, isPublicSuffix) }.map { host in
-            check.finding(
-                .publicSuffix, .breaks, host: host,
-                "\(host.pattern.name) is not below a public suffix, and TrustKit throws when it is started with it: the app crashes, or goes without pins.",
-                remedy: "Serve \(host.pattern.name) under a domain of your own, or leave it out for these clients.")
+        switch check.kind {
+        case .trustkitAndroid:
+            // Its validator knows top-level domains alone: a public suffix such as `co.uk` is a name to it.
+            return check.pinned.compactMap { host in
+                let name = host.pattern.name
+                let above = Self.above(name)
+                guard above.isEmpty || !([name] + above).contains(where: isPublicSuffix) else { return nil }
+                return check.finding(
+                    .publicSuffix, .breaks, host: host,
+                    "\(name) is not below a top-level domain, and \(check.kind.title) throws when it is started with it: the app crashes.",
+                    remedy: "Serve \(name) under a domain of your own, or leave it out for these clients.")
+            }
+        case _ where check.isTrustKit:
+            return check.pinned.filter { !Self.isBelowSuffix($0.pattern.name, isPublicSuffix) }.map { host in
+                let name = host.pattern.name
+                // What uses it catches the exception, and its app goes on without pins.
+                let isCaught = check.kind == .reactNative
+                let end = isCaught ? "on iOS no host of the app is pinned" : "the app crashes"
+                return check.finding(
+                    .publicSuffix, isCaught ? .differs : .breaks, host: host,
+                    "\(name) is not below a public suffix, and TrustKit throws when it is started with it: \(end).",
+                    remedy: "Serve \(name) under a domain of your own, or leave it out for these clients.")
+            }
+        default: return []
         }
     }
 

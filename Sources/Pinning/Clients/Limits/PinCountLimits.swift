@@ -21,7 +21,7 @@ enum PinCountLimits {
         case .reactNative:
             return check.pinned.filter { $0.pins.count == 1 }.map { host in
                 check.finding(
-                    .singlePin, .breaks, host: host,
+                    .singlePin, .differs, host: host,
                     "\(host.pattern) has one pin; on iOS \(title) rejects the configuration, and no host of the app is pinned.",
                     remedy: remedy)
             }
@@ -58,10 +58,16 @@ enum PinCountLimits {
                     .nothingPublished, .breaks, host: host,
                     "\(why), and \(title) has no others than those it is served: it refuses every connection.",
                     remedy: "Publish the pins of \(host.pattern).")
-            case .remoteConfig where host.mode == .enforce && check.settings.schema == .advanced:
+            case .remoteConfig where host.mode == .enforce:
                 return check.finding(
-                    .nothingPublished, .breaks, host: host,
-                    "\(why); it is left out of the configuration, and installs go without pins for it.",
+                    .nothingPublished, .differs, host: host,
+                    "\(why); it is left out of the configuration, and installs go by the pins built into the app, or without any.",
+                    remedy: "Publish the pins of \(host.pattern).")
+            case _ where host.mode == .enforce:
+                let place = check.kind.isServed ? "what is served" : "the exported file"
+                return check.finding(
+                    .nothingPublished, .differs, host: host,
+                    "\(why); it is left out of \(place), and \(title) goes without pins for it.",
                     remedy: "Publish the pins of \(host.pattern).")
             default: return nil
             }

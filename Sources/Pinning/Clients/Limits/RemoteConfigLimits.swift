@@ -3,13 +3,14 @@ import PinWire
 /// What clients of remote configuration make of an app's state.
 ///
 /// A host's percentage parts installs with its remote pins from installs with the app's own pins, or none. So a rollout
-/// can be said where the baseline enforces nothing of the document; anywhere else the baseline is given to all.
+/// can be said where the baseline enforces nothing of the document; anywhere else the baseline is given to all, until
+/// everybody is to have the candidate.
 enum RemoteConfigLimits {
     static func findings(of check: ClientCheck) -> [ClientFinding] {
         guard check.kind == .remoteConfig else { return [] }
         switch check.settings.schema {
         case .simple: return Self.carried(check) + Self.rollouts(check)
-        case .advanced: return Self.places(check) + Self.rollouts(check) + Self.buckets(check)
+        case .advanced: return Self.places(check) + Self.rawKeys(check) + Self.rollouts(check) + Self.buckets(check)
         }
     }
 
@@ -23,7 +24,7 @@ enum RemoteConfigLimits {
                     "The simple schema carries no pins: for \(host.pattern) those built into the app are enforced.",
                     remedy: "Use the advanced schema once the app reads it.")
                 : check.finding(
-                    .pinsNotCarried, .breaks, host: host,
+                    .pinsNotCarried, .differs, host: host,
                     "The simple schema carries no pins, and the app is not known to have any for \(host.pattern), which is left out, and goes without.",
                     remedy: "Name \(host.pattern) among the fallback's hosts if the app has pins for it.")
         }
@@ -48,21 +49,56 @@ enum RemoteConfigLimits {
         }
     }
 
+    /// Keys of which only the pin is known, where installs compare hashes of raw keys: none is ever given that could not
+    /// match.
+    private static func rawKeys(_ check: ClientCheck) -> [ClientFinding] {
+        guard check.settings.hash == .rawKey else { return [] }
+        let pinned = Set(check.pinned.map(\.pattern))
+        return zip(check.view.document.hosts, check.view.hosts).flatMap { stated, host -> [ClientFinding] in
+            let isTried = check.isRollingOut(host) && stated.candidate?.mode == .enforce
+            let isReplaced = isTried && Self.reachesAll(host, check)
+            let baseline = pinned.contains(host.pattern) && !isReplaced ? host.pins : []
+            let candidate = isTried ? host.candidate?.filter { !baseline.contains($0) } ?? [] : []
+            return Self.rawKeys(of: baseline + candidate, at: host, check)
+        }
+    }
+
+    /// A host is left out for want of a served key or a primary, so that nobody refuses what is served now.
+    private static func rawKeys(
+        of pins: [ClientView.ClientPin], at host: ClientView.Host, _ check: ClientCheck
+    ) -> [ClientFinding] {
+        pins.filter { $0.knowledge == nil }.map { pin in
+            let isNeeded = pin.isServed || pin.role == .primary
+            return check.finding(
+                .hashNeverMatches, .differs, host: host, pin: pin.pin,
+                "Installs compare hashes of raw keys, and of this key of \(host.pattern) only the pin is known: "
+                    + (isNeeded
+                        ? "the host is left out of the configuration, and installs go without remote pins for it."
+                        : "it cannot be given to them."),
+                remedy: "Show the key's certificate, its signing request or the public key.")
+        }
+    }
+
     private static func rollouts(_ check: ClientCheck) -> [ClientFinding] {
         let app = check.view.document.rollout
         let hosts = zip(check.view.document.hosts, check.view.hosts).filter { check.isRollingOut($1) }
         return hosts.compactMap { stated, host in
-            let carriesShares =
-                check.settings.schema == .advanced && stated.candidate?.mode == .enforce
-                && stated.baseline?.mode != .enforce
-            guard carriesShares else {
-                return check.finding(
-                    .rollout, .differs, host: host,
+            let isAdvanced = check.settings.schema == .advanced
+            if isAdvanced, Self.reachesAll(host, check) { return nil }
+            guard isAdvanced, stated.carriesShares else {
+                return RolloutLimits.withheld(
+                    host, check,
                     "A candidate of \(host.pattern) is being rolled out, and installs outside of a percentage would have no pins: every install goes by the baseline until it is promoted.",
                     remedy: "Use conditions of the template, which choose devices, or promote the candidate.")
             }
             return Self.share(host, app: app, check)
         }
+    }
+
+    /// Whether every device is to have the candidate, so that nobody has to be chosen.
+    private static func reachesAll(_ host: ClientView.Host, _ check: ClientCheck) -> Bool {
+        check.view.document.versionGate?.isOpen != false
+            && [check.view.document.rollout, host.rollout].allSatisfy { $0?.isForAll != false }
     }
 
     /// What a rollout has that a percentage has not; nil where it has nothing.
@@ -82,16 +118,14 @@ enum RemoteConfigLimits {
                 "\(begin) to chosen ids or countries, and these clients draw from percentages alone: who is meant is not among them for sure.",
                 remedy: remedy)
         }
-        let product = rollouts.reduce(1) { $0 * $1.basisPoints }
-        // Nought of a per cent would stop the rollout.
-        let whole = rollouts.reduce(1) { scale, _ in scale * 10_000 } / 100
-        guard product % whole != 0 else { return nil }
-        let percent = product / whole
+        let points = (app: app?.basisPoints ?? 10_000, host: host.rollout?.basisPoints ?? 10_000)
+        guard RemoteConfigShare.isRounded(app: points.app, host: points.host) else { return nil }
         return check.finding(
             .wholePercentages, .differs, host: host,
-            percent == 0
-                ? "\(begin) to less than one per cent of devices, and these clients know whole per cent: it reaches none of them."
-                : "\(begin) to a share that is no whole per cent: these clients are told \(percent) %.",
+            RemoteConfigShare.wholePercent(app: points.app, host: points.host).map {
+                "\(begin) to a share that is no whole per cent: these clients are told \($0) %."
+            }
+                ?? "\(begin) to less than one per cent of devices, and these clients know whole per cent: it reaches none of them.",
             remedy: "Choose shares that come to whole per cent.")
     }
 

@@ -6,12 +6,38 @@ enum RolloutLimits {
         guard check.kind != .remoteConfig else { return [] }
         return check.view.hosts.filter(check.isRollingOut).map { host in
             let baseline = host.mode == nil ? "the pins built into the app" : "the baseline"
-            return check.finding(
-                .rollout, .differs, host: host,
+            return Self.withheld(
+                host, check,
                 "A candidate of \(host.pattern) is being rolled out, and \(check.kind.title) knows no rollouts: every install goes by \(baseline) until it is promoted.",
                 remedy:
                     "Keep serving a key of the baseline until the candidate is promoted and has reached these installs."
             )
+        }
+    }
+
+    /// A rollout of which installs hear nothing. Where a key of the candidate is served already that the baseline has
+    /// not, they are locked out, and devices inside the rollout connect.
+    static func withheld(
+        _ host: ClientView.Host, _ check: ClientCheck, _ detail: String, remedy: String
+    ) -> ClientFinding {
+        let candidate = Set((host.candidate ?? []).map(\.pin))
+        let isServed = check.seen(at: host).contains { seen in
+            seen.pins.contains(where: candidate.contains) && !check.accepts(seen.pins, seen.certificates, at: host)
+        }
+        return isServed && check.enforcesBaseline(of: host)
+            ? check.unheard(.rollout, host: host, detail, remedy: remedy)
+            : check.finding(.rollout, .differs, host: host, detail, remedy: remedy)
+    }
+}
+
+extension ClientCheck {
+    /// Whether installs that know no rollout refuse what the baseline's pins do not match, going by what they get now.
+    fileprivate func enforcesBaseline(of host: ClientView.Host) -> Bool {
+        switch host.mode {
+        case .enforce: host.outcome == .enforce || !self.hearsOff
+        case .reportOnly: self.reportOnly == .enforces
+        case .off: self.kind.isServed && !self.hearsOff
+        case nil: false
         }
     }
 }

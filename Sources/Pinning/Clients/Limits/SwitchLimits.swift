@@ -6,14 +6,18 @@ enum SwitchLimits {
         Self.killSwitches(check) + Self.versions(check) + Self.off(check) + Self.reportOnly(check) + Self.delay(check)
     }
 
-    /// The kill switches in force.
-    private static func engaged(_ check: ClientCheck) -> [Document.KillSwitch] {
-        check.view.document.killSwitches.filter { $0.engagedAt <= check.view.now && check.view.now < $0.expiresAt }
-    }
-
-    /// The hosts whose pinning somebody may want to turn off.
+    /// The hosts whose pins installs enforce, and which somebody may want to turn off: those that are off by their mode
+    /// are told of apart.
     private static func concerned(_ check: ClientCheck) -> [ClientView.Host] {
-        check.view.hosts.filter { $0.mode != .off }
+        check.view.hosts.filter { host in
+            switch host.mode {
+            case .enforce: !host.pins.isEmpty
+            // Android enforces of its own accord what TrustKit is told to report.
+            case .reportOnly: !host.pins.isEmpty && (check.reportOnly == .enforces || check.kind == .trustkitAndroid)
+            case .off: false
+            case nil: true
+            }
+        }
     }
 
     private static func why(_ check: ClientCheck) -> String {
@@ -35,22 +39,20 @@ enum SwitchLimits {
     private static func killSwitches(_ check: ClientCheck) -> [ClientFinding] {
         let concerned = Self.concerned(check)
         guard !check.hearsOff, !concerned.isEmpty else { return [] }
-        let engaged = Self.engaged(check).filter { $0.scope != "app_versions" }
+        let engaged = check.view.killSwitchesInForce.filter { $0.scope != "app_versions" }
         let wide = engaged.filter { $0.host == nil }.max { $0.expiresAt < $1.expiresAt }
         if let wide {
-            return [
-                check.finding(
-                    .killSwitch, .differs,
-                    "A kill switch turns pinning off for all hosts until \(wide.expiresAt), and \(Self.why(check)).",
-                    remedy: Self.remedy(check))
-            ]
+            return check.unheard(
+                .killSwitch, by: concerned,
+                "A kill switch turns pinning off for all hosts until \(wide.expiresAt), and \(Self.why(check)).",
+                remedy: Self.remedy(check))
         }
         var ends: [HostPattern: Timestamp] = [:]
         for one in engaged { if let host = one.host { ends[host] = one.expiresAt } }
         return concerned.compactMap { host in
             ends[host.pattern].map { end in
-                check.finding(
-                    .killSwitch, .differs, host: host,
+                check.unheard(
+                    .killSwitch, host: host,
                     "A kill switch turns pinning off for \(host.pattern) until \(end), and \(Self.why(check)).",
                     remedy: Self.remedy(check))
             }
@@ -58,23 +60,35 @@ enum SwitchLimits {
     }
 
     private static func versions(_ check: ClientCheck) -> [ClientFinding] {
-        // NetKit's clients do not say which version they are.
-        let isTold = check.hearsOff && check.kind != .netkit
-        guard !Self.concerned(check).isEmpty else { return [] }
-        return Self.engaged(check).filter { $0.scope == "app_versions" }.map { one in
+        let concerned = Self.concerned(check)
+        guard !concerned.isEmpty else { return [] }
+        return check.view.killSwitchesInForce.filter { $0.scope == "app_versions" }.flatMap { one in
             let range = one.versions.flatMap { VersionRange($0) }
             let whom = range.map { "the versions \($0) of the app" } ?? "some versions of the app"
             let begin = "A kill switch turns pinning off for \(whom) until \(one.expiresAt), and"
-            return isTold
-                ? check.finding(
-                    .versionKillSwitch, .notice, "\(begin) installs that do not say their version do not hear of it.",
-                    remedy: "Have the app send its version.")
-                : check.finding(
-                    .versionKillSwitch, .differs,
-                    check.hearsOff
-                        ? "\(begin) \(check.kind.title) does not say which version asks: installs go on enforcing."
-                        : "\(begin) \(Self.why(check)).",
+            switch check.kind {
+            case .wultra where check.hearsOff:
+                return [
+                    check.finding(
+                        .versionKillSwitch, .notice,
+                        "\(begin) installs that do not say their version do not hear of it.",
+                        remedy: "Have the app send its version.")
+                ]
+            case .remoteConfig:
+                return check.unheard(
+                    .versionKillSwitch, by: concerned,
+                    "\(begin) the value that is the same for all versions does not say so: only installs that go by the template's conditions, or ask this server and say their version, stop enforcing.",
+                    remedy: "Publish the template, whose conditions know the app's version.")
+            case .netkit:
+                // Its clients do not say which version they are.
+                return check.unheard(
+                    .versionKillSwitch, by: concerned,
+                    "\(begin) \(check.kind.title) does not say which version asks: installs go on enforcing.",
                     remedy: Self.remedy(check))
+            default:
+                return check.unheard(
+                    .versionKillSwitch, by: concerned, "\(begin) \(Self.why(check)).", remedy: Self.remedy(check))
+            }
         }
     }
 
@@ -82,41 +96,43 @@ enum SwitchLimits {
         guard !check.hearsOff else { return [] }
         // Served clients without pins have a finding of their own; built-in pins are there whatever is stated now.
         return check.view.hosts.filter { $0.mode == .off && !($0.pins.isEmpty && check.kind.isServed) }.map { host in
-            check.finding(
-                .modeOff, .differs, host: host, "\(host.pattern) is off, and \(Self.why(check)).",
+            check.unheard(
+                .modeOff, host: host, "\(host.pattern) is off, and \(Self.why(check)).",
                 remedy: Self.remedy(check))
         }
     }
 
+    /// Of hosts that only report now: what a kill switch makes of them is another matter.
     private static func reportOnly(_ check: ClientCheck) -> [ClientFinding] {
         let title = check.kind.title
-        let hosts = check.view.hosts.filter { $0.mode == .reportOnly && !$0.pins.isEmpty }
-        func findings(_ severity: ClientFinding.Severity, _ detail: (HostPattern) -> String, _ remedy: String)
-            -> [ClientFinding]
-        {
-            hosts.map {
-                check.finding(.reportOnly, severity, host: $0, detail($0.pattern), remedy: remedy)
-            }
-        }
+        let hosts = check.view.hosts.filter { $0.outcome == .reportOnly && !$0.pins.isEmpty }
         let watch = "Go by the reports of clients that can, and set the mode to enforce when these are good."
-        switch check.reportOnly {
-        case .reports: return []
-        case .warns:
-            return findings(
-                .notice, { "\($0) only reports: \(title) lets connections through, and warns in its own log alone." },
-                watch)
-        case .looksAway:
-            return findings(
-                check.kind == .wultra ? .notice : .differs,
-                {
-                    "\($0) only reports, which \(title) cannot: it lets connections through, and nobody hears of those that match no pin."
-                },
-                watch)
-        case .enforces:
-            return findings(
-                .differs,
-                { "\($0) only reports, which \(title) cannot: it refuses connections that match no pin." },
-                "Make sure that what is served is pinned, as if the mode were enforce.")
+        let ready = "Make sure that what is served is pinned, as if the mode were enforce."
+        return hosts.compactMap { host in
+            let pattern = host.pattern
+            switch check.reportOnly {
+            case .reports where check.kind == .trustkitAndroid:
+                return check.unheard(
+                    .reportOnly, .notice, host: host,
+                    "\(pattern) only reports, which holds for connections that \(title) checks: since version 7 Android itself enforces the pins on all others.",
+                    remedy: ready)
+            case .reports: return nil
+            case .warns:
+                return check.finding(
+                    .reportOnly, .notice, host: host,
+                    "\(pattern) only reports: \(title) lets connections through, and warns in its own log alone.",
+                    remedy: watch)
+            case .looksAway:
+                return check.finding(
+                    .reportOnly, check.kind == .wultra ? .notice : .differs, host: host,
+                    "\(pattern) only reports, which \(title) cannot: it lets connections through, and nobody hears of those that match no pin.",
+                    remedy: watch)
+            case .enforces:
+                return check.unheard(
+                    .reportOnly, host: host,
+                    "\(pattern) only reports, which \(title) cannot: it refuses connections that match no pin.",
+                    remedy: ready)
+            }
         }
     }
 

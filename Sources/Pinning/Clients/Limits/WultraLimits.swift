@@ -5,8 +5,8 @@ import PinWire
 enum WultraLimits {
     static func findings(of check: ClientCheck) -> [ClientFinding] {
         guard check.kind == .wultra else { return [] }
-        return Self.expired(check) + Self.nameless(check) + Self.names(check) + Self.foreign(check)
-            + Self.removal(check) + Self.empty(check)
+        return Self.nameless(check) + Self.names(check) + Self.foreign(check) + Self.shared(check) + Self.removal(check)
+            + Self.empty(check)
     }
 
     /// Certificates of a pin that can be given out.
@@ -18,20 +18,6 @@ enum WultraLimits {
 
     private static func name(_ certificate: CertificateFacts) -> String? {
         certificate.commonName.flatMap { $0.isEmpty ? nil : $0 }
-    }
-
-    private static func expired(_ check: ClientCheck) -> [ClientFinding] {
-        check.pinned.flatMap { host in
-            host.pins.compactMap { pin in
-                let known = pin.serverCertificates(at: host.pattern)
-                guard let last = known.first, Self.valid(pin, host, check).isEmpty else { return nil }
-                let severity = host.severity(without: pin) { !Self.valid($0, host, check).isEmpty }
-                return check.finding(
-                    .certificateExpired, severity, host: host, pin: pin.pin,
-                    "The last certificate that is known of this key of \(host.pattern) expired at \(last.notAfter), and installs do not trust it any more.",
-                    remedy: "Show the renewed certificate, or retire the pin.")
-            }
-        }
     }
 
     private static func nameless(_ check: ClientCheck) -> [ClientFinding] {
@@ -93,6 +79,50 @@ enum WultraLimits {
         }
     }
 
+    /// Clients of 2.x are told by common names which servers are not to be looked at, and one name stands for all hosts
+    /// that share it.
+    private static func shared(_ check: ClientCheck) -> [ClientFinding] {
+        guard check.settings.understandsDomains, !check.view.isEverythingOff else { return [] }
+        func names(_ host: ClientView.Host) -> [String] {
+            host.pins.flatMap { $0.serverCertificates(at: host.pattern) }.compactMap(Self.name)
+        }
+        func isFree(_ host: ClientView.Host) -> Bool { host.outcome == .off || host.outcome == .reportOnly }
+        var free: [String: ClientView.Host] = [:]
+        var kept: [String: ClientView.Host] = [:]
+        for host in check.view.hosts {
+            if isFree(host) {
+                free[host.pattern.text] = host
+            } else {
+                for name in [host.pattern.text] + names(host) where kept[name] == nil { kept[name] = host }
+            }
+        }
+        return check.view.hosts.compactMap { host in
+            let known = names(host)
+            if isFree(host) {
+                // Its own name is said in any case.
+                guard let name = known.first(where: { $0 != host.pattern.text && kept[$0] != nil }),
+                    let other = kept[name]
+                else { return nil }
+                let (limit, state): (ClientLimit, String) =
+                    host.outcome == .reportOnly
+                    ? (.reportOnly, "only reports")
+                    : host.reason == .killSwitchEngaged
+                        ? (.killSwitch, "is turned off by a kill switch") : (.modeOff, "is off")
+                return check.unheard(
+                    limit, host: host,
+                    "\(host.pattern) \(state), and a certificate of it has the common name \(name), by which installs know \(other.pattern) too: as that one is pinned, they go on enforcing for both.",
+                    remedy: "Turn \(other.pattern) off as well, or serve a certificate with a common name of its own.")
+            }
+            guard !host.pins.isEmpty, let name = known.first(where: { free[$0] != nil }), let other = free[name] else {
+                return nil
+            }
+            return check.finding(
+                .hostNotCompared, .differs, host: host,
+                "\(other.pattern) is not pinned now, and a certificate of \(host.pattern) has its name for a common name: installs, which know servers by that, do not look at the pins of \(host.pattern) either.",
+                remedy: "Have a certificate issued whose subject has the common name \(host.pattern).")
+        }
+    }
+
     /// From so many seconds on an expiry is far away.
     private static let far: Int64 = 30 * 86_400
 
@@ -110,19 +140,31 @@ enum WultraLimits {
         ]
     }
 
+    /// Clients take nothing from an empty list, and trust no server of which they have no entry.
     private static func empty(_ check: ClientCheck) -> [ClientFinding] {
-        let isEmpty = check.view.hosts.allSatisfy { host in
+        let hosts = check.view.hosts
+        let isEmpty = hosts.allSatisfy { host in
             host.pins.allSatisfy { pin in
                 !(check.settings.understandsDomains && pin.isAuthority(at: host.pattern))
                     && !Self.valid(pin, host, check).contains { Self.name($0) != nil }
             }
         }
         guard isEmpty else { return [] }
+        let remedy = "Show the certificates that servers present."
+        guard check.settings.understandsDomains else {
+            return [
+                check.finding(
+                    .emptyList, hosts.isEmpty ? .notice : .breaks,
+                    "There is no certificate to give out, and an empty list turns nothing off: installs keep what they have until it expires, and refuse every server after that.",
+                    remedy: remedy)
+            ]
+        }
+        let isRequired = hosts.contains { $0.outcome == .enforce || $0.outcome == .builtin }
         return [
             check.finding(
-                .emptyList, check.view.hosts.isEmpty ? .notice : .differs,
-                "There is no certificate to give out, and an empty list turns nothing off: installs keep what they have until it expires, and refuse every server after that.",
-                remedy: "Show the certificates that servers present.")
+                .emptyList, isRequired ? .breaks : .notice,
+                "There is no certificate to give out, and an empty list turns nothing off by itself: installs keep what they have until it expires, and after that refuse every server but those of which they were told that pins are not required.",
+                remedy: remedy)
         ]
     }
 }

@@ -1,0 +1,99 @@
+package import Keys
+package import PinWire
+import Pinning
+
+/// Where Google's services are: their own addresses, or one that somebody gave for tests.
+package struct FirebaseEndpoint: Hashable, Sendable {
+    /// Without a slash at its end.
+    package let base: String
+    /// Whether plain HTTP on the loopback interface will do, for tokens too.
+    package let allowsLoopback: Bool
+
+    package static let google = FirebaseEndpoint(
+        base: "https://firebaseremoteconfig.googleapis.com", allowsLoopback: false)
+
+    private init(base: String, allowsLoopback: Bool) {
+        self.base = base
+        self.allowsLoopback = allowsLoopback
+    }
+
+    /// Takes an address instead of Google's; nil unless it is HTTPS, or HTTP to this machine.
+    package init?(_ text: String) {
+        guard Self.isAllowed(text, loopback: true) else { return nil }
+        var base = text
+        while base.hasSuffix("/") { base.removeLast() }
+        self.init(base: base, allowsLoopback: true)
+    }
+
+    func allows(_ url: String) -> Bool { Self.isAllowed(url, loopback: self.allowsLoopback) }
+
+    private static func isAllowed(_ text: String, loopback: Bool) -> Bool {
+        guard let url = try? WebhookURL(text) else { return false }
+        let isLocal = url.host == "localhost" || url.host == "::1" || url.host.hasPrefix("127.") && url.hasAddress
+        return url.isSecure || loopback && isLocal
+    }
+}
+
+/// A service account of Google's, by the key file that its console gives.
+///
+/// Printing the value shows nothing of the key.
+package struct ServiceAccount: Sendable, CustomStringConvertible {
+    /// Why a file is none.
+    package struct Malformed: Error, Hashable, Sendable, CustomStringConvertible {
+        package let description: String
+    }
+
+    /// The project that the account is of, and that it is taken for.
+    package let project: String
+    package let email: String
+    /// Where its tokens come from.
+    package let tokenURL: String
+    private let keyID: String?
+    private let key: RSAPrivateKey
+
+    package var description: String { "the service account \(self.email)" }
+
+    /// What a token is asked for.
+    private static let scope = "https://www.googleapis.com/auth/firebase.remoteconfig"
+    /// For how long an assertion holds, in seconds: the longest that Google takes.
+    private static let lifetime: Int64 = 3600
+
+    /// Reads a file's content. Members that are not needed are passed over.
+    package init(_ text: [UInt8], endpoint: FirebaseEndpoint) throws(Malformed) {
+        let json: JSON
+        do throws(JSONSyntaxError) { json = try JSON(parsing: text) } catch {
+            throw Malformed(description: "does not hold JSON: \(error.message)")
+        }
+        guard json["type"] == "service_account" else {
+            throw Malformed(description: "is not the key file of a service account (type is not service_account)")
+        }
+        func member(_ name: String) throws(Malformed) -> String {
+            guard let text = json[name]?.stringValue, !text.isEmpty, text.utf8.count <= 32_768 else {
+                throw Malformed(description: "has no \(name)")
+            }
+            return text
+        }
+        self.project = try member("project_id")
+        self.email = try member("client_email")
+        self.tokenURL = try member("token_uri")
+        self.keyID = json["private_key_id"]?.stringValue
+        guard endpoint.allows(self.tokenURL) else {
+            throw Malformed(description: "has a token_uri that does not begin with https")
+        }
+        let key = Array(try member("private_key").utf8)
+        do throws(KeyImportError) { self.key = try RSAPrivateKey(importing: key) } catch {
+            throw Malformed(description: "has a private_key that \(error)")
+        }
+    }
+
+    /// What is exchanged for a token (RFC 7523): says until when it holds who asks for what. Takes milliseconds.
+    package func assertion(at now: Timestamp) throws(KeyFault) -> String {
+        let header: JSON = .members(["alg": "RS256", "kid": self.keyID.map { .string($0) }, "typ": "JWT"])
+        let claims: JSON = [
+            "iss": .string(self.email), "scope": .string(Self.scope), "aud": .string(self.tokenURL),
+            "iat": .integer(now.seconds), "exp": .integer(now.seconds + Self.lifetime),
+        ]
+        let input = Base64URL.encode(header.canonicalBytes) + "." + Base64URL.encode(claims.canonicalBytes)
+        return input + "." + Base64URL.encode(try self.key.signRS256(Array(input.utf8)))
+    }
+}

@@ -1,0 +1,25 @@
+import PinWire
+import Pinning
+
+/// What notes on several formats say in the same words. Reasons are sentences without their full stop.
+enum HostNotes {
+    static let isBuiltin = "Its pins are those built into the app, which the server does not have"
+    static let hasNoPins = "It has no pins"
+    static let hasNoCertificate = "Nobody showed a certificate of its key, and whole certificates are compared"
+
+    /// That some installs get other pins than the file has; nil where none do.
+    static func candidate(of host: ClientView.Host) -> String? {
+        guard let candidate = host.candidate, Set(candidate.map(\.pin)) != Set(host.pins.map(\.pin)) else { return nil }
+        return "\(host.pattern): a candidate is on its way to some installs; the file has what all others get."
+    }
+
+    /// That the file has pins which are turned off for a while; nil where none of these hosts' are. What the file is
+    /// built into outlasts the switch.
+    static func killSwitch(among hosts: [ClientView.Host]) -> String? {
+        let names = hosts.filter { $0.reason == .killSwitchEngaged }.map(\.pattern.text)
+        guard !names.isEmpty else { return nil }
+        return
+            "A kill switch has turned off the pins of \(names.joined(separator: ", ")) for now. The file has them all "
+            + "the same: it outlasts the switch, and installs that go by it do not hear of it."
+    }
+}

@@ -1,0 +1,116 @@
+package import PinWire
+
+/// A JSON text that is taken apart only where somebody looks, so that all else stays as it was written: the order of
+/// members, the spelling of numbers and strings, members of which nothing is known.
+package struct RawJSON: Hashable, Sendable {
+    /// The text of this value, without white space around it.
+    package let bytes: [UInt8]
+    /// What it says.
+    package let value: JSON
+
+    /// Reads a whole text; see ``JSON/init(parsing:limits:)``.
+    package init(parsing bytes: [UInt8], limits: JSONLimits = JSONLimits()) throws(JSONSyntaxError) {
+        self.value = try JSON(parsing: bytes, limits: limits)
+        var cutter = Cutter(bytes: bytes)
+        self.bytes = Array(bytes[cutter.cut()])
+    }
+
+    /// A value in its canonical spelling.
+    package init(_ value: JSON) {
+        self.bytes = value.canonicalBytes
+        self.value = value
+    }
+
+    /// An object of these members, no two of one name, in their order.
+    package init(members: [(name: String, value: RawJSON)]) {
+        var bytes: [UInt8] = [UInt8(ascii: "{")]
+        var values: [String: JSON] = [:]
+        for (place, member) in members.enumerated() {
+            if place > 0 { bytes.append(UInt8(ascii: ",")) }
+            JSON.appendQuoted(member.name, to: &bytes)
+            bytes.append(UInt8(ascii: ":"))
+            bytes.append(contentsOf: member.value.bytes)
+            values[member.name] = member.value.value
+        }
+        bytes.append(UInt8(ascii: "}"))
+        self.init(bytes: bytes, value: .object(values))
+    }
+
+    /// An array of these elements.
+    package init(elements: [RawJSON]) {
+        let bytes = elements.map(\.bytes).joined(separator: [UInt8(ascii: ",")])
+        self.init(
+            bytes: [UInt8(ascii: "[")] + bytes + [UInt8(ascii: "]")], value: .array(elements.map(\.value)))
+    }
+
+    private init(bytes: [UInt8], value: JSON) {
+        self.bytes = bytes
+        self.value = value
+    }
+
+    /// The members of an object in their order; nil for anything else.
+    package var members: [(name: String, value: RawJSON)]? {
+        guard case .object(let values) = self.value else { return nil }
+        var cutter = Cutter(bytes: self.bytes, at: 1)
+        var members: [(name: String, value: RawJSON)] = []
+        while members.count < values.count {
+            let token = self.bytes[cutter.cut()]
+            let text = self.bytes[cutter.cut()]
+            // A name in a text that was read as a whole can be read by itself, and is one of those that were read.
+            guard let name = try? JSON(parsing: token).stringValue, let value = values[name] else { break }
+            members.append((name, RawJSON(bytes: Array(text), value: value)))
+        }
+        return members
+    }
+
+    /// The elements of an array; nil for anything else.
+    package var elements: [RawJSON]? {
+        guard case .array(let values) = self.value else { return nil }
+        var cutter = Cutter(bytes: self.bytes, at: 1)
+        return values.map { RawJSON(bytes: Array(self.bytes[cutter.cut()]), value: $0) }
+    }
+}
+
+/// Finds where values begin and end in a text that is known to be JSON.
+private struct Cutter {
+    let bytes: [UInt8]
+    var at = 0
+
+    /// The next value, or the next name of a member; what separates it from the one before is passed over.
+    mutating func cut() -> Range<Int> {
+        while self.at < self.bytes.count, Self.separates(self.bytes[self.at]) { self.at += 1 }
+        let start = self.at
+        var depth = 0
+        while self.at < self.bytes.count {
+            let byte = self.bytes[self.at]
+            switch byte {
+            case UInt8(ascii: "\""): self.skipString()
+            case UInt8(ascii: "{"), UInt8(ascii: "["):
+                depth += 1
+                self.at += 1
+            case UInt8(ascii: "}"), UInt8(ascii: "]"):
+                guard depth > 0 else { return start..<self.at }
+                depth -= 1
+                self.at += 1
+            case _ where depth == 0 && Self.separates(byte): return start..<self.at
+            default:
+                self.at += 1
+                continue
+            }
+            if depth == 0 { return start..<self.at }
+        }
+        return start..<self.at
+    }
+
+    private mutating func skipString() {
+        self.at += 1
+        while self.at < self.bytes.count, self.bytes[self.at] != UInt8(ascii: "\"") {
+            self.at += self.bytes[self.at] == UInt8(ascii: "\\") ? 2 : 1
+        }
+        self.at = min(self.at + 1, self.bytes.count)
+    }
+
+    private static func separates(_ byte: UInt8) -> Bool {
+        [0x20, 0x0A, 0x0D, 0x09, UInt8(ascii: ","), UInt8(ascii: ":")].contains(byte)
+    }
+}

@@ -1,0 +1,23 @@
+/// A public key or a certificate in DER, by whose SHA-256 it is known: a key's pin, a certificate's fingerprint.
+package struct Material: Hashable, Sendable {
+    package enum Kind: String, CaseIterable, Hashable, Sendable {
+        /// A SubjectPublicKeyInfo (RFC 5280 section 4.1).
+        case publicKey = "public_key"
+        /// A whole certificate.
+        case certificate
+    }
+
+    package let kind: Kind
+    package let der: [UInt8]
+    /// SHA-256 of ``der``, 32 bytes.
+    package let digest: [UInt8]
+
+    /// The most bytes of one that is kept: larger ones can be pinned all the same.
+    package static let maximumSize = 131_072
+
+    package init(_ kind: Kind, der: [UInt8]) {
+        self.kind = kind
+        self.der = der
+        self.digest = sha256(der)
+    }
+}

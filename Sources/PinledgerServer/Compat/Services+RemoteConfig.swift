@@ -1,0 +1,15 @@
+package import EventStore
+package import Formats
+package import Pinning
+
+extension Services {
+    /// What an app has in the client template of the Firebase project that its settings name; nil where they name none.
+    ///
+    /// - Parameter view: Of the ledger, which the app is of.
+    package func remoteConfigPart(of app: App, in view: LedgerView) throws(RemoteConfigRefusal) -> RemoteConfigPart? {
+        guard let settings = app.clients[.remoteConfig]?.settings, settings.firebaseProject != nil,
+            let clientView = self.clientView(of: app, in: view)
+        else { return nil }
+        return try RemoteConfigRules(clientView, settings: settings, firebaseApp: settings.firebaseApp).clientPart
+    }
+}

@@ -1,0 +1,115 @@
+import EventStore
+import Formats
+import Logging
+import PinWire
+import Pinning
+import Publishing
+
+/// Carries to the ledger what requests to Wultra's administrative interface come to.
+struct WultraAdminChanges: Sendable {
+    let services: Services
+    private var handler: ChangeHandler { ChangeHandler(services: self.services) }
+
+    /// What a command is made of.
+    struct State: Sendable {
+        var app: App
+        /// The app's settings for clients of this kind.
+        var settings: ClientSettings
+        var now: Timestamp
+    }
+
+    /// How often a command is made anew because somebody changed the app meanwhile.
+    private static let attempts = 10
+
+    /// Records what `make` makes of an app as it is then; nothing that somebody else changes meanwhile gets lost. What is
+    /// to be tried after it is, and its refusal does not count.
+    ///
+    /// - Parameters:
+    ///   - material: The keys and certificates that the request shows.
+    ///   - part: Which of several changes that the request comes to; nil where it is the only one.
+    func change(
+        _ id: AppID, _ body: [UInt8], showing material: Set<Material> = [], in exchange: Exchange, part: String? = nil,
+        _ make: @Sendable (State) throws(WultraAdminError) -> WultraAdminCommand
+    ) async throws -> ChangeHandler.Result {
+        // What was done may not be possible again: a repeated request must not be judged anew.
+        if let replay = try await self.replay(id, body, in: exchange, part: part) { return replay }
+        for _ in 0..<Self.attempts {
+            let (app, settings) = try self.services.wultraApp(id)
+            let command = try make(State(app: app, settings: settings, now: self.services.wultraNow))
+            do {
+                let result = try await self.record(
+                    command, of: id, body, showing: material, in: exchange, expecting: app.version, part: part)
+                await self.tryAfter(command, id, body, in: exchange, part: part)
+                return result
+            } catch let failure as WriteFailure {
+                guard case .stale = failure else { throw failure }
+            }
+        }
+        throw Problem(.overloaded, "Others kept changing the app \(id) at the same time.")
+    }
+
+    /// Records a command as one change.
+    ///
+    /// - Parameters:
+    ///   - more: What is to be recorded with it.
+    ///   - material: The keys and certificates that the request shows.
+    ///   - version: The app's version that the command was made for; nil where it does not matter.
+    func record(
+        _ command: WultraAdminCommand, _ more: [AppCommand] = [], of id: AppID, _ body: [UInt8],
+        showing material: Set<Material> = [], in exchange: Exchange, expecting version: Int64? = nil,
+        part: String? = nil
+    ) async throws -> ChangeHandler.Result {
+        var change = try Self.change(command.reason, body)
+        change.material = material
+        let settings = command.settings.map { [AppCommand.setClient(.wultra, $0)] } ?? []
+        return try await self.handler.perform(
+            .app(id, command.commands + settings + more), of: change, in: exchange, expecting: version, part: part)
+    }
+
+    /// What a repeated request recorded the first time; nil where it was not recorded, or has no idempotency key.
+    func replay(
+        _ id: AppID, _ body: [UInt8], in exchange: Exchange, part: String? = nil
+    ) async throws -> ChangeHandler.Result? {
+        let change = Change(content: (), reason: nil, isForced: false, body: body)
+        return try await self.handler.replay(.app(id, []), of: change, in: exchange, part: part)
+    }
+
+    private func tryAfter(
+        _ command: WultraAdminCommand, _ id: AppID, _ body: [UInt8], in exchange: Exchange, part: String?
+    ) async {
+        guard !command.followUp.isEmpty else { return }
+        do {
+            _ = try await self.handler.perform(
+                .app(id, command.followUp), of: try Self.change(command.reason, body), in: exchange,
+                part: "after \(part ?? "")")
+        } catch {
+            self.services.logger.info(
+                "a change stands without what was tried after it",
+                metadata: ["app": "\(id)", "reason": "\(command.reason)", "why": "\(Problem(error).detail)"])
+        }
+    }
+
+    private static func change(_ reason: String, _ body: [UInt8]) throws -> Change<Void> {
+        Change(content: (), reason: try Reason(reason), isForced: false, body: body)
+    }
+}
+
+extension Services {
+    /// The apps with Wultra's clients, in order of their ids.
+    var wultraApps: [(app: App, settings: ClientSettings)] {
+        self.ledger.view.state.apps.values.sorted { $0.id < $1.id }.compactMap { app in
+            app.clients[.wultra].map { (app, $0.settings) }
+        }
+    }
+
+    /// - Throws: ``WultraAdminError`` where there is no such app, or none with clients of this kind.
+    func wultraApp(_ id: AppID) throws(WultraAdminError) -> (app: App, settings: ClientSettings) {
+        guard let app = self.ledger.view.state.apps[id], let client = app.clients[.wultra] else {
+            throw .appNotFound(id.text)
+        }
+        return (app, client.settings)
+    }
+
+    /// What is recorded has happened, also for a node whose clock lags a little.
+    var wultraNow: Timestamp { max(self.clock(), self.ledger.view.head.lastTime) }
+}

@@ -1,0 +1,61 @@
+import Formats
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import PinWire
+
+/// Problems as Wultra's administrative interface tells them.
+enum WultraAdminRefusal {
+    static func response(to problem: Problem) -> Response {
+        let error = Self.error(of: problem)
+        var headers = problem.headers
+        headers[.contentType] = "application/json"
+        headers[.cacheControl] = "no-store"
+        let status = Self.status(of: problem, error)
+        if status == .serviceUnavailable, headers[.retryAfter] == nil { headers[.retryAfter] = "1" }
+        return Response(
+            status: status, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(bytes: error.body)))
+    }
+
+    /// What is the matter, and what to do next.
+    static func sentences(_ problem: Problem) -> String { "\(problem.detail) \(Self.advice(of: problem))" }
+
+    private static func advice(of problem: Problem) -> String {
+        // A guard rail says it better than what is the same for all of them.
+        if case .array(let findings) = problem.members["guard_rail_findings"],
+            case .object(let gravest) = findings.first,
+            case .string(let remedy) = gravest["remedy"]
+        {
+            return remedy
+        }
+        return problem.type.entry.advice
+    }
+
+    private static func error(of problem: Problem) -> WultraAdminError {
+        switch problem.type {
+        case .internalError: return .unforeseen
+        case .appUnknown: return WultraAdminError(.appNotFound, problem.detail)
+        case .malformedRequest, .malformedJSON, .invalidValue, .unknownParameter, .bodyTooLarge, .unsupportedMediaType:
+            return WultraAdminError(.malformed, Self.sentences(problem))
+        default: break
+        }
+        switch problem.type.entry.status {
+        case .unauthorized:
+            return WultraAdminError(
+                .unauthenticated, "\(problem.detail) The password must be an API token; any user name will do.")
+        case .serviceUnavailable: return WultraAdminError(.unforeseen, Self.sentences(problem))
+        default: return WultraAdminError(.refused, Self.sentences(problem))
+        }
+    }
+
+    /// Wultra's server knows few statuses; those that say what to do are kept besides.
+    private static func status(of problem: Problem, _ error: WultraAdminError) -> HTTPResponse.Status {
+        let status = problem.type.entry.status
+        switch status {
+        case .serviceUnavailable: return status
+        case .contentTooLarge where error.code == .malformed: return status
+        case .unsupportedMediaType: return status
+        default: return HTTPResponse.Status(code: error.status)
+        }
+    }
+}

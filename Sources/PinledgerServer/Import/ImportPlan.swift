@@ -1,0 +1,128 @@
+import Keys
+import PinWire
+import Pinning
+
+/// What an import makes of a file: the commands, the plan in words, and everything there is to say about it.
+struct ImportPlan: Sendable {
+    var commands: [AppCommand] = []
+    var steps: [String] = []
+    var findings: [ImportFinding] = []
+    /// The private half of a key that the commands name, which has to be stored before they are recorded.
+    var secret: ClientSigningKey?
+    /// The keys and certificates that the file shows.
+    var material: Set<Material> = []
+
+    var fatal: [ImportFinding] { self.findings.filter { $0.severity == .fatal } }
+
+    var findingsJSON: JSON { .array(self.findings.map(\.json)) }
+    var stepsJSON: JSON { .array(self.steps.map { .string($0) }) }
+
+    mutating func say(
+        _ severity: ImportFinding.Severity, _ place: ImportFinding.Place, _ message: String, _ advice: String
+    ) {
+        self.findings.append(ImportFinding(severity: severity, place: place, message: message, advice: advice))
+    }
+}
+
+/// A host as a file has it, all devices getting the same.
+struct ImportedHost: Sendable {
+    var pattern: HostPattern
+    var includesSubdomains: Bool
+    var mode: PinMode
+    /// In the file's order, each once.
+    var pins: [AppCommand.NewPin]
+    var place: ImportFinding.Place
+
+    /// Gives each pin a role: files do not say which key stands in reserve.
+    ///
+    /// - Parameter pins: In the file's order; the first becomes the primary one.
+    static func inOrder(_ pins: [(pin: Pin, evidence: KeyEvidence?)]) -> [AppCommand.NewPin] {
+        pins.enumerated().map { place, new in
+            AppCommand.NewPin(pin: new.pin, role: place == 0 ? .primary : .backup, evidence: new.evidence)
+        }
+    }
+}
+
+extension ImportPlan {
+    /// Plans hosts that the app does not have; those that it has are refused, with what differs, and so are public
+    /// suffixes and pins of nobody's key.
+    mutating func add(_ hosts: [ImportedHost], to app: App?, isPublicSuffix: (String) -> Bool) {
+        for host in hosts { self.add(host, to: app, isPublicSuffix) }
+        guard hosts.contains(where: { $0.pins.count > 1 }) else { return }
+        self.say(
+            .note, .whole,
+            "The file does not say which keys stand in reserve: of each host the first is taken as the primary one, the others as backups",
+            "Where another key is served, change the roles after the import: `pinledger pin role`.")
+    }
+
+    private mutating func add(_ host: ImportedHost, to app: App?, _ isPublicSuffix: (String) -> Bool) {
+        let pattern = host.pattern
+        if let present = app?.hosts[pattern] {
+            self.say(
+                .fatal, host.place, "names \(pattern), which the app has already: \(host.difference(from: present))",
+                "Remove it here, or the host from the app.")
+            return
+        }
+        guard !isPublicSuffix(pattern.name) else {
+            self.say(
+                .fatal, host.place, "names \(pattern.name), a public suffix below which others register names",
+                ProblemType.publicSuffix.entry.advice)
+            return
+        }
+        var isSound = true
+        for new in host.pins {
+            guard let placeholder = new.pin.placeholder else { continue }
+            isSound = false
+            self.say(
+                .fatal, host.place, placeholder.sentence(about: new.pin).dropLastStop,
+                ProblemType.pinPlaceholder.entry.advice)
+        }
+        guard isSound else { return }
+        var mode = host.mode
+        if mode == .enforce, host.pins.count < 2 {
+            mode = .reportOnly
+            self.say(
+                .warning, host.place,
+                "\(pattern) has one pin, and the loss of one key would lock every client out: it is recorded with the mode report_only",
+                "Add the pin of a key in reserve, then set the mode to enforce (G01).")
+        }
+        self.commands.append(
+            .addHost(pattern, includesSubdomains: host.includesSubdomains, mode: mode, pins: host.pins))
+        let names = host.includesSubdomains ? "\(pattern) and all names below it" : pattern.text
+        let pins = host.pins.isEmpty ? "without pins" : "with \(Self.count(host.pins.count, "pin"))"
+        self.steps.append("add \(names) \(pins), mode \(mode.rawValue)")
+    }
+
+    /// A number and what it counts.
+    static func count(_ count: Int, _ noun: String) -> String { "\(count) \(noun)\(count == 1 ? "" : "s")" }
+}
+
+extension ImportedHost {
+    /// What of a host of the app is other than the file has it, as the end of a sentence.
+    fileprivate func difference(from present: Host) -> String {
+        guard let policy = present[.baseline] else { return "with the pins built into the app" }
+        var parts: [String] = []
+        if policy.mode != self.mode {
+            parts.append("its mode is \(policy.mode.rawValue) and not \(self.mode.rawValue)")
+        }
+        if present.includesSubdomains != self.includesSubdomains {
+            parts.append("the names below it are \(present.includesSubdomains ? "" : "not ")included")
+        }
+        let here = Set(policy.activePins.map(\.pin))
+        let there = Set(self.pins.map(\.pin))
+        if here == there, parts.isEmpty { return "with the same pins and mode" }
+        if let pin = here.subtracting(there).min() {
+            parts.append("the file lacks \(ImportPlan.count(here.subtracting(there).count, "pin")), such as \(pin)")
+        }
+        if let pin = there.subtracting(here).min() {
+            parts.append("the app lacks \(ImportPlan.count(there.subtracting(here).count, "pin")), such as \(pin)")
+        }
+        if here == there { parts.append("the pins are the same") }
+        return parts.joined(separator: ", ")
+    }
+}
+
+extension String {
+    /// The sentence without its full stop.
+    var dropLastStop: String { self.hasSuffix(".") ? String(self.dropLast()) : self }
+}

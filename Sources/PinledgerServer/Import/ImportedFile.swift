@@ -1,0 +1,110 @@
+import Formats
+import PinWire
+import Pinning
+
+/// A file that was read, of which a plan can be made for any state of an app.
+enum ImportedFile: Sendable {
+    /// The value of `ssl_pinning_config`, where it stands, and what was said when it was looked for.
+    case remoteConfig(JSON, at: JSONPointer, [ImportFinding])
+    case pins(ImportedPins)
+    case wultra(WultraFile)
+    /// None of the format that it should be of.
+    case unreadable(ImportFinding)
+
+    /// What a file is read as, by its name in the path.
+    enum Format: Sendable, Hashable {
+        case pins(ImportFormat)
+        case firebaseTemplate
+        case wultra
+
+        private static let template = "firebase_template"
+        private static let utility = "wultra"
+
+        static let names = ImportFormat.allCases.map(\.rawValue) + [Self.template, Self.utility]
+
+        init?(_ name: String) {
+            switch name {
+            case Self.template: self = .firebaseTemplate
+            case Self.utility: self = .wultra
+            default:
+                guard let format = ImportFormat(rawValue: name) else { return nil }
+                self = .pins(format)
+            }
+        }
+
+        /// What a file's body may be declared as.
+        var mediaTypes: [String] {
+            switch self {
+            case .pins(.hpkp): ["text/plain", "application/octet-stream"]
+            case .pins: ["application/xml", "text/xml", "text/plain", "application/octet-stream"]
+            case .firebaseTemplate, .wultra: ["application/json"]
+            }
+        }
+
+        /// Why an import is made, where nobody says more.
+        var reason: String {
+            switch self {
+            case .pins(.androidNSC): "imported from a network security configuration"
+            case .pins(.trustkitIOS): "imported from a configuration of TrustKit"
+            case .pins(.appleATS): "imported from App Transport Security"
+            case .pins(.hpkp): "imported from HTTP headers"
+            case .firebaseTemplate: "imported from a template of Firebase Remote Config"
+            case .wultra: "imported from a mobile utility server"
+            }
+        }
+    }
+
+    /// Reads a file. That of a mobile utility server has certificates in it: not on a cooperative thread.
+    ///
+    /// - Parameters:
+    ///   - id: The app that it is meant for.
+    ///   - host: Of ``ImportFormat/hpkp``, who sent headers before which no line `Host:` stands.
+    ///   - condition: Of a template, whose value is taken; nil for the default.
+    /// - Throws: `JSONSyntaxError` where it should be JSON and is none.
+    init(
+        _ bytes: [UInt8], as format: Format, for id: AppID, host: HostPattern? = nil, condition: String? = nil
+    ) throws(JSONSyntaxError) {
+        switch format {
+        case .pins(let format):
+            do { self = .pins(try ImportedPins(bytes, as: format, host: host)) } catch {
+                self = .unreadable(
+                    ImportFinding(
+                        severity: .fatal, place: .text(line: error.line, column: error.column),
+                        message: error.message,
+                        advice: "Correct the file, or choose the format that it has."))
+            }
+        case .firebaseTemplate:
+            let json = try JSON(parsing: bytes)
+            do { self = Self.template(try RemoteConfigSource(json, condition: condition)) } catch {
+                self = .unreadable(
+                    ImportFinding(
+                        severity: .fatal, place: .value(error.pointer), message: error.message,
+                        advice: "Export the template again, or name the condition whose value is meant."))
+            }
+        case .wultra: self = .wultra(WultraFile(try JSON(parsing: bytes), for: id))
+        }
+    }
+
+    private static func template(_ source: RemoteConfigSource) -> Self {
+        let findings = source.findings.map {
+            ImportFinding(severity: .warning, place: .value($0.pointer), message: $0.message, advice: $0.advice)
+        }
+        return .remoteConfig(source.value, at: source.pointer, findings)
+    }
+
+    /// The plan for an app in a state; nil for an app that has to be created.
+    func plan(for id: AppID, _ app: App?, at now: Timestamp, isPublicSuffix: (String) -> Bool) -> ImportPlan {
+        switch self {
+        case .remoteConfig(let json, let pointer, let findings):
+            var plan = RemoteConfigImport.plan(json, at: pointer, for: id, app, isPublicSuffix: isPublicSuffix)
+            plan.findings = findings + plan.findings
+            return plan
+        case .pins(let file): return PinsImport.plan(file, for: id, app, at: now, isPublicSuffix: isPublicSuffix)
+        case .wultra(let file): return WultraImport.plan(file, for: id, app, at: now, isPublicSuffix: isPublicSuffix)
+        case .unreadable(let finding):
+            var plan = ImportPlan()
+            plan.findings = [finding]
+            return plan
+        }
+    }
+}

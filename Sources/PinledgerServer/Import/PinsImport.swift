@@ -1,0 +1,86 @@
+import Formats
+import PinWire
+import Pinning
+
+/// Makes a plan of a file that has pins built in: its hosts with their pins, for every device.
+struct PinsImport {
+    private var plan = ImportPlan()
+
+    /// What a document's pins may be enforced for without a word, in seconds: guard rail G05.
+    private static let longestLife: Int64 = 60 * 86_400
+
+    /// The plan for a file.
+    ///
+    /// - Parameters:
+    ///   - file: What was read of it.
+    ///   - id: The app it is meant for.
+    ///   - app: That app's state; nil where it has to be created.
+    static func plan(
+        _ file: ImportedPins, for id: AppID, _ app: App?, at now: Timestamp, isPublicSuffix: (String) -> Bool
+    ) -> ImportPlan {
+        var reader = PinsImport()
+        reader.read(file, id, app, now, isPublicSuffix)
+        return reader.plan
+    }
+
+    private mutating func read(
+        _ file: ImportedPins, _ id: AppID, _ app: App?, _ now: Timestamp, _ isPublicSuffix: (String) -> Bool
+    ) {
+        for finding in file.findings {
+            self.plan.say(
+                finding.isDefect ? .fatal : .warning, .text(line: finding.line, column: finding.column),
+                finding.message.dropLastStop,
+                finding.isDefect
+                    ? "Correct it in the file, or take it out." : "If it is still wanted, see to it by hand.")
+        }
+        guard !file.hosts.isEmpty else {
+            guard self.plan.fatal.isEmpty else { return }
+            self.plan.say(.fatal, .whole, "The file has no pins", "Choose the file and format that has them.")
+            return
+        }
+        if app == nil {
+            self.plan.commands.append(.create(displayName: id.text))
+            self.plan.steps.append("create the app \(id)")
+        }
+        self.plan.add(
+            file.hosts.map { host in
+                ImportedHost(
+                    pattern: host.pattern, includesSubdomains: host.includesSubdomains, mode: host.mode,
+                    pins: ImportedHost.inOrder(host.pins.map { ($0, nil) }),
+                    place: .text(line: host.line, column: host.column))
+            }, to: app, isPublicSuffix: isPublicSuffix)
+        self.setEnd(file.hosts.filter { !$0.pins.isEmpty }, app, now)
+    }
+
+    /// Takes over until when the pins hold, where one time can be said for all of them.
+    private mutating func setEnd(_ hosts: [ImportedPins.Host], _ app: App?, _ now: Timestamp) {
+        guard let first = hosts.first(where: { $0.validUntil != nil }), let end = first.validUntil else { return }
+        let place = ImportFinding.Place.text(line: first.line, column: first.column)
+        let advice = "Set `pins_valid_until` of the app to some thirty days ahead, and move it on with each change."
+        if let other = hosts.first(where: { $0.validUntil != end }) {
+            let words = other.validUntil.map { "until \($0)" } ?? "without an end"
+            self.plan.say(
+                .warning, place,
+                "The pins of \(first.pattern) hold until \(end), and those of \(other.pattern) \(words): an app has one end for all, and none is set",
+                advice)
+        } else if end <= now {
+            self.plan.say(
+                .warning, place,
+                "The pins held until \(end): clients with this file look at no pins any more. No end is set, so that they are looked at again",
+                advice)
+        } else if now.adding(seconds: Self.longestLife) < end {
+            self.plan.say(
+                .warning, place,
+                "The pins hold until \(end), which is more than the sixty days for which a document may hold (G05): no end is set",
+                advice)
+        } else if let app, !app.hosts.isEmpty {
+            guard app.pinsValidUntil != end else { return }
+            let words = app.pinsValidUntil.map { "until \($0)" } ?? "without an end"
+            self.plan.say(
+                .warning, place, "The pins hold until \(end), and those of the app \(words), which stays", advice)
+        } else {
+            self.plan.commands.append(.setPinsValidUntil(end))
+            self.plan.steps.append("let the pins hold until \(end)")
+        }
+    }
+}

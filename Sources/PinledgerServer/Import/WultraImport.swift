@@ -1,0 +1,128 @@
+import Keys
+import PinWire
+import Pinning
+
+/// Makes a plan of what a mobile utility server has of one app: its domains with their certificates' keys, and its
+/// clients with version rules, texts and the key that they have built in.
+struct WultraImport {
+    private var plan = ImportPlan()
+
+    /// The plan for a file.
+    ///
+    /// - Parameters:
+    ///   - file: What was read of it.
+    ///   - id: The app it is meant for.
+    ///   - app: That app's state; nil where it has to be created.
+    static func plan(
+        _ file: WultraFile, for id: AppID, _ app: App?, at now: Timestamp, isPublicSuffix: (String) -> Bool
+    ) -> ImportPlan {
+        var reader = WultraImport()
+        reader.plan.findings = file.findings
+        reader.plan.material = file.material
+        reader.read(file, id, app, now, isPublicSuffix)
+        return reader.plan
+    }
+
+    private mutating func read(
+        _ file: WultraFile, _ id: AppID, _ app: App?, _ now: Timestamp, _ isPublicSuffix: (String) -> Bool
+    ) {
+        guard let name = file.name else { return }
+        if name.text != id.text {
+            self.plan.say(
+                .warning, .value(name.place),
+                "is \"\(name.text.printable)\", by which installs ask, and the app is to be called \(id): they are told that there is none",
+                "Import it into an app of the same name.")
+        }
+        if app == nil {
+            self.plan.commands.append(.create(displayName: file.displayName ?? id.text))
+            self.plan.steps.append("create the app \(id)")
+        }
+        self.addHosts(of: file, app, now, isPublicSuffix)
+        self.setClient(of: file, app)
+        self.setKey(of: file, id, app)
+    }
+
+    private mutating func addHosts(
+        of file: WultraFile, _ app: App?, _ now: Timestamp, _ isPublicSuffix: (String) -> Bool
+    ) {
+        var further: [KeyEvidence] = []
+        var hosts: [ImportedHost] = []
+        for domain in file.domains {
+            var pins: [(pin: Pin, evidence: KeyEvidence?)] = []
+            for certificate in domain.certificates {
+                let facts = certificate.facts
+                guard now < facts.notAfter else {
+                    self.plan.say(
+                        .note, .value(certificate.place), "expired at \(facts.notAfter), and is left out",
+                        "There is nothing to be done: clients do not go by it any more.")
+                    continue
+                }
+                if pins.contains(where: { $0.pin == facts.key.pin }) {
+                    further.append(.certificate(facts))
+                } else {
+                    pins.append((facts.key.pin, .certificate(facts)))
+                }
+            }
+            guard !pins.isEmpty else {
+                self.plan.say(
+                    .warning, .value(domain.place), "has no certificate that is still valid, and is left out",
+                    "Add the host with the certificate that it presents.")
+                continue
+            }
+            hosts.append(
+                ImportedHost(
+                    pattern: domain.pattern, includesSubdomains: false, mode: domain.isRequired ? .enforce : .off,
+                    pins: ImportedHost.inOrder(pins), place: .value(domain.place)))
+        }
+        if file.domains.isEmpty {
+            self.plan.say(
+                .warning, .whole, "names no domains, so that nothing will be pinned", "Choose the app that has them.")
+        }
+        self.plan.add(hosts, to: app, isPublicSuffix: isPublicSuffix)
+        if !further.isEmpty { self.plan.commands.append(.describeKeys(further)) }
+    }
+
+    private mutating func setClient(of file: WultraFile, _ app: App?) {
+        let present = app?.clients[.wultra]?.settings
+        var wanted = present ?? file.settings
+        if let present, !file.settings.versionRules.isEmpty || !file.settings.texts.isEmpty {
+            let isFree = present.versionRules.isEmpty && present.texts.isEmpty
+            let isSame =
+                present.versionRules == file.settings.versionRules && present.texts == file.settings.texts
+            guard isFree || isSame else {
+                self.plan.say(
+                    .fatal, .whole,
+                    "has version rules or texts, and the app has others for its clients of the kind wultra already",
+                    "Remove them here, or from the app: `pinledger client set`.")
+                return
+            }
+            wanted.versionRules = file.settings.versionRules
+            wanted.texts = file.settings.texts
+        }
+        guard wanted != present else { return }
+        self.plan.commands.append(.setClient(.wultra, wanted))
+        let rules = ImportPlan.count(wanted.versionRules.count, "version rule")
+        let texts = ImportPlan.count(wanted.texts.count, "text")
+        self.plan.steps.append("declare clients of the kind wultra, with \(rules) and \(texts)")
+    }
+
+    private mutating func setKey(of file: WultraFile, _ id: AppID, _ app: App?) {
+        if let secret = file.secret {
+            let key = ClientKey(algorithm: .es256, publicKey: secret.subjectPublicKeyInfo)
+            self.plan.commands.append(.setClientKey(.wultra, key))
+            self.plan.steps.append("sign for them with the key \(key.id), whose private half is stored sealed")
+            self.plan.secret = secret
+            self.plan.say(
+                .note, .whole, "has the private key in the clear, as the mobile utility server keeps it",
+                "Erase the file when the import is done.")
+            return
+        }
+        let present = app?.clients[.wultra]?.key?.publicKey
+        let wanted = file.publicKey?.subjectPublicKeyInfo
+        guard self.plan.fatal.isEmpty, present == nil || wanted != nil && present != wanted else { return }
+        self.plan.say(
+            .warning, .whole,
+            "lacks the private half of the key that installs have built in: before it is given, they are not answered",
+            "Take sign_private_key out of mus_mobile_app: `pinledger client key \(id) wultra --import FILE`.")
+    }
+}

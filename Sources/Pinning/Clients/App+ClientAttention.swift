@@ -1,0 +1,31 @@
+import PinWire
+
+extension App {
+    /// What the declared kinds of clients break at now: the app ends, or connections are refused.
+    ///
+    /// - Parameter context: What is known now, with what holds for every app.
+    func clientAttention(in context: DecisionContext) -> [AttentionItem] {
+        guard !self.clients.isEmpty else { return [] }
+        let broken = self.clientFindings(in: context).filter { $0.severity == .breaks }
+        return MetLimit.all(in: broken).map { met in
+            var item = AttentionItem(.urgent, .clientBreaks, app: self.id, met.detail, remedy: met.first.remedy)
+            item.host = met.first.host
+            item.pin = met.first.pin
+            item.client = met.first.kind
+            item.limit = met.first.limit
+            item.rail = .oldClients
+            return item
+        }
+    }
+
+    /// What the declared kinds of clients cannot do, in order of the kinds.
+    ///
+    /// - Parameter context: What is known now, with what holds for every app.
+    func clientFindings(in context: DecisionContext) -> [ClientFinding] {
+        let view = self.clientView(in: context)
+        return self.clients.sorted { $0.key < $1.key }.flatMap { kind, client in
+            ClientLimits.all(
+                for: kind, settings: client.settings, view: view, isPublicSuffix: context.isPublicSuffix)
+        }
+    }
+}

@@ -1,0 +1,106 @@
+import PinWire
+
+/// What a kind of client compares with what a server presents.
+enum ClientComparison {
+    /// The server's own key with the first pin.
+    case firstPin
+    /// The server's own key with each pin.
+    case ownKey
+    /// The keys of all certificates of the chain with each pin.
+    case anyKey
+    /// The server's own key with each pin that is a server's, and where all are authorities', the chain's with these.
+    case ownKeyOrAuthorities
+    /// The server's own certificate, whole.
+    case certificate
+    /// What is built into the app, and not known here.
+    case builtin
+
+    init(_ kind: ClientKind, _ settings: ClientSettings) {
+        switch kind {
+        case .dynapins: self = settings.dynapins == .ed25519 ? .firstPin : .anyKey
+        case .wultra, .muejam, .flutter: self = .certificate
+        case .remoteConfig: self = settings.schema == .advanced ? .ownKey : .builtin
+        // On Apple's systems; OkHttp, which does the work on Android, looks at all of the chain.
+        case .sslPinning, .curl: self = .ownKey
+        case .appleATS: self = .ownKeyOrAuthorities
+        case .netkit, .trustkitIOS, .trustkitAndroid, .androidNSC, .okhttp, .okhttp3, .reactNative:
+            self = .anyKey
+        }
+    }
+}
+
+extension ClientCheck {
+    var comparison: ClientComparison { ClientComparison(self.kind, self.settings) }
+
+    /// What probes saw the servers of a host present: whole chains, and keys of which no more is known.
+    func seen(at host: ClientView.Host) -> [(pins: [Pin], certificates: [CertificateFacts])] {
+        let chains = self.view.chains[host.pattern] ?? []
+        let alone = (self.view.served[host.pattern] ?? []).subtracting(chains.compactMap(\.pins.first))
+        return chains.map { ($0.pins, $0.certificates) } + alone.sorted().map { ([$0], []) }
+    }
+
+    /// Whether clients that enforce a host's pins refuse what a probe saw one of its servers present. False where nobody
+    /// saw any, and where it is not known what the clients hold.
+    func refusesServed(_ host: ClientView.Host) -> Bool {
+        guard !host.pins.isEmpty else { return false }
+        return self.seen(at: host).contains { !self.accepts($0.pins, $0.certificates, at: host) }
+    }
+
+    /// - Parameters:
+    ///   - keys: the pins of a chain, the server's own first; that one alone where the others are not known.
+    ///   - chain: its certificates in the same order; empty where they are not known.
+    func accepts(_ keys: [Pin], _ chain: [CertificateFacts], at host: ClientView.Host) -> Bool {
+        guard let own = keys.first else { return true }
+        switch self.comparison {
+        case .builtin: return true
+        case .firstPin: return host.pins.first?.pin == own
+        case .ownKey: return host.pins.contains { $0.pin == own }
+        case .anyKey:
+            if host.pins.contains(where: { keys.contains($0.pin) }) { return true }
+            // An authority's key may be further up, where nobody looked.
+            return keys.count == 1 && chain.isEmpty && host.pins.contains { $0.isAuthority(at: host.pattern) }
+        case .ownKeyOrAuthorities:
+            let servers = host.pins.filter { !$0.isAuthority(at: host.pattern) }
+            guard servers.isEmpty else { return servers.contains { $0.pin == own } }
+            return keys.count == 1 && chain.isEmpty || host.pins.contains { keys.contains($0.pin) }
+        case .certificate:
+            guard let leaf = chain.first else {
+                return host.pins.contains { $0.pin == own && !self.given($0, at: host).isEmpty }
+            }
+            return self.holds(leaf, for: host) || self.holdsAuthority(of: chain, for: host)
+        }
+    }
+
+    /// Whether a chain comes from an authority whose certificate clients of Wultra 2.x are given.
+    private func holdsAuthority(of chain: [CertificateFacts], for host: ClientView.Host) -> Bool {
+        guard self.kind == .wultra, self.settings.understandsDomains else { return false }
+        let above = Set(chain.dropFirst().map(\.sha256))
+        return host.pins.contains { pin in
+            pin.isAuthority(at: host.pattern)
+                && pin.certificates.contains { self.view.now < $0.notAfter && above.contains($0.sha256) }
+        }
+    }
+
+    /// A finding of something that the kind's clients do not hear of, so that they go on by a host's pins: of those who
+    /// refuse what its servers were seen to present, that they are locked out.
+    func unheard(
+        _ limit: ClientLimit, _ severity: ClientFinding.Severity = .differs, host: ClientView.Host, _ detail: String,
+        remedy: String
+    ) -> ClientFinding {
+        guard self.refusesServed(host) else { return self.finding(limit, severity, host: host, detail, remedy: remedy) }
+        return self.finding(
+            limit, .breaks, host: host,
+            "\(detail) A server of \(host.pattern) was seen to present what they refuse: these installs cannot connect.",
+            remedy: remedy)
+    }
+
+    /// ``unheard(_:_:host:_:remedy:)`` of what concerns all of some hosts: one finding, and one more for each of the
+    /// hosts whose installs are locked out.
+    func unheard(
+        _ limit: ClientLimit, _ severity: ClientFinding.Severity = .differs, by hosts: [ClientView.Host],
+        _ detail: String, remedy: String
+    ) -> [ClientFinding] {
+        [self.finding(limit, severity, detail, remedy: remedy)]
+            + hosts.filter(self.refusesServed).map { self.unheard(limit, host: $0, detail, remedy: remedy) }
+    }
+}

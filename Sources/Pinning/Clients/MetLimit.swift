@@ -1,0 +1,46 @@
+import PinWire
+
+/// A limit that one kind of client comes up against, told once however many hosts it concerns.
+struct MetLimit {
+    /// The first finding, whose words stand for all.
+    let first: ClientFinding
+    /// The other hosts of which the same is found, in order.
+    let others: [HostPattern]
+
+    /// Hosts that are named besides the first; of further ones their number is said.
+    private static let limit = 5
+
+    /// What findings come to: one for each kind, limit and severity, in their order.
+    static func all(in findings: [ClientFinding]) -> [MetLimit] {
+        var places: [Subject: Int] = [:]
+        var groups: [[ClientFinding]] = []
+        for finding in findings {
+            let subject = Subject(kind: finding.kind, limit: finding.limit, severity: finding.severity)
+            if let place = places[subject] {
+                groups[place].append(finding)
+            } else {
+                places[subject] = groups.count
+                groups.append([finding])
+            }
+        }
+        return groups.map { group in
+            let hosts = Set(group.compactMap(\.host)).subtracting([group[0].host].compactMap { $0 })
+            return MetLimit(first: group[0], others: hosts.sorted())
+        }
+    }
+
+    private struct Subject: Hashable {
+        var kind: ClientKind
+        var limit: ClientLimit
+        var severity: ClientFinding.Severity
+    }
+
+    /// What is the matter, as a sentence or two, after the names of kind and limit.
+    var detail: String {
+        var detail = "`\(self.first.kind.rawValue)`, `\(self.first.limit.rawValue)`: \(self.first.detail)"
+        guard !self.others.isEmpty else { return detail }
+        let rest = self.others.count - Self.limit
+        detail += " So it is with \(self.others.prefix(Self.limit).map(\.text).joined(separator: ", "))"
+        return detail + (rest > 0 ? " and \(rest) more hosts." : ".")
+    }
+}

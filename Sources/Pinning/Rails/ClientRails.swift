@@ -1,0 +1,110 @@
+import PinWire
+
+/// G25: what the kinds of clients that an app has declared cannot do with what a change leaves behind.
+enum ClientRails {
+    @Sendable static func findings(of change: Judgement) -> [Finding] {
+        // To look takes its time, also of a judgement that leaves the rail out.
+        guard change.context.rails.contains(.oldClients) else { return [] }
+        guard !change.after.clients.isEmpty else { return Self.undeclared(change) }
+        let found = Self.news(of: change)
+        let canWait = !Self.isUrgent(change)
+        return MetLimit.all(in: found).map { met in
+            // What installs cannot do they cannot do whether or not somebody says that there are such installs.
+            let isNew = change.before?.clients[met.first.kind] == nil
+            let severity: GuardRail.Severity = met.first.severity == .breaks && canWait && !isNew ? .override : .warn
+            return Finding(met, severity)
+        }
+    }
+
+    // MARK: Declared kinds
+
+    /// What is worth telling: what a kind could do before; of kinds that the change declares, everything; and whatever a
+    /// kill switch does that is being engaged.
+    private static func news(of change: Judgement) -> [ClientFinding] {
+        let engaged = change.events.compactMap(\.engagement)
+        let after = change.after.clientFindings(in: change.context).filter { finding in
+            finding.severity > .notice || !engaged.isEmpty && Self.isAboutSwitches(finding.limit)
+        }
+        guard !after.isEmpty else { return [] }
+        var known: [Place: ClientFinding.Severity] = [:]
+        for finding in change.before?.clientFindings(in: change.context) ?? [] {
+            known[Place(finding)] = max(known[Place(finding)] ?? .notice, finding.severity)
+        }
+        let declared = Set(
+            change.events.compactMap { event -> ClientKind? in
+                if case .clientSet(let kind, _) = event { kind } else { nil }
+            })
+        return after.compactMap { finding in
+            if known[Place(finding)].map({ $0 < finding.severity }) ?? true { return finding }
+            let isTold =
+                declared.contains(finding.kind)
+                || Self.isAboutSwitches(finding.limit)
+                    && engaged.contains { $0.host == nil || finding.host == nil || $0.host == finding.host }
+            guard isTold else { return nil }
+            // The change does not make it worse.
+            var finding = finding
+            finding.severity = min(finding.severity, .differs)
+            return finding
+        }
+    }
+
+    /// What a kind comes up against, and where.
+    private struct Place: Hashable {
+        var kind: ClientKind
+        var limit: ClientLimit
+        var host: HostPattern?
+
+        init(_ finding: ClientFinding) {
+            self.kind = finding.kind
+            self.limit = finding.limit
+            self.host = finding.host
+        }
+    }
+
+    /// Whether the limit is what keeps a kill switch from reaching installs, or at once.
+    private static func isAboutSwitches(_ limit: ClientLimit) -> Bool {
+        switch limit {
+        case .killSwitch, .versionKillSwitch, .weeklyUpdate: true
+        default: false
+        }
+    }
+
+    /// Whether the change is one that nothing may hold up: a kill switch, a way back, or what is done because of reports.
+    private static func isUrgent(_ change: Judgement) -> Bool {
+        ChangeRails.isReaction(change)
+            || change.events.allSatisfy { event in
+                switch event {
+                case .killSwitchEngaged, .versionKillSwitchEngaged, .rolloutPaused, .rolloutRolledBack: true
+                default: false
+                }
+            }
+    }
+
+    // MARK: Apps without a declaration
+
+    /// Nobody said which clients there are.
+    private static func undeclared(_ change: Judgement) -> [Finding] {
+        change.hosts.compactMap { pattern in
+            guard let host = change.after.hosts[pattern] else { return nil }
+            let was = change.before?.hosts[pattern]
+            let isNewWildcard = was == nil && pattern.isWildcard
+            guard isNewWildcard || host.includesSubdomains && was?.includesSubdomains != true else { return nil }
+            return .unknown(
+                .oldClients, host: pattern,
+                "Whether every client that is out there understands \(isNewWildcard ? "a wildcard" : "subdomains") is not known: no kind of client is declared for \(change.id).",
+                remedy:
+                    "Declare the kinds that its installs use: `pinledger client set \(change.id) KIND`; a host of its own is understood by all."
+            )
+        }
+    }
+}
+
+extension Finding {
+    /// What the rail of deployed clients says of a limit.
+    fileprivate init(_ met: MetLimit, _ severity: GuardRail.Severity) {
+        self.init(
+            .oldClients, severity, host: met.first.host, pin: met.first.pin, met.detail, remedy: met.first.remedy)
+        self.client = met.first.kind
+        self.limit = met.first.limit
+    }
+}

@@ -1,0 +1,89 @@
+package import PinWire
+package import Pinning
+package import Postgres
+import Synchronization
+
+/// The bytes of public keys and certificates, which the ledger knows by their digests alone: in the database for every
+/// node, and in memory as far as they were asked for lately.
+///
+/// The ledger is right without them. What was stored and is not named by the ledger, because the process died or the
+/// change was refused, is erased after a day.
+package final class MaterialStore: Sendable {
+    private let pool: PostgresPool
+    private let cache: Mutex<MaterialCache>
+
+    /// Digests in one question to the database.
+    private static let batchSize = 256
+
+    /// - Parameter limit: Bytes that are kept in memory.
+    package init(pool: PostgresPool, limit: Int = 32 * 1024 * 1024) {
+        self.pool = pool
+        self.cache = Mutex(MaterialCache(limit: limit))
+    }
+
+    /// Stores keys and certificates. What is there already counts as young again; what is larger than
+    /// ``PinWire/Material/maximumSize`` is passed over.
+    package func store(_ material: Set<Material>) async throws {
+        let kept = material.filter { (1...Material.maximumSize).contains($0.der.count) }
+        guard !kept.isEmpty else { return }
+        let rows = Array(kept)
+        _ = try await self.pool.query(
+            "SELECT pinledger.store_material($1, $2)",
+            [.textArray(rows.map(\.kind.rawValue)), .bytesArray(rows.map(\.der))]
+        )
+        self.cache.withLock { $0.take(rows.map { (key: $0.digest, value: $0.der) }) }
+    }
+
+    /// Keys and certificates in DER, by their digests; those that are not kept are not among them.
+    ///
+    /// What another node stored is found after ``MaterialCache/missingTime`` at the latest.
+    package func der(of digests: Set<[UInt8]>) async throws -> [[UInt8]: [UInt8]] {
+        var (found, unknown) = self.cache.withLock { $0.find(digests, at: .now) }
+        for start in stride(from: 0, to: unknown.count, by: Self.batchSize) {
+            let batch = unknown[start..<min(start + Self.batchSize, unknown.count)]
+            let rows = try await self.pool.read(
+                "SELECT digest, der FROM pinledger.material WHERE digest = ANY($1)", [.bytesArray(Array(batch))])
+            var read: [[UInt8]: [UInt8]] = [:]
+            for row in rows { read[try row.bytes(0)] = try row.bytes(1) }
+            let missing = batch.filter { read[$0] == nil }
+            self.cache.withLock { [read] cache in
+                cache.take(read)
+                cache.takeMissing(missing, at: .now)
+            }
+            found.merge(read) { first, _ in first }
+        }
+        return found
+    }
+
+    /// As much of it as is in memory: for what has to be said while the database cannot be reached.
+    package func remembered(of digests: Set<[UInt8]>) -> [[UInt8]: [UInt8]] {
+        self.cache.withLock { $0.find(digests, at: .now).found }
+    }
+
+    /// Erases what is older than a day and what `state` does not know; says how many.
+    ///
+    /// - Parameters:
+    ///   - state: Not older than a day.
+    ///   - pageSize: Digests that are looked at together.
+    @discardableResult
+    package func eraseUnnamed(by state: LedgerState, pageSize: Int32 = 50_000) async throws -> Int64 {
+        var last: [UInt8] = []
+        var erased: Int64 = 0
+        while true {
+            let rows = try await self.pool.read(
+                """
+                SELECT digest FROM pinledger.material WHERE digest > $1 AND stored_at < now() - interval '1 day'
+                ORDER BY digest LIMIT $2
+                """, [.bytes(last), .int32(pageSize)])
+            let page = try rows.map { try $0.bytes(0) }
+            let unnamed = state.unnamed(Set(page))
+            if !unnamed.isEmpty {
+                erased += try await self.pool.query(
+                    "SELECT pinledger.erase_material($1)", [.bytesArray(Array(unnamed))]
+                ).only.int64(0)
+            }
+            guard page.count == Int(pageSize), let end = page.last else { return erased }
+            last = end
+        }
+    }
+}

@@ -1,0 +1,79 @@
+import ArgumentParser
+import Firebase
+import Foundation
+
+/// Which Firebase projects a node keeps in step.
+struct FirebaseOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "The key file of a service account, whose project is kept in step with the apps that name it; may be repeated. [env: PINLEDGER_FIREBASE_CREDENTIALS, with commas]",
+            valueName: "file"))
+    var firebaseCredentials: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "How often a project is looked at where nothing has changed here (300). [env: PINLEDGER_FIREBASE_INTERVAL]",
+            valueName: "seconds"))
+    var firebaseInterval: Int64?
+
+    @Option(
+        help: ArgumentHelp(
+            "Where the service is instead of at Google, for tests: https, or http on this machine. [env: PINLEDGER_FIREBASE_ENDPOINT]",
+            valueName: "url"))
+    var firebaseEndpoint: String?
+
+    /// Checks what was given, and reads the files.
+    func read() throws -> FirebaseConfiguration {
+        var endpoint = FirebaseEndpoint.google
+        if let text = self.firebaseEndpoint ?? Environment["PINLEDGER_FIREBASE_ENDPOINT"] {
+            guard let given = FirebaseEndpoint(text) else {
+                throw CommandFailure(
+                    "--firebase-endpoint \(text) is neither an https URL nor an http URL of this machine",
+                    status: .usage)
+            }
+            endpoint = given
+        }
+        var files = self.firebaseCredentials
+        if files.isEmpty, let text = Environment["PINLEDGER_FIREBASE_CREDENTIALS"] {
+            files = text.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }
+        }
+        var accounts: [ServiceAccount] = []
+        for file in files {
+            let account = try Self.account(file, endpoint)
+            guard !accounts.contains(where: { $0.project == account.project }) else {
+                throw CommandFailure(
+                    "\(file) is a second account of the project \(account.project): give one", status: .usage)
+            }
+            accounts.append(account)
+        }
+        return FirebaseConfiguration(
+            accounts: accounts, endpoint: endpoint,
+            interval: try NodeConfiguration.number(
+                self.firebaseInterval, "PINLEDGER_FIREBASE_INTERVAL", default: 300, in: 1...86_400))
+    }
+
+    /// Reads a key file, which must be nobody else's business.
+    private static func account(_ file: String, _ endpoint: FirebaseEndpoint) throws -> ServiceAccount {
+        guard let data = FileManager.default.contents(atPath: file) else {
+            throw CommandFailure("the service account's key cannot be read from \(file)")
+        }
+        let attributes = try FileManager.default.attributesOfItem(atPath: file)
+        if let mode = (attributes[.posixPermissions] as? NSNumber)?.intValue, mode & 0o077 != 0 {
+            throw CommandFailure(
+                "the service account's key in \(file) can be read by others", advice: "chmod 600 \(file)")
+        }
+        do throws(ServiceAccount.Malformed) { return try ServiceAccount(Array(data), endpoint: endpoint) } catch {
+            throw CommandFailure(
+                "\(file) \(error)", advice: "Make a key for the account in Google's console, and give its JSON file.")
+        }
+    }
+}
+
+/// What a node needs to know to keep Firebase projects in step.
+struct FirebaseConfiguration: Sendable {
+    /// One for each project.
+    var accounts: [ServiceAccount]
+    var endpoint: FirebaseEndpoint
+    /// Seconds.
+    var interval: Int64
+}

@@ -1,0 +1,335 @@
+"""A Firebase project is kept in step with the ledger, and what others have in it stays theirs."""
+
+import itertools
+import json
+import threading
+import time
+
+import pytest
+from deployed import HOST, KillSwitch, declare, problem
+from firebase import Firebase
+from pinledger import Server, host_body
+
+NUMBERS = itertools.count(1)
+PARAMETER = "ssl_pinning_config"
+PROJECTS = [f"pins-project-{number}" for number in range(1, 13)]
+# Looks again so often, in seconds.
+INTERVAL = 2
+
+
+def arguments(firebase: Firebase, directory, projects) -> list[str]:
+    files = [["--firebase-credentials", str(firebase.account(directory, project))] for project in projects]
+    return sum(files, ["--firebase-endpoint", firebase.url, "--firebase-interval", str(INTERVAL)])
+
+
+@pytest.fixture(scope="module")
+def firebase():
+    firebase = Firebase()
+    try:
+        yield firebase
+    finally:
+        firebase.close()
+
+
+@pytest.fixture(scope="module")
+def server(firebase, tmp_path_factory):
+    server = Server(more=arguments(firebase, tmp_path_factory.mktemp("accounts"), PROJECTS))
+    try:
+        yield server.start()
+    finally:
+        server.destroy()
+
+
+@pytest.fixture
+def project(firebase) -> str:
+    firebase.before_put = lambda project, validate_only: None
+    return PROJECTS[next(NUMBERS) - 1]
+
+
+def make(api, project: str, name: str = "shop", **settings) -> str:
+    app = f"com.example.{name}.{project}"
+    api.make_app(app, HOST)
+    declare(api, app, "remote_config", {"firebase_project": project} | settings)
+    return app
+
+
+def values(template: dict, parameter: str = PARAMETER) -> dict:
+    """The parameter's values by condition, the default under None; empty where there is no such parameter."""
+    found = template.get("parameters", {}).get(parameter)
+    if found is None:
+        return {}
+    conditional = {name: value.get("value") for name, value in found.get("conditionalValues", {}).items()}
+    return conditional | {None: found["defaultValue"].get("value")}
+
+
+def default(template: dict) -> dict:
+    return json.loads(values(template).get(None) or "{}")
+
+
+def names(template: dict) -> list[str]:
+    return [condition["name"] for condition in template.get("conditions", [])]
+
+
+def is_served(template: dict) -> bool:
+    return HOST in default(template).get("hosts", {})
+
+
+def kill_switches(template: dict) -> list[str]:
+    return [name for name in names(template) if name.endswith(" kill switch")]
+
+
+def status(api, app: str) -> dict:
+    return api.must("GET", f"/v1/apps/{app}/firebase").json
+
+
+def wait_for(condition, what: str, seconds: float = 30) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"{what}: not after {seconds} s"
+        time.sleep(0.05)
+
+
+def test_a_project_gets_the_template_and_no_second_version_without_a_change(api, firebase, project):
+    app = make(api, project)
+    template = firebase.wait(project, is_served)
+    served = api.request("GET", f"/compat/remote-config/{app}/template", token=None).json
+    assert default(template) == json.loads(served["parameters"][PARAMETER]["defaultValue"]["value"])
+    assert template["version"]["description"].startswith("Pinledger, position ") and app in template["version"]["description"]
+    assert template["version"]["updateType"] == "INCREMENTAL_UPDATE", "never over what was not read"
+    versions = firebase.versions(project)
+    # Something else moves the ledger, and the project is looked at again more than once.
+    api.make_app(f"com.example.else.{project}", HOST)
+    looks = len(firebase.of(project, "GET"))
+    wait_for(lambda: len(firebase.of(project, "GET")) >= looks + 2, "two more looks")
+    assert firebase.versions(project) == versions
+    puts = firebase.of(project, "PUT")
+    assert all(each.status == 200 for each in puts)
+    assert [each.validate_only for each in puts[:2]] == [True, False], "checked first"
+    told = status(api, app)
+    assert told["in_step"] and told["pushed_by_this_node"] and "trouble" not in told
+    assert told["template_version"] == template["version"]["versionNumber"] and told["project"] == project
+
+
+def test_a_kill_switch_is_there_within_seconds_and_comes_first(api, firebase, project):
+    firebase.edit(project, lambda template: template.update(conditions=[{"name": "testers", "expression": "percent <= 10"}]))
+    app = make(api, project)
+    firebase.wait(project, is_served)
+
+    def use(template: dict) -> None:
+        template["parameters"][PARAMETER]["conditionalValues"] = {"testers": {"value": '{"enabled":true}'}}
+
+    firebase.edit(project, use)
+    with KillSwitch(api, app):
+        template = firebase.wait(project, kill_switches, seconds=10)
+        first = names(template)[0]
+        assert kill_switches(template) == [first]
+        assert json.loads(values(template)[first])["enabled"] is False
+        assert "dateTime < dateTime('" in template["conditions"][0]["expression"]
+        assert values(template)["testers"] == '{"enabled":true}', "what others have in it is theirs"
+        # The template is there a moment before the node knows that it is.
+        wait_for(lambda: status(api, app)["foreign_conditions"] == ["testers"], "told of others' conditions")
+
+        # Somebody puts a condition before it that the parameter uses.
+        def overtake(template: dict) -> None:
+            template["conditions"].sort(key=lambda condition: condition["name"] != "testers")
+
+        firebase.edit(project, overtake)
+        firebase.wait(project, lambda template: names(template)[0] == first)
+    template = firebase.wait(project, lambda template: not kill_switches(template), seconds=10)
+    assert names(template) == ["testers"]
+
+
+def test_what_others_have_stays_theirs(api, firebase, project):
+    theirs = {
+        "conditions": [
+            {"name": "iOS", "expression": "device.os == 'ios'", "tagColor": "BLUE"},
+            {"name": "Beta üsers", "expression": "percent('beta') <= 10"},
+        ],
+        "parameters": {
+            "zeta": {"defaultValue": {"value": "1"}, "conditionalValues": {"iOS": {"value": "2"}}, "description": "Zeta"},
+            "alpha": {"defaultValue": {"useInAppDefault": True}, "valueType": "NUMBER"},
+        },
+        "parameterGroups": {"menu": {"description": "The menu", "parameters": {"new": {"defaultValue": {"value": "x"}}}}},
+    }
+    firebase.edit(project, lambda template: template.update(theirs))
+    make(api, project)
+    template = firebase.wait(project, is_served)
+    assert [each for each in template["conditions"] if not each["name"].startswith("pinledger ")] == theirs["conditions"]
+    assert list(template["parameters"]) == ["zeta", "alpha", PARAMETER]
+    assert {name: template["parameters"][name] for name in theirs["parameters"]} == theirs["parameters"]
+    assert template["parameterGroups"] == theirs["parameterGroups"]
+
+
+def test_a_parameter_stays_in_the_group_that_somebody_has_put_it_into(api, firebase, project):
+    app = make(api, project)
+    firebase.wait(project, is_served)
+
+    def regroup(template: dict) -> None:
+        template["parameterGroups"] = {"security": {"parameters": {PARAMETER: template["parameters"].pop(PARAMETER)}}}
+
+    firebase.edit(project, regroup)
+    with KillSwitch(api, app):
+        template = firebase.wait(project, kill_switches)
+        assert PARAMETER not in template["parameters"]
+        assert kill_switches(template)[0] in template["parameterGroups"]["security"]["parameters"][PARAMETER]["conditionalValues"]
+
+
+def test_an_edit_in_between_is_merged_and_not_lost(api, firebase, project):
+    app = make(api, project)
+    firebase.wait(project, is_served)
+    edits = itertools.count(1)
+
+    def edit(project_: str, validate_only: bool) -> None:
+        # Once before the check, and once between the check and the change.
+        if project_ == project and (number := next(edits)) in (1, 3):
+            flag = {f"flag_{number}": {"defaultValue": {"value": "on"}}}
+            firebase.edit(project, lambda template: template["parameters"].update(flag))
+
+    firebase.before_put = edit
+    with KillSwitch(api, app):
+        template = firebase.wait(project, kill_switches)
+        assert {"flag_1", "flag_3", PARAMETER} <= set(template["parameters"])
+        statuses = [(each.validate_only, each.status) for each in firebase.of(project, "PUT")]
+        assert (True, 412) in statuses and (False, 412) in statuses
+    assert next(edits) > 3
+
+
+def test_drift_is_mended(api, firebase, project):
+    make(api, project)
+    template = firebase.wait(project, is_served)
+    before = default(template)
+    firebase.edit(project, lambda template: template["parameters"][PARAMETER].update(defaultValue={"value": '{"enabled":false}'}))
+    firebase.wait(project, is_served)
+    firebase.edit(project, lambda template: template["parameters"].pop(PARAMETER))
+    assert default(firebase.wait(project, is_served)) == before
+
+
+def test_it_goes_on_after_errors_that_pass(api, firebase, project):
+    app = make(api, project)
+    firebase.wait(project, is_served)
+    firebase.fail(project, "PUT", (503, {}), (429, {"Retry-After": "2"}), (500, {}))
+    start = time.monotonic()
+    with KillSwitch(api, app):
+        firebase.wait(project, kill_switches)
+        assert time.monotonic() - start >= 2, "it waits as long as it is asked to"
+        assert {503, 429, 500} <= {each.status for each in firebase.of(project)}
+        wait_for(lambda: status(api, app)["in_step"], "in step again")
+
+
+def test_a_token_that_is_no_longer_accepted_is_replaced(api, firebase, project):
+    app = make(api, project)
+    firebase.wait(project, is_served)
+    grants = firebase.grants.count(project)
+    with firebase.lock:
+        firebase.tokens.clear()
+    with KillSwitch(api, app):
+        firebase.wait(project, kill_switches)
+    assert firebase.grants.count(project) == grants + 1
+    assert 401 in {each.status for each in firebase.of(project)}
+    # While it is accepted, one does for many requests.
+    looks = len(firebase.of(project, "GET"))
+    wait_for(lambda: len(firebase.of(project, "GET")) >= looks + 2, "two more looks")
+    assert firebase.grants.count(project) == grants + 1
+
+
+def test_what_may_not_be_changed_is_said(api, firebase, project):
+    firebase.forbidden.add(project)
+    app = make(api, project)
+    wait_for(lambda: "trouble" in status(api, app), "trouble")
+    told = status(api, app)
+    assert not told["in_step"] and "may not change" in told["trouble"]["detail"]
+    assert "Firebase Remote Config Admin" in told["trouble"]["advice"]
+    firebase.forbidden.remove(project)
+    firebase.wait(project, is_served)
+    wait_for(lambda: status(api, app)["in_step"], "in step")
+
+
+def test_apps_share_a_project_and_one_that_is_refused_holds_up_no_other(api, firebase, project):
+    firebase.refused_words[project] = "com.example.bad"
+    good = make(api, project, "good", parameter="pins_good")
+    bad = make(api, project, "bad", parameter="pins_bad")
+    # The word stands in the names of its conditions, which it has once there is a kill switch.
+    template = firebase.wait(project, lambda template: "pins_good" in template.get("parameters", {}))
+    with KillSwitch(api, bad), KillSwitch(api, good):
+        template = firebase.wait(project, kill_switches)
+        assert {name.split()[1] for name in kill_switches(template)} == {good}
+        wait_for(lambda: "trouble" in status(api, bad), "trouble")
+        assert "refuses the template" in status(api, bad)["trouble"]["detail"]
+        wait_for(lambda: status(api, good)["in_step"], "the other in step")
+        # What is refused is not sent again and again.
+        refusals = sum(each.status == 400 for each in firebase.of(project))
+        looks = len(firebase.of(project, "GET"))
+        wait_for(lambda: len(firebase.of(project, "GET")) >= looks + 3, "more looks")
+        assert sum(each.status == 400 for each in firebase.of(project)) == refusals
+    del firebase.refused_words[project]
+
+
+def test_two_apps_want_one_parameter(api, firebase, project):
+    first, second = make(api, project, "first"), make(api, project, "second")
+    wait_for(lambda: "trouble" in status(api, second), "trouble")
+    assert "firebase_app" in status(api, second)["trouble"]["detail"]
+    for app, id_ in [(first, "1:1:ios:aa"), (second, "1:1:android:bb")]:
+        declare(api, app, "remote_config", {"firebase_project": project, "firebase_app": id_})
+    template = firebase.wait(project, lambda template: {"pinledger 1-1-ios-aa", "pinledger 1-1-android-bb"} <= set(names(template)))
+    assert template["parameters"][PARAMETER]["defaultValue"] == {"useInAppDefault": True}
+    wait_for(lambda: status(api, first)["in_step"] and status(api, second)["in_step"], "both in step")
+    versions = firebase.versions(project)
+    looks = len(firebase.of(project, "GET"))
+    wait_for(lambda: len(firebase.of(project, "GET")) >= looks + 2, "two more looks")
+    assert firebase.versions(project) == versions
+
+
+def test_an_app_that_names_no_project_or_somebody_elses_is_not_pushed(api):
+    app = "com.example.firebase.none"
+    api.make_app(app, HOST)
+    assert status(api, app) == {"app": app, "pushed_by_this_node": False, "in_step": False, "foreign_conditions": []}
+    declare(api, app, "remote_config", {"firebase_project": "somebody-elses"})
+    told = status(api, app)
+    assert (told["project"], told["pushed_by_this_node"], told["in_step"]) == ("somebody-elses", False, False)
+    problem(api.get("/v1/apps/com.example.nobody/firebase"), 404, "app_unknown")
+
+
+def test_a_power_cut_between_the_check_and_the_change_does_no_harm(firebase, tmp_path):
+    project = "pins-project-cut"
+    server = Server(more=arguments(firebase, tmp_path, [project]))
+    try:
+        api = server.start().api
+        app = make(api, project)
+        firebase.wait(project, is_served)
+        before = firebase.versions(project)
+        arrived, go = threading.Event(), threading.Event()
+
+        def hold(project_: str, validate_only: bool) -> None:
+            if project_ == project and not validate_only:
+                arrived.set()
+                go.wait(30)
+
+        firebase.before_put = hold
+        api.must("POST", f"/v1/apps/{app}/hosts", host_body("cdn.example.com"))
+        assert arrived.wait(20)
+        # The request is on its way, and may yet be carried out.
+        server.kill()
+        firebase.before_put = lambda project, validate_only: None
+        go.set()
+        server.start()
+        template = firebase.wait(project, lambda template: "cdn.example.com" in default(template).get("hosts", {}))
+        assert is_served(template) and firebase.versions(project) in (before + 1, before + 2)
+        wait_for(lambda: status(server.api, app)["in_step"], "in step")
+        versions = firebase.versions(project)
+        time.sleep(2 * INTERVAL)
+        assert firebase.versions(project) == versions
+    finally:
+        firebase.before_put = lambda project, validate_only: None
+        server.destroy()
+
+
+def test_a_key_file_that_others_can_read_is_refused(firebase, tmp_path):
+    file = firebase.account(tmp_path, "pins-project-open")
+    file.chmod(0o644)
+    server = Server(more=["--firebase-credentials", str(file), "--firebase-endpoint", firebase.url])
+    try:
+        with pytest.raises(AssertionError, match="can be read by others"):
+            server.start()
+    finally:
+        server.process = None
+        server.destroy()

@@ -1,0 +1,720 @@
+"""Scripts for Wultra's mobile utility server, as its operators have them: plain HTTP with a user and a password."""
+
+import base64
+import hashlib
+import itertools
+import json
+import ssl
+import urllib.error
+import urllib.request
+from datetime import datetime, timedelta, timezone
+from urllib.parse import quote
+
+import pytest
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from deployed import HOST, Identity, ask, declare, make_app
+from pinledger import Server, in_threads
+from tls_server import TLSServer
+
+NUMBERS = itertools.count()
+CHALLENGE = "AAECAwQFBgcICQoLDA0ODw=="
+BASE = "/compat/wultra/admin"
+
+
+class Refused(Exception):
+    """An answer in Wultra's envelope for errors."""
+
+    def __init__(self, status: int, headers, body: bytes):
+        super().__init__(f"{status} {body!r}")
+        self.status, self.headers = status, headers
+        told = json.loads(body)
+        assert told.keys() == {"status", "responseObject"} and told["status"] == "ERROR", body
+        self.error = told["responseObject"]
+        assert {"code", "message"} <= self.error.keys() <= {"code", "message", "violations"}, body
+        assert headers["Content-Type"] == "application/json" and headers["Cache-Control"] == "no-store"
+        assert headers["Request-Id"] and headers["X-Content-Type-Options"] == "nosniff"
+
+    @property
+    def code(self) -> str:
+        return self.error["code"]
+
+    @property
+    def fields(self) -> list[str]:
+        return [violation["fieldName"] for violation in self.error.get("violations", [])]
+
+
+class Script:
+    """What an operator of Wultra's server has: a base address, a user and a password."""
+
+    def __init__(self, port: int, password: str | None, user: str = "admin"):
+        self.base = f"http://127.0.0.1:{port}{BASE}"
+        self.authorization = None
+        if password is not None:
+            self.authorization = "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
+
+    def ask(self, method: str, path: str, body=None, **headers):
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        if self.authorization is not None:
+            sent.setdefault("Authorization", self.authorization)
+        if body is not None:
+            sent.setdefault("Content-Type", "application/json")
+            body = body if isinstance(body, bytes) else json.dumps(body).encode()
+        request = urllib.request.Request(self.base + path, body, sent, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=30) as answer:
+                assert answer.status == 200 and answer.headers["Content-Type"] == "application/json"
+                self.headers = answer.headers
+                return json.loads(answer.read())
+        except urllib.error.HTTPError as error:
+            raise Refused(error.code, error.headers, error.read()) from None
+
+    def get(self, path: str):
+        return self.ask("GET", path)
+
+    def post(self, path: str, body, **headers):
+        return self.ask("POST", path, body, **headers)
+
+    def delete(self, path: str, **headers):
+        return self.ask("DELETE", path, **headers)
+
+    def refused(self, method: str, path: str, body=None, **headers) -> Refused:
+        with pytest.raises(Refused) as caught:
+            self.ask(method, path, body, **headers)
+        return caught.value
+
+
+@pytest.fixture(scope="module")
+def server(own_server):
+    """Texts are everybody's: no other file's apps are to have any."""
+    return own_server
+
+
+@pytest.fixture
+def script(server) -> Script:
+    return Script(server.port, server.api.token)
+
+
+def recorded(api) -> int:
+    """How many events the ledger has, but for what the server warns of by itself."""
+    return sum(not event["stream"].startswith("watch/") for event in api.history())
+
+
+@pytest.fixture
+def unchanged(api):
+    """Fails the test if something was recorded while it ran."""
+    before = recorded(api)
+    yield
+    assert recorded(api) == before, "something was recorded"
+
+
+@pytest.fixture
+def name() -> str:
+    return f"wultra-app-{next(NUMBERS)}"
+
+
+@pytest.fixture
+def app(script, name) -> str:
+    script.post("/apps", {"name": name, "displayName": "My App"})
+    return name
+
+
+def fingerprint(identity: Identity) -> str:
+    return base64.b64encode(identity.fingerprint).decode()
+
+
+def shown(identity: Identity) -> dict:
+    """A certificate as an app's answer has it, but for its `pem`."""
+    return {"fingerprint": fingerprint(identity), "expires": identity.expires}
+
+
+def without_pem(certificates: list[dict]) -> list[dict]:
+    return [{name: value for name, value in one.items() if name != "pem"} for one in certificates]
+
+
+def certificates(script: Script, app: str, host: str = HOST) -> list[dict]:
+    for domain in script.get(f"/apps/{app}")["domains"]:
+        if domain["name"] == host:
+            return without_pem(domain["certificates"])
+    return []
+
+
+def add(script: Script, app: str, identity: Identity, host: str = HOST, **members) -> dict:
+    return script.post(f"/apps/{app}/certificates/pem", {"domain": host, "pem": identity.certificate.read_text()} | members)
+
+
+def delete(script: Script, app: str, identity: Identity, host: str = HOST):
+    return script.delete(f"/apps/{app}/certificates?domain={host}&fingerprint={quote(fingerprint(identity), safe='')}")
+
+
+def mode(api, app: str, host: str = HOST) -> str:
+    return api.must("GET", f"/v1/apps/{app}/hosts/{host}").json["baseline"]["mode"]
+
+
+def initialised(api, app: str, query: str = "", **headers) -> dict:
+    """What a client makes of its answer, with the key that the administrator was shown."""
+    answer = ask(api, f"/compat/wultra/app/init?appName={app}{query}", X_Cert_Pinning_Challenge=CHALLENGE, **headers)
+    assert answer.status == 200, str(answer)
+    script = Script(api.port, api.token)
+    point = base64.b64decode(script.get(f"/apps/{app}")["publicKey"], validate=True)
+    key = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), point)
+    signature = base64.b64decode(answer["X-Cert-Pinning-Signature"], validate=True)
+    key.verify(signature, CHALLENGE.encode() + b"&" + answer.body, ec.ECDSA(hashes.SHA256()))
+    with pytest.raises(InvalidSignature):
+        key.verify(signature, b"another&" + answer.body, ec.ECDSA(hashes.SHA256()))
+    return answer.json
+
+
+# MARK: Apps
+
+
+def test_a_script_makes_an_app_that_clients_can_ask_at_once(api, script, name, identities):
+    made = script.post("/apps", {"name": name, "displayName": "My App"})
+    assert made == {"name": name, "displayName": "My App", "publicKey": made["publicKey"], "domains": []}
+    assert len(base64.b64decode(made["publicKey"], validate=True)) == 65
+    assert int(script.headers["Pinledger-Position"]) <= api.position()
+    assert script.get(f"/apps/{name}") == made
+    assert {"name": name, "displayName": "My App"} in script.get("/apps")["applications"]
+    assert initialised(api, name)["fingerprints"] == []
+
+    one, two = identities[:2]
+    answer = add(script, name, one)
+    assert answer == {"name": HOST, "pem": one.certificate.read_text()} | shown(one)
+    assert mode(api, name) == "report_only"
+    # From the second certificate on the host is pinned, and clients of all versions get both.
+    assert without_pem([add(script, name, two)]) == [{"name": HOST} | shown(two)]
+    assert mode(api, name) == "enforce"
+    assert certificates(script, name) == [shown(one), shown(two)]
+    told = initialised(api, name)["fingerprints"]
+    assert told == [{"name": HOST} | shown(one), {"name": HOST} | shown(two)]
+    # The same key is the one that developers build in.
+    public = ask(api, f"/compat/wultra/app/init/public-key?appName={name}")
+    assert public.json["publicKey"] == made["publicKey"]
+
+
+def test_an_app_is_made_by_one_change_that_says_who_and_why(api, script, name):
+    script.post("/apps", {"name": name})
+    events = api.history(f"/v1/apps/{name}/history")
+    assert [event["type"] for event in events] == ["AppCreated", "ClientSet", "ClientKeySet"]
+    assert len({event["request_id"] for event in events}) == 1
+    token = api.get("/v1/whoami").json["token"]
+    for event in events:
+        assert event["actor"] == {"kind": "token", "id": token["token_id"], "name": token["name"]}
+        assert event["reason"] == "App created, through the administrative interface of Wultra's mobile utility server"
+    assert api.get(f"/v1/apps/{name}").json["display_name"] == name
+
+
+def test_apps_that_others_made_are_there_once_they_have_such_clients(api, script, identities):
+    app = make_app(api, f"com.example.wultra.admin.{next(NUMBERS)}", *identities[:2])
+    refused = script.refused("GET", f"/apps/{app}")
+    assert (refused.status, refused.code) == (404, "APP_NOT_FOUND")
+    declare(api, app, "wultra")
+    told = script.get(f"/apps/{app}")
+    assert told["name"] == app and "publicKey" not in told, "no key has been set"
+    assert certificates(script, app) == [shown(one) for one in identities[:2]]
+    assert app in [one["name"] for one in script.get("/apps")["applications"]]
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "name"), ({"name": ""}, "name"), ({"name": "a"}, "name"), ({"name": "-ab"}, "name"),
+        ({"name": "com.example"}, "name"), ({"name": "a b"}, "name"), ({"name": 7}, "name"), ({"name": None}, "name"),
+        ({"name": "a" * 129}, "name"), ({"name": "a" * 256}, "name"), ({"name": "ab", "displayName": " "}, "displayName"),
+        ({"name": "ab", "displayName": "x" * 201}, "displayName"), ({"name": "ab", "displayName": ["x"]}, "displayName"),
+    ],
+)  # fmt: skip
+def test_a_name_that_is_none_is_refused(script, unchanged, body, field):
+    refused = script.refused("POST", "/apps", body)
+    assert (refused.status, refused.code, refused.fields) == (400, "ERROR_REQUEST", [field])
+    assert refused.error["message"].startswith(field)
+
+
+def test_an_app_is_made_once(api, script, app):
+    before = recorded(api)
+    refused = script.refused("POST", "/apps", {"name": app})
+    assert (refused.status, refused.code) == (400, "APP_EXCEPTION") and app in refused.error["message"]
+    assert recorded(api) == before
+    for path in (f"/apps/{app}x", "/apps/no%20name", "/apps/%C3%A9", f"/apps/{app}x/versions"):
+        refused = script.refused("GET", path)
+        assert (refused.status, refused.code) == (404, "APP_NOT_FOUND")
+    refused = script.refused("POST", f"/apps/{app}x/versions", {"platform": "IOS", "requiredVersion": "1.0.0"})
+    assert (refused.status, refused.code) == (404, "APP_NOT_FOUND")
+
+
+# MARK: Who asks
+
+
+@pytest.mark.parametrize(
+    "authorization",
+    [
+        None, "", "Basic", "Basic ", "Basic %%%", "Digest x", "Bearer", "Bearer x",
+        "Basic " + base64.b64encode(b"no colon").decode(), "Basic " + base64.b64encode(b"admin:").decode(),
+        "Basic " + base64.b64encode(b"admin:secret").decode(), "Basic " + base64.b64encode(b"\xff\xfe:\xff").decode(),
+        "Basic " + base64.b64encode(b"admin:pk_adm_" + b"0" * 36).decode(), "Basic " + "A" * 4000,
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize(("method", "path"), [("GET", "/apps"), ("POST", "/apps"), ("DELETE", "/certificates/expired")])
+def test_without_a_token_as_password_nothing_opens(server, unchanged, authorization, method, path):
+    stranger = Script(server.port, None)
+    headers = {} if authorization is None else {"Authorization": authorization}
+    body = {"name": "stranger"} if method == "POST" else None
+    refused = stranger.refused(method, path, body, **headers)
+    assert (refused.status, refused.code) == (401, "ERROR_AUTHENTICATION")
+    assert refused.headers["WWW-Authenticate"] == 'Basic realm="pinledger", charset="UTF-8"'
+
+
+def test_any_user_name_will_do_and_a_revoked_token_will_not(api, server, app):
+    made = api.must("POST", "/v1/tokens", {"name": "old scripts"}).json
+    for user in ("admin", "", "jürgen", "a b"):
+        assert Script(server.port, made["token"], user).get(f"/apps/{app}")["name"] == app
+    script = Script(server.port, made["token"])
+    script.post(f"/apps/{app}/versions", {"platform": "IOS", "requiredVersion": "1.0.0"})
+    event = api.history(f"/v1/apps/{app}/history")[-1]
+    assert event["actor"]["name"] == "old scripts" and event["reason"].startswith("Version rule ")
+    # The native way of showing a token does as well.
+    assert api.get(f"{BASE}/apps/{app}").status == 200
+    api.must("DELETE", f"/v1/tokens/{made['token_id']}?reason=replaced")
+    assert script.refused("GET", "/apps").status == 401
+    # Elsewhere a password opens nothing.
+    basic = "Basic " + base64.b64encode(f"admin:{api.token}".encode()).decode()
+    assert api.request("GET", "/v1/apps", headers={"Authorization": basic}, token=None).status == 401
+
+
+@pytest.mark.parametrize("content_type", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""])
+def test_what_a_foreign_page_can_make_a_browser_send_changes_nothing(script, unchanged, content_type):
+    body = json.dumps({"name": f"forged-{next(NUMBERS)}"}).encode()
+    refused = script.refused("POST", "/apps", body, Content_Type=content_type, Origin="https://evil.example")
+    assert (refused.status, refused.code) == (415, "ERROR_REQUEST")
+
+
+# MARK: Certificates
+
+
+def authority(directory, host: str = HOST):
+    """An authority's certificate, and a server's that it issued, in PEM."""
+    start = datetime.now(timezone.utc).replace(microsecond=0) - timedelta(hours=1)
+
+    def certificate(subject, issuer, key, signer, *, is_authority):
+        builder = (
+            x509.CertificateBuilder()
+            .subject_name(x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, subject)]))
+            .issuer_name(x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, issuer)]))
+            .public_key(key.public_key())
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(start)
+            .not_valid_after(start + timedelta(days=60))
+            .add_extension(x509.BasicConstraints(ca=is_authority, path_length=None), critical=True)
+        )
+        if not is_authority:
+            builder = builder.add_extension(x509.SubjectAlternativeName([x509.DNSName(host)]), critical=False)
+        return builder.sign(signer, hashes.SHA256()).public_bytes(serialization.Encoding.PEM).decode()
+
+    keys = [ec.generate_private_key(ec.SECP256R1()) for _ in range(2)]
+    return (
+        certificate("Example CA", "Example CA", keys[0], keys[0], is_authority=True),
+        certificate(host, "Example CA", keys[1], keys[0], is_authority=False),
+    )
+
+
+def digest(pem: str) -> str:
+    return base64.b64encode(hashlib.sha256(ssl.PEM_cert_to_DER_cert(pem)).digest()).decode()
+
+
+def test_certificates_come_and_go_and_history_says_why(api, script, app, identities):
+    for identity in identities[:3]:
+        add(script, app, identity)
+    listed = certificates(script, app)
+    assert listed[0] == shown(identities[0]), "the primary one comes first"
+    assert {one["fingerprint"] for one in listed} == {fingerprint(one) for one in identities[:3]}
+    # The primary one goes, another takes its place, and nobody is left with fewer than two.
+    assert delete(script, app, identities[0]) == {"status": "OK"}
+    assert {one["fingerprint"] for one in certificates(script, app)} == {fingerprint(one) for one in identities[1:3]}
+    before = recorded(api)
+    with pytest.raises(Refused) as caught:
+        delete(script, app, identities[1])
+    assert (caught.value.status, caught.value.code) == (400, "APP_EXCEPTION")
+    assert "Two are the least" in caught.value.error["message"] and "Add a second pin" in caught.value.error["message"]
+    assert recorded(api) == before
+    with pytest.raises(Refused) as caught:
+        delete(script, app, identities[0])
+    assert (caught.value.status, caught.value.code) == (400, "APP_EXCEPTION"), "it is gone"
+
+    told = [event for event in api.history(f"/v1/apps/{app}/history") if event["type"] == "PinRetired"]
+    assert [event["reason"] for event in told] == [
+        f"Certificate deleted from {HOST}, through the administrative interface of Wultra's mobile utility server"
+    ]
+    assert mode(api, app) == "enforce"
+
+
+def test_a_plus_in_a_fingerprint_may_have_become_a_space(script, app, tmp_path, identities):
+    """Scripts that paste base64 into a query send a plus, which spells a space."""
+    for number in itertools.count():
+        one = Identity(tmp_path, f"plus-{number}")
+        if "+" in fingerprint(one) and "/" not in fingerprint(one):
+            break
+    for identity in (one, *identities[:2]):
+        add(script, app, identity)
+    script.delete(f"/apps/{app}/certificates?domain={HOST}&fingerprint={fingerprint(one)}")
+    assert fingerprint(one) not in [each["fingerprint"] for each in certificates(script, app)]
+
+
+def test_the_servers_certificate_of_a_chain_is_meant_and_an_authority_is_deeper(api, script, app):
+    issuer, leaf = authority(app)
+    added = script.post(f"/apps/{app}/certificates/pem", {"domain": HOST, "pem": leaf + issuer})
+    assert (added["fingerprint"], added["pem"]) == (digest(leaf), leaf)
+    refused = script.refused("POST", f"/apps/{app}/certificates/pem", {"domain": HOST, "pem": issuer})
+    assert (refused.code, refused.fields) == ("ERROR_REQUEST", ["depth"])
+    refused = script.refused("POST", f"/apps/{app}/certificates/pem", {"domain": HOST, "pem": leaf, "depth": 1})
+    assert (refused.code, refused.fields) == ("ERROR_REQUEST", ["depth"])
+    added = script.post(f"/apps/{app}/certificates/pem", {"domain": HOST, "pem": issuer, "depth": 1})
+    assert added["fingerprint"] == digest(issuer)
+    # Clients of 1.x cannot be told of it; those of 2.x are, with its depth.
+    declare(api, app, "wultra", {"understands_domains": True})
+    depths = {one["fingerprint"]: one.get("depth") for one in initialised(api, app)["fingerprints"]}
+    assert depths == {digest(leaf): None, digest(issuer): 1}
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "field"),
+    [
+        ({}, "ERROR_REQUEST", "domain"), ({"domain": HOST}, "ERROR_REQUEST", "pem"),
+        ({"domain": HOST, "pem": None}, "ERROR_REQUEST", "pem"), ({"domain": HOST, "pem": "nothing"}, "ERROR_REQUEST", "pem"),
+        ({"domain": HOST, "pem": "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"}, "ERROR_REQUEST", "pem"),
+        ({"domain": HOST, "pem": "sha256/" + "A" * 43 + "="}, "ERROR_REQUEST", "pem"),
+        ({"domain": HOST, "pem": "PRIVATE"}, "ERROR_REQUEST", "pem"),
+        ({"domain": "https://api.example.com", "pem": "x"}, "ERROR_REQUEST", "domain"),
+        ({"domain": "192.0.2.1", "pem": "x"}, "ERROR_REQUEST", "domain"),
+        ({"domain": HOST, "pem": "x", "depth": -1}, "ERROR_REQUEST", "depth"),
+        ({"domain": HOST, "pem": "x", "depth": "0"}, "ERROR_REQUEST", "depth"),
+        ({"domain": "other.example.com", "pem": "SERVED"}, "APP_EXCEPTION", None),
+    ],
+)  # fmt: skip
+def test_what_is_no_certificate_of_the_domain_is_refused(api, script, app, identities, body, code, field):
+    before = recorded(api)
+    replacements = {"SERVED": identities[0].certificate.read_text(), "PRIVATE": identities[0].key.read_text()}
+    if body.get("pem") in replacements:
+        body = body | {"pem": replacements[body["pem"]]}
+    refused = script.refused("POST", f"/apps/{app}/certificates/pem", body)
+    assert (refused.status, refused.code) == (400, code), str(refused)
+    assert refused.fields == ([] if field is None else [field])
+    assert recorded(api) == before
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "", f"?domain={HOST}", f"?fingerprint={'A' * 43}%3D", "?domain=x%20y&fingerprint=A", f"?domain={HOST}&fingerprint=AAAA",
+        f"?domain={HOST}&domain={HOST}", "?domain=%zz",
+    ],
+)  # fmt: skip
+def test_a_certificate_to_delete_has_to_be_named(api, script, app, query):
+    before = recorded(api)
+    refused = script.refused("DELETE", f"/apps/{app}/certificates{query}")
+    assert (refused.status, refused.code) == (400, "ERROR_REQUEST")
+    assert recorded(api) == before
+
+
+def test_what_is_meant_as_a_rehearsal_is_not_recorded(api, script, app):
+    before = recorded(api)
+    refused = script.refused("DELETE", f"/apps/{app}/domains?domain={HOST}&dry_run=true")
+    assert (refused.status, refused.code) == (400, "ERROR_REQUEST") and "dry_run" in refused.error["message"]
+    assert recorded(api) == before
+
+
+def test_a_domain_goes_with_all_that_is_known_of_it(script, app, identities):
+    for identity in identities[:2]:
+        add(script, app, identity)
+    assert script.delete(f"/apps/{app}/domains?domain={HOST.upper()}") == {"status": "OK"}
+    assert script.get(f"/apps/{app}")["domains"] == []
+    refused = script.refused("DELETE", f"/apps/{app}/domains?domain={HOST}")
+    assert (refused.status, refused.code) == (400, "APP_EXCEPTION") and HOST in refused.error["message"]
+
+
+def test_expired_certificates_are_deleted_from_every_app(api, script, identities, tmp_path):
+    expired = Identity(tmp_path, "expired", days=0)
+    apps = [f"wultra-expired-{next(NUMBERS)}" for _ in range(2)]
+    for app in apps:
+        script.post("/apps", {"name": app})
+    for app in apps:
+        for identity in identities[:2]:
+            add(script, app, identity)
+        # One that has expired already is not added without insisting, which is done elsewhere.
+        body = {"material": expired.certificate.read_text(), "role": "emergency", "reason": "a test", "force": True}
+        api.must("POST", f"/v1/apps/{app}/hosts/{HOST}/pins", body)
+        assert fingerprint(expired) in [one["fingerprint"] for one in certificates(script, app)]
+    assert script.delete("/certificates/expired") == {"status": "OK"}
+    for app in apps:
+        assert {one["fingerprint"] for one in certificates(script, app)} == {fingerprint(one) for one in identities[:2]}
+        last = [event for event in api.history(f"/v1/apps/{app}/history") if event["type"] == "PinRetired"][-1]
+        assert last["reason"].startswith(f"Expired certificates deleted from {HOST}, ")
+    before = recorded(api)
+    assert script.delete("/certificates/expired") == {"status": "OK"}
+    assert recorded(api) == before
+
+
+def test_the_certificate_that_a_server_presents_is_added(tmp_path):
+    old, spare, new = (Identity(tmp_path, name) for name in ("old", "spare", "new"))
+    server = Server(more=["--allow-private-range", "127.0.0.0/8", "--resolve", f"{HOST}=127.0.0.1"])
+    tls = TLSServer(old)
+    try:
+        api = server.start().api
+        script = Script(server.port, api.token)
+        script.post("/apps", {"name": "shop"})
+        auto = "/apps/shop/certificates/auto"
+        add(script, "shop", spare)
+        api.must("PATCH", f"/v1/apps/shop/hosts/{HOST}", {"endpoints": [f"{HOST}:{tls.port}"]})
+        added = script.post(auto, {"domain": HOST})
+        assert added == {"name": HOST, "pem": old.certificate.read_text()} | shown(old)
+        assert {one["fingerprint"] for one in certificates(script, "shop")} == {fingerprint(old), fingerprint(spare)}
+        assert mode(api, "shop") == "enforce"
+
+        # A repeated request is answered with what was recorded then, whatever is served by now.
+        key = {"Idempotency_Key": "auto 1"}
+        tls.serve(new)
+        first = script.post(auto, {"domain": HOST}, **key)
+        assert first["fingerprint"] == fingerprint(new)
+        tls.serve(old)
+        before = recorded(api)
+        again = script.post(auto, {"domain": HOST}, **key)
+        assert without_pem([again]) == without_pem([first]) and script.headers["Idempotency-Replayed"] == "true"
+        assert recorded(api) == before
+
+        # What is served cannot be taken away without insisting, and that is not done here.
+        api.must("POST", "/v1/probes", {"endpoint": f"{HOST}:{tls.port}"})
+        with pytest.raises(Refused) as caught:
+            delete(script, "shop", old)
+        assert (caught.value.status, caught.value.code) == (400, "APP_EXCEPTION")
+        assert caught.value.error["message"].startswith("G0")
+        assert recorded(api) == before
+
+        # A pattern that is no host, a name that nobody has, and a port where nobody listens.
+        refused = script.refused("POST", auto, {"domain": "*.example.com"})
+        assert (refused.status, refused.code, refused.fields) == (400, "ERROR_REQUEST", ["domain"])
+        refused = script.refused("POST", auto, {"domain": "unknown.invalid"})
+        assert (refused.status, refused.code) == (400, "APP_EXCEPTION")
+        assert "unknown.invalid:443 presented no certificate" in refused.error["message"]
+        refused = script.refused("POST", auto, {"domain": "localhost"})
+        assert refused.status == 400
+        assert script.refused("POST", auto, {"domain": None}).fields == ["domain"]
+    finally:
+        tls.close()
+        server.destroy()
+
+
+# MARK: Versions and texts
+
+
+def rule(**members) -> dict:
+    return {"platform": "IOS", "suggestedVersion": "3.0.0", "requiredVersion": "2.0.0", "messageKey": "update"} | members
+
+
+@pytest.fixture
+def own_texts(script):
+    """Texts are everybody's: those of a test go with it."""
+    yield
+    for text in script.get("/texts")["texts"]:
+        script.delete(f"/texts/{quote(text['messageKey'], safe='')}/{text['language']}")
+
+
+def test_versions_and_texts_reach_clients(api, script, app, identities, own_texts):
+    for identity in identities[:2]:
+        add(script, app, identity)
+    versions = f"/apps/{app}/versions"
+    assert script.get(versions) == {"applicationVersions": []}
+    first = script.post(versions, rule())
+    assert first == {"id": first["id"]} | rule()
+    second = script.post(versions, {"platform": "android", "majorOsVersion": 9, "requiredVersion": "1.10.0-rc 1"})
+    assert second == {"id": second["id"], "platform": "ANDROID", "majorOsVersion": 9, "requiredVersion": "1.10.0-rc 1"}
+    assert first["id"] < second["id"]
+    assert script.get(versions) == {"applicationVersions": [first, second]}
+    assert script.get(f"{versions}/{first['id']}") == first
+
+    english = {"messageKey": "update", "language": "en", "text": 'There is a "new" version.'}
+    czech = {"messageKey": "update", "language": "cs", "text": "Je k dispozici nová verze."}
+    assert script.post("/texts", english) == english
+    assert script.post("/texts", czech | {"language": "CS"}) == czech
+    assert script.get("/texts") == {"texts": [czech, english]}
+    assert script.get("/texts/update/EN") == english
+
+    def told(version: str, language: str, system: str = "17.4", platform: str = "IOS") -> dict:
+        query = f"&appVersion={version}&osVersion={system}&platform={platform}"
+        return initialised(api, app, query, Accept_Language=language)["verifyVersionResult"]
+
+    assert told("1.0.0", "cs") == {"update": "FORCED", "message": czech["text"]}
+    assert told("2.5.0", "de") == {"update": "SUGGESTED", "message": english["text"]}
+    assert told("3.0.0", "en") == {"update": "NOT_REQUIRED"}
+    assert told("1.9.0", "en", "9", "ANDROID") == {"update": "FORCED"}
+    changed = czech | {"text": "Aktualizujte."}
+    assert script.post("/texts", changed) == changed
+    assert told("1.0.0", "cs") == {"update": "FORCED", "message": "Aktualizujte."}
+    assert script.delete("/texts/update/cs") == {"status": "OK"}
+    assert told("1.0.0", "cs") == {"update": "FORCED", "message": english["text"]}
+    assert script.delete(f"{versions}/{first['id']}") == {"status": "OK"}
+    assert told("1.0.0", "cs") == {"update": "NOT_REQUIRED"}
+    refused = script.refused("GET", f"{versions}/{first['id']}")
+    assert (refused.status, refused.code) == (400, "APP_EXCEPTION")
+    assert script.refused("DELETE", f"{versions}/{first['id']}").code == "APP_EXCEPTION"
+    # The id is nobody else's, ever.
+    third = script.post(versions, rule())
+    assert third["id"] > second["id"]
+
+    told_why = [event["reason"].split(",")[0] for event in api.history(f"/v1/apps/{app}/history") if event["type"] == "ClientSet"]
+    assert told_why == [
+        "App created", f"Version rule {first['id']} added", f"Version rule {second['id']} added", "Text update set in en",
+        "Text update set in cs", "Text update set in cs", "Text update deleted in cs", f"Version rule {first['id']} deleted",
+        f"Version rule {third['id']} added",
+    ]  # fmt: skip
+
+
+def test_texts_belong_to_every_app(api, script, own_texts):
+    apps = [f"wultra-texts-{next(NUMBERS)}" for _ in range(2)]
+    for app in apps:
+        script.post("/apps", {"name": app})
+    text = {"messageKey": "two words/and a slash", "language": "en", "text": "Update\nnow. ☂"}
+    assert script.post("/texts", text) == text
+    newest = f"wultra-texts-{next(NUMBERS)}"
+    script.post("/apps", {"name": newest})
+    kept = {"message_key": text["messageKey"], "language": "en", "text": text["text"]}
+    for app in (*apps, newest):
+        assert kept in api.must("GET", f"/v1/apps/{app}/clients/wultra").json["settings"]["texts"]
+    path = f"/texts/{quote(text['messageKey'], safe='')}/en"
+    assert script.get(path) == text
+    assert script.delete(path) == {"status": "OK"}
+    for app in (*apps, newest):
+        assert kept not in api.must("GET", f"/v1/apps/{app}/clients/wultra").json["settings"]["texts"]
+    before = recorded(api)
+    refused = script.refused("DELETE", path)
+    assert (refused.status, refused.code) == (400, "APP_EXCEPTION")
+    assert script.refused("GET", path).code == "APP_EXCEPTION"
+    assert recorded(api) == before
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "field"),
+    [
+        ("versions", {}, "platform"), ("versions", {"platform": "WEB", "requiredVersion": "1.0.0"}, "platform"),
+        ("versions", {"platform": "IOS"}, "suggestedVersion"), ("versions", rule(requiredVersion="1.0"), "requiredVersion"),
+        ("versions", rule(suggestedVersion="1.0.x"), "suggestedVersion"), ("versions", rule(suggestedVersion=7), "suggestedVersion"),
+        ("versions", rule(majorOsVersion=-1), "majorOsVersion"), ("versions", rule(majorOsVersion=1_000_000_000), "majorOsVersion"),
+        ("versions", rule(majorOsVersion="17"), "majorOsVersion"), ("versions", rule(messageKey=""), "messageKey"),
+        ("versions", rule(messageKey="k\u00e9y"), "messageKey"), ("versions", rule(messageKey="k" * 256), "messageKey"),
+        ("texts", {"language": "en", "text": "x"}, "messageKey"), ("texts", {"messageKey": "k", "text": "x"}, "language"),
+        ("texts", {"messageKey": "k", "language": "eng", "text": "x"}, "language"),
+        ("texts", {"messageKey": "k", "language": "en"}, "text"), ("texts", {"messageKey": "k", "language": "en", "text": ""}, "text"),
+        ("texts", {"messageKey": "k", "language": "en", "text": "\u00e9" * 1001}, "text"),
+        ("texts", {"messageKey": "k", "language": "en", "text": ["x"]}, "text"),
+    ],
+)  # fmt: skip
+def test_a_rule_or_text_that_is_none_is_refused(api, script, app, path, body, field):
+    before = recorded(api)
+    refused = script.refused("POST", f"/apps/{app}/versions" if path == "versions" else "/texts", body)
+    assert (refused.status, refused.code, refused.fields) == (400, "ERROR_REQUEST", [field]), str(refused)
+    assert recorded(api) == before
+
+
+def test_what_is_accepted_can_be_read_again():
+    """Whatever is recorded is read by every node that starts later."""
+    server = Server()
+    try:
+        script = Script(server.start().port, server.api.token)
+        refused = script.refused("POST", "/texts", {"messageKey": "k", "language": "en", "text": "x"})
+        assert (refused.status, refused.code) == (400, "APP_EXCEPTION"), "there is no app to keep it with"
+        script.post("/apps", {"name": "shop", "displayName": "Žluťoučký kůň"})
+        edges = [
+            rule(requiredVersion="999999999.0.01", suggestedVersion="3.1.2-" + "~" * 122, majorOsVersion=999_999_999),
+            rule(messageKey="k" * 255),
+            rule(platform="ANDROID", messageKey="two words", majorOsVersion=0, requiredVersion="1.2.3- !+b"),
+        ]
+        for edge in edges:
+            script.post("/apps/shop/versions", edge)
+        for text in ("\u0000", "\U0001f600" * 1000, " ", '"\\\n'):
+            script.post("/texts", {"messageKey": f"key {len(text)} {ord(text[0])}", "language": "EN", "text": text})
+        before = (script.get("/apps/shop"), script.get("/apps/shop/versions"), script.get("/texts"))
+        assert len(before[1]["applicationVersions"]) == 3 and len(before[2]["texts"]) == 4
+        script = Script(server.restart().port, server.api.token)
+        assert (script.get("/apps/shop"), script.get("/apps/shop/versions"), script.get("/texts")) == before
+    finally:
+        server.destroy()
+
+
+def test_there_are_limits_to_rules_texts_and_bodies(api, script, app, own_texts):
+    rules = [{"id": number, "platform": "IOS", "major_os_version": number} for number in range(1, 200)]
+    texts = [{"message_key": f"key {number}", "language": "en", "text": "x"} for number in range(200)]
+    declare(api, app, "wultra", {"version_rules": rules, "texts": texts})
+    added = script.post(f"/apps/{app}/versions", {"platform": "ANDROID", "requiredVersion": "1.0.0"})
+    assert added["id"] >= 200
+    before = recorded(api)
+    for path, body in [
+        (f"/apps/{app}/versions", {"platform": "ANDROID", "majorOsVersion": 9, "requiredVersion": "1.0.0"}),
+        (f"/apps/{app}/versions", {"platform": "IOS", "majorOsVersion": 7, "requiredVersion": "1.0.0"}),
+        ("/texts", {"messageKey": "one more", "language": "en", "text": "x"}),
+        ("/texts", {"messageKey": "key 7", "language": "cs", "text": "x"}),
+    ]:
+        refused = script.refused("POST", path, body)
+        assert (refused.status, refused.code) == (400, "APP_EXCEPTION"), str(refused)
+    assert recorded(api) == before, "no app has changed"
+    # In place of another there is room.
+    script.post("/texts", {"messageKey": "key 7", "language": "en", "text": "y"})
+    declare(api, app, "wultra", {})
+    refused = script.refused("POST", "/texts", {"messageKey": "k", "language": "en", "text": "x" * (65 << 10)})
+    assert (refused.status, refused.code) == (413, "ERROR_REQUEST")
+    for body in (b"", b"{", b"[]", b"7", b'"x"', b'{"name":"a1","name":"b1"}', b"\xff", b"null"):
+        refused = script.refused("POST", "/apps", body)
+        assert (refused.status, refused.code) == (400, "ERROR_REQUEST"), body
+
+
+def test_texts_that_no_event_can_hold_are_refused(api, script, app, own_texts):
+    texts = [{"message_key": f"long {number}", "language": "en", "text": "x" * 1000} for number in range(60)]
+    declare(api, app, "wultra", {"texts": texts})
+    with pytest.raises(Refused) as caught:
+        for number in range(10):
+            script.post("/texts", {"messageKey": f"more {number}", "language": "en", "text": "x" * 1000})
+    assert (caught.value.status, caught.value.code) == (400, "APP_EXCEPTION") and "65535" in caught.value.error["message"]
+    kept = api.must("GET", f"/v1/apps/{app}/clients/wultra").json["settings"]["texts"]
+    assert 60 <= len(kept) < 65 and all(text["text"] == "x" * 1000 for text in kept)
+    declare(api, app, "wultra", {})
+
+
+# MARK: Repetitions and others
+
+
+def test_a_repeated_request_is_done_once(api, script, name, identities, own_texts):
+    def twice(method: str, path: str, body=None):
+        key = {"Idempotency_Key": f"{name} {method} {path}"}
+        first = script.ask(method, path, body, **key)
+        before = recorded(api)
+        again = script.ask(method, path, body, **key)
+        assert again == first and recorded(api) == before
+        return first
+
+    twice("POST", "/apps", {"name": name, "displayName": "Once"})
+    assert script.headers["Idempotency-Replayed"] == "true"
+    twice("POST", f"/apps/{name}/certificates/pem", {"domain": HOST, "pem": identities[0].certificate.read_text()})
+    for identity in identities[1:3]:
+        add(script, name, identity)
+    made = twice("POST", f"/apps/{name}/versions", rule())
+    twice("DELETE", f"/apps/{name}/versions/{made['id']}")
+    twice("DELETE", f"/apps/{name}/certificates?domain={HOST}&fingerprint={quote(fingerprint(identities[0]), safe='')}")
+    twice("POST", "/texts", {"messageKey": name, "language": "en", "text": "x"})
+    twice("DELETE", f"/texts/{name}/en")
+    twice("DELETE", f"/apps/{name}/domains?domain={HOST}")
+    twice("DELETE", "/certificates/expired")
+    # The same key for something else is a mistake.
+    refused = script.refused("POST", "/apps", {"name": f"{name}-2"}, Idempotency_Key=f"{name} POST /apps")
+    assert (refused.status, refused.code) == (400, "APP_EXCEPTION")
+
+
+def test_nothing_that_others_change_meanwhile_gets_lost(api, app):
+    """Rules and texts stand in one value: every script adds its own to what is there."""
+
+    def work(number: int) -> list[int]:
+        script = Script(api.port, api.token)
+        rules = [{"platform": "IOS", "majorOsVersion": 10 * number + each, "requiredVersion": "1.0.0"} for each in range(3)]
+        return [script.post(f"/apps/{app}/versions", one)["id"] for one in rules]
+
+    ids = [one for part in in_threads(4, work) for one in part]
+    listed = Script(api.port, api.token).get(f"/apps/{app}/versions")["applicationVersions"]
+    assert sorted(ids) == [one["id"] for one in listed] and len(set(ids)) == 12

@@ -1,0 +1,184 @@
+import Formats
+import PinWire
+import Pinning
+import Testing
+
+@testable import PinledgerServer
+
+/// Plans of files that have pins built in.
+@Suite struct `A file with pins` {
+    private static let now = Timestamp(seconds: 1_769_860_800)  // 2026-01-31T12:00:00Z
+
+    private func pin(_ text: String) throws -> Pin { try #require(Pin(bytes: sha256(Array(text.utf8)))) }
+
+    /// A network security configuration of hosts, each with the pins of some texts.
+    private func file(_ hosts: [(String, [String])], until day: String? = nil) throws -> [UInt8] {
+        let blocks = try hosts.map { name, pins in
+            let expiration = day.map { " expiration=\"\($0)\"" } ?? ""
+            let list = try pins.map { "<pin digest=\"SHA-256\">\(try self.pin($0).base64)</pin>" }.joined()
+            return "<domain-config>\n<domain>\(name)</domain><pin-set\(expiration)>\(list)</pin-set></domain-config>\n"
+        }
+        return Array("<network-security-config>\n\(blocks.joined())</network-security-config>".utf8)
+    }
+
+    private func plan(
+        _ bytes: [UInt8], as name: String = "android_nsc", _ app: App? = nil, host: HostPattern? = nil
+    ) throws -> ImportPlan {
+        let format = try #require(ImportedFile.Format(name))
+        let id = try AppID("com.example.app")
+        let file = try ImportedFile(bytes, as: format, for: id, host: host)
+        return file.plan(for: id, app, at: Self.now, isPublicSuffix: { $0 == "co.uk" })
+    }
+
+    private func app(with host: String, pins: [String]) throws -> App {
+        let id = try AppID("com.example.app")
+        let start = Timestamp(seconds: 0)
+        var app = try #require(App(first: .appCreated(displayName: "x"), id: id, at: start))
+        let pattern = try HostPattern(host)
+        app.evolve(.hostAdded(pattern, includesSubdomains: false, mode: .enforce), at: start)
+        for text in pins {
+            let pin = try self.pin(text)
+            app.evolve(.pinStaged(pattern, .baseline, pin, .backup, note: nil), at: start)
+            app.evolve(.pinActivated(pattern, .baseline, pin), at: start)
+        }
+        return app
+    }
+
+    @Test func `makes an app with its hosts, the first pin of each as the primary one`() throws {
+        let plan = try self.plan(
+            try self.file([("b.example.com", ["3", "4"]), ("a.example.com", ["1", "2"])], until: "2026-03-01"))
+        #expect(plan.fatal.isEmpty)
+        let hosts = try [("a.example.com", ["1", "2"]), ("b.example.com", ["3", "4"])].map { name, pins in
+            AppCommand.addHost(
+                try HostPattern(name), includesSubdomains: false, mode: .enforce,
+                pins: [
+                    .init(pin: try self.pin(pins[0]), role: .primary), .init(pin: try self.pin(pins[1]), role: .backup),
+                ])
+        }
+        let end = try #require(Timestamp(rfc3339: "2026-03-01T00:00:00Z"))
+        #expect(plan.commands == [.create(displayName: "com.example.app")] + hosts + [.setPinsValidUntil(end)])
+        #expect(plan.steps.count == plan.commands.count)
+        #expect(plan.findings.map(\.severity) == [.note], "\(plan.findings)")
+    }
+
+    @Test func `with one pin for a host only reports`() throws {
+        let plan = try self.plan(try self.file([("a.example.com", ["1"])]))
+        let warned = plan.findings.filter { $0.severity == .warning }
+        #expect(warned.map(\.place) == [.text(line: 3, column: 1)])
+        guard case .addHost(_, _, let mode, let pins)? = plan.commands.last else {
+            Issue.record("no host is added: \(plan.commands)")
+            return
+        }
+        #expect(mode == .reportOnly && pins.map(\.role) == [.primary])
+    }
+
+    /// The end, and how many warnings there are.
+    @Test(
+        arguments: [
+            ("2026-01-31", nil, 1), ("2020-01-01", nil, 1), ("2026-02-01", "2026-02-01T00:00:00Z", 0),
+            ("2026-04-01", "2026-04-01T00:00:00Z", 0), ("2026-04-02", nil, 1), ("2031-01-01", nil, 1),
+            ("soon", nil, 1), (nil, nil, 0),
+        ] as [(String?, String?, Int)])
+    func `hands its end over where a document may have it`(day: String?, end: String?, warnings: Int) throws {
+        let plan = try self.plan(try self.file([("a.example.com", ["1", "2"])], until: day))
+        let ends = plan.commands.compactMap { command -> Timestamp? in
+            guard case .setPinsValidUntil(let end) = command else { return nil }
+            return end
+        }
+        #expect(ends == (end.map { [Timestamp(rfc3339: $0)] } ?? []).compactMap { $0 })
+        #expect(plan.findings.count { $0.severity == .warning } == warnings, "\(plan.findings)")
+        #expect(plan.fatal.isEmpty)
+    }
+
+    @Test func `of which the ends differ sets none`() throws {
+        let one = try self.pin("1").base64
+        let two = try self.pin("2").base64
+        let pins = "<pin digest='SHA-256'>\(one)</pin><pin digest='SHA-256'>\(two)</pin>"
+        let text = """
+            <network-security-config>
+            <domain-config><domain>a.example.com</domain><pin-set expiration="2026-02-10">\(pins)</pin-set></domain-config>
+            <domain-config><domain>b.example.com</domain><pin-set>\(pins)</pin-set></domain-config>
+            </network-security-config>
+            """
+        let plan = try self.plan(Array(text.utf8))
+        #expect(plan.commands.count == 3)
+        #expect(plan.findings.filter { $0.severity == .warning }.map(\.place) == [.text(line: 2, column: 16)])
+    }
+
+    @Test(
+        arguments: [
+            (["1", "2"], "with the same pins and mode"), (["1"], "the app lacks 1 pin, such as sha256/"),
+            (["1", "2", "3", "4"], "the file lacks 2 pins, such as sha256/"),
+        ] as [([String], String)])
+    func `is refused where the app has a host of it, with what differs`(present: [String], words: String) throws {
+        let app = try self.app(with: "a.example.com", pins: present)
+        let plan = try self.plan(
+            try self.file([("a.example.com", ["1", "2"]), ("b.example.com", ["1", "2"])]), app)
+        #expect(plan.fatal.map(\.place) == [.text(line: 3, column: 1)])
+        #expect(plan.fatal.first?.message.contains(words) == true, "\(plan.fatal)")
+        #expect(plan.fatal.first?.defect.message.hasPrefix("line 3, column 1: ") == true)
+    }
+
+    @Test func `leaves the end of an app with hosts as it is`() throws {
+        let app = try self.app(with: "b.example.com", pins: ["1", "2"])
+        let plan = try self.plan(try self.file([("a.example.com", ["1", "2"])], until: "2026-02-10"), app)
+        #expect(plan.fatal.isEmpty && plan.commands.count == 1)
+        #expect(plan.findings.count { $0.severity == .warning } == 1)
+    }
+
+    @Test(arguments: [
+        ("android_nsc", "<network-security-config/>"),
+        ("android_nsc", "<network-security-config><base-config/></network-security-config>"),
+        ("android_nsc", "nothing"),
+        ("apple_ats", "bplist00\u{1}\u{2}"),
+        ("trustkit_ios", "<plist><dict/></plist>"),
+        ("hpkp", ""),
+        ("hpkp", "Public-Key-Pins: max-age=1; pin-sha256=\"47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=\""),
+    ])
+    func `that has no pins, or is of another format, is refused`(format: String, text: String) throws {
+        let plan = try self.plan(Array(text.utf8), as: format)
+        #expect(!plan.fatal.isEmpty && plan.commands.isEmpty)
+    }
+
+    @Test(arguments: [
+        ("a.example.com", "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=", 3),
+        ("co.uk", "", 3), ("*.example.com", "", 3), ("a.example.com", "AAAA", 3),
+    ])
+    func `with a pin or name that cannot be meant is refused at its place`(name: String, pin: String, line: Int) throws
+    {
+        var text = String(decoding: try self.file([(name, ["1", "2"])]), as: UTF8.self)
+        if !pin.isEmpty { text = text.replacing(try self.pin("2").base64, with: pin) }
+        let plan = try self.plan(Array(text.utf8))
+        #expect(plan.fatal.count == 1, "\(plan.fatal)")
+        guard case .text(line, _)? = plan.fatal.first?.place else {
+            Issue.record("the place is \(plan.findings)")
+            return
+        }
+    }
+
+    @Test func `of headers has the host that was named beside it`() throws {
+        let pins = try ["1", "2"].map { "pin-sha256=\"\(try self.pin($0).base64)\"" }.joined(separator: "; ")
+        let header = Array("Public-Key-Pins: max-age=600; \(pins)".utf8)
+        #expect(try !self.plan(header, as: "hpkp").fatal.isEmpty)
+        let plan = try self.plan(header, as: "hpkp", host: try HostPattern("a.example.com"))
+        #expect(plan.fatal.isEmpty && plan.commands.count == 2)
+    }
+
+    @Test func `of Firebase is taken by its default value, found in its place`() throws {
+        let pins = #"{"primary": "\#(try self.pin("1"))", "backup": "\#(try self.pin("2"))"}"#
+        func template(_ value: String) throws -> [UInt8] {
+            let parameter: JSON = ["defaultValue": ["value": .string(value)]]
+            return JSON.members(["parameters": ["ssl_pinning_config": parameter]]).canonicalBytes
+        }
+        let plan = try self.plan(
+            try template(#"{"enabled": true, "hosts": {"a.example.com": {"pins": \#(pins)}}}"#),
+            as: "firebase_template")
+        #expect(plan.fatal.isEmpty && plan.steps.contains { $0.hasPrefix("add a.example.com") })
+        let wrong = try self.plan(try template(#"{"enabled": 1}"#), as: "firebase_template")
+        #expect(
+            wrong.fatal.map(\.pointer.text) == ["/parameters/ssl_pinning_config/defaultValue/value/enabled"])
+        #expect(throws: JSONSyntaxError.self) { try self.plan([0x7B], as: "firebase_template") }
+        let none = try self.plan(Array(#"{"parameters": {}}"#.utf8), as: "firebase_template")
+        #expect(none.fatal.map(\.pointer.text) == ["/parameters"])
+    }
+}

@@ -1,0 +1,133 @@
+import PinWire
+import Pinning
+import Testing
+
+/// What the guard rail of deployed clients says, and how often.
+@Suite struct `Limits of declared clients` {
+    private static let hosts = (1...8).map { host("host-\($0).example.com") }
+
+    /// Hosts with two keys each, on which clients of this project only report.
+    private static func watched(_ hosts: some Sequence<HostPattern>) -> [AppCommand] {
+        hosts.map { .addHost($0, includesSubdomains: false, mode: .reportOnly, pins: [new(1), new(2, .backup)]) }
+    }
+
+    /// A certificate whose common name is its one name.
+    private static func leaf(_ number: Int, days: Int64 = 300) -> CertificateFacts {
+        var facts = certificate(number, names: [api.text], subject: "CN=\(api.text)", days: days)
+        facts.commonName = api.text
+        return facts
+    }
+
+    private static let enforced: [AppEvent] =
+        [.hostAdded(api, includesSubdomains: false, mode: .enforce)]
+        + [(1, PinRole.primary), (2, .backup)].flatMap { number, role -> [AppEvent] in
+            [
+                .pinStaged(api, .baseline, pin(number), role, note: nil), .pinActivated(api, .baseline, pin(number)),
+                .keyDescribed(.certificate(Self.leaf(number))),
+            ]
+        }
+
+    private func findings(_ commands: [AppCommand], after given: [AppCommand]) throws -> [Finding] {
+        let state = try ledger(after: given)
+        return try state.rehearse(commands, of: shop, in: context("why")).findings.filter { $0.rail == .oldClients }
+    }
+
+    @Test func `are told once for all hosts`() throws {
+        let given = Self.watched(Self.hosts) + [.setClient(.dynapins, .plain)]
+        let found = try self.findings(Self.hosts.map { .retirePin($0, .baseline, pin(2)) }, after: given)
+        let finding = try #require(found.first)
+        #expect(found.count == 1)
+        #expect(finding.client == .dynapins && finding.limit == .singlePin && finding.severity == .override)
+        #expect(finding.host == Self.hosts[0])
+        #expect(finding.detail.hasPrefix("`dynapins`, `single_pin`: host-1.example.com "))
+        #expect(finding.detail.hasSuffix(" So it is with \(Self.named) and 2 more hosts."))
+        #expect(finding.json["client"] == "dynapins" && finding.json["limit"] == "single_pin")
+    }
+
+    private static let named = (2...6).map { "host-\($0).example.com" }.joined(separator: ", ")
+
+    @Test func `are told where they are met anew, and not where they were`() throws {
+        let two = Array(Self.hosts.prefix(2))
+        let given = Self.watched(two) + [.retirePin(two[0], .baseline, pin(2)), .setClient(.dynapins, .plain)]
+        let found = try self.findings([.retirePin(two[1], .baseline, pin(2))], after: given)
+        #expect(found.map(\.host) == [two[1]])
+        #expect(found.allSatisfy { !$0.detail.contains(two[0].text) })
+        // Whoever declares a kind hears of all.
+        let declared = try self.findings(
+            [.setClient(.dynapins, ClientSettings(ttlSeconds: 600))], after: given
+        ).filter { $0.limit == .singlePin }
+        #expect(declared.map(\.host) == [two[0]] && declared.map(\.severity) == [.warn])
+    }
+
+    @Test func `are said of no kind that is not declared`() throws {
+        let retire = AppCommand.retirePin(Self.hosts[0], .baseline, pin(2))
+        #expect(try self.findings([retire], after: Self.watched(Self.hosts)).isEmpty)
+        let other = Self.watched(Self.hosts) + [.setClient(.netkit, .plain)]
+        #expect(try self.findings([retire], after: other).isEmpty)
+    }
+
+    @Test func `of other findings are nobody's`() throws {
+        let state = try ledger(after: sound)
+        let others = try state.rehearse([.retirePin(api, .baseline, pin(3))], of: shop, in: context("why")).findings
+        #expect(!others.isEmpty && others.allSatisfy { $0.client == nil && $0.limit == nil })
+    }
+
+    // MARK: The kill switch over everything
+
+    private func engage(_ apps: [(String, [ClientKind])], rails: Set<GuardRail> = Set(GuardRail.allCases)) throws
+        -> Decision
+    {
+        var state = LedgerState()
+        for (name, kinds) in apps {
+            var app = try #require(App(first: .appCreated(displayName: "Shop"), id: appID(name), at: noon))
+            for event in Self.enforced + kinds.map({ .clientSet($0, .plain) }) {
+                app.evolve(event, at: noon)
+            }
+            state.apps.insert(app)
+        }
+        let context = DecisionContext(now: noon, reason: reason("why"), isForced: false, rails: rails) { _ in false }
+        return try state.decide(.fleet(.engageKillSwitch(expiresAt: noon.adding(seconds: 3600))), in: context)
+    }
+
+    @Test func `are told of the fleet's kill switch, which is engaged all the same`() throws {
+        let apps: [(String, [ClientKind])] = [
+            ("com.example.a", [.trustkitIOS, .dynapins, .netkit]), ("com.example.b", [.dynapins]),
+            ("com.example.c", [.netkit]), ("com.example.d", []),
+        ]
+        let decision = try self.engage(apps)
+        #expect(decision.events == [.fleet(.killSwitchEngaged(expiresAt: noon.adding(seconds: 3600)))])
+        let finding = try #require(decision.findings.first)
+        #expect(decision.findings.count == 1)
+        #expect(finding.rail == .oldClients && finding.severity == .warn && finding.limit == .killSwitch)
+        #expect(
+            finding.detail.hasPrefix("Of 2 apps ")
+                && finding.detail.hasSuffix(": `dynapins` of 2, `trustkit_ios` of 1."))
+        #expect(try self.engage(apps, rails: [.liveChainUnmatched]).findings.isEmpty)
+    }
+
+    @Test func `are not told where everybody hears of the fleet's kill switch`() throws {
+        #expect(try self.engage([("com.example.c", [.netkit]), ("com.example.d", [])]).findings.isEmpty)
+        #expect(try self.engage([]).findings.isEmpty)
+    }
+
+    // MARK: Attention
+
+    @Test func `need attention as soon as time has come to them`() throws {
+        let state = try ledger(after: [
+            enforcing(shown(Self.leaf(1, days: 10)), shown(Self.leaf(2), .backup)), .setClient(.wultra, .plain),
+        ])
+        func items(_ days: Int64) -> [AttentionItem] {
+            let now = monday.adding(seconds: days * day)
+            return state.attention(in: looking(Facts(serving(1, now: now)), at: now)).items.filter {
+                $0.kind == .clientBreaks
+            }
+        }
+        #expect(items(9).isEmpty)
+        let item = try #require(items(11).first)
+        #expect(items(11).count == 1)
+        #expect(item.severity == .urgent && item.app == shop && item.host == api && item.pin == pin(1))
+        #expect(item.client == .wultra && item.limit == .certificateExpired && item.rail == .oldClients)
+        #expect(item.detail.hasPrefix("`wultra`, `certificate_expired`: ") && item.remedy.hasSuffix("."))
+        #expect(item.json["client"] == "wultra" && item.json["limit"] == "certificate_expired")
+    }
+}
