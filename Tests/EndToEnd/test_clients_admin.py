@@ -363,7 +363,7 @@ def test_a_rehearsal_makes_a_key_and_keeps_nothing(own_server):
     problem(api.get(client_path(app, "curl")), 404, "client_unknown")
     assert api.position() == before
     problem(
-        ask(api, f"/compat/wultra/app/init?appName={app}", X_Cert_Pinning_Challenge="AAECAwQFBgcICQoLDA0ODw=="), 503, "client_key_missing"
+        ask(api, f"/compat/wultra/app/init?appName={app}", X_Cert_Pinning_Challenge="AAECAwQFBgcICQoLDA0ODw=="), 409, "client_key_missing"
     )
 
 

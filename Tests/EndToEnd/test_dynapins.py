@@ -303,7 +303,7 @@ def test_who_watches_over_the_server_is_told_how_it_is(api, either):
 @pytest.mark.parametrize("protocol", ["ed25519", "es256"])
 def test_without_a_key_there_is_nothing_to_answer(api, identities, protocol):
     app = make(api, identities, {"protocol": protocol}, None)
-    problem(ask(api, path(app)), 503, "client_key_missing")
+    problem(ask(api, path(app)), 409, "client_key_missing")
     answer = ask(api, path(app, None, "readiness"))
     assert answer.status == 503 and answer.json["status"] == "not ready" and answer.json["reason"]
     assert ask(api, path(app, None, "health")).status == 200

@@ -97,7 +97,7 @@ def test_without_a_key_there_is_nothing_to_serve(api, identities):
     make_app(api, app, *identities[:2])
     problem(ask(api, path(app)), 404, "client_unknown")
     declare(api, app, "ssl_pinning")
-    problem(ask(api, path(app)), 503, "client_key_missing")
+    problem(ask(api, path(app)), 409, "client_key_missing")
     made = api.must("POST", f"/v1/apps/{app}/clients/ssl_pinning/key", {}).json["key"]
     told = ask(api, path(app)).json
     public_key(made["public_key"]).verify(

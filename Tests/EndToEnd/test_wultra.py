@@ -137,7 +137,7 @@ def test_an_app_that_nobody_knows_has_the_shape_that_wultra_has(api, app):
         if api.get(f"/v1/apps/{other}").status == 404:
             api.make_app(other, HOST)
     declare(api, other, "wultra")
-    problem(ask(api, init(other), X_Cert_Pinning_Challenge=CHALLENGE), 503, "client_key_missing")
+    problem(ask(api, init(other), X_Cert_Pinning_Challenge=CHALLENGE), 409, "client_key_missing")
 
 
 @pytest.mark.parametrize(
@@ -296,5 +296,5 @@ def test_the_static_file_needs_a_key(api, identities):
     problem(ask(api, target), 404, "client_unknown")
     problem(ask(api, target.replace(app, "com.example.nowhere")), 404, "app_unknown")
     declare(api, app, "wultra")
-    problem(ask(api, target), 503, "client_key_missing")
-    problem(api.get(f"/v1/apps/{app}/export/wultra_static"), 503, "client_key_missing")
+    problem(ask(api, target), 409, "client_key_missing")
+    problem(api.get(f"/v1/apps/{app}/export/wultra_static"), 409, "client_key_missing")

@@ -64,6 +64,17 @@ extension Exchange {
     func bodilessChange() throws -> Change<Void> {
         Change(content: (), reason: try self.reasonInQuery(), isForced: try self.flag("force"), body: [])
     }
+
+    /// The idempotency key: bare, or as a structured field's string. Each further change of a request has its own, which
+    /// follows from it.
+    func idempotencyKey(of part: String? = nil) throws(Problem) -> String? {
+        guard var key = self.request.headers[.idempotencyKey] else { return nil }
+        if key.count >= 2, key.hasPrefix("\""), key.hasSuffix("\"") { key = String(key.dropFirst().dropLast()) }
+        guard (1...255).contains(key.utf8.count), key.isPrintableASCII else {
+            throw Problem(.malformedRequest, "Idempotency-Key must be 1 to 255 printable ASCII characters.")
+        }
+        return part.map { Hex.encode(sha256(Array("\(key)\n\($0)".utf8))) } ?? key
+    }
 }
 
 /// Carries changes to the ledger and answers with what was recorded.
@@ -155,7 +166,7 @@ struct ChangeHandler: Sendable {
         guard let principal = exchange.principal else { throw Problem(.tokenMissing, "A change needs a token.") }
         let origin = Origin(
             actor: principal, reason: change.reason, isForced: change.isForced, requestID: exchange.requestID,
-            idempotencyKey: try Self.idempotencyKey(of: exchange.request, part)
+            idempotencyKey: try exchange.idempotencyKey(of: part)
         )
         return CommandRequest(
             command: command, origin: origin,
@@ -209,17 +220,6 @@ struct ChangeHandler: Sendable {
             throw Problem(.malformedRequest, "If-Match must be one ETag as this resource gave it, such as \"12\".")
         }
         return version
-    }
-
-    /// The idempotency key: bare, or as a structured field's string. Each further change of a request has its own, which
-    /// follows from it.
-    private static func idempotencyKey(of request: Request, _ part: String?) throws(Problem) -> String? {
-        guard var key = request.headers[.idempotencyKey] else { return nil }
-        if key.count >= 2, key.hasPrefix("\""), key.hasSuffix("\"") { key = String(key.dropFirst().dropLast()) }
-        guard (1...255).contains(key.utf8.count), key.isPrintableASCII else {
-            throw Problem(.malformedRequest, "Idempotency-Key must be 1 to 255 printable ASCII characters.")
-        }
-        return part.map { Hex.encode(sha256(Array("\(key)\n\($0)".utf8))) } ?? key
     }
 
     /// The plan in the query, which a dry run has shown.

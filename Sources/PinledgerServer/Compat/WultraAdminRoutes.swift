@@ -223,6 +223,9 @@ struct WultraAdminRoutes: Sendable {
 
     /// Every app's certificates that have expired, host by host: what the ledger refuses of one keeps no other.
     private func deleteExpired(_ exchange: Exchange) async throws -> Response {
+        // Where nothing has expired, nothing else would look at these.
+        guard self.services.writer != nil else { throw Problem(.readOnly, "This node only reads.") }
+        _ = try exchange.idempotencyKey()
         let now = self.services.wultraNow
         for app in self.services.wultraApps.map(\.app) {
             for command in WultraAdminCommand.deletingExpired(of: app, at: now) {

@@ -321,7 +321,7 @@ enum ProblemType: String, CaseIterable, Sendable {
             )
         case .clientKeyMissing:
             (
-                .serviceUnavailable, "The key of these clients has not been set",
+                .conflict, "The key of these clients has not been set",
                 "Set it with `pinledger client key`: import the one that installs have built in, or have one made for new installs."
             )
         case .nothingToExport:
