@@ -180,10 +180,13 @@ let package = Package(
             ],
             path: "Tests/Benchmarks/Append"
         ),
-        .executableTarget(name: "DetectorSimulation", dependencies: ["Detection"], path: "Tests/Simulation"),
         .executableTarget(
-            name: "CertificatesFuzz", dependencies: ["Certificates", "PinWire"], path: "Tests/Fuzz/Certificates"
+            name: "DetectorSimulation", dependencies: ["Detection", "SeededRandom"], path: "Tests/Simulation"),
+        .executableTarget(
+            name: "CertificatesFuzz", dependencies: ["Certificates", "PinWire", "SeededRandom"],
+            path: "Tests/Fuzz/Certificates"
         ),
+        .target(name: "SeededRandom", path: "Tests/SeededRandom"),
         .target(
             name: "Fixtures",
             dependencies: [
@@ -194,7 +197,7 @@ let package = Package(
         ),
         .executableTarget(
             name: "LedgerLoad",
-            dependencies: ["EventStore", "PinWire", "Pinning", "Postgres", "TransparencyLog"],
+            dependencies: ["EventStore", "PinWire", "Pinning", "Postgres", "SeededRandom", "TransparencyLog"],
             path: "Tests/Benchmarks/LedgerLoad"
         ),
         .executableTarget(
@@ -230,15 +233,18 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
             ]
         ),
-        .testTarget(name: "DetectionTests", dependencies: ["Detection", "PinWire", "Pinning"], exclude: ["Vectors"]),
+        .testTarget(
+            name: "DetectionTests", dependencies: ["Detection", "PinWire", "Pinning", "SeededRandom"],
+            exclude: ["Vectors"]
+        ),
         .testTarget(
             name: "FormatsTests",
             dependencies: ["Formats", "PinWire", "Pinning", .product(name: "Crypto", package: "swift-crypto")]
         ),
         .testTarget(name: "FirebaseTests", dependencies: ["Firebase", "Keys", "PinWire"]),
         .testTarget(name: "KeysTests", dependencies: ["COpenSSL", "Keys", "PinWire"]),
-        .testTarget(name: "PinWireTests", dependencies: ["PinWire"], exclude: ["Golden", "Vectors"]),
-        .testTarget(name: "PinningTests", dependencies: ["PinWire", "Pinning"], exclude: ["Golden"]),
+        .testTarget(name: "PinWireTests", dependencies: ["PinWire", "SeededRandom"], exclude: ["Golden", "Vectors"]),
+        .testTarget(name: "PinningTests", dependencies: ["PinWire", "Pinning", "SeededRandom"], exclude: ["Golden"]),
         .testTarget(
             name: "PinledgerServerTests",
             dependencies: [

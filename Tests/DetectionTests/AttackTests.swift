@@ -1,6 +1,7 @@
 import Detection
 import PinWire
 import Pinning
+import SeededRandom
 import Testing
 
 /// Reports that are forged, and mistakes that are honest.

@@ -1,5 +1,6 @@
 import Detection
 import PinWire
+import SeededRandom
 import Testing
 
 /// The special functions and the detectors against numbers of sixty digits, and at the ends of what they take.

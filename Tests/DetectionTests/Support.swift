@@ -28,19 +28,4 @@ func agrees(_ left: Double, _ right: Double, to relative: Double = 1e-9) -> Bool
     left == right || abs(left - right) <= relative * max(1, abs(right))
 }
 
-/// SplitMix64: the same numbers in every run.
-struct SeededGenerator: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) { self.state = seed }
-
-    mutating func next() -> UInt64 {
-        self.state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = self.state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
-    }
-}
-
 func exponential(_ value: Double) -> Double { Foundation.exp(value) }

@@ -25,6 +25,15 @@ def free_port() -> int:
         return listener.getsockname()[1]
 
 
+def eventually(look, what: str = "it", seconds: float = 60):
+    """What `look` finds, as soon as it finds something. The bound is for what never comes, not for what is slow."""
+    deadline = time.monotonic() + seconds
+    while not (found := look()):
+        assert time.monotonic() < deadline, f"{what} did not come about in {seconds} s"
+        time.sleep(0.05)
+    return found
+
+
 def canonical(value) -> bytes:
     """RFC 8785 for what documents may hold: integers, and strings of printable ASCII."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
@@ -130,6 +139,10 @@ class API:
     def position(self) -> int:
         """How many events the ledger has."""
         return self.get("/readyz").json["position"]
+
+    def recorded(self) -> int:
+        """How many events the ledger has, but for what the server warns of by itself."""
+        return sum(not event["stream"].startswith("watch/") for event in self.history())
 
     def history(self, path: str = "/v1/history") -> list[dict]:
         """Every event, oldest first, over all pages."""

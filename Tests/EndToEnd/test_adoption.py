@@ -3,16 +3,12 @@
 import base64
 import hashlib
 import subprocess
-import time
 
 import pytest
-from pinledger import API, Process, Server, free_port, in_threads
+from pinledger import API, Process, Server, eventually, free_port, in_threads
 from test_nodes import start_node
 from test_tls import Streams, connect, make_certificate
 from wire import Wire, get
-
-# A node records within so many seconds: two on an event loop, ten in the recorder, and then some.
-PATIENCE = 30
 
 
 @pytest.fixture(scope="module")
@@ -61,16 +57,9 @@ def counts(server: Server, app: str) -> dict[tuple, tuple]:
     return {(int(row[0]), row[1], row[2]): tuple(map(int, row[3:])) for row in rows}
 
 
-def wait_for(is_so, seconds: float = PATIENCE) -> None:
-    deadline = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < deadline, "it never was so"
-        time.sleep(0.1)
-
-
 def wait_for_counts(server: Server, app: str, expected: dict) -> None:
     try:
-        wait_for(lambda: counts(server, app) == expected)
+        eventually(lambda: counts(server, app) == expected)
     except AssertionError:
         assert counts(server, app) == expected
         raise
@@ -170,7 +159,7 @@ def test_clients_that_say_who_they_are_are_counted_once_each(server):
     # What cannot be read is nobody's fault, and what is read may say nothing.
     for report in ("=", "version=1 2", "version=(", 'install="short"', "unknown", "", "a" * 2000):
         assert ask(server.api, app, report=report).status == 200
-    wait_for(lambda: sum(row[0] for row in counts(server, app).values()) == 287 + fetched)
+    eventually(lambda: sum(row[0] for row in counts(server, app).values()) == 287 + fetched)
     recorded = counts(server, app)
     assert recorded[0, "", ""] == (7 + fetched, 0, 0)
     assert recorded[new, "2.0.0", "android"] == (14, 0, 14)
@@ -264,7 +253,7 @@ def test_two_nodes_add_up_at_the_same_time(server):
                 ask(api, app, tag, f'platform=ios, app_version="1.{number % 20}", install="{install_id(index * 50 + number)}"')
 
         in_threads(4, client)
-        wait_for(lambda: sum(row[0] for row in counts(server, app).values()) == 402)
+        eventually(lambda: sum(row[0] for row in counts(server, app).values()) == 402)
         recorded = counts(server, app)
         assert recorded[version, "", ""] == (200, 0, 0)
         assert sum(row[0] for key, row in recorded.items() if key[2] == "ios") == 200
@@ -326,7 +315,7 @@ def test_a_node_that_may_not_write_counts_in_its_memory_and_says_so(server):
         node.wait_until(lambda: api.get("/readyz").status == 200)
         for _ in range(30):
             ask(api, app, tag)
-        wait_for(lambda: "in its memory only" in node.log.read_text())
+        eventually(lambda: "in its memory only" in node.log.read_text())
         told = adoption(api, app)
         assert told["share"]["at_least"] == version
         assert told["versions"][0]["requests"]["last_hour"] == 30

@@ -4,14 +4,13 @@ see it."""
 import base64
 import hashlib
 import subprocess
-import time
 from datetime import datetime, timedelta, timezone
 
 import icalendar
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-from pinledger import Server, free_port, from_now, pin_of
+from pinledger import Server, eventually, free_port, from_now, pin_of
 
 HOSTILE = "a,b;c\\d\r\nBEGIN:VALARM \x1b[31mred \u202eevil ключ 鍵"
 
@@ -168,14 +167,6 @@ class Presenting:
     def __exit__(self, *_):
         self.process.kill()
         self.process.wait()
-
-
-def eventually(look, seconds: float = 40):
-    deadline = time.monotonic() + seconds
-    while not (found := look()):
-        assert time.monotonic() < deadline, "it did not come about"
-        time.sleep(0.2)
-    return found
 
 
 def test_a_served_key_that_is_not_pinned_is_urgent_until_it_is_pinned(seeing, tmp_path):

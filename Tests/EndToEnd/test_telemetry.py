@@ -10,12 +10,10 @@ import subprocess
 import time
 
 import pytest
-from pinledger import API, Server, in_threads, pin_of
+from pinledger import API, Server, eventually, in_threads, pin_of
 from test_nodes import start_node
 
 HOST = "api.example.com"
-# A node records within so many seconds: one in the recorder, and then some.
-PATIENCE = 20
 
 
 @pytest.fixture(scope="module")
@@ -72,13 +70,6 @@ def cells(api: API, app: str, query: str = "") -> dict:
     return {(cell.get("arm"), cell["version"], cell["authenticated"]): cell for cell in told["cells"]}
 
 
-def wait_for(is_so, seconds: float = PATIENCE) -> None:
-    deadline = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < deadline, "it never was so"
-        time.sleep(0.1)
-
-
 def make_app(server: Server, name: str) -> str:
     app = f"com.example.telemetry.{name}"
     server.api.make_app(app, HOST)
@@ -114,7 +105,7 @@ def test_reports_are_counted_by_install_and_told(server):
     })  # fmt: skip
     advisory = send(server.api, app, [failure(number) for number in range(7)])
     assert advisory.json["authenticated"] is False
-    wait_for(lambda: len(cells(server.api, app)) == 2)
+    eventually(lambda: len(cells(server.api, app)) == 2)
     found = cells(server.api, app)
     signed = found["candidate", 2, True]
     assert (signed["installs"], signed["failing"], signed["reports"], signed["failures"]) == (40, 10, 50, 10)
@@ -205,10 +196,10 @@ def test_what_clients_make_up_takes_nobodys_room(server):
     # There is no candidate, and was none.
     outcomes = [failure(number, arm="candidate", document_version=number % 2) for number in range(10)]
     assert send(server.api, app, outcomes).json["taken"] == 10
-    wait_for(lambda: cells(server.api, app).get(("candidate", 0, False), {}).get("installs") == 10)
+    eventually(lambda: cells(server.api, app).get(("candidate", 0, False), {}).get("installs") == 10)
     add_candidate(server, app)
     assert send(server.api, app, [failure(1, arm="candidate", document_version=2)]).json["taken"] == 1
-    wait_for(lambda: ("candidate", 2, False) in cells(server.api, app))
+    eventually(lambda: ("candidate", 2, False) in cells(server.api, app))
 
 
 def test_slow_bodies_keep_nobody_from_reporting(server):
@@ -253,7 +244,7 @@ def test_what_other_libraries_send_is_taken_as_advisory(server, certificates):
                        ("/hpkp", hpkp)):  # fmt: skip
         answer = server.api.request("POST", path(app, kind), body, token=None)
         assert (answer.status, answer.json["taken"], answer.json["authenticated"]) == (202, 1, False), str(answer)
-    wait_for(lambda: cells(server.api, app).get((None, 0, False), {}).get("failing") == 3)
+    eventually(lambda: cells(server.api, app).get((None, 0, False), {}).get("failing") == 3)
     cell = cells(server.api, app)[None, 0, False]
     assert cell["reasons"] == {"pin_mismatch": 2, "chain_invalid": 1} and cell["off_time"] == 1
     assert cell["served_pins"] == [certificates[0].pin]
@@ -294,7 +285,7 @@ def test_networks_have_their_limits():
         assert answer.status == 202
         refused = send(server.api, app, [outcome(1)])
         assert refused.json["type"] == "/problems/too_many_reports" and 1 <= int(refused["Retry-After"]) <= 5
-        wait_for(lambda: send(server.api, app, [outcome(1)]).status == 202)
+        eventually(lambda: send(server.api, app, [outcome(1)]).status == 202)
         assert server.api.get(f"/v1/apps/{app}/telemetry").json["this_node"]["turned_away"] >= 3
     finally:
         server.destroy()
@@ -308,11 +299,11 @@ def test_nodes_count_together_and_some_cannot_judge_signatures(server):
     keyless, keyless_api = start_node(server, "telemetry-keyless", "--telemetry-rate", "0")
     reader, reader_api = start_node(server, "telemetry-reader", "--read-only")
     try:
-        wait_for(lambda: send(second_api, app, [outcome(0)], key).status == 202)
+        eventually(lambda: send(second_api, app, [outcome(0)], key).status == 202)
         for api, numbers in ((server.api, range(0, 60)), (second_api, range(40, 100))):
             assert send(api, app, [outcome(number) for number in numbers], key).json["taken"] == 60
         for api in (server.api, second_api):
-            wait_for(lambda api=api: cells(api, app).get((None, 0, True), {}).get("installs") == 100)
+            eventually(lambda api=api: cells(api, app).get((None, 0, True), {}).get("installs") == 100)
         refused = send(keyless_api, app, [outcome(1)], key)
         assert (refused.status, refused.json["type"]) == (503, "/problems/no_key_encryption_key")
         assert send(keyless_api, app, [outcome(1)]).status == 202
@@ -343,7 +334,7 @@ def test_a_power_cut_loses_two_seconds_at_the_most():
         # The same ones come again, and are the same ones.
         for first in range(0, number, 500):
             send(server.api, app, [outcome(each) for each in range(first, min(number, first + 500))])
-        wait_for(lambda: cells(server.api, app)[None, 0, False]["installs"] == number)
+        eventually(lambda: cells(server.api, app)[None, 0, False]["installs"] == number)
         # An orderly end loses nothing.
         send(server.api, app, [outcome(number)])
         server.restart()

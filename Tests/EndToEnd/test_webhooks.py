@@ -7,7 +7,7 @@ import threading
 import time
 
 import pytest
-from pinledger import Server, canonical
+from pinledger import Server, canonical, eventually
 from receiver import Receiver
 from test_nodes import start_node
 
@@ -59,14 +59,6 @@ def add(hooked):
 def deliveries(api, hook: str, query: str = "") -> dict[int, dict]:
     found = api.must("GET", f"/v1/webhooks/{hook}/deliveries?limit=1000{query}").json["deliveries"]
     return {each["position"]: each for each in found}
-
-
-def eventually(is_so, seconds: float = 60):
-    deadline = time.monotonic() + seconds
-    while not (result := is_so()):
-        assert time.monotonic() < deadline, "it never was so"
-        time.sleep(0.02)
-    return result
 
 
 def first_of_each(messages) -> list:

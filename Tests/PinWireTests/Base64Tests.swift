@@ -1,4 +1,5 @@
 import PinWire
+import SeededRandom
 import Testing
 
 @Suite struct `Base64, base64url and hexadecimal` {

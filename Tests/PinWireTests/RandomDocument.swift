@@ -1,4 +1,5 @@
 import PinWire
+import SeededRandom
 
 /// Any document that can be written: every member there or not, every case of each, whole seconds.
 func randomDocument(_ generator: inout SeededGenerator) throws -> Document {

@@ -1,4 +1,5 @@
 import PinWire
+import SeededRandom
 import Testing
 
 @Suite struct `A document that was decided for a device` {

@@ -6,21 +6,6 @@ func testFile(_ path: String) throws -> [UInt8] {
     Array(try Data(contentsOf: URL(filePath: #filePath).deletingLastPathComponent().appending(path: path)))
 }
 
-/// SplitMix64: the same numbers in every run.
-struct SeededGenerator: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) { self.state = seed }
-
-    mutating func next() -> UInt64 {
-        self.state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = self.state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
-    }
-}
-
 /// The value of a JSON text, at the place `/x`, so that pointers are seen to be extended and not begun anew.
 func field(_ text: String) throws -> JSONField {
     JSONField(try JSON(text: text), at: JSONPointer(["x"]))

@@ -1,5 +1,6 @@
 import Foundation
 import PinWire
+import SeededRandom
 import Testing
 
 @Suite struct `A timestamp` {

@@ -18,8 +18,7 @@ import Testing
     /// What the program's sources declare: each `CommandConfiguration` with a name and the types below it, which are
     /// called by their own names in lower case.
     private static func commands() throws -> Commands {
-        // These come with other parts of the program.
-        var commands = Commands(top: ["probe", "attention"], below: ["app": ["adoption"]])
+        var commands = Commands(top: [], below: [:])
         let folder = Self.root.appendingPathComponent("Sources/pinledger")
         let paths = try #require(FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil))
         for case let file as URL in paths where file.pathExtension == "swift" {

@@ -1,5 +1,6 @@
 import PinWire
 import Pinning
+import SeededRandom
 import Testing
 
 @Suite struct `Evolving` {

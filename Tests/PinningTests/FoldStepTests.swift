@@ -1,5 +1,6 @@
 import PinWire
 import Pinning
+import SeededRandom
 import Testing
 
 /// The short way of reading entries against the long one: the same entries, the same refusals.

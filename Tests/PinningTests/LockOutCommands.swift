@@ -1,5 +1,6 @@
 import PinWire
 import Pinning
+import SeededRandom
 
 /// Draws what an operator may think of: mostly about keys and hosts that are there, and now and then nonsense.
 struct LockOutCommands {

@@ -1,5 +1,6 @@
 import PinWire
 import Pinning
+import SeededRandom
 
 /// A world of servers, probes, lagging clients and one ledger, in which an operator tries everything, and somebody looks
 /// after each step whether a client is locked out.

@@ -1,5 +1,6 @@
 import PinWire
 import Pinning
+import SeededRandom
 
 /// The part of the lock-out model that no ledger decides: servers and their keys, name resolution, probes, clients.
 struct LockOutWorld {

@@ -1,5 +1,6 @@
 import PinWire
 import Pinning
+import SeededRandom
 
 /// Draws commands and events about few hosts, pins, keys and tokens, so that they meet one another.
 struct RandomLedger {

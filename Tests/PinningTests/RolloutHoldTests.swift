@@ -1,5 +1,6 @@
 import PinWire
 import Pinning
+import SeededRandom
 import Testing
 
 /// What a plan waits for, and what it does by itself.

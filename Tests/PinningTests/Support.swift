@@ -144,27 +144,6 @@ struct Case: CustomTestStringConvertible, Sendable {
 
 private func state(before line: Case) throws -> App? { try given(line.given, isCreated: line.isCreated) }
 
-/// SplitMix64: the same numbers in every run.
-struct SeededGenerator: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) { self.state = seed }
-
-    mutating func next() -> UInt64 {
-        self.state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = self.state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
-    }
-
-    /// One of `choices`, which are some.
-    mutating func pick<T>(_ choices: [T]) -> T { choices[Int.random(in: choices.indices, using: &self)] }
-
-    /// True once in `count` times.
-    mutating func once(in count: Int) -> Bool { Int.random(in: 0..<count, using: &self) == 0 }
-}
-
 // Settings of Wultra's clients, as literals.
 
 extension ClientVersion: ExpressibleByStringLiteral {

@@ -1,5 +1,6 @@
 import Detection
 import Glibc
+import SeededRandom
 
 /// 20,000 installs of which 0.5 % fail, then 4000 of which 30 % do: installs until a rule fires, counted from the change.
 func changePoint(_ report: inout Report) {
@@ -21,9 +22,9 @@ func changePoint(_ report: inout Report) {
     var delays = [[Int]](repeating: [], count: rules.count)
     var early = 0
     for seed in 0..<runs {
-        var random = SplitMix64(seed: UInt64(1_000_000 + seed))
+        var random = SeededGenerator(seed: UInt64(1_000_000 + seed))
         var run = Run(rules)
-        for place in 0..<(calm + storm) { run.add(isFailure: random.fails(place < calm ? 0.005 : 0.3)) }
+        for place in 0..<(calm + storm) { run.add(isFailure: random.isHit(place < calm ? 0.005 : 0.3)) }
         for (place, installs) in run.fired.enumerated() {
             guard let installs else { continue }
             if installs > calm { delays[place].append(installs - calm) } else { early += 1 }
@@ -48,11 +49,11 @@ func silence(_ report: inout Report) {
         var total = 0
         var silent = 0
         for seed in 0..<runs {
-            var random = SplitMix64(seed: UInt64(2_000_000 + seed))
+            var random = SeededGenerator(seed: UInt64(2_000_000 + seed))
             var cusum = BernoulliCUSUM(accepted: 0.05, suspected: 0.1, limit: limit)
             var installs = 0
             while installs < cap, !cusum.fires {
-                cusum.add(isFailure: random.fails(share))
+                cusum.add(isFailure: random.isHit(share))
                 installs += 1
             }
             total += installs
@@ -89,12 +90,12 @@ func twoArms(_ report: inout Report) {
         var failures: [Int] = []
         var installs: [Int] = []
         for seed in 0..<runs {
-            var random = SplitMix64(seed: UInt64(3_000_000 + seed))
+            var random = SeededGenerator(seed: UInt64(3_000_000 + seed))
             var (failing, candidate, count) = (0, 0, 0)
             while count < limit {
                 count += 1
-                let isCandidate = random.fails(0.05)
-                guard random.fails(isCandidate ? scene.share : 0.003) else { continue }
+                let isCandidate = random.isHit(0.05)
+                guard random.isHit(isCandidate ? scene.share : 0.003) else { continue }
                 failing += 1
                 if isCandidate { candidate += 1 }
                 if candidate >= fewest[failing] {

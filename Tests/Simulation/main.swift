@@ -4,6 +4,7 @@
 // The same numbers in every run. `make simulate` runs it in release configuration, in less than a minute.
 import Detection
 import Glibc
+import SeededRandom
 
 /// Runs of each figure of the first table, and the installs after which a run ends: 0.05 % is one run.
 let runs = 2000
@@ -51,9 +52,9 @@ for (column, share) in shares.enumerated() {
     print("share of failures \(Report.text(share * 100)) %")
     var fired = [[Int]](repeating: [], count: rules.count)
     for seed in 0..<runs {
-        var random = SplitMix64(seed: UInt64(seed * shares.count + column))
+        var random = SeededGenerator(seed: UInt64(seed * shares.count + column))
         var run = Run(rules.map(\.rule))
-        for _ in 0..<horizon where !run.isOver { run.add(isFailure: random.fails(share)) }
+        for _ in 0..<horizon where !run.isOver { run.add(isFailure: random.isHit(share)) }
         for (place, installs) in run.fired.enumerated() { if let installs { fired[place].append(installs) } }
     }
     for (place, rule) in rules.enumerated() {

@@ -1,5 +1,6 @@
 import PinWire
 import Pinning
+import SeededRandom
 
 /// What happens to a fleet of apps, event by event: apps are made one after the other, and then changed at random as
 /// operators do (renewed keys, rollouts, kill switches, renames).
@@ -30,7 +31,7 @@ struct Story {
     /// The ledger's length when the story begins; in the apps' names, so that a continued ledger gets new ones.
     private let generation: Int64
     private let expiry: Timestamp
-    private var random: SplitMix64
+    private var random: SeededGenerator
     private var apps: [AppState] = []
     /// What was begun and is still to be told, last first.
     private var pending: [Line] = []
@@ -39,7 +40,7 @@ struct Story {
         self.options = options
         self.generation = position
         self.expiry = options.start.adding(seconds: 400 * 86_400)
-        self.random = SplitMix64(seed: options.seed)
+        self.random = SeededGenerator(seed: options.seed)
         self.apps.reserveCapacity(options.apps)
     }
 

@@ -1,5 +1,6 @@
 import Foundation
 import PinWire
+import SeededRandom
 
 /// The uploads that inputs are made from, and how these are made.
 struct Corpus {
@@ -114,20 +115,5 @@ struct Corpus {
             text += digits[start...].prefix(width) + [UInt8(ascii: "\n")]
         }
         return text + Array("-----END \(label)-----\n".utf8)
-    }
-}
-
-/// SplitMix64: the same numbers in every run.
-struct SeededGenerator: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) { self.state = seed }
-
-    mutating func next() -> UInt64 {
-        self.state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = self.state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
     }
 }
