@@ -241,7 +241,7 @@ let package = Package(
             name: "FormatsTests",
             dependencies: ["Formats", "PinWire", "Pinning", .product(name: "Crypto", package: "swift-crypto")]
         ),
-        .testTarget(name: "FirebaseTests", dependencies: ["Firebase", "Keys", "PinWire"]),
+        .testTarget(name: "FirebaseTests", dependencies: ["Firebase", "Formats", "Keys", "PinWire", "Pinning"]),
         .testTarget(name: "KeysTests", dependencies: ["COpenSSL", "Keys", "PinWire"]),
         .testTarget(name: "PinWireTests", dependencies: ["PinWire", "SeededRandom"], exclude: ["Golden", "Vectors"]),
         .testTarget(name: "PinningTests", dependencies: ["PinWire", "Pinning", "SeededRandom"], exclude: ["Golden"]),

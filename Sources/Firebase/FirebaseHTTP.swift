@@ -73,7 +73,7 @@ package struct FirebaseHTTP: Sendable {
     }
 
     /// At most 300 characters of a stranger's text, with everything but printable ASCII replaced.
-    static func printable(_ text: String) -> String {
-        String(text.prefix(300).unicodeScalars.map { (0x20...0x7E).contains($0.value) ? Character($0) : "?" })
+    package static func printable(_ text: String) -> String {
+        String(text.unicodeScalars.prefix(300).map { (0x20...0x7E).contains($0.value) ? Character($0) : "?" })
     }
 }

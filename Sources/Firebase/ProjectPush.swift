@@ -1,144 +1,96 @@
 package import Formats
 package import PinWire
 
-/// Why a project is not in step.
-package enum PushFailure: Error, Hashable, Sendable, CustomStringConvertible {
-    case service(FirebaseFailure)
-    case refused(RemoteConfigMergeRefusal)
-
-    package var description: String {
-        switch self {
-        case .service(let failure): failure.description
-        case .refused(let refusal): refusal.description
-        }
-    }
-
-    package var advice: String? {
-        switch self {
-        case .service(let failure): failure.advice
-        case .refused: nil
-        }
-    }
-}
-
 /// Brings one project in step, once: reads its template, merges, has the service check what came of it, and puts it
 /// over what was read. Nothing is put where nothing differs, and nothing is ever put over what was not read.
+///
+/// What the project cannot take of one app keeps nothing of another's from it, and rollouts keep no kill switch from it:
+/// what is refused is left out, first the rollouts and then the whole part.
 ///
 /// If the process dies in between, the project has the old template or the new one, and the next push finds out which.
 package struct ProjectPush: Sendable {
     /// What a project is known to have from an earlier push.
     package struct Known: Hashable, Sendable {
+        /// What was to be put, and for whom there was nothing.
         package var parts: [RemoteConfigPart]
+        package var spared: Set<AppID>
         package var etag: String
-        /// Conditions of others under which our parameters have values.
-        package var foreignConditions: [String]
+        /// By parameter, conditions of others under which our parameters have values.
+        package var foreignConditions: [String: [String]] = [:]
+        /// Apps of which nothing was put.
+        package var refused: [AppID: PushFailure] = [:]
+        /// Apps whose rollouts were left out.
+        package var withheld: [AppID: PushFailure] = [:]
+
+        /// The apps that the project has the parts of.
+        package var put: Set<AppID> { Set(self.parts.map(\.app).filter { self.refused[$0] == nil }) }
     }
 
     package struct Outcome: Sendable {
-        /// For the next push. Nil where some apps were left out.
-        package var known: Known?
+        /// For the next push.
+        package var known: Known
         /// What was changed, as sentences without a full stop; empty where nothing was put.
         package var differences: [String]
-        /// Conditions of others under which our parameters have values.
-        package var foreignConditions: [String]
         /// The version of the template that the project has now.
         package var templateVersion: String?
-        /// Apps whose part the service refuses, and that were left out, with what it says.
-        package var refused: [AppID: FirebaseFailure]
     }
 
-    private let service: RemoteConfigService
+    private let store: any RemoteConfigStore
 
     /// How often a template is read anew because somebody else was quicker.
     private static let attempts = 5
 
-    package init(service: RemoteConfigService) {
-        self.service = service
+    package init(store: any RemoteConfigStore) {
+        self.store = store
     }
 
     /// Pushes.
     ///
     /// - Parameters:
     ///   - spared: Apps of the project that there is nothing to put of now.
-    ///   - known: What the last push left. A template with its ETag is not compared again, so that a service that keeps
-    ///     something in another spelling is not written to for ever.
+    ///   - holders: Apps that were put before, and come before others that want the same parameter.
+    ///   - known: What the last push left. While the template has its ETag, and there is nothing else to put, nothing is
+    ///     compared or asked again: neither what was refused, nor what the service keeps in a spelling of its own, which
+    ///     would be written by this process again and again. Other nodes write it again after each of these versions.
     package func run(
-        _ parts: [RemoteConfigPart], position: Int64, sparing spared: [RemoteConfigOwner] = [], known: Known? = nil,
-        isForced: Bool = false
+        _ parts: [RemoteConfigPart], position: Int64, sparing spared: Set<AppID> = [], holders: Set<AppID> = [],
+        known: Known? = nil
     ) async throws(PushFailure) -> Outcome {
-        var (parts, spared) = (parts, spared)
-        var refused: [AppID: FirebaseFailure] = [:]
         for attempt in 0..<Self.attempts {
             if attempt > 0 { try? await Task.sleep(for: .milliseconds(.random(in: 50...500))) }
-            let stored = try await self.read()
-            if let known, known.etag == stored.etag, known.parts == parts {
-                return Outcome(
-                    known: known, differences: [], foreignConditions: known.foreignConditions,
-                    templateVersion: Self.version(of: stored), refused: refused)
+            let stored: StoredTemplate
+            do throws(FirebaseFailure) { stored = try await self.store.get() } catch { throw .service(error) }
+            if let known, known.etag == stored.etag, known.parts == parts, known.spared == spared {
+                return Outcome(known: known, differences: [], templateVersion: Self.version(of: stored))
             }
-            let merge = try Self.merge(parts, stored, position, spared, isForced)
-            func outcome(_ stored: RemoteConfigService.Stored) -> Outcome {
-                Outcome(
-                    known: refused.isEmpty
-                        ? Known(parts: parts, etag: stored.etag, foreignConditions: merge.foreignConditions) : nil,
-                    differences: merge.differences, foreignConditions: merge.foreignConditions,
-                    templateVersion: Self.version(of: stored), refused: refused)
-            }
-            guard let body = merge.body else { return outcome(stored) }
-            do throws(FirebaseFailure) {
-                try await self.service.validate(body, over: stored.etag)
-                return outcome(try await self.service.put(body, over: stored.etag))
-            } catch {
-                switch error {
-                case .overtaken: continue
-                case .invalid where parts.count > 1 && refused.isEmpty:
-                    // One app's trouble is not to keep another's kill switch from its devices.
-                    refused = try await self.invalid(parts, stored, position, spared)
-                    guard !refused.isEmpty, refused.count < parts.count else { throw .service(error) }
-                    spared += parts.filter { refused[$0.app] != nil }.map(\.owner)
-                    parts.removeAll { refused[$0.app] != nil }
-                default: throw .service(error)
+            let trial = Trial(
+                store: self.store, stored: stored, apps: Set(parts.map(\.app)), spared: spared, holders: holders,
+                position: position)
+            do throws(PushFailure) {
+                let (merge, refused, withheld) = try await trial.settle(parts)
+                var known = Known(
+                    parts: parts, spared: spared, etag: stored.etag,
+                    foreignConditions: merge?.foreignConditions ?? [:], refused: refused, withheld: withheld)
+                guard let merge, let body = merge.body else {
+                    return Outcome(known: known, differences: [], templateVersion: Self.version(of: stored))
                 }
+                let new: StoredTemplate
+                do throws(FirebaseFailure) { new = try await self.store.put(body, over: stored.etag) } catch {
+                    throw .service(error)
+                }
+                known.etag = new.etag
+                return Outcome(
+                    known: known, differences: merge.differences, templateVersion: Self.version(of: new))
+            } catch {
+                guard error == .service(.overtaken) else { throw error }
             }
         }
         throw .service(.overtaken)
     }
 
-    /// The apps whose part by itself is refused.
-    private func invalid(
-        _ parts: [RemoteConfigPart], _ stored: RemoteConfigService.Stored, _ position: Int64,
-        _ spared: [RemoteConfigOwner]
-    ) async throws(PushFailure) -> [AppID: FirebaseFailure] {
-        var refused: [AppID: FirebaseFailure] = [:]
-        for part in parts {
-            let others = parts.filter { $0.app != part.app }.map(\.owner)
-            guard let body = try Self.merge([part], stored, position, spared + others, true).body else { continue }
-            do throws(FirebaseFailure) { try await self.service.validate(body, over: stored.etag) } catch {
-                guard case .invalid = error else { throw .service(error) }
-                refused[part.app] = error
-            }
-        }
-        return refused
-    }
-
-    private func read() async throws(PushFailure) -> RemoteConfigService.Stored {
-        do throws(FirebaseFailure) { return try await self.service.get() } catch { throw .service(error) }
-    }
-
-    private static func merge(
-        _ parts: [RemoteConfigPart], _ stored: RemoteConfigService.Stored, _ position: Int64,
-        _ spared: [RemoteConfigOwner], _ isForced: Bool
-    ) throws(PushFailure) -> RemoteConfigMerge {
-        do throws(RemoteConfigMergeRefusal) {
-            return try RemoteConfigMerge(
-                parts, into: stored.text, position: position, sparing: spared, isForced: isForced)
-        } catch {
-            throw .refused(error)
-        }
-    }
-
-    private static func version(of stored: RemoteConfigService.Stored) -> String? {
-        let json = try? JSON(parsing: stored.text, limits: JSONLimits(depth: 64, nodes: 1_000_000))
-        return json?["version"]?["versionNumber"]?.stringValue.map { FirebaseHTTP.printable(String($0.prefix(20))) }
+    /// The version that a template says it is.
+    private static func version(of stored: StoredTemplate) -> String? {
+        let limits = JSONLimits(depth: 64, nodes: 1_000_000)
+        return (try? JSON(parsing: stored.text, limits: limits))?["version"]?["versionNumber"]?.stringValue
     }
 }

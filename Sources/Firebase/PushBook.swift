@@ -3,30 +3,52 @@ import Synchronization
 
 /// What has become of this node's pushes, app by app. It is forgotten when the process ends.
 package final class PushBook: Sendable {
+    /// When the project was last known to have what the ledger says.
+    package struct Success: Hashable, Sendable {
+        package var at: Timestamp
+        /// How far the ledger was.
+        package var position: Int64
+        /// The app's document that the project has the pins of.
+        package var documentVersion: Int64?
+
+        package init(at: Timestamp, position: Int64, documentVersion: Int64?) {
+            self.at = at
+            self.position = position
+            self.documentVersion = documentVersion
+        }
+    }
+
+    /// What the project's template was found to have.
+    package struct Template: Hashable, Sendable {
+        package var version: String?
+        /// Conditions of others under which the app's parameter has values.
+        package var foreignConditions: [String] = []
+        /// Why rollouts are left out of it; nil where all are there.
+        package var withheld: String?
+
+        package init(version: String? = nil, foreignConditions: [String] = [], withheld: String? = nil) {
+            self.version = version
+            self.foreignConditions = foreignConditions
+            self.withheld = withheld
+        }
+    }
+
     package struct Entry: Hashable, Sendable {
         package var project: String
-        /// When the project was last known to have what the ledger says, and how far the ledger was.
-        package var success: (at: Timestamp, position: Int64)? {
-            guard let inStepAt, let position else { return nil }
-            return (inStepAt, position)
-        }
-        /// The version of the project's template then.
-        package var templateVersion: String?
-        /// Conditions of others under which our parameter has values.
-        package var foreignConditions: [String] = []
-        /// Why it is not in step; nil where it is.
+        /// Nil before the first.
+        package var success: Success?
+        /// As of the last success.
+        package var template = Template()
+        /// Why it is not in step; nil where nothing is known to be the matter.
         package var trouble: Trouble?
-        private var inStepAt: Timestamp?
-        private var position: Int64?
 
         init(project: String) {
             self.project = project
         }
 
-        mutating func succeed(at time: Timestamp, position: Int64) {
-            self.inStepAt = time
-            self.position = position
-            self.trouble = nil
+        /// Whether the project has what the ledger says of an app, whose document has a version now.
+        package func isInStep(documentVersion: Int64?) -> Bool {
+            self.trouble == nil && self.success.map { $0.documentVersion == documentVersion } ?? false
         }
     }
 
@@ -53,20 +75,14 @@ package final class PushBook: Sendable {
     package func entry(of app: AppID) -> Entry? { self.entries.withLock { $0[app] } }
 
     /// A project has what the ledger says of an app.
-    package func succeed(
-        _ app: AppID, in project: String, at time: Timestamp, position: Int64, templateVersion: String?,
-        foreignConditions: [String]
-    ) {
+    ///
+    /// - Parameter template: what it was found to have; nil where it was not read again.
+    package func succeed(_ app: AppID, in project: String, _ success: Success, template: Template? = nil) {
         self.change(app, project) { entry in
-            entry.succeed(at: time, position: position)
-            entry.templateVersion = templateVersion
-            entry.foreignConditions = foreignConditions
+            entry.success = success
+            entry.trouble = nil
+            if let template { entry.template = template }
         }
-    }
-
-    /// A project has what the ledger says of an app still, which has moved on.
-    package func advance(_ app: AppID, in project: String, at time: Timestamp, position: Int64) {
-        self.change(app, project) { $0.succeed(at: time, position: position) }
     }
 
     package func fail(_ app: AppID, in project: String, _ trouble: Trouble) {

@@ -1,13 +1,7 @@
 import PinWire
 
 /// The client template of a Firebase project, by the REST API v1.
-package struct RemoteConfigService: Sendable {
-    /// A template as the service has it.
-    package struct Stored: Sendable {
-        package var text: [UInt8]
-        package var etag: String
-    }
-
+package struct RemoteConfigService: RemoteConfigStore {
     package let project: String
     private let endpoint: FirebaseEndpoint
     private let tokens: AccessTokens
@@ -22,23 +16,21 @@ package struct RemoteConfigService: Sendable {
 
     private var url: String { "\(self.endpoint.base)/v1/projects/\(self.project)/remoteConfig" }
 
-    package func get() async throws(FirebaseFailure) -> Stored {
+    package func get() async throws(FirebaseFailure) -> StoredTemplate {
         let answer = try await self.send("GET", self.url, [])
         guard let etag = answer.etag else { throw .unexpected("the template has no ETag") }
-        return Stored(text: answer.body, etag: etag)
+        return StoredTemplate(text: answer.body, etag: etag)
     }
 
-    /// Has a template checked, and changes nothing.
     package func validate(_ text: [UInt8], over etag: String) async throws(FirebaseFailure) {
         // The ETag of the answer is that of nothing that is stored.
         _ = try await self.send("PUT", "\(self.url)?validateOnly=true", [("If-Match", etag)], text)
     }
 
-    /// Replaces the template that has this ETag; the new one as it was stored.
-    package func put(_ text: [UInt8], over etag: String) async throws(FirebaseFailure) -> Stored {
+    package func put(_ text: [UInt8], over etag: String) async throws(FirebaseFailure) -> StoredTemplate {
         let answer = try await self.send("PUT", self.url, [("If-Match", etag)], text)
         guard let etag = answer.etag else { throw .unexpected("the new template has no ETag") }
-        return Stored(text: answer.body, etag: etag)
+        return StoredTemplate(text: answer.body, etag: etag)
     }
 
     /// Sends a request, with a new token where the one at hand is no longer accepted.

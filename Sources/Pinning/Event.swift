@@ -135,6 +135,7 @@ package struct LedgerState: Sendable {
             let before = self.apps[id]
             let (events, after) = try App.outcome(
                 of: commands, before, id: id, lowered: self.fleet.loweredRails, in: context)
+            try self.checkFirebaseTarget(from: before, to: after)
             let judged = try Judgement(
                 id: id, before: before, after: after, events: events, lowered: self.fleet.loweredRails,
                 fleetVersion: self.fleet.version, context: context

@@ -81,6 +81,8 @@ package enum Refusal: Error, Hashable, Sendable {
     case clientUnknown(AppID, ClientKind)
     case clientKeyInUse(ClientKind)
     case clientKeyUnfit(ClientKind, ClientKeyAlgorithm)
+    /// Another app writes the parameter of the project.
+    case firebaseParameterTaken(AppID, parameter: String, project: String)
 }
 
 extension Refusal {

@@ -58,7 +58,7 @@ struct Pinledger: AsyncParsableCommand {
             ),
             CommandGroup(
                 name: "Deployed clients",
-                subcommands: [ClientCommands.self, CompatCommand.self, ExportCommand.self]),
+                subcommands: [ClientCommands.self, CompatCommand.self, ExportCommand.self, FirebaseCommand.self]),
             CommandGroup(
                 name: "Looking back",
                 subcommands: [HistoryCommand.self, DocumentCommands.self, TelemetryCommands.self]),

@@ -6,13 +6,13 @@ import threading
 import time
 
 import pytest
-from deployed import HOST, KillSwitch, declare, problem
+from deployed import HOST, KillSwitch, client_path, declare, problem
 from firebase import Firebase
-from pinledger import Server, host_body
+from pinledger import Server, from_now, host_body, pin_of
 
 NUMBERS = itertools.count(1)
 PARAMETER = "ssl_pinning_config"
-PROJECTS = [f"pins-project-{number}" for number in range(1, 13)]
+PROJECTS = [f"pins-project-{number}" for number in range(1, 16)]
 # Looks again so often, in seconds.
 INTERVAL = 2
 
@@ -75,7 +75,13 @@ def is_served(template: dict) -> bool:
 
 
 def kill_switches(template: dict) -> list[str]:
-    return [name for name in names(template) if name.endswith(" kill switch")]
+    return [name for name in names(template) if " kill switch " in name]
+
+
+def look_again(firebase: Firebase, project: str, times: int = 2) -> None:
+    """Waits until the project was read so often."""
+    looks = len(firebase.of(project, "GET"))
+    wait_for(lambda: len(firebase.of(project, "GET")) >= looks + times, f"{times} more looks")
 
 
 def status(api, app: str) -> dict:
@@ -89,7 +95,7 @@ def wait_for(condition, what: str, seconds: float = 30) -> None:
         time.sleep(0.05)
 
 
-def test_a_project_gets_the_template_and_no_second_version_without_a_change(api, firebase, project):
+def test_a_project_gets_the_template_and_no_second_version_without_a_change(server, api, firebase, project):
     app = make(api, project)
     template = firebase.wait(project, is_served)
     served = api.request("GET", f"/compat/remote-config/{app}/template", token=None).json
@@ -99,8 +105,7 @@ def test_a_project_gets_the_template_and_no_second_version_without_a_change(api,
     versions = firebase.versions(project)
     # Something else moves the ledger, and the project is looked at again more than once.
     api.make_app(f"com.example.else.{project}", HOST)
-    looks = len(firebase.of(project, "GET"))
-    wait_for(lambda: len(firebase.of(project, "GET")) >= looks + 2, "two more looks")
+    look_again(firebase, project)
     assert firebase.versions(project) == versions
     puts = firebase.of(project, "PUT")
     assert all(each.status == 200 for each in puts)
@@ -108,6 +113,11 @@ def test_a_project_gets_the_template_and_no_second_version_without_a_change(api,
     told = status(api, app)
     assert told["in_step"] and told["pushed_by_this_node"] and "trouble" not in told
     assert told["template_version"] == template["version"]["versionNumber"] and told["project"] == project
+    assert server.cli_json("firebase", app)["template_version"] == told["template_version"]
+    shown = server.cli("firebase", app, "--exit-code").stdout
+    assert project in shown and "in_step" in shown
+    shown = server.cli("firebase", f"com.example.else.{project}", "--exit-code", status=1)
+    assert "firebase_project" in shown.stderr
 
 
 def test_a_kill_switch_is_there_within_seconds_and_comes_first(api, firebase, project):
@@ -120,7 +130,7 @@ def test_a_kill_switch_is_there_within_seconds_and_comes_first(api, firebase, pr
 
     firebase.edit(project, use)
     with KillSwitch(api, app):
-        template = firebase.wait(project, kill_switches, seconds=10)
+        template = firebase.wait(project, kill_switches)
         first = names(template)[0]
         assert kill_switches(template) == [first]
         assert json.loads(values(template)[first])["enabled"] is False
@@ -128,6 +138,7 @@ def test_a_kill_switch_is_there_within_seconds_and_comes_first(api, firebase, pr
         assert values(template)["testers"] == '{"enabled":true}', "what others have in it is theirs"
         # The template is there a moment before the node knows that it is.
         wait_for(lambda: status(api, app)["foreign_conditions"] == ["testers"], "told of others' conditions")
+        assert status(api, app)["foreign_conditions_apply"], "but for installs that one of ours holds for"
 
         # Somebody puts a condition before it that the parameter uses.
         def overtake(template: dict) -> None:
@@ -135,7 +146,7 @@ def test_a_kill_switch_is_there_within_seconds_and_comes_first(api, firebase, pr
 
         firebase.edit(project, overtake)
         firebase.wait(project, lambda template: names(template)[0] == first)
-    template = firebase.wait(project, lambda template: not kill_switches(template), seconds=10)
+    template = firebase.wait(project, lambda template: not kill_switches(template))
     assert names(template) == ["testers"]
 
 
@@ -227,8 +238,7 @@ def test_a_token_that_is_no_longer_accepted_is_replaced(api, firebase, project):
     assert firebase.grants.count(project) == grants + 1
     assert 401 in {each.status for each in firebase.of(project)}
     # While it is accepted, one does for many requests.
-    looks = len(firebase.of(project, "GET"))
-    wait_for(lambda: len(firebase.of(project, "GET")) >= looks + 2, "two more looks")
+    look_again(firebase, project)
     assert firebase.grants.count(project) == grants + 1
 
 
@@ -248,35 +258,100 @@ def test_apps_share_a_project_and_one_that_is_refused_holds_up_no_other(api, fir
     firebase.refused_words[project] = "com.example.bad"
     good = make(api, project, "good", parameter="pins_good")
     bad = make(api, project, "bad", parameter="pins_bad")
-    # The word stands in the names of its conditions, which it has once there is a kill switch.
-    template = firebase.wait(project, lambda template: "pins_good" in template.get("parameters", {}))
+    wait_for(lambda: "refuses the template" in status(api, bad).get("trouble", {}).get("detail", ""), "trouble")
+    firebase.wait(project, lambda template: "pins_good" in template.get("parameters", {}))
     with KillSwitch(api, bad), KillSwitch(api, good):
         template = firebase.wait(project, kill_switches)
         assert {name.split()[1] for name in kill_switches(template)} == {good}
-        wait_for(lambda: "trouble" in status(api, bad), "trouble")
-        assert "refuses the template" in status(api, bad)["trouble"]["detail"]
         wait_for(lambda: status(api, good)["in_step"], "the other in step")
         # What is refused is not sent again and again.
         refusals = sum(each.status == 400 for each in firebase.of(project))
-        looks = len(firebase.of(project, "GET"))
-        wait_for(lambda: len(firebase.of(project, "GET")) >= looks + 3, "more looks")
+        look_again(firebase, project, times=3)
         assert sum(each.status == 400 for each in firebase.of(project)) == refusals
     del firebase.refused_words[project]
 
 
+def test_who_mends_what_was_refused_does_not_wait_long(api, firebase, project):
+    firebase.refused_words[project] = "broken_flag"
+    flag = {"broken_flag": {"defaultValue": {"value": "on"}}}
+    firebase.edit(project, lambda template: template.update(parameters=flag))
+    app = make(api, project)
+    wait_for(lambda: "refuses the template" in status(api, app).get("trouble", {}).get("detail", ""), "trouble")
+    assert "tried again" in status(api, app)["trouble"]["advice"]
+    # It is not sent again, and the project is looked at all the same.
+    refusals = sum(each.status == 400 for each in firebase.of(project))
+    look_again(firebase, project)
+    assert sum(each.status == 400 for each in firebase.of(project)) == refusals
+    firebase.edit(project, lambda template: template["parameters"].pop("broken_flag"))
+    firebase.wait(project, is_served)
+    wait_for(lambda: status(api, app)["in_step"], "in step")
+    del firebase.refused_words[project]
+
+
+def test_rollouts_that_have_no_room_hold_up_no_kill_switch(api, firebase, project):
+    app = make(api, project)
+    firebase.wait(project, is_served)
+    # Each draws a lot of its own: 32 groups of devices.
+    hosts = [HOST, *(f"h{number}.example.com" for number in range(4))]
+    for host in hosts:
+        if host != HOST:
+            api.must("POST", f"/v1/apps/{app}/hosts", host_body(host))
+        pins = [{"pin": pin_of(f"{host} new {number}"), "role": role} for number, role in enumerate(["primary", "backup"])]
+        body = {"mode": "enforce", "copy_baseline": False, "pins": pins, "rollout": {"basis_points": 5000}}
+        api.must("POST", f"/v1/apps/{app}/hosts/{host}/candidate", body | {"reason": "a test", "force": True})
+    wait_for(lambda: "32 groups" in status(api, app).get("rollouts_withheld", ""), "told of the rollouts")
+    engaged = {"versions": {"maximum": "1.5"}, "expires_at": from_now(hours=1), "reason": "a test"}
+    api.must("PUT", f"/v1/apps/{app}/kill-switch", engaged)
+    template = firebase.wait(project, kill_switches)
+    assert names(template) == kill_switches(template)
+    assert set(default(template)["hosts"]) == set(hosts)
+    wait_for(lambda: status(api, app)["in_step"], "in step, but for the rollouts")
+    served = api.request("GET", f"/compat/remote-config/{app}/template", token=None).json
+    assert len(served["conditions"]) == 1 and served["version"]["description"].endswith(", without rollouts")
+
+
+def test_a_position_ahead_is_respected_until_somebody_deletes_it(api, firebase, project):
+    """As after the ledger was restored from a backup."""
+    app = make(api, project)
+    firebase.wait(project, is_served)
+    description = "TLS pins at position 999999999 of the ledger, by Pinledger; edits here are lost."
+    firebase.edit(project, lambda template: template["parameters"][PARAMETER].update(description=description))
+    with KillSwitch(api, app):
+        wait_for(lambda: "999999999" in status(api, app).get("trouble", {}).get("detail", ""), "trouble")
+        assert 'delete "position 999999999"' in status(api, app)["trouble"]["advice"]
+        assert not kill_switches(firebase.template(project))
+        mended = description.replace("position 999999999", "")
+        firebase.edit(project, lambda template: template["parameters"][PARAMETER].update(description=mended))
+        firebase.wait(project, kill_switches)
+
+
 def test_two_apps_want_one_parameter(api, firebase, project):
-    first, second = make(api, project, "first"), make(api, project, "second")
-    wait_for(lambda: "trouble" in status(api, second), "trouble")
-    assert "firebase_app" in status(api, second)["trouble"]["detail"]
+    first = make(api, project, "first")
+    firebase.wait(project, is_served)
+    second = f"com.example.second.{project}"
+    api.make_app(second, HOST)
+    answer = api.request("PUT", client_path(second, "remote_config"), {"settings": {"firebase_project": project}})
+    told = problem(answer, 422, "invalid_value")
+    assert first in told["detail"] and "firebase_app" in told["detail"]
+    assert [error["pointer"] for error in told["errors"]] == ["/settings/parameter"]
     for app, id_ in [(first, "1:1:ios:aa"), (second, "1:1:android:bb")]:
         declare(api, app, "remote_config", {"firebase_project": project, "firebase_app": id_})
-    template = firebase.wait(project, lambda template: {"pinledger 1-1-ios-aa", "pinledger 1-1-android-bb"} <= set(names(template)))
+    own = {f"pinledger {app} all installs" for app in (first, second)}
+    template = firebase.wait(project, lambda template: own <= set(names(template)))
     assert template["parameters"][PARAMETER]["defaultValue"] == {"useInAppDefault": True}
     wait_for(lambda: status(api, first)["in_step"] and status(api, second)["in_step"], "both in step")
     versions = firebase.versions(project)
-    looks = len(firebase.of(project, "GET"))
-    wait_for(lambda: len(firebase.of(project, "GET")) >= looks + 2, "two more looks")
+    look_again(firebase, project)
     assert firebase.versions(project) == versions
+
+    # After all of ours, which leave no install of these apps to it.
+    def use(template: dict) -> None:
+        template["conditions"].append({"name": "testers", "expression": "percent <= 10"})
+        template["parameters"][PARAMETER]["conditionalValues"]["testers"] = {"value": "{}"}
+
+    firebase.edit(project, use)
+    wait_for(lambda: status(api, first)["foreign_conditions"] == ["testers"], "told of others' conditions")
+    assert not status(api, first)["foreign_conditions_apply"]
 
 
 def test_an_app_that_names_no_project_or_somebody_elses_is_not_pushed(api):
@@ -316,7 +391,7 @@ def test_a_power_cut_between_the_check_and_the_change_does_no_harm(firebase, tmp
         assert is_served(template) and firebase.versions(project) in (before + 1, before + 2)
         wait_for(lambda: status(server.api, app)["in_step"], "in step")
         versions = firebase.versions(project)
-        time.sleep(2 * INTERVAL)
+        look_again(firebase, project)
         assert firebase.versions(project) == versions
     finally:
         firebase.before_put = lambda project, validate_only: None
@@ -333,3 +408,10 @@ def test_a_key_file_that_others_can_read_is_refused(firebase, tmp_path):
     finally:
         server.process = None
         server.destroy()
+
+
+def test_a_node_that_only_reads_does_not_push(server, firebase, tmp_path):
+    """What its probes see stays with it, and with it the order of pins: it would undo what others have put."""
+    options = arguments(firebase, tmp_path, ["pins-project-read-only"])
+    refused = server.cli("serve", "--database", "dbname=none", "--read-only", *options, status=2)
+    assert "--firebase-credentials and --read-only exclude each other" in refused.stderr

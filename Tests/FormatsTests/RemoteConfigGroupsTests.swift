@@ -108,12 +108,33 @@ private typealias Templates = RemoteConfigTemplates
                 }, kills: kills)
         }
         #expect(try Templates.client(view(4)).conditions.count == 15)
-        #expect(throws: RemoteConfigRefusal.tooManyRollouts(values: 32, limit: 16)) { try Templates.client(view(5)) }
-        #expect(throws: RemoteConfigRefusal.self) { try Templates.client(view(200)) }
+        #expect(try RemoteConfigRules(view(4), settings: Templates.settings).withheld == nil)
+        let rules = try RemoteConfigRules(view(5), settings: Templates.settings)
+        #expect(rules.withheld == .tooManyRollouts(values: 32, limit: 16) && rules.rules.isEmpty)
+        #expect(try RemoteConfigRules(view(200), settings: Templates.settings).withheld != nil)
         // A kill switch is told however many there are.
         let killed = try Templates.client(view(5, kills: [Examples.kill("app", nil)]))
         let config = try Templates.decode(killed.value(for: RemoteConfigInstall(lot: { _ in 1 })))
         #expect(config.outcome(for: "h1.example.com") == .unpinned)
+        let versions = VersionGate(maximum: Examples.version("1.5"))
+        let narrow = try Templates.client(view(5, kills: [Examples.kill("app_versions", versions: versions)]))
+        let host = try Templates.client(view(5, kills: [Examples.kill("host", Examples.host("h1.example.com"))]))
+        for (template, version, isOff) in [(narrow, "1.5", true), (narrow, "1.6", false), (host, "1.6", true)] {
+            let install = RemoteConfigInstall(version: version, lot: { _ in 1 })
+            let outcome = try Templates.decode(template.value(for: install)).outcome(for: "h1.example.com")
+            #expect(outcome == (isOff ? .unpinned : .pinned([Examples.text(4), Examples.text(5)])))
+        }
+    }
+
+    @Test func `that has come to everybody is not left out for want of room`() throws {
+        let lots = (0..<5).map {
+            Templates.rolling(Examples.host("h\($0).example.com"), $0 * 4, Rollout(basisPoints: 5000, salt: "s\($0)"))
+        }
+        let all = Templates.rolling(Examples.api, 40, Rollout(basisPoints: 10_000, salt: "all"))
+        let template = try Templates.client(Examples.view(lots + [all]))
+        let config = try Templates.decode(template.value(for: RemoteConfigInstall(lot: { _ in 1 })))
+        #expect(config.outcome(for: "api.example.com") == .pinned([Examples.text(42), Examples.text(43)]))
+        #expect(config.outcome(for: "h0.example.com") == .pinned([Examples.text(0), Examples.text(1)]))
     }
 
     @Test func `carries a share of less than one per cent in a condition`() throws {

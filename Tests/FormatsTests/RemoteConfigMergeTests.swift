@@ -1,5 +1,6 @@
 import Formats
 import PinWire
+import Pinning
 import Testing
 
 @Suite struct `Merging into a Firebase project` {
@@ -21,20 +22,19 @@ import Testing
     ) throws -> RemoteConfigPart {
         RemoteConfigPart(
             app: try Self.app(app), parameter: parameter, conditions: conditions, otherwise: otherwise,
-            firebaseApp: firebaseApp)
+            firebaseApp: try firebaseApp.map(FirebaseAppID.init(_:)))
     }
 
     private static func merge(
-        _ parts: [RemoteConfigPart], _ text: String, position: Int64 = 7, sparing: [RemoteConfigOwner] = [],
-        isForced: Bool = false
+        _ parts: [RemoteConfigPart], _ text: String, position: Int64 = 7, sparing: Set<AppID> = [],
+        holders: Set<AppID> = []
     ) throws -> RemoteConfigMerge {
-        try RemoteConfigMerge(
-            parts, into: Array(text.utf8), position: position, sparing: sparing, isForced: isForced)
+        try RemoteConfigMerge(parts, into: Array(text.utf8), position: position, sparing: sparing, holders: holders)
     }
 
     /// What a project has after a merge, which must change something.
     private static func merged(
-        _ parts: [RemoteConfigPart], _ text: String, position: Int64 = 7, sparing: [RemoteConfigOwner] = []
+        _ parts: [RemoteConfigPart], _ text: String, position: Int64 = 7, sparing: Set<AppID> = []
     ) throws -> String {
         String(
             decoding: try #require(try Self.merge(parts, text, position: position, sparing: sparing).body),
@@ -130,7 +130,7 @@ import Testing
             let text = Self.present(order, group: group)
             let merge = try Self.merge([Self.inStep()], text)
             #expect((merge.body == nil) == isInStep)
-            #expect(merge.foreignConditions == ["testers"])
+            #expect(merge.foreignConditions == [Self.parameter: ["testers"]])
             guard let body = merge.body else { continue }
             let mended = String(decoding: body, as: UTF8.self)
             #expect(try Self.names(mended).prefix(2).map { $0.suffix(6) } == ["switch", "didate"])
@@ -178,8 +178,10 @@ import Testing
 
     @Test func `two apps share a parameter by their Firebase apps`() throws {
         let first = try Self.part(
-            [Self.condition(1, "a"), .init(name: "pinledger 1-1-ios-aa", expression: "i", value: "{}", isKill: false)],
-            otherwise: nil, firebaseApp: "1:1:ios:aa")
+            [
+                Self.condition(1, "a"),
+                .init(name: "pinledger com.example.shop all installs", expression: "i", value: "{}", isKill: false),
+            ], otherwise: nil, firebaseApp: "1:1:ios:aa")
         let second = try Self.part(
             [Self.condition(1, "b", of: "till", isKill: true)], otherwise: nil, of: "till",
             firebaseApp: "1:1:android:bb")
@@ -187,33 +189,115 @@ import Testing
         #expect(
             try Self.names(text) == [
                 "pinledger com.example.till 1 kill switch", "pinledger com.example.shop 1 candidate",
-                "pinledger 1-1-ios-aa",
+                "pinledger com.example.shop all installs",
             ])
         let value = try JSON(text: text)["parameters"]?[Self.parameter]
         #expect(value?["defaultValue"] == ["useInAppDefault": true])
         #expect(value?["conditionalValues"]?.objectValue?.count == 3)
         #expect(try Self.merge([first, second], text).body == nil)
         // One that there is nothing to put of now keeps what it has.
-        #expect(try Self.merge([second], text, sparing: [first.owner]).body == nil)
+        #expect(try Self.merge([second], text, sparing: [first.app]).body == nil)
         #expect(try Self.names(try Self.merged([second], text)) == ["pinledger com.example.till 1 kill switch"])
     }
 
-    @Test func `two apps with one parameter and nothing to tell them apart are refused`() throws {
-        let parts = [try Self.part(), try Self.part(of: "till")]
-        #expect(RemoteConfigPart.conflicts(in: parts).keys.sorted { $0.text < $1.text } == parts.map(\.app))
-        #expect(throws: RemoteConfigMergeRefusal.self) { try Self.merge(parts, "{}") }
-        #expect(RemoteConfigPart.conflicts(in: [parts[0], try Self.part(of: "till", parameter: "pins_2")]).isEmpty)
+    @Test func `two apps with one parameter and nothing to tell them apart are not both put`() throws {
+        let (first, second) = (try Self.part(), try Self.part(otherwise: "{}", of: "till"))
+        func conflict(_ part: RemoteConfigPart) -> RemoteConfigMergeRefusal {
+            .conflict(parameter: Self.parameter, apps: [part.app])
+        }
+        let neither = try Self.merge([first, second], "{}")
+        #expect(neither.conflicts == [first.app: conflict(second), second.app: conflict(first)])
+        #expect(neither.body == nil)
+        // Whose value it has stays, and goes on being put.
+        let text = try Self.merged([second], "{}")
+        let merge = try Self.merge([first, second], text)
+        #expect(merge.conflicts == [first.app: conflict(second)] && merge.body == nil)
+        let killed = try Self.part([Self.condition(1, "a", of: "till", isKill: true)], otherwise: "[]", of: "till")
+        let known = try Self.merge([first, killed], text, holders: [second.app])
+        #expect(known.conflicts.keys.map(\.self) == [first.app])
+        let body = String(decoding: try #require(known.body), as: UTF8.self)
+        #expect(try Self.names(body) == ["pinledger com.example.till 1 kill switch"])
+        // By its conditions too.
+        #expect(try Self.merge([first, try Self.part(otherwise: "1", of: "till")], body).conflicts[second.app] == nil)
+        #expect(
+            try Self.merge([first, try Self.part(of: "till", parameter: "pins_2")], "{}").conflicts.isEmpty)
     }
 
-    @Test func `what was written at a later position is left alone unless it is forced`() throws {
+    @Test func `an app that shares its parameter with nobody's installs is in nobody's way`() throws {
+        let parts = try ["ios:aa", "ios:aa", "android:bb"].enumerated().map { place, id in
+            try Self.part(
+                [Self.condition(1, "a", of: "app\(place)")], otherwise: nil, of: "app\(place)",
+                firebaseApp: "1:1:\(id)")
+        }
+        let merge = try Self.merge(parts, "{}")
+        #expect(Set(merge.conflicts.keys) == [parts[0].app, parts[1].app])
+        let text = String(decoding: try #require(merge.body), as: UTF8.self)
+        #expect(try Self.names(text) == ["pinledger com.example.app2 1 candidate"])
+    }
+
+    @Test func `what was written at a later position is left alone until its description says nothing of it`() throws {
         let description = "TLS pins at position 9 of the ledger, by Pinledger; edits here are lost."
         let text = Self.present(["kill", "candidate", "testers"], description: description)
         let refusal = RemoteConfigMergeRefusal.newer(parameter: Self.parameter, position: 9, here: 8)
         #expect(throws: refusal) { try Self.merge([try Self.part()], text, position: 8) }
         #expect(try Self.merge([try Self.part()], text, position: 9).body != nil)
-        #expect(try Self.merge([try Self.part()], text, position: 8, isForced: true).body != nil)
         // Nothing differs, so that nobody is in anybody's way.
         #expect(try Self.merge([Self.inStep()], text, position: 8).body == nil)
+        // As the advice has it, for a ledger that was restored.
+        #expect(refusal.advice.contains(#"delete "position 9" from the description of ssl_pinning_config"#))
+        let mended = text.replacing("position 9", with: "")
+        let merged = try Self.merged([try Self.part()], mended, position: 8)
+        #expect(merged.contains("TLS pins at position 8 of the ledger"))
+    }
+
+    /// The expression of a kill switch alone: its value stays the same when it is extended.
+    @Test func `every change of ours says where the ledger was, so that nobody who lags behind takes it back`() throws {
+        let other = try Self.part(of: "till", parameter: "zeta_pins")
+        let first = try Self.merged([Self.inStep(), other], "{}", position: 10)
+        let extended = try Self.part([Self.condition(1, "later", isKill: true), Self.condition(2, "b")])
+        let second = try Self.merged([extended, other], first, position: 20)
+        let refusal = RemoteConfigMergeRefusal.newer(parameter: Self.parameter, position: 20, here: 15)
+        #expect(throws: refusal) { try Self.merge([Self.inStep(), other], second, position: 15) }
+        #expect(throws: refusal) { try Self.merge([Self.inStep()], second, position: 15) }
+        #expect(try Self.merge([extended, other], second, position: 15).body == nil)
+    }
+
+    /// Clients in Dart fail to use `5` as a share.
+    @Test(arguments: [
+        (#"{ \"b\" : [true, \"\u00e9\"], \"a\":5.0}"#, true), (#"{\"a\":5,\"b\":[true,\"é\"]}"#, false),
+        (#"{\"a\":5.00,\"b\":[true,\"é\"]}"#, false), (#"{\"a\":5.0,\"b\":[true]}"#, false),
+        (#"{\"a\":5.0,\"b\":[true,\"é\"],\"c\":1}"#, false),
+    ])
+    func `a value in another spelling is the same but for its numbers`(value: String, isSame: Bool) throws {
+        let part = try Self.part(otherwise: #"{"a":5.0,"b":[true,"é"]}"#)
+        let text = #"{"parameters":{"\#(Self.parameter)":{"valueType":"JSON","defaultValue":{"value":"\#(value)"}}}}"#
+        #expect((try Self.merge([part], text).body == nil) == isSame)
+    }
+
+    @Test(arguments: [
+        ("app.id=='a b'&&percent <= 10", true), (" app.id == 'a b'\n && percent<=10", true),
+        ("app.id == 'ab' && percent <= 10", false), ("app.id == 'a b' && percent <= 11", false),
+    ])
+    func `an expression with other white space is the same`(expression: String, isSame: Bool) throws {
+        let part = try Self.part([Self.condition(1, "app.id == 'a b' && percent <= 10")])
+        let template = try JSON(text: Self.merged([part], "{}"))
+        let condition: JSON = [
+            "name": "pinledger com.example.shop 1 candidate", "expression": .string(expression),
+        ]
+        let text = JSON.object((template.objectValue ?? [:]).merging(["conditions": [condition]]) { $1 }).canonicalText
+        #expect((try Self.merge([part], text).body == nil) == isSame)
+    }
+
+    @Test func `conditions of others are told of the parameter that has values under them`() throws {
+        let (shop, till) = (try Self.part(), try Self.part(of: "till", parameter: "pins_2"))
+        let text = #"""
+            {"conditions":[{"name":"testers","expression":"t"},{"name":"pinledger com.example.gone 1 candidate","expression":"g"}],
+             "parameters":{"pins_2":{"defaultValue":{"value":"1"},"conditionalValues":{
+               "testers":{"value":"2"},"pinledger com.example.gone 1 candidate":{"value":"3"}}}}}
+            """#
+        let merge = try Self.merge([shop, till], text, sparing: [try Self.app("gone")])
+        #expect(merge.foreignConditions == ["pins_2": ["testers"]])
+        #expect(String(decoding: try #require(merge.body), as: UTF8.self).contains("com.example.gone 1 candidate"))
     }
 
     @Test func `limits of the service are refusals`() throws {

@@ -52,10 +52,35 @@ private typealias Templates = RemoteConfigTemplates
             ])
         #expect(
             template.names == [
-                "pinledger com.example.shop 1 kill switch", "pinledger com.example.shop 2 kill switch",
-                "pinledger com.example.shop 3 kill switch", "pinledger com.example.shop 4 expired",
-                "pinledger com.example.shop 5 candidate",
+                "pinledger com.example.shop kill switch app",
+                "pinledger com.example.shop kill switch versions 895b8643",
+                "pinledger com.example.shop kill switch versions 9b59d0c2",
+                "pinledger com.example.shop expired",
+                "pinledger com.example.shop candidate 6972a9f7",
             ])
+    }
+
+    /// Other parameters of a project may have values under them, which are for the same devices then as now.
+    @Test func `calls a condition the same whatever else there is`() throws {
+        func names(_ shares: (Int?, Int), kills: [Document.KillSwitch] = []) throws -> [String] {
+            let api = shares.0.map { Templates.rolling(Examples.api, 1, Rollout(basisPoints: $0, salt: "one")) }
+            let pay = Templates.rolling(Examples.pay, 5, Rollout(basisPoints: shares.1, salt: "one"))
+            return try Templates.client(Examples.view([api, pay].compactMap(\.self), kills: kills)).names
+        }
+        let usual = try names((1000, 5000))
+        #expect(usual.count == 2)
+        #expect(try names((3000, 6000)) == usual)
+        #expect(try names((nil, 5000)) == [usual[1]])
+        #expect(
+            try names((1000, 5000), kills: [Examples.kill("app")])
+                == ["pinledger com.example.shop kill switch app"] + usual)
+        let versions = VersionGate(maximum: Examples.version("2.0"))
+        let one = try names((1000, 5000), kills: [Examples.kill("app_versions", versions: versions)])
+        let two = try names(
+            (1000, 5000), kills: [Examples.kill("everything"), Examples.kill("app_versions", versions: versions)])
+        #expect(two == ["pinledger com.example.shop kill switch everything"] + one)
+        let host = try names((1000, 5000), kills: [Examples.kill("host", Examples.api)])
+        #expect(host.suffix(2) == usual[...] && Set(host).count == 4)
     }
 
     /// Whatever else is true of an install.
@@ -225,7 +250,7 @@ private typealias Templates = RemoteConfigTemplates
         #expect(hosts.count { config.outcome(for: $0.text) == .unpinned } == 8)
         let rules = try RemoteConfigRules(view, settings: Templates.settings)
         let size = rules.rules.reduce(rules.otherwise.bytes().count) { $0 + $1.value.bytes().count }
-        #expect(size <= RemoteConfigRules.sizeLimit)
+        #expect(size <= RemoteConfigQuota.characters)
     }
 
     @Test func `is off for everybody past the pins' time`() throws {
@@ -265,33 +290,57 @@ private typealias Templates = RemoteConfigTemplates
         let template = try Templates.client(Self.busy, app: "1:1:ios:aa")
         #expect(template.expressions.allSatisfy { $0.hasPrefix("app.id == '1:1:ios:aa'") })
         #expect(template.expressions.last == "app.id == '1:1:ios:aa'")
+        #expect(template.names.last == "pinledger com.example.shop all installs")
         let later = Examples.noon.seconds + 3600
         #expect(try template.value(for: RemoteConfigInstall(time: later, app: "1:1:ios:bb")) == nil)
         #expect(try Templates.decode(template.value(for: RemoteConfigInstall(time: later))).enabled)
         #expect(try !Templates.decode(template.value(for: RemoteConfigInstall())).enabled)
     }
 
-    @Test(arguments: ["", "1:1:ios:a' || app.id != '", "a b", "1:1:ios:\u{e4}"])
-    func `is refused for what is not the id of a Firebase app`(id: String) {
-        #expect(throws: RemoteConfigRefusal.malformedFirebaseApp) {
-            try RemoteConfigRules(Examples.view([]), settings: Templates.settings, firebaseApp: id)
-        }
-    }
-
-    @Test func `is refused with too many conditions or too many bytes`() {
+    /// Five lots, 101 stretches between versions, or a thousand hosts sixteen times.
+    @Test func `leaves rollouts out where there is no room for them, and no kill switch`() throws {
         let versions = (0..<100).map { Examples.version("1.\($0)") }
         let hosts = (0..<4).map {
             Templates.rolling(Examples.host("h\($0).example.com"), $0 * 4, Rollout(basisPoints: 5000, salt: "s\($0)"))
         }
-        #expect(throws: RemoteConfigRefusal.self) {
-            try RemoteConfigRules(
-                Examples.view(hosts, gate: VersionGate(excluded: versions)), settings: Templates.settings)
-        }
         let many = (0..<1000).map {
-            Templates.rolling(Examples.host("h\($0).example.com"), 1, Rollout(basisPoints: 5000, salt: "s\($0 % 4)"))
+            Templates.rolling(
+                Examples.host("h\($0).example.com"), $0 * 4, Rollout(basisPoints: 5000, salt: "s\($0 % 4)"))
         }
-        #expect(throws: RemoteConfigRefusal.self) {
-            try RemoteConfigRules(Examples.view(many), settings: Templates.settings)
+        let kill = Examples.kill("app_versions", versions: VersionGate(maximum: Examples.version("0.9")))
+        for view in [
+            Examples.view(hosts, kills: [kill], gate: VersionGate(excluded: versions)),
+            Examples.view(many, kills: [kill]),
+        ] {
+            let rules = try RemoteConfigRules(view, settings: Templates.settings)
+            #expect(rules.withheld != nil && rules.clientPart.withheld == rules.withheld)
+            #expect(rules.rules.map(\.isKill) == [true])
+            let template = try Templates.client(view)
+            #expect(template.template["version"]?["description"]?.stringValue?.hasSuffix(", without rollouts") == true)
+            func outcome(_ version: String) throws -> RemoteConfigOutcome {
+                let install = RemoteConfigInstall(version: version, lot: { _ in 1 })
+                return try Templates.decode(template.value(for: install)).outcome(for: "h1.example.com")
+            }
+            #expect(try outcome("0.9") == .unpinned)
+            #expect(try outcome("2.0") == .pinned([Examples.text(4), Examples.text(5)]))
         }
+        #expect(try RemoteConfigRules(Self.busy, settings: Templates.settings).withheld == nil)
+    }
+
+    @Test func `is refused where what everybody gets is too large, but for a kill switch for all of it`() throws {
+        let hosts = (0..<6000).map {
+            Examples.entry(Examples.host("host-\($0).example.com"), Examples.policy(.enforce, 1, 2))
+        }
+        let refusal = #expect(throws: RemoteConfigRefusal.self) {
+            try RemoteConfigRules(Examples.view(hosts), settings: Templates.settings)
+        }
+        guard case .tooLarge? = refusal else {
+            Issue.record("\(String(describing: refusal))")
+            return
+        }
+        let killed = try RemoteConfigRules(
+            Examples.view(hosts, kills: [Examples.kill("app")]), settings: Templates.settings)
+        #expect(killed.rules.isEmpty)
+        #expect(try !Templates.decode(killed.otherwise.text()).enabled)
     }
 }

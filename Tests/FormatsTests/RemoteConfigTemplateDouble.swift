@@ -128,7 +128,10 @@ enum RemoteConfigTemplates {
     static func client(
         _ view: ClientView, _ settings: ClientSettings = settings, app: String? = nil
     ) throws -> RemoteConfigService {
-        try RemoteConfigService(RemoteConfigRules(view, settings: settings, firebaseApp: app).clientTemplate)
+        try RemoteConfigService(
+            RemoteConfigRules(
+                view, settings: settings, firebaseApp: app.map(FirebaseAppID.init(_:))
+            ).clientTemplate)
     }
 
     static func server(_ view: ClientView) throws -> RemoteConfigService {

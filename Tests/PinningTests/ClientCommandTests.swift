@@ -70,11 +70,61 @@ import Testing
         let text =
             #"{"firebase_app":"1:12:ios:0a","firebase_project":"shop-prod","hash":"spki","parameter":"pins","schema":"simple"}"#
         let settings = try ClientSettings(JSONField(try JSON(text: text)), of: .remoteConfig)
-        #expect(settings.firebaseProject == "shop-prod" && settings.firebaseApp == "1:12:ios:0a")
+        #expect(settings.firebaseProject == "shop-prod" && settings.firebaseApp?.text == "1:12:ios:0a")
         #expect(settings.json(of: .remoteConfig).canonicalText == text)
         #expect(
             ClientSettings().json(of: .remoteConfig).canonicalText
                 == #"{"hash":"spki","parameter":"ssl_pinning_config","schema":"advanced"}"#)
+    }
+
+    @Test(arguments: [
+        "", "1:1:ios:a' || app.id != '", "a b", "1:1:ios:\u{e4}", "1:1:windows:aa", "1:1:ios", "x:1:ios:aa",
+        "1:1:ios:AA",
+        "1:1:ios:\(String(repeating: "a", count: 73))",
+    ])
+    func `name no Firebase app by what is no id of one`(text: String) {
+        #expect(throws: FirebaseAppID.Malformed.self) { try FirebaseAppID(text) }
+    }
+
+    /// What the other app has, what this one wants, and whether that may be.
+    @Test(
+        arguments: [
+            ((nil, "pins"), (nil, "pins"), false), ((nil, "pins"), ("1:1:ios:aa", "pins"), false),
+            (("1:1:ios:aa", "pins"), ("1:1:ios:aa", "pins"), false),
+            (("1:1:ios:aa", "pins"), ("1:1:ios:bb", "pins"), true), ((nil, "pins"), (nil, "pins_2"), true),
+            (("1:1:ios:aa", "pins"), ("1:1:ios:aa", "pins_2"), true),
+        ] as [((String?, String), (String?, String), Bool)])
+    func `do not write a parameter of a project that another app's write`(
+        first: (String?, String), second: (String?, String), isTaken: Bool
+    ) throws {
+        let till = try AppID("com.example.till")
+        func settings(_ place: (String?, String), project: String = "shop-prod") throws -> ClientSettings {
+            ClientSettings(
+                parameter: place.1, firebaseProject: project, firebaseApp: try place.0.map(FirebaseAppID.init(_:)))
+        }
+        var state = LedgerState()
+        func decide(_ app: AppID, _ settings: ClientSettings) throws -> [Event] {
+            try state.decide(.app(app, [.setClient(.remoteConfig, settings)]), in: context()).events
+        }
+        func apply(_ events: [Event], _ app: AppID) {
+            for event in events { _ = state.apply(event, of: .app(app), at: noon) }
+        }
+        for app in [shop, till] {
+            apply(try state.decide(.app(app, [.create(displayName: "A")]), in: context()).events, app)
+        }
+        apply(try decide(till, settings(first)), till)
+        // In another project nobody is in the way.
+        #expect(try !decide(shop, settings(second, project: "shop-test")).isEmpty)
+        if isTaken {
+            #expect(try !decide(shop, settings(second)).isEmpty)
+        } else {
+            let refusal = Refusal.firebaseParameterTaken(till, parameter: second.1, project: "shop-prod")
+            #expect(throws: refusal) { try decide(shop, settings(second)) }
+        }
+        // Its own place is left to it, whatever else of its settings changes.
+        var other = try settings(first)
+        other.hash = .rawKey
+        #expect(try !decide(till, other).isEmpty)
     }
 
     @Test(arguments: [

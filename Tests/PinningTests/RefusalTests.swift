@@ -68,6 +68,7 @@ import Testing
         case .clientUnknown: .clientUnknown
         case .clientKeyInUse: .clientKeyInUse
         case .clientKeyUnfit: .clientKeyUnfit
+        case .firebaseParameterTaken: .firebaseParameterTaken
         }
     }
 
@@ -84,7 +85,7 @@ import Testing
         case telemetryKeyExists, telemetryKeyUnknown, telemetryKeyRetired, tooManyTelemetryKeys
         case rolloutPlanUnknown, rolloutUnplannable, rolloutPlanState, rolloutPlanned, rolloutRolledBack
         case rolloutWithoutSalt
-        case clientUnknown, clientKeyInUse, clientKeyUnfit
+        case clientUnknown, clientKeyInUse, clientKeyUnfit, firebaseParameterTaken
     }
 
     /// Decides `command` after those before it, each insisted on, a minute apart.
@@ -131,6 +132,7 @@ import Testing
         let reporting = (0...10).map { Command.telemetryKey(shop, .add(id: "tlk_\($0)", note: nil)) }
         let stop = Command.telemetryKey(shop, .retire(id: "tlk_0"))
         let client = Command.app(shop, [.setClient(.wultra, ClientSettings())])
+        let inFirebase = AppCommand.setClient(.remoteConfig, ClientSettings(firebaseProject: "shop-prod"))
         func clientKey(_ byte: UInt8, _ algorithm: ClientKeyAlgorithm = .es256) -> Command {
             .app(shop, [.setClientKey(.wultra, ClientKey(algorithm: algorithm, publicKey: [byte]))])
         }
@@ -155,6 +157,10 @@ import Testing
             ([made] + reporting.dropLast(), reporting[10]),
             ([made], .app(shop, [.removeClient(.wultra)])), ([made, client], clientKey(1, .ed25519)),
             ([made, client, clientKey(1)], clientKey(2)),
+            (
+                [.app(try AppID("com.example.till"), [.create(displayName: "B"), inFirebase]), made],
+                .app(shop, [inFirebase])
+            ),
         ]
         for (commands, command) in scenarios {
             let refusal = try #require(try self.refusal(of: command, after: commands, in: context("why")))

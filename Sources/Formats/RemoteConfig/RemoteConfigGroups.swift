@@ -13,6 +13,8 @@ struct RemoteConfigGroups: Sendable {
         var alternatives: [[RemoteConfigTest]]
         /// By host, in the hosts' order.
         var exposures: [RemoteConfigExposure]
+        /// The hosts whose candidate devices get by their lots, in order. No two groups have the same ones.
+        var chosen: [HostPattern]
     }
 
     /// In the order in which they are to be tried.
@@ -26,8 +28,9 @@ struct RemoteConfigGroups: Sendable {
         var countries: [String]
     }
 
+    /// - Parameter isWithholding: whether nobody draws a lot, so that those who would have to get the baseline.
     init(
-        _ hosts: [RemoteConfigHost], _ document: Document, _ schema: RemoteConfigSchema
+        _ hosts: [RemoteConfigHost], _ document: Document, _ schema: RemoteConfigSchema, isWithholding: Bool
     ) throws(RemoteConfigRefusal) {
         let gate = document.versionGate.flatMap { $0.isOpen ? nil : $0 }
         let app = document.rollout
@@ -58,7 +61,7 @@ struct RemoteConfigGroups: Sendable {
                 let percent = RemoteConfigShare.wholePercent(app: 10_000, host: points)
             {
                 exposures[place] = .share(percent)
-            } else {
+            } else if !isWithholding {
                 let lot = Lot(
                     seed: FirebasePercent.seed(salt: rollout.salt ?? "host:\(host.pattern)"), countries: countries)
                 lots[lot, default: []].insert(points)
@@ -90,13 +93,15 @@ struct RemoteConfigGroups: Sendable {
                 if one.shares[place] < 10_000 { tests.append(.share(one.shares[place], seed: one.lot.seed)) }
             }
             var here = exposures
-            for (host, draw) in drawn {
+            var chosen: [HostPattern] = []
+            for (host, draw) in drawn.sorted(by: { $0.key < $1.key }) {
                 guard let one = levels.first(where: { $0.lot == draw.lot }), let place = level[draw.lot],
                     place < one.shares.count, one.shares[place] <= draw.points
                 else { continue }
                 here[host] = .candidate
+                chosen.append(hosts[host].pattern)
             }
-            self.inside.append(Group(alternatives: gates.map { $0 + tests }, exposures: here))
+            self.inside.append(Group(alternatives: gates.map { $0 + tests }, exposures: here, chosen: chosen))
         }
     }
 

@@ -1,40 +1,16 @@
-import PinWire
-
-/// Why a project's template is left as it is.
-package enum RemoteConfigMergeRefusal: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What the project has is no template.
-    case unreadable(String)
-    /// The project was written at a later position of a ledger than is known here.
-    case newer(parameter: String, position: Int64, here: Int64)
-    case conflict(String)
-    case tooManyConditions(Int, limit: Int)
-    case tooManyParameters(Int, limit: Int)
-    /// All values together, in characters.
-    case tooLarge(Int, limit: Int)
-
-    package var description: String {
-        switch self {
-        case .unreadable(let what): "the project's template cannot be read: \(what)"
-        case .newer(let parameter, let position, let here):
-            "the project's \(parameter) was written at position \(position) of a ledger, and this one is at \(here): "
-                + "this node lags behind, or another Pinledger writes the same parameter"
-        case .conflict(let what): what
-        case .tooManyConditions(let count, let limit):
-            "the project would have \(count) conditions, and may have \(limit): remove some that are not used"
-        case .tooManyParameters(let count, let limit):
-            "the project would have \(count) parameters, and may have \(limit): remove some that are not used"
-        case .tooLarge(let count, let limit):
-            "the project's values would have \(count) characters, and may have \(limit): remove some that are not used"
-        }
-    }
-}
+package import PinWire
 
 /// What apps have in a Firebase project, put into the client template that the project has.
 ///
 /// Ours are the parameters that the apps name, and the conditions whose names begin as these apps' do, or as all that
 /// are rendered here do and that no parameter but ours uses. All else stays byte for byte and in its order, unknown
 /// members and values in our parameters under other people's conditions among it; only a value under a condition that
-/// is removed goes with it, since the service refuses such a template. A parameter in a group stays there.
+/// is removed goes with it, since the service refuses such a template. A parameter in a group stays there. But a group's
+/// parameters come after its other members, members of the whole that are null are left out, and a parameter that is
+/// taken over gets our description.
+///
+/// Each of our parameters says at which position of the ledger it was written, whatever of ours was changed then: who
+/// lags behind leaves it alone.
 ///
 /// Our conditions come before all others, kill switches first, so that nothing wins over them. Where they stand now is
 /// left alone as long as no condition of others that one of our parameters uses comes before them.
@@ -45,27 +21,33 @@ package struct RemoteConfigMerge: Hashable, Sendable {
     package let body: [UInt8]?
     /// What changes, as sentences without a full stop.
     package let differences: [String]
-    /// Conditions of others under which our parameters have values, which are left alone.
-    package let foreignConditions: [String]
-
-    /// What the service keeps at most in a project (its page of quotas and limits).
-    package static let limits = (conditions: 2000, parameters: 3000, characters: 1_000_000)
+    /// By parameter of ours, the conditions of others under which it has values, which are left alone.
+    package let foreignConditions: [String: [String]]
+    /// Apps that nothing is put of, because others want their parameter.
+    package let conflicts: [AppID: RemoteConfigMergeRefusal]
 
     /// - Parameters:
     ///   - parts: What the apps have there; of those that are not named, nothing is touched.
     ///   - text: The project's template.
-    ///   - spared: Apps of the project that there is nothing to put of now, and whose conditions stay.
     ///   - position: How far the ledger is that the parts were rendered from. A project that was written later is
-    ///     refused, unless it is forced.
+    ///     refused.
+    ///   - spared: Apps of the project that there is nothing to put of now, and whose conditions stay.
+    ///   - holders: Apps that are known to have been put, and so come before others that want the same parameter; as do
+    ///     those whose conditions or value it has.
     package init(
-        _ parts: [RemoteConfigPart], into text: [UInt8], position: Int64, sparing spared: [RemoteConfigOwner] = [],
-        isForced: Bool = false
+        _ parts: [RemoteConfigPart], into text: [UInt8], position: Int64, sparing spared: Set<AppID> = [],
+        holders: Set<AppID> = []
     ) throws(RemoteConfigMergeRefusal) {
-        if let conflict = RemoteConfigPart.conflicts(in: parts).min(by: { $0.key.text < $1.key.text }) {
-            throw .conflict(conflict.value)
-        }
         var project = try RemoteConfigProject(text)
-        let parts = parts.sorted { $0.app.text < $1.app.text }
+        let conflicts = RemoteConfigPart.conflicts(
+            in: parts, holders: holders.union(Self.holders(of: project, among: parts)))
+        self.conflicts = conflicts
+        let parts = parts.filter { conflicts[$0.app] == nil }.sorted { $0.app < $1.app }
+        guard !parts.isEmpty else {
+            (self.body, self.differences, self.foreignConditions) = (nil, [], [:])
+            return
+        }
+        let spared = spared.union(conflicts.keys)
         let values = Values(parts)
         let owned = Ownership(parts, project, spared)
         let later = project.parameters.compactMap { parameter -> (name: String, position: Int64)? in
@@ -83,15 +65,24 @@ package struct RemoteConfigMerge: Hashable, Sendable {
             differences.append("\(parameter.name) loses values under conditions that are removed")
             project.parameters[place].text = Self.rebuilt(parameter.members, kept)
         }
-        var foreign: [String] = []
-        for (name, value) in values.byParameter.sorted(by: { $0.key < $1.key }) {
+        let wanted = values.byParameter.sorted { $0.key < $1.key }
+        var foreign: [String: [String]] = [:]
+        for (name, value) in wanted {
+            let present = project.parameters.first { $0.name == name }
+            let others = (present?.conditionalValues ?? []).map(\.name).filter { !owned.isAnApps($0) }
+            if !others.isEmpty { foreign[name] = others.sorted() }
+            differences += Self.changes(of: name, from: present, to: value, owned)
+        }
+        self.differences = differences
+        self.foreignConditions = foreign
+        guard !differences.isEmpty else {
+            self.body = nil
+            return
+        }
+        for (name, value) in wanted {
             let place = project.parameters.firstIndex { $0.name == name }
             let present = place.map { project.parameters[$0] }
             let others = (present?.conditionalValues ?? []).filter { !owned.isOurs($0.name) }
-            foreign += others.map(\.name)
-            let changes = Self.changes(of: name, from: present, to: value, owned)
-            guard !changes.isEmpty else { continue }
-            differences += changes
             let text = Self.parameter(value, present, others, position)
             if let place {
                 project.parameters[place].text = text
@@ -99,26 +90,20 @@ package struct RemoteConfigMerge: Hashable, Sendable {
                 project.parameters.append(.init(name: name, group: nil, text: text))
             }
         }
-        self.differences = differences
-        self.foreignConditions = foreign.sorted()
-        guard !differences.isEmpty else {
-            self.body = nil
-            return
-        }
-        if let later, !isForced { throw .newer(parameter: later.name, position: later.position, here: position) }
+        if let later { throw .newer(parameter: later.name, position: later.position, here: position) }
         try Self.check(project)
         self.body = project.text(description: Self.description(parts, position))
     }
 
     private static func check(_ project: RemoteConfigProject) throws(RemoteConfigMergeRefusal) {
-        guard project.conditions.count <= Self.limits.conditions else {
-            throw .tooManyConditions(project.conditions.count, limit: Self.limits.conditions)
+        guard project.conditions.count <= RemoteConfigQuota.conditions else {
+            throw .tooManyConditions(project.conditions.count, limit: RemoteConfigQuota.conditions)
         }
-        guard project.parameters.count <= Self.limits.parameters else {
-            throw .tooManyParameters(project.parameters.count, limit: Self.limits.parameters)
+        guard project.parameters.count <= RemoteConfigQuota.parameters else {
+            throw .tooManyParameters(project.parameters.count, limit: RemoteConfigQuota.parameters)
         }
         let size = project.valueSize
-        guard size <= Self.limits.characters else { throw .tooLarge(size, limit: Self.limits.characters) }
+        guard size <= RemoteConfigQuota.characters else { throw .tooLarge(size, limit: RemoteConfigQuota.characters) }
     }
 
     /// What the service shows of the version that comes of it, within the 1024 characters that it takes.
@@ -135,24 +120,31 @@ extension RemoteConfigMerge {
     private struct Ownership {
         let wanted: Set<String>
         private let present: Set<String>
+        /// What the names of spared apps' conditions begin with.
+        private let spared: [String]
 
-        init(_ parts: [RemoteConfigPart], _ project: RemoteConfigProject, _ spared: [RemoteConfigOwner]) {
+        init(_ parts: [RemoteConfigPart], _ project: RemoteConfigProject, _ spared: Set<AppID>) {
             self.wanted = Set(parts.flatMap { $0.conditions.map(\.name) })
             let parameters = Set(parts.map(\.parameter))
-            let owners = parts.map(\.owner)
+            let own = parts.map { RemoteConfigPart.prefix(of: $0.app) }
+            let spared = spared.map(RemoteConfigPart.prefix(of:))
+            self.spared = spared
             let used = Set(
                 project.parameters.filter { !parameters.contains($0.name) }.flatMap {
                     $0.conditionalValues.map(\.name)
                 })
             self.present = Set(
                 project.conditions.map(\.name).filter { name in
-                    if owners.contains(where: { $0.owns(name) }) { return true }
+                    if own.contains(where: name.hasPrefix) { return true }
                     return name.hasPrefix(RemoteConfigPart.mark) && !used.contains(name)
-                        && !spared.contains { $0.owns(name) }
+                        && !spared.contains(where: name.hasPrefix)
                 })
         }
 
         func isOurs(_ name: String) -> Bool { self.wanted.contains(name) || self.present.contains(name) }
+
+        /// Whether it is ours, or one of an app that there is nothing to put of now.
+        func isAnApps(_ name: String) -> Bool { self.isOurs(name) || self.spared.contains(where: name.hasPrefix) }
 
         func isGone(_ name: String) -> Bool { self.present.contains(name) && !self.wanted.contains(name) }
     }
@@ -166,7 +158,7 @@ extension RemoteConfigMerge {
         let known = Dictionary(ours.map { ($0.name, $0) }) { first, _ in first }
         var differences = wanted.compactMap { condition -> String? in
             guard let present = known[condition.name] else { return "the condition \(condition.name) is added" }
-            return present.expression == condition.expression ? nil : "the condition \(condition.name) changes"
+            return Self.isSame(present, condition) ? nil : "the condition \(condition.name) changes"
         }
         differences += ours.filter { owned.isGone($0.name) }.map { "the condition \($0.name) is removed" }
         if differences.isEmpty {
@@ -176,6 +168,25 @@ extension RemoteConfigMerge {
         let others = project.conditions.filter { !owned.isOurs($0.name) }
         project.conditions = wanted.map { condition in Self.condition(condition, known[condition.name]) } + others
         return differences
+    }
+
+    /// Whether an expression is the same but for white space outside of quotes.
+    private static func isSame(
+        _ present: RemoteConfigProject.Condition, _ condition: RemoteConfigPart.Condition
+    ) -> Bool {
+        func condensed(_ expression: String) -> [UInt8] {
+            var quote: UInt8?
+            return expression.utf8.filter { byte in
+                if byte == quote {
+                    quote = nil
+                } else if quote == nil, byte == UInt8(ascii: "'") || byte == UInt8(ascii: "\"") {
+                    quote = byte
+                }
+                return quote != nil || ![0x20, 0x09, 0x0A, 0x0D].contains(byte)
+            }
+        }
+        guard let expression = present.expression else { return false }
+        return expression == condition.expression || condensed(expression) == condensed(condition.expression)
     }
 
     /// Whether a condition of others that one of our parameters uses comes before one of ours.
@@ -193,7 +204,7 @@ extension RemoteConfigMerge {
     private static func condition(
         _ condition: RemoteConfigPart.Condition, _ present: RemoteConfigProject.Condition?
     ) -> RemoteConfigProject.Condition {
-        if let present, present.expression == condition.expression { return present }
+        if let present, Self.isSame(present, condition) { return present }
         let own: [(name: String, value: RawJSON)] = [
             ("name", RawJSON(.string(condition.name))), ("expression", RawJSON(.string(condition.expression))),
         ]
@@ -253,18 +264,32 @@ extension RemoteConfigMerge {
         guard let text else { return present?["useInAppDefault"] == .bool(true) }
         guard let there = present?["value"]?.stringValue else { return false }
         if there == text { return true }
-        guard let left = try? JSON(text: there), let right = try? JSON(text: text) else { return false }
-        return left == right
+        let limits = RemoteConfigProject.limits
+        guard let left = try? RawJSON(parsing: Array(there.utf8), limits: limits),
+            let right = try? RawJSON(parsing: Array(text.utf8), limits: limits)
+        else { return false }
+        return left.isSame(as: right)
+    }
+
+    /// The apps of which their parameter has a condition's value, or the default value.
+    private static func holders(of project: RemoteConfigProject, among parts: [RemoteConfigPart]) -> Set<AppID> {
+        let holders = parts.filter { part in
+            guard let present = project.parameters.first(where: { $0.name == part.parameter }) else { return false }
+            let prefix = RemoteConfigPart.prefix(of: part.app)
+            return present.conditionalValues.contains { $0.name.hasPrefix(prefix) }
+                || part.otherwise != nil && Self.isSame(present.text.value["defaultValue"], part.otherwise)
+        }
+        return Set(holders.map(\.app))
     }
 
     private static func parameter(
         _ value: Values.Value, _ present: RemoteConfigProject.Parameter?,
         _ others: [(name: String, value: RawJSON)], _ position: Int64
     ) -> RawJSON {
-        let otherwise: JSON = value.otherwise.map { ["value": .string($0)] } ?? ["useInAppDefault": true]
         let description = "\(Self.written)\(position) of the ledger, by Pinledger; edits here are lost."
         let own: [(name: String, value: RawJSON)] = [
-            ("defaultValue", RawJSON(otherwise)), ("description", RawJSON(.string(description))),
+            ("defaultValue", RawJSON(RemoteConfigPart.defaultValue(value.otherwise))),
+            ("description", RawJSON(.string(description))),
             ("valueType", RawJSON("JSON")),
         ]
         let rest = (present?.members ?? []).filter { member in !own.contains { $0.name == member.name } }

@@ -1,4 +1,5 @@
 package import PinWire
+package import Pinning
 
 /// What one app has in a Firebase project's client template: conditions in their order, and the value of one parameter.
 package struct RemoteConfigPart: Hashable, Sendable {
@@ -9,34 +10,55 @@ package struct RemoteConfigPart: Hashable, Sendable {
         package var value: String
         /// Whether it turns pinning off.
         package var isKill: Bool
+        /// Whether it chooses the devices of a rollout, who get the baseline without it.
+        package var isRollout: Bool
 
-        package init(name: String, expression: String, value: String, isKill: Bool) {
+        package init(name: String, expression: String, value: String, isKill: Bool, isRollout: Bool = false) {
             self.name = name
             self.expression = expression
             self.value = value
             self.isKill = isKill
+            self.isRollout = isRollout
         }
     }
 
     package let app: AppID
     package let parameter: String
-    package let conditions: [Condition]
+    package private(set) var conditions: [Condition]
     /// The parameter's text for everybody else; nil for what the app has built in.
     package let otherwise: String?
     /// The Firebase app that all of it is limited to; nil for every app of the project.
-    package let firebaseApp: String?
+    package let firebaseApp: FirebaseAppID?
+    /// Why rollouts are left out; nil where all are there.
+    package let withheld: RemoteConfigRefusal?
 
     package init(
-        app: AppID, parameter: String, conditions: [Condition], otherwise: String?, firebaseApp: String? = nil
+        app: AppID, parameter: String, conditions: [Condition], otherwise: String?, firebaseApp: FirebaseAppID? = nil,
+        withheld: RemoteConfigRefusal? = nil
     ) {
         self.app = app
         self.parameter = parameter
         self.conditions = conditions
         self.otherwise = otherwise
         self.firebaseApp = firebaseApp
+        self.withheld = withheld
     }
 
-    package var owner: RemoteConfigOwner { RemoteConfigOwner(app: self.app, firebaseApp: self.firebaseApp) }
+    /// The same with the baseline for whoever would have to be chosen: kill switches, and what everybody gets.
+    package var withoutRollouts: RemoteConfigPart {
+        var part = self
+        part.conditions.removeAll(where: \.isRollout)
+        return part
+    }
+
+    /// The parameter's default value as templates have it.
+    var defaultValue: JSON { Self.defaultValue(self.otherwise) }
+
+    static func defaultValue(_ text: String?) -> JSON {
+        text.map { ["value": .string($0)] } ?? ["useInAppDefault": true]
+    }
+
+    // MARK: Names
 
     /// What the names of all conditions begin with that are rendered here, whatever their app.
     static let mark = "pinledger "
@@ -44,51 +66,38 @@ package struct RemoteConfigPart: Hashable, Sendable {
     /// What the names of an app's conditions begin with.
     static func prefix(of app: AppID) -> String { "\(Self.mark)\(Self.label(app)) " }
 
-    /// The condition for an app of the project as such.
-    static func name(of firebaseApp: String) -> String { Self.mark + firebaseApp.replacing(":", with: "-") }
-
     /// The app's name in conditions, which may have 100 characters.
     private static func label(_ app: AppID) -> String {
-        app.text.utf8.count <= 60 ? app.text : String(Hex.encode(sha256(Array(app.text.utf8))).prefix(16))
+        app.text.utf8.count <= 50 ? app.text : String(Hex.encode(sha256(Array(app.text.utf8))).prefix(16))
     }
 
-    /// Apps that want one parameter of a project and are not told apart by their Firebase apps, each with the sentence
-    /// that says so.
-    package static func conflicts(in parts: [RemoteConfigPart]) -> [AppID: String] {
-        var conflicts: [AppID: String] = [:]
+    // MARK: Apps that are in each other's way
+
+    /// Those of `parts` that are not to be put, because another app wants their parameter and Firebase does not tell
+    /// the two apart.
+    ///
+    /// - Parameter holders: the apps that have what they want already. Of those that are in each other's way the first of
+    ///   them stays; without any nobody knows whose the parameter is, and none is put.
+    static func conflicts(
+        in parts: [RemoteConfigPart], holders: Set<AppID>
+    ) -> [AppID: RemoteConfigMergeRefusal] {
+        var conflicts: [AppID: RemoteConfigMergeRefusal] = [:]
         for (parameter, rivals) in Dictionary(grouping: parts, by: \.parameter) where rivals.count > 1 {
-            let apps = Set(rivals.compactMap(\.firebaseApp))
-            guard apps.count < rivals.count else { continue }
-            let names = rivals.map(\.app.text).sorted().joined(separator: ", ")
-            for rival in rivals {
-                conflicts[rival.app] =
-                    "the parameter \(parameter) of the project is wanted by several apps (\(names)): give each a "
-                    + "firebase_app of its own, or another parameter"
+            var staying: [RemoteConfigPart] = []
+            for rival in rivals.sorted(by: { $0.app < $1.app })
+            where holders.contains(rival.app) && staying.allSatisfy({ $0.isApart(from: rival) }) {
+                staying.append(rival)
+            }
+            for rival in rivals where !staying.contains(rival) {
+                let others = rivals.filter { $0.app != rival.app && !$0.isApart(from: rival) }
+                guard !others.isEmpty else { continue }
+                conflicts[rival.app] = .conflict(parameter: parameter, apps: others.map(\.app).sorted())
             }
         }
         return conflicts
     }
-}
 
-extension RemoteConfigPart {
-    /// The parameter's default value as templates have it.
-    var defaultValue: OrderedJSON {
-        self.otherwise.map { ["value": .string($0)] } ?? ["useInAppDefault": true]
-    }
-}
-
-/// Whose conditions are which, by their names.
-package struct RemoteConfigOwner: Hashable, Sendable {
-    package var app: AppID
-    package var firebaseApp: String?
-
-    package init(app: AppID, firebaseApp: String?) {
-        self.app = app
-        self.firebaseApp = firebaseApp
-    }
-
-    func owns(_ condition: String) -> Bool {
-        condition.hasPrefix(RemoteConfigPart.prefix(of: self.app))
-            || self.firebaseApp.map(RemoteConfigPart.name) == condition
+    private func isApart(from other: RemoteConfigPart) -> Bool {
+        FirebaseAppID.areApart(self.firebaseApp, other.firebaseApp)
     }
 }

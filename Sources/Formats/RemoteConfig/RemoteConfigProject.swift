@@ -35,7 +35,7 @@ struct RemoteConfigProject: Sendable {
     var others: [(name: String, value: RawJSON)] = []
 
     /// What is read of a template. The service keeps far fewer values, and none that nest so deep.
-    private static let limits = JSONLimits(depth: 64, nodes: 1_000_000)
+    static let limits = JSONLimits(depth: 64, nodes: 1_000_000)
 
     /// Reads what the service answers. What nobody here needs to know is not looked at.
     init(_ text: [UInt8]) throws(RemoteConfigMergeRefusal) {

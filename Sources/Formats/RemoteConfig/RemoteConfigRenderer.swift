@@ -19,6 +19,8 @@ struct RemoteConfigRenderer: Sendable {
     let schema: RemoteConfigSchema
     let hash: RemoteConfigHash
     private(set) var hosts: [RemoteConfigHost]
+    /// Whether devices that would have to be chosen get the baseline.
+    private(set) var isWithholding = false
     /// The hosts that the app has pins for, and the place of the host that stands for each in the document.
     private let shipped: [(pattern: HostPattern, place: Int?)]
 
@@ -49,6 +51,13 @@ struct RemoteConfigRenderer: Sendable {
             }
         }
         return later
+    }
+
+    /// The same without rollouts to some devices.
+    var withholdingRollouts: Self {
+        var rest = self
+        rest.isWithholding = true
+        return rest
     }
 
     /// Pinning is off: what both schemas' clients read as that, whichever of the two they decode.

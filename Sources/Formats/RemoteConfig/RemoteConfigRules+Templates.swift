@@ -10,7 +10,7 @@ extension RemoteConfigRules {
         let part = self.clientPart
         return self.template(
             part.conditions.map { ["name": .string($0.name), "expression": .string($0.expression)] },
-            values: part.conditions.map { ($0.name, $0.value) }, otherwise: part.defaultValue)
+            values: part.conditions.map { ($0.name, $0.value) }, otherwise: OrderedJSON(part.defaultValue))
     }
 
     /// What of ``clientTemplate`` is the app's own, to be put into a project's template.
@@ -19,18 +19,19 @@ extension RemoteConfigRules {
         var conditions = self.rules.map { rule in
             RemoteConfigPart.Condition(
                 name: rule.name, expression: (limit + rule.tests).map(\.expression).joined(separator: " && "),
-                value: rule.value.text(), isKill: rule.isKill)
+                value: rule.value.text(), isKill: rule.isKill, isRollout: rule.isRollout)
         }
         if let firebaseApp {
             conditions.append(
                 RemoteConfigPart.Condition(
-                    name: RemoteConfigPart.name(of: firebaseApp),
+                    name: "\(RemoteConfigPart.prefix(of: self.app))all installs",
                     expression: RemoteConfigTest.app(firebaseApp).expression,
                     value: self.otherwise.text(), isKill: false))
         }
         return RemoteConfigPart(
             app: self.app, parameter: self.parameter, conditions: conditions,
-            otherwise: self.firebaseApp == nil ? self.otherwise.text() : nil, firebaseApp: self.firebaseApp)
+            otherwise: self.firebaseApp == nil ? self.otherwise.text() : nil, firebaseApp: self.firebaseApp,
+            withheld: self.withheld)
     }
 
     /// The same as a server template in the form in which server SDKs load it (firebase-admin 7), as UTF-8: conditions
@@ -75,7 +76,11 @@ extension RemoteConfigRules {
                         "description": "TLS pins. Rendered by Pinledger; edits here are lost.", "valueType": "JSON",
                     ])
             ]),
-            "version": ["description": .string("Pinledger: \(self.app), document \(self.version)")],
+            "version": [
+                "description": .string(
+                    "Pinledger: \(self.app), document \(self.version)\(self.withheld == nil ? "" : ", without rollouts")"
+                )
+            ],
         ]
         return template.bytes()
     }

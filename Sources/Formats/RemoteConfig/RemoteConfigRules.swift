@@ -1,29 +1,6 @@
 package import PinWire
 package import Pinning
 
-/// Why no template is rendered.
-package enum RemoteConfigRefusal: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What was given is not the id of a Firebase app.
-    case malformedFirebaseApp
-    /// Rollouts with lots of their own would need more values than a template is to have: each doubles them.
-    case tooManyRollouts(values: Int, limit: Int)
-    case tooManyConditions(Int, limit: Int)
-    /// All values together, in bytes.
-    case tooLarge(Int, limit: Int)
-
-    package var description: String {
-        switch self {
-        case .malformedFirebaseApp: "must be the id of a Firebase app, such as 1:1234567890:ios:0a1b2c3d4e5f"
-        case .tooManyRollouts(let values, let limit):
-            "the hosts' rollouts part devices into \(values) groups, and a template has at most \(limit): give "
-                + "rollouts that go on at the same time one salt, or let some of them end first"
-        case .tooManyConditions(let count, let limit):
-            "the template would have \(count) conditions, and may have \(limit): leave out fewer versions"
-        case .tooLarge(let count, let limit): "the values would have \(count) bytes, and may have \(limit)"
-        }
-    }
-}
-
 /// Which devices get which value: an ordered list of conditions, of which the first that holds settles it, and the
 /// value for all others.
 ///
@@ -37,6 +14,12 @@ package enum RemoteConfigRefusal: Error, Hashable, Sendable, CustomStringConvert
 /// Firebase draws the lots, from an id of its own: a device may be inside here and outside in the native document.
 /// Conditions are exact to the basis point, which is ten thousand of Firebase's units; a share that a value carries is
 /// rounded down, and one of less than a per cent becomes a condition.
+///
+/// A condition's name follows from what it is for: the kill switch, or the hosts whose candidate it gives. It stays the
+/// same while the share or the end changes and others come and go, since other parameters of a project may use it.
+///
+/// What has no room holds up no kill switch: then the rollouts are left out, and whoever would have to be chosen gets
+/// the baseline.
 package struct RemoteConfigRules: Sendable {
     package struct Rule: Hashable, Sendable {
         /// Letters, digits, spaces, dots, hyphens and underscores; unique.
@@ -45,6 +28,8 @@ package struct RemoteConfigRules: Sendable {
         package var value: OrderedJSON
         /// Whether it turns all pinning off, for everybody or for versions of the app.
         package var isKill = false
+        /// Whether it chooses the devices of a rollout, who get the baseline without it.
+        package var isRollout = false
     }
 
     package let rules: [Rule]
@@ -54,14 +39,14 @@ package struct RemoteConfigRules: Sendable {
     package let version: Int64
     package let app: AppID
     /// The Firebase app that the client template is limited to.
-    package let firebaseApp: String?
+    package let firebaseApp: FirebaseAppID?
+    /// Why rollouts are left out; nil where all are there.
+    package let withheld: RemoteConfigRefusal?
 
     /// Groups of devices that hosts' rollouts may part.
     package static let groupLimit = 16
     /// Conditions of one template: the service takes 500 in old projects and more in new ones.
     package static let ruleLimit = 500
-    /// Bytes of all values: the service refuses templates of which these exceed a million characters.
-    package static let sizeLimit = 1_000_000
     /// Ends of hosts' kill switches that are told apart. Of more the later ones wait for the last.
     package static let stageLimit = 8
 
@@ -71,27 +56,19 @@ package struct RemoteConfigRules: Sendable {
     ///   - firebaseApp: where a project has several apps, the one that this is for. The parameter's default value then
     ///     leaves all others what they have built in.
     package init(
-        _ view: ClientView, settings: ClientSettings, firebaseApp: String? = nil
+        _ view: ClientView, settings: ClientSettings, firebaseApp: FirebaseAppID? = nil
     ) throws(RemoteConfigRefusal) {
-        if let firebaseApp {
-            guard Self.isFirebaseApp(firebaseApp) else { throw .malformedFirebaseApp }
-        }
-        let renderer = RemoteConfigRenderer(view, settings)
-        let content: Content
-        if view.isPastPins {
-            content = Content(rules: [], otherwise: renderer.killed)
-        } else {
-            do { content = try Self.content(renderer) } catch {
-                // What has no room must not hold up a kill switch that nothing of it shows under.
-                guard view.isEverythingOff else { throw error }
-                content = Content(rules: [], otherwise: renderer.killed)
-            }
-        }
+        let (content, withheld) = try Self.fitting(view, RemoteConfigRenderer(view, settings))
         let prefix = RemoteConfigPart.prefix(of: view.app)
-        self.rules = content.rules.enumerated().map { place, rule in
-            Rule(
-                name: "\(prefix)\(place + 1) \(rule.name)", tests: rule.tests, value: rule.value, isKill: rule.isKill)
+        var seen: [String: Int] = [:]
+        self.rules = content.rules.map { rule in
+            var rule = rule
+            let count = (seen[rule.name] ?? 0) + 1
+            seen[rule.name] = count
+            rule.name = "\(prefix)\(rule.name)\(count > 1 ? " \(count)" : "")"
+            return rule
         }
+        self.withheld = withheld
         self.otherwise = content.otherwise
         self.parameter = settings.parameter
         self.version = view.document.version
@@ -110,9 +87,29 @@ package struct RemoteConfigRules: Sendable {
                 throw .tooManyConditions(self.rules.count, limit: RemoteConfigRules.ruleLimit)
             }
             let size = self.rules.reduce(self.otherwise.bytes().count) { $0 + $1.value.bytes().count }
-            guard size <= RemoteConfigRules.sizeLimit else {
-                throw .tooLarge(size, limit: RemoteConfigRules.sizeLimit)
+            guard size <= RemoteConfigQuota.characters else {
+                throw .tooLarge(size, limit: RemoteConfigQuota.characters)
             }
+        }
+
+        /// Whether devices get the same by both, whatever the conditions are called.
+        func isSame(as other: Content) -> Bool {
+            self.otherwise == other.otherwise
+                && self.rules.elementsEqual(other.rules) { $0.tests == $1.tests && $0.value == $1.value }
+        }
+    }
+
+    /// As much as there is room for, and why that is not everything.
+    private static func fitting(
+        _ view: ClientView, _ renderer: RemoteConfigRenderer
+    ) throws(RemoteConfigRefusal) -> (Content, withheld: RemoteConfigRefusal?) {
+        if view.isPastPins { return (Content(rules: [], otherwise: renderer.killed), nil) }
+        let refusal: RemoteConfigRefusal
+        do throws(RemoteConfigRefusal) { return (try Self.content(renderer), nil) } catch { refusal = error }
+        do throws(RemoteConfigRefusal) { return (try Self.content(renderer.withholdingRollouts), refusal) } catch {
+            // What has no room must not hold up a kill switch that nothing of it shows under.
+            guard view.isEverythingOff else { throw error }
+            return (Content(rules: [], otherwise: renderer.killed), error)
         }
     }
 
@@ -139,13 +136,17 @@ package struct RemoteConfigRules: Sendable {
         var renderer = renderer
         var stage = try Self.stage(renderer)
         for end in ends {
+            let switchedOff = Self.switchedOff(renderer)
             renderer = renderer.after(end)
             let next = try Self.stage(renderer)
-            if stage != next {
-                for rule in stage.rules {
-                    rules.append(Rule(name: rule.name, tests: rule.tests + [.before(end)], value: rule.value))
+            if !stage.isSame(as: next) {
+                rules += stage.rules.map { rule in
+                    var rule = rule
+                    rule.tests.append(.before(end))
+                    return rule
                 }
-                rules.append(Rule(name: "kill switch", tests: [.before(end)], value: stage.otherwise))
+                let name = Self.name("kill switch hosts", switchedOff)
+                rules.append(Rule(name: name, tests: [.before(end)], value: stage.otherwise))
                 try Content(rules: rules, otherwise: next.otherwise).checkSize()
             }
             stage = next
@@ -157,13 +158,18 @@ package struct RemoteConfigRules: Sendable {
 
     /// What holds while the same hosts are switched off.
     private static func stage(_ renderer: RemoteConfigRenderer) throws(RemoteConfigRefusal) -> Content {
-        let groups = try RemoteConfigGroups(renderer.hosts, renderer.view.document, renderer.schema)
+        let groups = try RemoteConfigGroups(
+            renderer.hosts, renderer.view.document, renderer.schema, isWithholding: renderer.isWithholding)
         // The last group has no tests where there is neither a gate nor a rollout of the app.
         let everybody = groups.inside.first { $0.alternatives == [[]] }
         var rules: [Rule] = []
-        for group in groups.inside where group.alternatives != [[]] {
+        for group in groups.inside where group.alternatives != [[]] && !renderer.isWithholding {
             let value = renderer.value(group.exposures)
-            for tests in group.alternatives { rules.append(Rule(name: "candidate", tests: tests, value: value)) }
+            let key = group.chosen.map(\.text) + ["but"] + Self.switchedOff(renderer)
+            for (place, tests) in group.alternatives.enumerated() {
+                let name = Self.name("candidate", key + (place > 0 ? ["\(place)"] : []))
+                rules.append(Rule(name: name, tests: tests, value: value, isRollout: true))
+            }
         }
         let otherwise = renderer.value(everybody?.exposures ?? groups.outside)
         // What comes last and changes nothing.
@@ -171,27 +177,30 @@ package struct RemoteConfigRules: Sendable {
         return Content(rules: rules, otherwise: otherwise)
     }
 
+    /// The hosts whose own kill switch is in force, in their order.
+    private static func switchedOff(_ renderer: RemoteConfigRenderer) -> [String] {
+        renderer.hosts.filter(\.isSwitchedOff).map(\.pattern.text)
+    }
+
+    /// A kind of condition and eight digits of what it is for.
+    private static func name(_ kind: String, _ key: [String]) -> String {
+        "\(kind) \(Hex.encode(sha256(Array(key.joined(separator: "\n").utf8))).prefix(8))"
+    }
+
     /// Kill switches in force for everything, the app and versions of it, the widest first.
     private static func kills(_ view: ClientView, _ value: OrderedJSON) -> [Rule] {
         let wide = view.killSwitchesInForce.filter { $0.scope == "everything" || $0.scope == "app" }.map {
-            Rule(name: "kill switch", tests: [.before($0.expiresAt)], value: value, isKill: true)
+            Rule(name: "kill switch \($0.scope)", tests: [.before($0.expiresAt)], value: value, isKill: true)
         }
         let narrow = view.killSwitchesInForce.filter { $0.scope == "app_versions" }.flatMap { one -> [Rule] in
             // Without a range it would be the scope `app`, which nobody has said.
             guard let versions = one.versions, !versions.isOpen else { return [] }
-            return RemoteConfigTest.alternatives(of: versions).map {
-                Rule(name: "kill switch", tests: $0 + [.before(one.expiresAt)], value: value, isKill: true)
+            return RemoteConfigTest.alternatives(of: versions).enumerated().map { place, tests in
+                let name = Self.name(
+                    "kill switch versions", [versions.json.canonicalText] + (place > 0 ? ["\(place)"] : []))
+                return Rule(name: name, tests: tests + [.before(one.expiresAt)], value: value, isKill: true)
             }
         }
         return wide + narrow
-    }
-
-    /// Letters, digits and colons, as `1:1234567890:ios:0a1b2c3d`.
-    private static func isFirebaseApp(_ id: String) -> Bool {
-        (1...128).contains(id.utf8.count)
-            && id.utf8.allSatisfy {
-                (UInt8(ascii: "0")...UInt8(ascii: ":")).contains($0)
-                    || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0 | 0x20)
-            }
     }
 }

@@ -41,9 +41,6 @@ package struct RemoteConfigTemplate: Hashable, Sendable {
     /// By name.
     package let parameters: [Parameter]
 
-    /// Conditions that are read, and parameters: what the service keeps at most.
-    private static let limits = (conditions: 2000, parameters: 3000)
-
     /// Whether a JSON value is meant as a template.
     package static func isTemplate(_ json: JSON) -> Bool {
         json["parameters"] != nil || json["parameterGroups"] != nil || json["conditions"] != nil
@@ -84,7 +81,7 @@ package struct RemoteConfigTemplate: Hashable, Sendable {
         guard let field else { return [] }
         var conditions: [Condition] = []
         var seen: Set<String> = []
-        for element in try field.elements(atMost: Self.limits.conditions) {
+        for element in try field.elements(atMost: RemoteConfigQuota.conditions) {
             let condition = try element.known(["name", "expression"]) { (members) throws(JSONDefect) in
                 let name = try members.required("name")
                 let text = try name.string()
@@ -100,8 +97,8 @@ package struct RemoteConfigTemplate: Hashable, Sendable {
     private static func parameters(_ field: JSONField?, _ order: [String: Int]) throws(JSONDefect) -> [Parameter] {
         guard let field else { return [] }
         let members = try field.sortedMembers()
-        guard members.count <= Self.limits.parameters else {
-            throw field.defect("may have at most \(Self.limits.parameters) parameters, and has \(members.count)")
+        guard members.count <= RemoteConfigQuota.parameters else {
+            throw field.defect("may have at most \(RemoteConfigQuota.parameters) parameters, and has \(members.count)")
         }
         var parameters: [Parameter] = []
         for (name, member) in members {

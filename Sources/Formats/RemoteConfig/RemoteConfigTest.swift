@@ -1,5 +1,5 @@
 package import PinWire
-import Pinning
+package import Pinning
 
 /// One thing that a condition asks of an install. A condition holds where all that it asks does; what is not known of
 /// an install does not hold.
@@ -9,7 +9,7 @@ import Pinning
 /// the install as custom signals.
 package enum RemoteConfigTest: Hashable, Sendable {
     /// The Firebase app, such as `1:1234567890:ios:0a1b2c3d`. Server templates know none.
-    case app(String)
+    case app(FirebaseAppID)
     /// The app's version, without a pre-release: up to four numbers with dots. Firebase has no order for pre-releases,
     /// and finds no install of one on either side.
     case version(Order, String)

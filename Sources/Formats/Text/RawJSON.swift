@@ -63,6 +63,21 @@ package struct RawJSON: Hashable, Sendable {
         return members
     }
 
+    /// Whether another text says the same. White space, the order of members and escapes in strings do not matter; how a
+    /// number is spelled does, since there are clients to which `5` is not `5.0`.
+    package func isSame(as other: RawJSON) -> Bool {
+        guard self.value == other.value else { return false }
+        switch self.value {
+        case .null, .bool, .string: return true
+        case .integer, .number: return self.bytes == other.bytes
+        case .array:
+            return zip(self.elements ?? [], other.elements ?? []).allSatisfy { $0.isSame(as: $1) }
+        case .object:
+            let others = Dictionary((other.members ?? []).map { ($0.name, $0.value) }) { first, _ in first }
+            return (self.members ?? []).allSatisfy { name, value in others[name].map(value.isSame(as:)) ?? false }
+        }
+    }
+
     /// The elements of an array; nil for anything else.
     package var elements: [RawJSON]? {
         guard case .array(let values) = self.value else { return nil }

@@ -189,6 +189,12 @@ extension Problem {
             self.init(
                 .clientKey, "Answers to \(kind.rawValue) with these settings are not signed with \(algorithm.rawValue)."
             )
+        case .firebaseParameterTaken(let app, let parameter, let project):
+            let message = "is the one of \(app) in the Firebase project \(project)"
+            self.init(
+                .invalidValue,
+                "The parameter \(parameter) \(message): give each app a `firebase_app` of its own, or another `parameter`.",
+                errors: [JSONDefect(pointer: JSONPointer(["settings", "parameter"]), message: message)])
         case .tooManyWebhooks(let limit): self.init(.limitReached, "There may be at most \(limit) webhooks.")
         }
     }

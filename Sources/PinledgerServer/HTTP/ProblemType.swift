@@ -327,7 +327,7 @@ enum ProblemType: String, CaseIterable, Sendable {
         case .nothingToExport:
             (
                 .conflict, "There is no file to make",
-                "`detail` says which hosts stand in the way, or why each is left out. Pins are written of hosts that enforce, or only report where the format can say so; TrustKit takes none that enforces with one pin alone; for PEM, show the keys themselves (`pinledger pin describe`)."
+                "`detail` says which hosts stand in the way, or why each is left out. Pins are written of hosts that enforce, or only report where the format can say so; TrustKit takes none that enforces with one pin alone; for PEM, show the keys themselves (`pinledger pin describe`). A template for Firebase has to have room for all hosts' pins and for each range of versions that a kill switch means."
             )
         case .importRefused:
             (.unprocessableContent, "The file cannot be imported", "Correct what `errors` names; nothing was recorded.")

@@ -18,7 +18,7 @@ extension ClientSettings {
                 "schema": .string(self.schema.rawValue), "parameter": .string(self.parameter),
                 "hash": .string(self.hash.rawValue),
                 "firebase_project": self.firebaseProject.map { .string($0) },
-                "firebase_app": self.firebaseApp.map { .string($0) },
+                "firebase_app": self.firebaseApp.map { .string($0.text) },
             ])
         case .muejam, .netkit, .sslPinning, .trustkitIOS, .trustkitAndroid, .appleATS, .androidNSC, .okhttp, .okhttp3,
             .reactNative, .flutter, .curl:
@@ -56,7 +56,7 @@ extension ClientSettings {
                 }
                 if let hash = m.optional("hash") { settings.hash = try hash.oneOf(RemoteConfigHash.self) }
                 settings.firebaseProject = try m.optional("firebase_project")?.firebaseProject()
-                settings.firebaseApp = try m.optional("firebase_app")?.firebaseApp()
+                settings.firebaseApp = try m.optional("firebase_app")?.parse(FirebaseAppID.init(_:))
             case .muejam, .netkit, .sslPinning, .trustkitIOS, .trustkitAndroid, .appleATS, .androidNSC, .okhttp,
                 .okhttp3, .reactNative, .flutter, .curl:
                 break
@@ -130,18 +130,6 @@ extension JSONField {
         guard (6...30).contains(text.utf8.count), (97...122).contains(text.utf8.first ?? 0), !text.hasSuffix("-"),
             text.utf8.allSatisfy({ (97...122).contains($0) || (48...57).contains($0) || $0 == 0x2D })
         else { throw self.defect("must be the id of a project: 6 to 30 lower-case letters, digits and hyphens") }
-        return text
-    }
-
-    /// Numbers and a platform with colons between, such as `1:1234567890:ios:0a1b2c3d`.
-    fileprivate func firebaseApp() throws(JSONDefect) -> String {
-        let text = try self.string()
-        let parts = text.split(separator: ":", omittingEmptySubsequences: false)
-        guard text.utf8.count <= 80, parts.count == 4, parts.allSatisfy({ !$0.isEmpty }),
-            ["ios", "android", "web"].contains(parts[2]),
-            (parts[0] + parts[1]).utf8.allSatisfy({ (48...57).contains($0) }),
-            parts[3].utf8.allSatisfy({ (97...122).contains($0) || (48...57).contains($0) })
-        else { throw self.defect("must be the id of a Firebase app, such as 1:1234567890:ios:0a1b2c3d4e5f") }
         return text
     }
 }

@@ -24,13 +24,13 @@ package struct ClientSettings: Hashable, Sendable {
     package var firebaseProject: String?
     /// Of remote configuration: the one app of a Firebase project that the pins are for, such as
     /// `1:1234567890:ios:0a1b2c3d`; nil for all of them.
-    package var firebaseApp: String?
+    package var firebaseApp: FirebaseAppID?
 
     package init(
         dynapins: DynapinsProtocol = .es256, ttlSeconds: Int64 = 3600, understandsDomains: Bool = false,
         entryDays: Int64? = nil, versionRules: [ClientVersionRule] = [], texts: [ClientText] = [],
         schema: RemoteConfigSchema = .advanced, parameter: String = "ssl_pinning_config",
-        hash: RemoteConfigHash = .spki, firebaseProject: String? = nil, firebaseApp: String? = nil
+        hash: RemoteConfigHash = .spki, firebaseProject: String? = nil, firebaseApp: FirebaseAppID? = nil
     ) {
         self.dynapins = dynapins
         self.ttlSeconds = ttlSeconds

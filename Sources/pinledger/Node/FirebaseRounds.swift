@@ -10,7 +10,8 @@ import Pinning
 /// case somebody else has changed the project.
 ///
 /// Several nodes may do this at once. Whoever comes second finds nothing to put, or what it has read is out of date and
-/// it reads anew; and one that lags behind the ledger leaves alone what was written at a later position.
+/// it reads anew; and one that lags behind the ledger leaves alone what was written at a later position. Nodes that only
+/// read do not: what their probes see stays with them, and with it the order of pins.
 struct FirebaseRounds: Sendable {
     let services: Services
     let project: String
@@ -18,7 +19,7 @@ struct FirebaseRounds: Sendable {
     let interval: Duration
     let logger: Logger
 
-    /// For how long an app is left out that the service refuses, while it stays as it is.
+    /// After how long what was refused, and rollouts that were left out, are tried again while nothing changes.
     private static let patience = Duration.seconds(3600)
     /// Between two pushes, so that many changes in a row become few versions.
     private static let pause = Duration.seconds(1)
@@ -36,9 +37,13 @@ struct FirebaseRounds: Sendable {
         var stamps: [Stamp] = []
         /// Whether there is something that was not pushed yet.
         var isChanged = false
+        /// Whether nothing is pushed while the node is halted or suspended.
+        var isIdle = false
         var known: ProjectPush.Known?
-        /// Apps that the service refused as they were then.
-        var refused: [AppID: (part: RemoteConfigPart, trouble: FirebaseFailure, until: ContinuousClock.Instant)] = [:]
+        /// The apps that the last push which went well has put.
+        var holders: Set<AppID> = []
+        /// When what was left out is tried again.
+        var retry = ContinuousClock.now
         var backoff = PushBackoff()
         var notBefore = ContinuousClock.now
         var nextCheck = ContinuousClock.now
@@ -69,16 +74,39 @@ struct FirebaseRounds: Sendable {
     }
 
     private func look(_ progress: inout Progress) async {
-        guard self.services.ledger.fault == nil, self.services.ledger.suspension == nil else { return }
-        let view = self.services.ledger.view
+        let ledger = self.services.ledger
+        let (fault, suspension) = (ledger.fault, ledger.suspension)
+        let view = ledger.view
+        var isAnother = false
         if progress.position != view.head.position {
             progress.position = view.head.position
             let stamps = self.stamps(in: view.state)
             if stamps != progress.stamps {
                 progress.stamps = stamps
                 progress.isChanged = true
-                self.services.firebase.keep(Set(stamps.map(\.app)), of: self.project)
+                isAnother = true
+                let apps = Set(stamps.map(\.app))
+                progress.said = progress.said.filter { apps.contains($0.key) }
+                self.services.firebase.keep(apps, of: self.project)
             }
+        }
+        if let why = fault.map({ "\($0)" }) ?? suspension {
+            // Without a word the last push would go on looking like the present.
+            if !progress.isIdle || isAnother {
+                let advice =
+                    fault != nil
+                    ? "See `pinledger doctor` before this node is started again; another node may push meanwhile."
+                    : "Set the clocks of this node and of the database by NTP."
+                for stamp in progress.stamps {
+                    self.fail(stamp.app, "this node pushes nothing for now: \(why)", advice, &progress)
+                }
+            }
+            progress.isIdle = true
+            return
+        }
+        if progress.isIdle {
+            progress.isIdle = false
+            progress.nextCheck = .now
         }
         let now = ContinuousClock.now
         guard now >= progress.notBefore, progress.isChanged || now >= progress.nextCheck else { return }
@@ -99,22 +127,26 @@ struct FirebaseRounds: Sendable {
         let position = view.head.position
         let (parts, spared) = self.parts(view, &progress)
         let isCheck = ContinuousClock.now >= progress.nextCheck
-        if parts.isEmpty || !isCheck && progress.known?.parts == parts {
+        let isKnown = progress.known?.parts == parts && progress.known?.spared == spared
+        if parts.isEmpty || !isCheck && isKnown {
             // What has changed does not show in the template.
             progress.isChanged = false
             if isCheck { progress.nextCheck = .now + self.interval }
-            for part in parts {
-                self.services.firebase.advance(
-                    part.app, in: self.project, at: self.services.clock(), position: position)
-            }
+            if isKnown { self.tell(parts, at: position, nil, &progress) }
             return
         }
+        // Without what is known everything is tried again.
+        let isSettled = progress.known.map { $0.refused.isEmpty && $0.withheld.isEmpty } ?? true
+        let known = isSettled || ContinuousClock.now < progress.retry ? progress.known : nil
         do throws(PushFailure) {
-            let outcome = try await self.push.run(parts, position: position, sparing: spared, known: progress.known)
+            let outcome = try await self.push.run(
+                parts, position: position, sparing: spared, holders: progress.holders, known: known)
             progress.backoff.reset()
             progress.isChanged = false
             progress.nextCheck = .now + self.interval
+            if outcome.known != known { progress.retry = .now + Self.patience }
             progress.known = outcome.known
+            progress.holders = outcome.known.put
             if !outcome.differences.isEmpty {
                 self.logger.notice(
                     "a Firebase project is brought in step",
@@ -124,53 +156,55 @@ struct FirebaseRounds: Sendable {
                         "template_version": "\(outcome.templateVersion ?? "-")",
                     ])
             }
-            for part in parts {
-                if let trouble = outcome.refused[part.app] {
-                    progress.refused[part.app] = (part, trouble, ContinuousClock.now + Self.patience)
-                    self.fail(part.app, trouble.description, trouble.advice, &progress)
-                } else {
-                    progress.said[part.app] = nil
-                    self.services.firebase.succeed(
-                        part.app, in: self.project, at: self.services.clock(), position: position,
-                        templateVersion: outcome.templateVersion, foreignConditions: outcome.foreignConditions)
-                }
-            }
+            self.tell(parts, at: position, .some(outcome.templateVersion), &progress)
         } catch {
             guard !Task.isCancelled else { return }
             self.postpone(error, parts, &progress)
         }
     }
 
+    /// Writes down what is known of each part that was to be put.
+    ///
+    /// - Parameter version: The template's; nil where it was not read again.
+    private func tell(
+        _ parts: [RemoteConfigPart], at position: Int64, _ version: String??, _ progress: inout Progress
+    ) {
+        guard let known = progress.known else { return }
+        let versions = Dictionary(progress.stamps.map { ($0.app, $0.version) }) { first, _ in first }
+        for part in parts {
+            if let failure = known.refused[part.app] {
+                self.fail(part.app, failure.description, failure.advice, &progress)
+                continue
+            }
+            let withheld = known.withheld[part.app].map { "\($0)" } ?? part.withheld.map { "\($0). \($0.advice)" }
+            let template = version.map { version in
+                PushBook.Template(
+                    version: version, foreignConditions: known.foreignConditions[part.parameter] ?? [],
+                    withheld: withheld)
+            }
+            self.services.firebase.succeed(
+                part.app, in: self.project,
+                .init(at: self.services.clock(), position: position, documentVersion: versions[part.app] ?? nil),
+                template: template)
+            self.warn(of: withheld, part.app, &progress)
+        }
+    }
+
     /// What each app has to have in the project, and whose conditions are to stay as they are.
     private func parts(
         _ view: LedgerView, _ progress: inout Progress
-    ) -> (parts: [RemoteConfigPart], spared: [RemoteConfigOwner]) {
+    ) -> (parts: [RemoteConfigPart], spared: Set<AppID>) {
         var parts: [RemoteConfigPart] = []
-        var spared: [RemoteConfigOwner] = []
+        var spared: Set<AppID> = []
         for stamp in progress.stamps {
             guard let app = view.state.apps[stamp.app] else { continue }
             do throws(RemoteConfigRefusal) {
                 if let part = try self.services.remoteConfigPart(of: app, in: view) { parts.append(part) }
             } catch {
-                let settings = app.clients[.remoteConfig]?.settings
-                spared.append(RemoteConfigOwner(app: app.id, firebaseApp: settings?.firebaseApp))
-                self.fail(app.id, "there is no template: \(error)", nil, &progress)
+                spared.insert(app.id)
+                self.fail(app.id, "there is no template: \(error)", error.advice, &progress)
             }
         }
-        let conflicts = RemoteConfigPart.conflicts(in: parts)
-        let now = ContinuousClock.now
-        progress.refused = progress.refused.filter { $0.value.until > now }
-        for part in parts {
-            if let conflict = conflicts[part.app] {
-                self.fail(part.app, conflict, nil, &progress)
-            } else if let refused = progress.refused[part.app], refused.part == part {
-                self.fail(part.app, refused.trouble.description, refused.trouble.advice, &progress)
-            } else {
-                continue
-            }
-            spared.append(part.owner)
-        }
-        parts.removeAll { part in spared.contains(part.owner) }
         return (parts, spared)
     }
 
@@ -187,15 +221,21 @@ struct FirebaseRounds: Sendable {
             // Most likely this node is about to hear of it.
             progress.notBefore = now + .seconds(progress.backoff.delay(random: .random(in: 0..<1)))
             progress.isChanged = true
-        case .service(.invalid(let detail)):
-            for part in parts { progress.refused[part.app] = (part, .invalid(detail), now + Self.patience) }
-            progress.isChanged = false
-            progress.nextCheck = now + self.interval
         case .service, .refused:
             progress.isChanged = false
             progress.nextCheck = now + self.interval
         }
         for part in parts { self.fail(part.app, failure.description, failure.advice, &progress) }
+    }
+
+    /// Says once that rollouts are left out.
+    private func warn(of withheld: String?, _ app: AppID, _ progress: inout Progress) {
+        guard progress.said[app] != withheld else { return }
+        progress.said[app] = withheld
+        guard let withheld else { return }
+        self.logger.warning(
+            "rollouts are left out of a Firebase project",
+            metadata: ["project": "\(self.project)", "app": "\(app)", "reason": "\(withheld)"])
     }
 
     private func fail(_ app: AppID, _ detail: String, _ advice: String?, _ progress: inout Progress) {

@@ -163,7 +163,7 @@ struct Node {
             project: account.project, endpoint: firebase.endpoint,
             tokens: AccessTokens(account: account, http: google, clock: services.clock), http: google)
         return FirebaseRounds(
-            services: services, project: account.project, push: ProjectPush(service: service),
+            services: services, project: account.project, push: ProjectPush(store: service),
             interval: .seconds(firebase.interval), logger: self.logger)
     }
 

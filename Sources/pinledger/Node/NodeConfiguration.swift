@@ -224,6 +224,11 @@ struct NodeConfiguration: Sendable {
         )
         self.outgoing = try options.outgoing.read()
         self.firebase = try options.firebase.read()
+        guard !self.isReadOnly || self.firebase.accounts.isEmpty else {
+            throw CommandFailure(
+                "--firebase-credentials and --read-only exclude each other: a node that only reads pushes nothing",
+                advice: "Give the service account to a node that was started without --read-only.", status: .usage)
+        }
         (self.limits, self.drainDelay) = try options.limits.read()
         self.probing = try options.probing.read()
         self.telemetry = try options.telemetry.read()

@@ -1,0 +1,22 @@
+package import Formats
+
+/// Why a project, or an app's part of it, is not in step.
+package enum PushFailure: Error, Hashable, Sendable, CustomStringConvertible {
+    case service(FirebaseFailure)
+    case refused(RemoteConfigMergeRefusal)
+
+    package var description: String {
+        switch self {
+        case .service(let failure): failure.description
+        case .refused(let refusal): refusal.description
+        }
+    }
+
+    /// What to do, as a sentence; nil for what passes by itself.
+    package var advice: String? {
+        switch self {
+        case .service(let failure): failure.advice
+        case .refused(let refusal): refusal.advice
+        }
+    }
+}

@@ -1,0 +1,21 @@
+/// Where a project's client template is kept: Firebase, or what stands for it in tests.
+package protocol RemoteConfigStore: Sendable {
+    func get() async throws(FirebaseFailure) -> StoredTemplate
+
+    /// Has a template checked, and changes nothing.
+    func validate(_ text: [UInt8], over etag: String) async throws(FirebaseFailure)
+
+    /// Replaces the template that has this ETag; the new one as it was stored.
+    func put(_ text: [UInt8], over etag: String) async throws(FirebaseFailure) -> StoredTemplate
+}
+
+/// A template as the service has it.
+package struct StoredTemplate: Sendable {
+    package var text: [UInt8]
+    package var etag: String
+
+    package init(text: [UInt8], etag: String) {
+        self.text = text
+        self.etag = etag
+    }
+}
