@@ -13,6 +13,14 @@ package enum KeyEvidence: Hashable, Sendable {
         case .request(let key, _, _), .publicKey(let key): key
         }
     }
+
+    /// The digests under which the bytes are kept of the key that was shown and, where it was one, of the certificate.
+    package var digests: [[UInt8]] {
+        switch self {
+        case .certificate(let certificate): [certificate.key.pin.bytes, certificate.sha256]
+        case .request(let key, _, _), .publicKey(let key): [key.pin.bytes]
+        }
+    }
 }
 
 /// Everything an app knows of one key.
@@ -54,4 +62,7 @@ package struct KeyKnowledge: Hashable, Sendable {
 
     /// When the last of its certificates expires; nil where none is known.
     package var notAfter: Timestamp? { self.certificates.first?.notAfter }
+
+    /// The digests under which the bytes are kept of the key and of its certificates.
+    package var digests: [[UInt8]] { [self.key.pin.bytes] + self.certificates.map(\.sha256) }
 }

@@ -1,35 +1,6 @@
 import PinWire
 
-// What the state knows of keys and certificates are facts. Their bytes are kept elsewhere, under these digests.
-
-extension KeyEvidence {
-    /// The digests of the key that was shown and, where it was one, of the certificate.
-    package var digests: [[UInt8]] {
-        switch self {
-        case .certificate(let certificate): [certificate.key.pin.bytes, certificate.sha256]
-        case .request(let key, _, _), .publicKey(let key): [key.pin.bytes]
-        }
-    }
-}
-
-extension KeyKnowledge {
-    /// The digests of the key and of its certificates.
-    package var digests: [[UInt8]] { [self.key.pin.bytes] + self.certificates.map(\.sha256) }
-}
-
-extension ClientView {
-    /// The digests of all keys and certificates that a rendering may have in it.
-    package var digests: Set<[UInt8]> {
-        var digests: Set<[UInt8]> = []
-        for host in self.hosts {
-            for pin in host.pins {
-                digests.insert(pin.pin.bytes)
-                digests.formUnion(pin.certificates.map(\.sha256))
-            }
-        }
-        return digests
-    }
-}
+// What the state knows of keys and certificates are facts. Their bytes are kept elsewhere, under digests.
 
 extension LedgerState {
     /// Those of `digests` by which no app knows a key or a certificate.

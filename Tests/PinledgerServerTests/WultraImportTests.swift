@@ -37,6 +37,14 @@ import Testing
         der:
             "MIIBVTCB/KADAgECAhQljj8rhbfBBRvo6jdmnUqBep9b2TAKBggqhkjOPQQDAjAaMRgwFgYDVQQDDA9hcGkuZXhhbXBsZS5jb20wIBcNMjUwMTAxMDAwMDAwWhgPMjEwMDAxMDEwMDAwMDBaMBoxGDAWBgNVBAMMD2FwaS5leGFtcGxlLmNvbTBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABFOXDLhWR5rwglcf0yt/PaoPWZS+Ce+7nAhUE6UfPvOT610HETjcIGYcsDjoKQC5NUQizZklOuYu1NTgvcK8FwKjHjAcMBoGA1UdEQQTMBGCD2FwaS5leGFtcGxlLmNvbTAKBggqhkjOPQQDAgNIADBFAiAe+KeVBB9KqlLV8oANblopylTqmGwanjBFacIDjGSajwIhAKxpwBOWdm2KjsjwJ6hy/968DsBSRzieb3NB51okMFMC"
     )
+    /// As `openssl req -x509` makes them: signed by itself, allowed to sign, and without alternative names.
+    private static let selfSigned = Made(
+        pin: "SL51qsFUqMVn/oOPIyqhhSfBOciHNvrxa4y+WsixtQ0=",
+        fingerprint: "xozZJQN8TKr++PUf2sUdvku9ngvzd3qslXWCxptGXFI=",
+        expires: 4_102_444_800,
+        der:
+            "MIIBSjCB8aADAgECAhQSqhEsxre/1cm7+vjMw6TTGwCFSTAKBggqhkjOPQQDAjAaMRgwFgYDVQQDDA9hcGkuZXhhbXBsZS5jb20wIBcNMjUwMTAxMDAwMDAwWhgPMjEwMDAxMDEwMDAwMDBaMBoxGDAWBgNVBAMMD2FwaS5leGFtcGxlLmNvbTBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABBvcIAoZjOLw3LW5sY3k1OYh4xkZwfE+xEgNc+b/Zp17EqcZHpsA26JNDLiNT6nqF2UV5+/vN9+o/gUXZRzvTrWjEzARMA8GA1UdEwEB/wQFMAMBAf8wCgYIKoZIzj0EAwIDSAAwRQIgeIXGvZWpDgqiacUgeNcHzofkTNIUevCSAUMVB2Sz7GQCIQCJItYG2aeZQFZuv39COmFANpTZKAZ5Zs+F0fZHg76Aqw=="
+    )
     private static let expired = Made(
         pin: "iE8hpkpRzrMzYd1ovrMUY97oMt+3TQ1SzYGcy23RHSk=",
         fingerprint: "PSEWFnkB1ZJttf4nf6sM0cDAMgyperr2CIxtomofYEQ=",
@@ -145,6 +153,15 @@ import Testing
         #expect(places.contains("/versions") && places.contains("/texts"))
         #expect(places.contains("/domains/0/certificates/1"), "the expired certificate is named")
         #expect(plan.findings.contains { $0.message.contains("private half") })
+    }
+
+    @Test func `leaves a certificate that a server signed for itself in its place`() throws {
+        let plan = try self.plan(Self.detail([Self.selfSigned.json, Self.two.json]))
+        #expect(plan.fatal.isEmpty, "\(plan.fatal)")
+        #expect(
+            self.pins(plan) == [
+                "primary \(Self.selfSigned.pin) enforce shown", "backup \(Self.two.pin) enforce shown",
+            ])
     }
 
     @Test func `takes the private key along, and tells nothing of it`() throws {

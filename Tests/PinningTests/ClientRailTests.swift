@@ -32,15 +32,16 @@ import Testing
         return try state.rehearse(commands, of: shop, in: context("why")).findings.filter { $0.rail == .oldClients }
     }
 
-    @Test func `are told once for all hosts`() throws {
+    @Test(arguments: [(8, "2 more hosts."), (7, "1 more host.")])
+    func `are told once for all hosts`(count: Int, rest: String) throws {
         let given = Self.watched(Self.hosts) + [.setClient(.dynapins, .plain)]
-        let found = try self.findings(Self.hosts.map { .retirePin($0, .baseline, pin(2)) }, after: given)
+        let found = try self.findings(Self.hosts.prefix(count).map { .retirePin($0, .baseline, pin(2)) }, after: given)
         let finding = try #require(found.first)
         #expect(found.count == 1)
         #expect(finding.client == .dynapins && finding.limit == .singlePin && finding.severity == .override)
         #expect(finding.host == Self.hosts[0])
         #expect(finding.detail.hasPrefix("`dynapins`, `single_pin`: host-1.example.com "))
-        #expect(finding.detail.hasSuffix(" So it is with \(Self.named) and 2 more hosts."))
+        #expect(finding.detail.hasSuffix(" So it is with \(Self.named) and \(rest)"))
         #expect(finding.json["client"] == "dynapins" && finding.json["limit"] == "single_pin")
     }
 
@@ -70,6 +71,42 @@ import Testing
         let state = try ledger(after: sound)
         let others = try state.rehearse([.retirePin(api, .baseline, pin(3))], of: shop, in: context("why")).findings
         #expect(!others.isEmpty && others.allSatisfy { $0.client == nil && $0.limit == nil })
+    }
+
+    // MARK: Ways back
+
+    private func findings(_ commands: [AppCommand], _ kind: ClientKind, where facts: Facts) throws -> [Finding] {
+        let state = try ledger(after: [
+            enforcing(shown(Self.leaf(1)), requested(2), requested(3)), .setClient(kind, .plain),
+        ])
+        let context = DecisionContext(now: monday, reason: reason("why"), isForced: false, facts: facts) { $0 == "com" }
+        return try state.rehearse(commands, of: shop, in: context).findings.filter { $0.rail == .oldClients }
+    }
+
+    private static let rescues: [(kind: ClientKind, command: AppCommand)] = [
+        (.dynapins, .setMode(api, .baseline, .off)), (.dynapins, .setMode(api, .baseline, .reportOnly)),
+        (.trustkitIOS, .setMode(api, .baseline, .off)),
+        (.curl, .setPinsValidUntil(monday.adding(seconds: 40 * day))), (.muejam, .addPin(api, .baseline, new(9))),
+    ]
+
+    @Test(arguments: rescues)
+    func `hold nobody up who rescues a host whose servers are refused already`(
+        kind: ClientKind, command: AppCommand
+    ) throws {
+        #expect(try self.findings([command], kind, where: Facts(serving(9))).allSatisfy { $0.severity == .warn })
+    }
+
+    @Test func `are told of servers that were not refused before, beside one that was`() throws {
+        let change: [AppCommand] = [.setMode(api, .baseline, .off), .retirePin(api, .baseline, pin(1))]
+        let found = try self.findings(change, .dynapins, where: Facts(serving(1), serving(9)))
+        #expect(found.contains { $0.limit == .modeOff && $0.severity == .override })
+    }
+
+    @Test func `are no lock-out of a host that is new, so that nobody can have seen its servers`() throws {
+        let new = enforcing(on: Self.hosts[0], shown(Self.leaf(1)), requested(2))
+        let given = [AppCommand.setClient(.dynapins, ClientSettings(dynapins: .ed25519))]
+        let found = try self.findings([new], after: given)
+        #expect(found.map(\.limit) == [.firstPinOnly] && found.map(\.severity) == [.warn])
     }
 
     // MARK: The kill switch over everything

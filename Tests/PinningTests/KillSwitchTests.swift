@@ -175,4 +175,29 @@ import Testing
         #expect(try outcome(.engageKillSwitch(expiresAt: end.adding(seconds: 1)), host, presenting: 9).isEmpty)
         #expect(try outcome(.releaseKillSwitch, host, presenting: 9, at: end).isEmpty)
     }
+
+    @Test func `over everything names hosts in order where it is not ended`() throws {
+        var state = LedgerState()
+        for number in 10..<40 {
+            let id = appID("com.example.a\(number)")
+            var app = try #require(App(first: .appCreated(displayName: "Shop"), id: id, at: noon))
+            for event in [
+                .hostAdded(api, includesSubdomains: false, mode: .enforce),
+                .pinStaged(api, .baseline, pin(1), .primary, note: nil), .pinActivated(api, .baseline, pin(1)),
+            ] as [AppEvent] {
+                app.evolve(event, at: noon)
+            }
+            state.apps.insert(app)
+        }
+        state.fleet.killSwitch = KillSwitch(engagedAt: noon, expiresAt: noon.adding(seconds: 7200))
+        let context = DecisionContext(
+            now: noon, reason: reason("w"), isForced: true, facts: Facts(serving(9, now: noon))
+        ) { _ in false }
+        let findings = try state.decide(.fleet(.releaseKillSwitch), in: context).findings
+        #expect(findings.count == 20)
+        for (number, finding) in zip(10..., findings) {
+            #expect(finding.detail.contains(" of com.example.a\(number) has no pin"))
+        }
+        #expect(findings.last?.detail.hasSuffix(" So it is in 10 more places.") == true)
+    }
 }

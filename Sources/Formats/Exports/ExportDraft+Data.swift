@@ -51,13 +51,13 @@ extension ExportDraft {
         for entry in entries {
             guard let host = entry.host else { continue }
             let pins = self.usable(of: host, as: entry.name) { pin in
-                if !host.serverCertificates(of: pin).isEmpty { return nil }
-                return host.owner(of: pin) == .authority
+                if !pin.serverCertificates(at: host.pattern).isEmpty { return nil }
+                return pin.isAuthority(at: host.pattern)
                     ? "It is an authority's, and \(title) compares the server's certificate"
                     : HostNotes.hasNoCertificate
             }
             let fingerprints = pins.flatMap { pin in
-                host.serverCertificates(of: pin).map { Hex.encode($0.sha256) }.sorted()
+                pin.serverCertificates(at: host.pattern).map { Hex.encode($0.sha256) }.sorted()
             }
             if !fingerprints.isEmpty { members[entry.name] = .array(fingerprints.map { .string($0) }) }
         }
@@ -73,7 +73,7 @@ extension ExportDraft {
         for entry in entries {
             guard let host = entry.host else { continue }
             let pins = self.usable(of: host, as: entry.name) { pin in
-                host.owner(of: pin) == .authority
+                pin.isAuthority(at: host.pattern)
                     ? "It is an authority's, and \(title) compares the server's own key" : nil
             }
             guard !pins.isEmpty else { continue }

@@ -4,47 +4,39 @@ import Pinning
 extension ExportDraft {
     /// `NSPinnedDomains` of App Transport Security (Apple, Bundle Resources; iOS 14, macOS 11).
     ///
-    /// Where a host had both kinds of identities, both would have to match. So there is one: the kind that servers have
-    /// a key of now.
+    /// A host has the identities of one kind, servers' own or authorities' (``PinnedIdentities``).
     mutating func appTransportSecurity(_ entries: [ExportPlan.Entry]) {
         var domains: [(String, PropertyList)] = []
         for entry in entries {
             guard let host = entry.host else { continue }
-            let (identities, key) = self.identities(of: host, as: entry.name)
+            let identities = PinnedIdentities(of: host)
+            self.note(identities, of: host, as: entry.name)
+            let key = identities.areAuthorities ? "NSPinnedCAIdentities" : "NSPinnedLeafIdentities"
             domains.append(
                 (
                     entry.name,
                     .dictionary([
                         ("NSIncludesSubdomains", .boolean(entry.reach != .own)),
-                        (key, .array(identities.map { PropertyList.spki($0.pin) })),
+                        (key, .array(identities.kept.map { PropertyList.spki($0.pin) })),
                     ])
                 ))
         }
         self.write(.dictionary([("NSAppTransportSecurity", .dictionary([("NSPinnedDomains", .dictionary(domains))]))]))
     }
 
-    /// The pins of a host that can stand together, and the list in which they do. Keys of which nobody showed a
-    /// certificate are taken for servers' own.
-    private mutating func identities(of host: ClientView.Host, as name: String) -> ([ClientView.ClientPin], String) {
-        let pins = host.orderedPins
-        let owners = Set(host.leadingPins.map { host.owner(of: $0) })
-        // Where one leading pin is known to be an authority's, no other that may be one decides.
-        let areAuthorities = owners.contains(.authority) && !owners.contains(.server)
-        let (kept, dropped) = (
-            pins.filter { (host.owner(of: $0) == .authority) == areAuthorities },
-            pins.filter { (host.owner(of: $0) == .authority) != areAuthorities }
-        )
-        if !dropped.isEmpty {
+    /// Says what is left out, and what is taken for granted.
+    private mutating func note(_ identities: PinnedIdentities, of host: ClientView.Host, as name: String) {
+        if !identities.dropped.isEmpty {
             self.notes.append(
-                "\(name): \(Self.listed(dropped)) left out. With keys of authorities beside those of servers, App "
-                    + "Transport Security asks for one of each, so that those stay that are of the primary pin's kind.")
+                "\(name): \(Self.listed(identities.dropped)) left out. With keys of authorities beside those of servers, "
+                    + "App Transport Security asks for one of each, so that those stay that are of the primary pin's "
+                    + "kind.")
         }
-        if owners == [.unknown] {
+        if identities.isGuess {
             self.notes.append(
                 "\(name): nobody showed a certificate of \(Self.listed(host.leadingPins)), and the key is taken for "
                     + "the server's own. If it is an authority's, App Transport Security refuses the server.")
         }
-        return (kept, areAuthorities ? "NSPinnedCAIdentities" : "NSPinnedLeafIdentities")
     }
 
     private static func listed(_ pins: [ClientView.ClientPin]) -> String {

@@ -64,11 +64,4 @@ extension ClientView.Host {
         case (true, true): [.below, .deeper]
         }
     }
-
-    /// The pins in an order that does not change with what servers present: by role, then by bytes.
-    var orderedPins: [ClientView.ClientPin] {
-        let order = PinRole.allCases
-        func rank(_ pin: ClientView.ClientPin) -> Int { order.firstIndex(of: pin.role) ?? order.count }
-        return self.pins.sorted { (rank($0), $0.pin) < (rank($1), $1.pin) }
-    }
 }

@@ -3,7 +3,8 @@
 /// A part of XML 1.0: UTF-8, elements and attributes with ASCII names, comments, the five predefined entities and
 /// character references. Refused are document types (but for the one that every property list names, which is passed
 /// over and never fetched), entities of any other name, CDATA sections and processing instructions; texts of more than
-/// ``sizeLimit`` bytes, elements more than ``depthLimit`` deep and those of more than ``attributeLimit`` attributes. Names with a colon are taken as they are.
+/// ``sizeLimit`` bytes, elements more than ``depthLimit`` deep and those of more than ``attributeLimit`` attributes.
+/// Names with a colon are taken as they are.
 package struct XMLReader {
     /// 1 MiB.
     package static let sizeLimit = 1 << 20

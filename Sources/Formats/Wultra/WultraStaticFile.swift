@@ -50,7 +50,7 @@ package struct WultraStaticFile: Sendable {
         of pin: ClientView.ClientPin, _ host: ClientView.Host, _ expiry: WultraExpiry
     ) -> String? {
         guard !pin.certificates.isEmpty else { return HostNotes.hasNoCertificate }
-        let own = host.serverCertificates(of: pin)
+        let own = pin.serverCertificates(at: host.pattern)
         guard !own.isEmpty else {
             return "It is an authority's, and entries of the file are for servers' own certificates"
         }

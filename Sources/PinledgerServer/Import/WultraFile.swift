@@ -127,8 +127,8 @@ struct WultraFile: Sendable {
                 self.domains.append(
                     Domain(
                         pattern: pattern, isRequired: record.isRequired,
-                        certificates: certificates.filter { !$0.facts.isAuthority }
-                            + certificates.filter(\.facts.isAuthority),
+                        certificates: certificates.filter { $0.facts.isServers(at: pattern) }
+                            + certificates.filter { !$0.facts.isServers(at: pattern) },
                         place: record.name.pointer))
             } catch {
                 self.refuse(error)

@@ -18,6 +18,17 @@ extension App {
         }
     }
 
+    /// The declared kinds of clients before the app's state.
+    ///
+    /// - Parameter context: What is known now, with what holds for every app.
+    func clientChecks(in context: DecisionContext) -> [ClientKind: ClientCheck] {
+        let view = self.clientView(in: context)
+        return Dictionary(
+            uniqueKeysWithValues: self.clients.map { kind, client in
+                (kind, ClientCheck(kind: kind, settings: client.settings, view: view))
+            })
+    }
+
     /// What the declared kinds of clients cannot do, in order of the kinds.
     ///
     /// - Parameter context: What is known now, with what holds for every app.

@@ -17,12 +17,6 @@ extension ClientView {
         package func serverCertificates(at pattern: HostPattern) -> [CertificateFacts] {
             self.certificates.filter { $0.isServers(at: pattern) }
         }
-
-        /// Whether it is known to be an authority's: there are certificates of it, and no server of the host can present
-        /// one as its own.
-        package func isAuthority(at pattern: HostPattern) -> Bool {
-            !self.certificates.isEmpty && self.serverCertificates(at: pattern).isEmpty
-        }
     }
 }
 

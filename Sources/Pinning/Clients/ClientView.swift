@@ -43,6 +43,18 @@ package struct ClientView: Sendable {
         self.document.killSwitches.filter { $0.engagedAt <= self.now && self.now < $0.expiresAt }
     }
 
+    /// The digests of all keys and certificates that a rendering may have in it.
+    package var digests: Set<[UInt8]> {
+        var digests: Set<[UInt8]> = []
+        for host in self.hosts {
+            for pin in host.pins {
+                digests.insert(pin.pin.bytes)
+                digests.formUnion(pin.certificates.map(\.sha256))
+            }
+        }
+        return digests
+    }
+
     /// Whether all pinning of the app is off for every device: a kill switch for everything or for the app is in force,
     /// or `pins_valid_until` has passed.
     package var isEverythingOff: Bool {

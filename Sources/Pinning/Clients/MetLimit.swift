@@ -41,6 +41,6 @@ struct MetLimit {
         guard !self.others.isEmpty else { return detail }
         let rest = self.others.count - Self.limit
         detail += " So it is with \(self.others.prefix(Self.limit).map(\.text).joined(separator: ", "))"
-        return detail + (rest > 0 ? " and \(rest) more hosts." : ".")
+        return detail + (rest > 0 ? " and \(rest) more host\(rest == 1 ? "" : "s")." : ".")
     }
 }

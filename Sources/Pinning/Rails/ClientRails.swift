@@ -22,10 +22,17 @@ enum ClientRails {
     /// kill switch does that is being engaged.
     private static func news(of change: Judgement) -> [ClientFinding] {
         let engaged = change.events.compactMap(\.engagement)
-        let after = change.after.clientFindings(in: change.context).filter { finding in
+        var after = change.after.clientFindings(in: change.context).filter { finding in
             finding.severity > .notice || !engaged.isEmpty && Self.isAboutSwitches(finding.limit)
         }
         guard !after.isEmpty else { return [] }
+        if after.contains(where: { $0.severity == .breaks }) {
+            let refusals = ClientRefusals(of: change)
+            for place in after.indices where refusals.stood(before: after[place]) {
+                // The change does not make it worse.
+                after[place].severity = .differs
+            }
+        }
         var known: [Place: ClientFinding.Severity] = [:]
         for finding in change.before?.clientFindings(in: change.context) ?? [] {
             known[Place(finding)] = max(known[Place(finding)] ?? .notice, finding.severity)

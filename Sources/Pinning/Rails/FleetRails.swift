@@ -28,8 +28,9 @@ enum FleetRails {
         }
         var findings: [Finding] = []
         var (missed, unseen) = (0, 0)
-        for app in state.apps.values where app.enforces(at: context.now) {
-            for (pattern, host) in app.hosts
+        let apps = state.apps.values.filter { $0.enforces(at: context.now) }
+        for app in apps.sorted(by: { $0.id < $1.id }) {
+            for (pattern, host) in app.hosts.sorted(by: { $0.key < $1.key })
             where host.enforces && host.killSwitch?.isInForce(at: context.now) != true {
                 let sight = Judgement.sight(of: pattern, nil, app, context)
                 if !sight.isComplete { unseen += 1 }

@@ -39,7 +39,8 @@ let clientCases: [ClientCase] = ClientCase.counts + ClientCase.certificates + Cl
 
 private let one = Keyed(leaf(1))
 private let two = Keyed(leaf(2), .backup)
-/// The one of four keys that comes last.
+/// The one of two keys, and of four, that comes last.
+private let lastOfTwo = pin(1) < pin(2) ? 2 : 1
 private let lastOfFour = [1, 2, 3, 4].max { pin($0) < pin($1) } ?? 4
 
 extension ClientCase {
@@ -57,8 +58,16 @@ extension ClientCase {
             .singlePin, .breaks, .dynapins, as: .ed25519, "0.1 gets no answer", .onePin,
             Connection("api.example.com", leaf(1)), .refuses),
         ClientCase(
-            .firstPinOnly, .breaks, .dynapins, as: .ed25519, "takes the first of unknown keys",
+            .firstPinOnly, .differs, .dynapins, as: .ed25519, "takes the primary key where nobody saw which is served",
             ClientApp(hosting(one, two), served: []), Connection("api.example.com", leaf(2)), .refuses),
+        ClientCase(
+            .firstPinOnly, .breaks, .dynapins, as: .ed25519, "takes the first of keys that are all in reserve",
+            ClientApp(hosting(Keyed(leaf(1), .backup), two), served: []),
+            Connection("api.example.com", leaf(lastOfTwo)), .refuses),
+        ClientCase(
+            .firstPinOnly, .breaks, .dynapins, as: .ed25519, "takes one server's key, and another has an authority's",
+            ClientApp.besideAuthority.presenting(leaf(5), authority(8)),
+            Connection("api.example.com", leaf(5), authority(8)), .refuses),
         ClientCase(
             .firstPinOnly, .breaks, .dynapins, as: .ed25519, "takes the first of two served keys",
             ClientApp(hosting(one, two), served: [1, 2]), Connection("api.example.com", leaf(2)), .refuses),
@@ -103,7 +112,7 @@ extension ClientCase {
 
     static let counts = pins + missing + empty
 
-    static let certificates = authorities + unknown + expired + renewed + wultra
+    static let certificates = authorities + above + unknown + expired + renewed + wultra
 
     private static let authorities: [ClientCase] = [
         ClientKind.wultra, .muejam, .flutter, .curl, .sslPinning, .remoteConfig, .appleATS,
@@ -129,6 +138,29 @@ extension ClientCase {
                 .leafOnly, .differs, kind, "misses an authority in reserve", .besideAuthority,
                 Connection("api.example.com", leaf(5), authority(8)), .refuses),
         ]
+    }
+
+    /// Of an authority's key only the pin is known, and probes saw the authority above a server that is not pinned.
+    private static let above: [ClientCase] = bareAuthority + bareAuthorityInReserve
+
+    private static let bareAuthority: [ClientCase] = [
+        ClientKind.wultra, .muejam, .curl, .sslPinning, .remoteConfig, .appleATS,
+    ].map {
+        ClientCase(
+            .leafOnly, .breaks, $0, "never finds what is an authority's key",
+            ClientApp(hosting(Keyed(authority(8), isKnown: false), two), served: [])
+                .presenting(leaf(5), authority(8)),
+            Connection("api.example.com", leaf(5), authority(8)), .refuses)
+    }
+
+    private static let bareAuthorityInReserve: [ClientCase] = clientForms.filter { form in
+        [ClientKind.wultra, .muejam, .flutter].contains(form.kind)
+    }.map { kind, settings in
+        ClientCase(
+            .certificateUnknown, .breaks, kind, as: settings, "misses an authority that is served",
+            ClientApp(hosting(one, Keyed(authority(8), .backup, isKnown: false)), served: [])
+                .presenting(leaf(5), authority(8)),
+            Connection("api.example.com", leaf(5), authority(8)), .refuses)
     }
 
     private static let unknown: [ClientCase] = [ClientKind.wultra, .muejam, .flutter].flatMap { kind -> [ClientCase] in
@@ -164,7 +196,7 @@ extension ClientCase {
     private static let renewed: [ClientCase] = [ClientKind.wultra, .muejam, .flutter].map {
         ClientCase(
             .certificateRenewed, .breaks, $0, "does not know what is served",
-            ClientApp(hosting(one, two), presented: leaf(1, edition: 2)),
+            ClientApp(hosting(one, two)).presenting(leaf(1, edition: 2)),
             Connection("api.example.com", leaf(1, edition: 2)), .refuses)
     }
 

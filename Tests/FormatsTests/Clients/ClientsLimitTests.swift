@@ -14,6 +14,13 @@ import Testing
         #expect(try line.app.stated(line.connection) != line.deed)
     }
 
+    @Test(arguments: harmlessCases) func `is no lock-out where the client connects`(line: HarmlessCase) throws {
+        let findings = try line.app.findings(line.kind, line.settings)
+        #expect(findings.contains { $0.limit == line.limit && $0.severity == .differs }, "\(findings)")
+        #expect(findings.allSatisfy { $0.severity < .breaks }, "\(findings)")
+        #expect(try ClientDouble(kind: line.kind, settings: line.settings).deed(line.app, line.connection).passes)
+    }
+
     @Test(arguments: noticeCases) func `is told even where it costs nothing`(line: NoticeCase) throws {
         let found = try line.app.findings(line.kind, line.settings).filter { $0.limit == line.limit }
         #expect(found.map(\.severity) == [.notice])

@@ -83,13 +83,19 @@ struct ClientApp: Sendable {
     var events: [AppEvent]
     /// The keys that they saw in use: those that are pinned somewhere where they are, and others everywhere.
     var served: Set<Pin>
-    /// Servers' own certificates that they saw, of all hosts.
-    var presented: [CertificateFacts]
+    /// Whole chains that they saw, of all hosts, servers' own certificates first.
+    var chains: [[CertificateFacts]] = []
 
-    init(_ events: [AppEvent]..., served: Set<Int> = [1], presented: CertificateFacts...) {
+    init(_ events: [AppEvent]..., served: Set<Int> = [1]) {
         self.events = events.flatMap { $0 }
         self.served = Set(served.map { pin($0) })
-        self.presented = presented
+    }
+
+    /// The same, where probes saw a server present this chain too.
+    func presenting(_ chain: CertificateFacts...) -> ClientApp {
+        var app = self
+        app.chains.append(chain)
+        return app
     }
 
     /// The same, where servers use this key.
@@ -125,10 +131,10 @@ struct ClientApp: Sendable {
         let pins = Dictionary(document.hosts.map { ($0.pattern, Self.pins($0)) }) { first, _ in first }
         let pinned = pins.values.reduce(into: Set<Pin>()) { $0.formUnion($1) }
         let served = pins.mapValues { own in self.served.filter { own.contains($0) || !pinned.contains($0) } }
-        let chains = self.presented.map {
+        let chains = self.chains.map { chain in
             ServedChain(
-                pins: [$0.key.pin], certificates: [$0], address: "192.0.2.1", vantage: "here", firstSeen: noon,
-                lastSeen: now, isCurrent: true)
+                pins: chain.map(\.key.pin), certificates: chain, address: "192.0.2.1", vantage: "here",
+                firstSeen: noon, lastSeen: now, isCurrent: true)
         }
         return ClientView(
             document, of: app, served: served, chains: chains.isEmpty ? [:] : pins.mapValues { _ in chains },

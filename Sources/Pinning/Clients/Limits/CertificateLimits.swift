@@ -20,35 +20,51 @@ enum CertificateLimits {
         guard isApple || Self.looksAtLeafOnly(check) else { return [] }
         let place = check.kind == .sslPinning ? "On Apple's systems \(check.kind.title)" : check.kind.title
         return check.pinned.compactMap { host in
-            let keepsAuthorities = isApple && host.primaries.allSatisfy { $0.isAuthority(at: host.pattern) }
-            func isUsable(_ pin: ClientView.ClientPin) -> Bool {
-                pin.isAuthority(at: host.pattern) == keepsAuthorities
+            let kept = isApple ? Set(PinnedIdentities(of: host).kept.map(\.pin)) : nil
+            func isKnown(_ pin: ClientView.ClientPin) -> Bool {
+                kept.map { !$0.contains(pin.pin) } ?? pin.isAuthority(at: host.pattern)
             }
+            // Whoever refuses a chain goes by none of its keys, whatever is known of them.
+            let above = Set(check.refused(at: host).flatMap { $0.pins.dropFirst() })
+            func isUsable(_ pin: ClientView.ClientPin) -> Bool { !isKnown(pin) && !above.contains(pin.pin) }
             let unusable = host.pins.filter { !isUsable($0) }
-            guard let first = unusable.first, !isApple || unusable.count < host.pins.count else { return nil }
-            let isRefused =
-                !Self.isLeftOut(host, check, isUsable)
-                && (unusable.contains { host.severity(without: $0, isUsable) == .breaks }
-                    || check.seen(at: host).contains { keys, chain in
-                        unusable.contains { keys.contains($0.pin) } && !check.accepts(keys, chain, at: host)
-                    })
-            let why =
-                isApple
-                ? "With keys of authorities beside those of servers \(place) asks for one of each, so that those stay that are of the primary pin's kind, and this one is left out"
-                : "\(place) looks at the server's own certificate alone, and this is an authority's key: it never matches"
+            let refused = unusable.first { pin in
+                check.refuses(serversWith: pin, of: host)
+                    || !pin.isServed && !check.isLeftOut(host) && host.severity(without: pin, isUsable) == .breaks
+            }
+            guard let pin = refused ?? unusable.first else { return nil }
+            let isRefused = refused != nil
+            let why: String
+            switch (isApple, isKnown(pin)) {
+            case (true, true):
+                why =
+                    "With keys of authorities beside those of servers \(place) asks for one of each, so that those stay that are of the primary pin's kind, and this one is left out"
+            case (true, false):
+                why =
+                    "\(place) asks for this key as the server's own, since nobody showed that it is an authority's, and a probe saw it in a certificate above that"
+            case (false, true):
+                why =
+                    "\(place) looks at the server's own certificate alone, and this is an authority's key: it never matches"
+            case (false, false):
+                why =
+                    "\(place) looks at the server's own certificate alone, and a probe saw this key in one above that: it does not match"
+            }
             return check.finding(
-                .leafOnly, isRefused ? .breaks : .differs, host: host, pin: first.pin,
+                .leafOnly, isRefused ? .breaks : .differs, host: host, pin: pin.pin,
                 why + (isRefused ? ", and connections to \(host.pattern) are refused." : "."),
                 remedy: isApple
-                    ? "Pin keys of servers only, or of authorities only." : "Pin the key of \(host.pattern) itself.")
+                    ? "Show the certificates of authorities' keys, and pin keys of servers only, or of authorities only."
+                    : "Pin the key of \(host.pattern) itself.")
         }
     }
 
-    /// Whether the file has nothing of a host, since what it could have of it would refuse the servers.
-    private static func isLeftOut(
-        _ host: ClientView.Host, _ check: ClientCheck, _ isUsable: (ClientView.ClientPin) -> Bool
-    ) -> Bool {
-        (check.kind == .curl || check.kind == .flutter) && !host.primaries.contains(where: isUsable)
+    /// How bad it is that clients have no certificate by which to go of a pin's key.
+    private static func severity(
+        without pin: ClientView.ClientPin, _ host: ClientView.Host, _ check: ClientCheck,
+        _ isUsable: (ClientView.ClientPin) -> Bool
+    ) -> ClientFinding.Severity {
+        if check.isLeftOut(host) { return .differs }
+        return check.refuses(serversWith: pin, of: host) ? .breaks : host.severity(without: pin, isUsable)
     }
 
     private static func unknown(_ check: ClientCheck) -> [ClientFinding] {
@@ -57,8 +73,7 @@ enum CertificateLimits {
         return check.pinned.flatMap { host in
             host.pins.filter { $0.certificates.isEmpty }.map { pin in
                 func isUsable(_ pin: ClientView.ClientPin) -> Bool { !pin.certificates.isEmpty }
-                let severity =
-                    Self.isLeftOut(host, check, isUsable) ? .differs : host.severity(without: pin, isUsable)
+                let severity = Self.severity(without: pin, host, check, isUsable)
                 return check.finding(
                     .certificateUnknown, severity, host: host, pin: pin.pin,
                     "\(title) compares whole certificates, and of this key of \(host.pattern) none is known: the pin cannot be given to it"
@@ -77,7 +92,7 @@ enum CertificateLimits {
             return host.pins.compactMap { pin in
                 guard let last = pin.serverCertificates(at: host.pattern).first, !isValid(pin) else { return nil }
                 return check.finding(
-                    .certificateExpired, host.severity(without: pin, isValid), host: host, pin: pin.pin,
+                    .certificateExpired, Self.severity(without: pin, host, check, isValid), host: host, pin: pin.pin,
                     "The last certificate that is known of this key of \(host.pattern) expired at \(last.notAfter): installs trust none of the key any more.",
                     remedy: "Show the renewed certificate, or retire the pin.")
             }

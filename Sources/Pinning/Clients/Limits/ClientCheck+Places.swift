@@ -14,9 +14,29 @@ extension ClientCheck {
             }
         case .enforce:
             guard !host.pins.isEmpty else { return true }
-            guard !host.pattern.isWildcard || self.takesWildcard(host) else { return false }
-            return host.pins.contains { self.hasPlace(for: $0, of: host) }
+            return !self.isLeftOut(host) && host.pins.contains { self.hasPlace(for: $0, of: host) }
         }
+    }
+
+    /// Whether the kind's clients have nothing of a host that has pins, and so connect to any server of it: the format
+    /// cannot say its names, or what it could have of its pins would refuse the servers.
+    func isLeftOut(_ host: ClientView.Host) -> Bool {
+        if host.pattern.isWildcard, !self.takesWildcard(host) { return true }
+        return switch self.kind {
+        case .curl: host.leadingPins.allSatisfy { $0.isAuthority(at: host.pattern) }
+        case .flutter: host.leadingPins.allSatisfy { $0.serverCertificates(at: host.pattern).isEmpty }
+        case .remoteConfig where self.settings.schema == .advanced && self.settings.hash == .rawKey:
+            host.pins.contains { $0.knowledge == nil && ($0.isServed || $0.role == .primary) }
+        default: false
+        }
+    }
+
+    /// The host of a wildcard's own name, where both have the same pins in the same mode.
+    func twin(of host: ClientView.Host) -> ClientView.Host? {
+        guard host.pattern.isWildcard, let exact = self.exact[host.pattern.name], exact.isSame(as: host) else {
+            return nil
+        }
+        return exact
     }
 
     /// Whether something can be said of the names that a wildcard stands for.
@@ -26,9 +46,11 @@ extension ClientCheck {
         case .flutter, .curl, .remoteConfig: return false
         case .trustkitIOS, .trustkitAndroid, .androidNSC, .reactNative, .appleATS:
             // Together with its name, if that has the same pins.
-            return self.pinned.contains {
-                $0.pattern != host.pattern && $0.pattern.name == host.pattern.name && $0.isSame(as: host)
-            }
+            guard let exact = self.exact[host.pattern.name], exact.hasPins(of: host),
+                // What is off now was not when files were made that have it.
+                exact.mode == host.mode || host.mode == .off
+            else { return false }
+            return self.kind == .appleATS || host.includesSubdomains || exact.includesSubdomains
         }
     }
 

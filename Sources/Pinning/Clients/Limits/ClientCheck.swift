@@ -12,6 +12,8 @@ struct ClientCheck {
     /// Of Wultra, whose clients look under which name a certificate is listed and not for which host: the digests of
     /// all certificates that they are given.
     private let pooled: Set<[UInt8]>
+    /// The hosts whose patterns are names, by these.
+    let exact: [String: ClientView.Host]
 
     init(kind: ClientKind, settings: ClientSettings, view: ClientView) {
         self.kind = kind
@@ -35,6 +37,8 @@ struct ClientCheck {
             }
         }
         self.pooled = pooled
+        let exact = view.hosts.filter { !$0.pattern.isWildcard }.map { ($0.pattern.name, $0) }
+        self.exact = Dictionary(exact) { first, _ in first }
     }
 
     /// What a kind makes of a host that only reports.
@@ -139,19 +143,13 @@ extension ClientView.Host {
         -> ClientFinding.Severity
     {
         if self.pins.contains(where: \.isServed) { return pin.isServed ? .breaks : .differs }
-        // Nobody saw what is served: it should be a primary.
-        let needed = self.primaries
+        // Nobody saw what is served: it should be a leading one.
+        let needed = self.leadingPins
         return needed.contains(pin) && !needed.contains(where: isUsable) ? .breaks : .differs
     }
 
-    /// The pins of which servers should use one: those that are primary; all, where none is.
-    var primaries: [ClientView.ClientPin] {
-        let primaries = self.pins.filter { $0.role == .primary }
-        return primaries.isEmpty ? self.pins : primaries
-    }
-
     /// Whether the same pins hold in the same mode.
-    func isSame(as other: ClientView.Host) -> Bool {
-        self.mode == other.mode && Set(self.pins.map(\.pin)) == Set(other.pins.map(\.pin))
-    }
+    func isSame(as other: ClientView.Host) -> Bool { self.mode == other.mode && self.hasPins(of: other) }
+
+    func hasPins(of other: ClientView.Host) -> Bool { Set(self.pins.map(\.pin)) == Set(other.pins.map(\.pin)) }
 }

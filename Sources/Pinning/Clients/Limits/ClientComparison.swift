@@ -8,7 +8,7 @@ enum ClientComparison {
     case ownKey
     /// The keys of all certificates of the chain with each pin.
     case anyKey
-    /// The server's own key with each pin that is a server's, and where all are authorities', the chain's with these.
+    /// The server's own key with each pin that is a server's, or the chain's with authorities' (``PinnedIdentities``).
     case ownKeyOrAuthorities
     /// The server's own certificate, whole.
     case certificate
@@ -32,25 +32,49 @@ enum ClientComparison {
 extension ClientCheck {
     var comparison: ClientComparison { ClientComparison(self.kind, self.settings) }
 
+    /// What a probe saw a server present: the pins of its certificates' keys, the server's own first, and the
+    /// certificates in the same order; the key alone where no more is known.
+    typealias Seen = (pins: [Pin], certificates: [CertificateFacts])
+
     /// What probes saw the servers of a host present: whole chains, and keys of which no more is known.
-    func seen(at host: ClientView.Host) -> [(pins: [Pin], certificates: [CertificateFacts])] {
+    func seen(at host: ClientView.Host) -> [Seen] {
         let chains = self.view.chains[host.pattern] ?? []
         let alone = (self.view.served[host.pattern] ?? []).subtracting(chains.compactMap(\.pins.first))
         return chains.map { ($0.pins, $0.certificates) } + alone.sorted().map { ([$0], []) }
     }
 
-    /// Whether clients that enforce a host's pins refuse what a probe saw one of its servers present. False where nobody
-    /// saw any, and where it is not known what the clients hold.
-    func refusesServed(_ host: ClientView.Host) -> Bool {
-        guard !host.pins.isEmpty else { return false }
-        return self.seen(at: host).contains { !self.accepts($0.pins, $0.certificates, at: host) }
+    /// What clients that enforce a host's pins refuse of what probes saw its servers present. Nothing where nobody saw
+    /// any, where the clients have nothing of the host, and where it is not known what they have.
+    func refused(at host: ClientView.Host) -> [Seen] {
+        guard !host.pins.isEmpty else { return [] }
+        return self.seen(at: host).filter { !self.accepts($0.pins, $0.certificates, at: host) }
+    }
+
+    /// Whether clients that enforce a host's pins refuse what a probe saw one of its servers present.
+    func refusesServed(_ host: ClientView.Host) -> Bool { !self.refused(at: host).isEmpty }
+
+    /// Whether a probe saw a server that such clients refuse although it presents a pin's key, be it its own or that of
+    /// an authority above it: devices that look at the whole chain connect.
+    func refuses(serversWith pin: ClientView.ClientPin, of host: ClientView.Host) -> Bool {
+        self.refused(at: host).contains { $0.pins.contains(pin.pin) }
+    }
+
+    /// Whether the kind's installs enforce a host's pins, going by what they get now, or have built in.
+    func enforces(_ host: ClientView.Host) -> Bool {
+        switch host.mode {
+        case .enforce: host.outcome == .enforce || !self.hearsOff
+        // Android enforces of its own accord what TrustKit is told to report.
+        case .reportOnly: self.reportOnly == .enforces || self.kind == .trustkitAndroid
+        case .off: !self.hearsOff
+        case nil: false
+        }
     }
 
     /// - Parameters:
     ///   - keys: the pins of a chain, the server's own first; that one alone where the others are not known.
     ///   - chain: its certificates in the same order; empty where they are not known.
     func accepts(_ keys: [Pin], _ chain: [CertificateFacts], at host: ClientView.Host) -> Bool {
-        guard let own = keys.first else { return true }
+        guard let own = keys.first, !self.isLeftOut(host) else { return true }
         switch self.comparison {
         case .builtin: return true
         case .firstPin: return host.pins.first?.pin == own
@@ -60,9 +84,9 @@ extension ClientCheck {
             // An authority's key may be further up, where nobody looked.
             return keys.count == 1 && chain.isEmpty && host.pins.contains { $0.isAuthority(at: host.pattern) }
         case .ownKeyOrAuthorities:
-            let servers = host.pins.filter { !$0.isAuthority(at: host.pattern) }
-            guard servers.isEmpty else { return servers.contains { $0.pin == own } }
-            return keys.count == 1 && chain.isEmpty || host.pins.contains { keys.contains($0.pin) }
+            let identities = PinnedIdentities(of: host)
+            guard identities.areAuthorities else { return identities.kept.contains { $0.pin == own } }
+            return keys.count == 1 && chain.isEmpty || identities.kept.contains { keys.contains($0.pin) }
         case .certificate:
             guard let leaf = chain.first else {
                 return host.pins.contains { $0.pin == own && !self.given($0, at: host).isEmpty }

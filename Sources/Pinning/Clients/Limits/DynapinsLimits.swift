@@ -12,18 +12,29 @@ enum DynapinsLimits {
 
     private static func first(_ check: ClientCheck) -> [ClientFinding] {
         check.pinned.compactMap { host in
-            let served = host.pins.filter(\.isServed)
-            guard let first = host.pins.first, served.count != 1 else { return nil }
-            guard served.isEmpty else {
+            guard let first = host.pins.first else { return nil }
+            let pattern = host.pattern
+            guard check.refusesServed(host) else {
+                guard check.seen(at: host).isEmpty else { return nil }
+                // What is primary comes first, and should be what is served.
+                let isPrimary = first.role == .primary
+                return check.finding(
+                    .firstPinOnly, isPrimary ? .differs : .breaks, host: host, pin: first.pin,
+                    "No probe has seen which key \(pattern) serves"
+                        + (isPrimary ? "" : ", none of its pins is primary")
+                        + ", and Dynapins up to 0.1 compares the first pin alone: unless this is the one, every connection is refused.",
+                    remedy: "Have \(pattern) probed, and pin the key that it serves.")
+            }
+            guard first.isServed else {
                 return check.finding(
                     .firstPinOnly, .breaks, host: host, pin: first.pin,
-                    "\(served.count) keys are served for \(host.pattern), and Dynapins up to 0.1 compares the first pin alone: servers with the other keys are refused.",
-                    remedy: "Serve one key for \(host.pattern) while these installs are in use.")
+                    "No server of \(pattern) was seen to use the key of one of its pins as its own, and Dynapins up to 0.1 compares that with the first pin alone: every connection is refused.",
+                    remedy: "Pin the key that \(pattern) serves.")
             }
             return check.finding(
                 .firstPinOnly, .breaks, host: host, pin: first.pin,
-                "None of the pins of \(host.pattern) was seen to be the server's key, and Dynapins up to 0.1 compares the first pin alone: unless this happens to be the one, every connection is refused.",
-                remedy: "Have \(host.pattern) probed, and pin the key that it serves.")
+                "Servers of \(pattern) have other keys than that of the first pin, which is all that Dynapins up to 0.1 compares: these are refused.",
+                remedy: "Serve one key for \(pattern) while these installs are in use.")
         }
     }
 

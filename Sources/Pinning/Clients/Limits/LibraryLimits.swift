@@ -66,8 +66,10 @@ enum LibraryLimits {
             remedy =
                 "Set the client's setting `hash` to `raw_key` if the app's build hashes that, or have it hash the SubjectPublicKeyInfo."
         case .netkit:
-            detail = "NetKit's first version compares the key's raw bytes, which no pin matches."
-            remedy = "Give it the raw keys, or update it to a version that knows spkiSHA256."
+            detail =
+                "NetKit's first version compares whole keys or certificates, and no pin matches these: it can go by `pinnedItems` alone, which are there for hosts of whose pins every key was shown."
+            remedy =
+                "Show the keys or certificates of all pins, or update NetKit to a version that knows spkiSHA256."
         case .muejam:
             detail =
                 "Clients after the published example for Android give certificates' fingerprints to OkHttp, which takes them for pins: they never match."

@@ -3,12 +3,11 @@ import PinWire
 /// Which names a kind can pin: wildcards, subdomains, names that TrustKit takes.
 enum NameLimits {
     static func findings(of check: ClientCheck, isPublicSuffix: (String) -> Bool) -> [ClientFinding] {
-        let others = Dictionary(grouping: check.pinned, by: \.pattern.name)
         let reach = check.pinned.compactMap { host in
             // An exact pattern and a wildcard of one name may come to one entry together.
-            let twin = others[host.pattern.name]?.first { $0.pattern != host.pattern && $0.isSame(as: host) }
-            return host.pattern.isWildcard
-                ? Self.wildcard(host, twin, check) : host.includesSubdomains ? Self.subdomains(host, check) : nil
+            host.pattern.isWildcard
+                ? Self.wildcard(host, check.twin(of: host), check)
+                : host.includesSubdomains ? Self.subdomains(host, check) : nil
         }
         return reach + Self.registry(check, isPublicSuffix)
     }

@@ -24,20 +24,8 @@ enum RolloutLimits {
         let isServed = check.seen(at: host).contains { seen in
             seen.pins.contains(where: candidate.contains) && !check.accepts(seen.pins, seen.certificates, at: host)
         }
-        return isServed && check.enforcesBaseline(of: host)
+        return isServed && check.enforces(host)
             ? check.unheard(.rollout, host: host, detail, remedy: remedy)
             : check.finding(.rollout, .differs, host: host, detail, remedy: remedy)
-    }
-}
-
-extension ClientCheck {
-    /// Whether installs that know no rollout refuse what the baseline's pins do not match, going by what they get now.
-    fileprivate func enforcesBaseline(of host: ClientView.Host) -> Bool {
-        switch host.mode {
-        case .enforce: host.outcome == .enforce || !self.hearsOff
-        case .reportOnly: self.reportOnly == .enforces
-        case .off: self.kind.isServed && !self.hearsOff
-        case nil: false
-        }
     }
 }
