@@ -1,6 +1,7 @@
 """Pinledger as the tests use it: a server of its own directory, its HTTP API, its command line."""
 
 import base64
+import contextlib
 import hashlib
 import http.client
 import json
@@ -299,6 +300,20 @@ class Server(Process):
     @property
     def connection_string(self) -> str:
         return f"host='{self.data}/postgresql' port=5432 dbname=pinledger user=pinledger_dev"
+
+    @contextlib.contextmanager
+    def locked(self, table: str, mode: str):
+        """Holds a table's lock, so that whoever wants another that conflicts waits for it."""
+        command = ["psql", "-X", "-q", "-A", "-t", "-h", f"{self.data}/postgresql", "-U", "postgres", "-d", "pinledger"]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as psql:
+            try:
+                psql.stdin.write(f"BEGIN; LOCK TABLE {table} IN {mode} MODE; SELECT 'held';\n")
+                psql.stdin.flush()
+                assert psql.stdout.readline() == "held\n"
+                yield
+            finally:
+                # At the end of its input psql ends, and with it the transaction.
+                psql.stdin.close()
 
     def cli(self, *arguments: str, status: int = 0, input: str | None = None) -> subprocess.CompletedProcess:
         """Runs a command of the operator's, which must end with `status`."""

@@ -305,6 +305,14 @@ def test_a_key_is_for_kinds_that_are_signed_and_one_text(api, app, kind, body):
     assert api.position() == before
 
 
+@pytest.mark.parametrize("kind", ["muejam", "netkit", "remote_config"])
+def test_who_sets_a_key_where_nothing_is_signed_is_not_told_to_insist(api, app, kind):
+    declare(api, app, kind)
+    for body in ({}, {"force": True, "reason": "a test"}):
+        told = problem(api.post(client_path(app, kind, "/key"), body), 409, "client_keyless")
+        assert "without" in told["advice"] and "force" not in told["advice"]
+
+
 def test_a_key_that_installs_have_is_replaced_by_those_alone_who_insist_and_say_why(api, app):
     declare(api, app, "wultra", key=P256_PRIVATE)
     path, before = client_path(app, "wultra", "/key"), api.position()

@@ -4,6 +4,8 @@ import base64
 import itertools
 import json
 import plistlib
+import threading
+import time
 from datetime import datetime, timedelta, timezone
 
 import pytest
@@ -376,7 +378,7 @@ def test_a_mobile_utility_server_is_taken_over(api, identities, form):
     challenge = base64.b64encode(bytes(range(16))).decode()
     answer = ask(api, target, X_Cert_Pinning_Challenge=challenge)
     if form is answers:
-        assert "key" not in client and answer.status == 503
+        assert "key" not in client and answer.status == 409
         assert any("private half" in one["detail"] for one in recorded.json["findings"])
         return
     assert client["key"]["key_id"] == key_id(P256_PUBLIC)
@@ -386,6 +388,34 @@ def test_a_mobile_utility_server_is_taken_over(api, identities, form):
     }
     assert answer.json["verifyVersionResult"] == {"update": "FORCED", "message": "Please update."}
     assert ask(api, f"/compat/wultra/app/init/public-key?appName={app}").json == {"publicKey": P256_POINT}
+
+
+def test_what_somebody_changes_during_an_import_is_not_undone(server, api, identities):
+    app = app_name()
+    api.must("POST", "/v1/apps", {"app": app})
+    api.must("PUT", f"/v1/apps/{app}/clients/wultra", {})
+    body = json.dumps(tables(app, *identities[:2])).encode()
+    # The import has its plan by the time it stores the private key.
+    answers = []
+    importing = threading.Thread(target=lambda: answers.append(send(api, "wultra", body, app, JSON)))
+    with server.locked("pinledger.client_secret", "EXCLUSIVE"):
+        importing.start()
+        time.sleep(1)
+        assert importing.is_alive(), answers
+        api.must("PUT", f"/v1/apps/{app}/clients/wultra", {"settings": {"entry_days": 90}})
+    importing.join()
+    assert answers[0].status == 200, str(answers[0])
+    settings = api.get(f"/v1/apps/{app}/clients/wultra").json["settings"]
+    assert settings["entry_days"] == 90 and len(settings["version_rules"]) == len(settings["texts"]) == 1
+    # Who says which version he means is told.
+    stale = send(api, "android_nsc", nsc(ONE, TWO, host="www.example.com"), app, headers={"If-Match": '"1"'})
+    assert (stale.status, stale.json["type"]) == (412, "/problems/stale_version")
+
+
+def test_who_names_no_format_is_told_all_of_them(api):
+    answer = send(api, "remote_config", b"{}", app_name(), JSON)
+    assert (answer.status, answer.json["type"]) == (400, "/problems/malformed_request")
+    assert "remote-config" in answer.json["detail"] and "android_nsc" in answer.json["detail"]
 
 
 def test_a_private_key_is_repeated_nowhere(server, api, identities, tmp_path):

@@ -3,10 +3,11 @@
 import base64
 import hashlib
 import itertools
+import time
 
 import pytest
 from deployed import HOST, Identity, KillSwitch, add_host, ask, check_conditional, declare, make_app, problem
-from pinledger import pin_of
+from pinledger import in_threads, pin_of
 
 NUMBERS = itertools.count()
 MODES = {"policies", "unpinnedHosts", "builtinHosts"}
@@ -97,6 +98,21 @@ def test_keys_are_given_once_they_were_shown_and_items_once_all_of_them_were(api
     found = policy(fetch(api, app), HOST)
     assert [base64.b64decode(item) for item in found["pinnedItems"]] == [identities[0].raw]
     assert [base64.b64decode(item) for item in found["fallbackItems"]] == [identities[1].raw]
+
+
+def test_a_database_that_does_not_answer_holds_nobody_up_for_long(server, api):
+    """Whoever likes may ask, for as many names as he makes up."""
+    app = f"com.example.netkit.{next(NUMBERS)}"
+    api.must("POST", "/v1/apps", {"app": app})
+    add_host(api, app, "*.cdn.example.com", *({"pin": pin_of(f"{app} {number}")} for number in range(2)))
+    declare(api, app, "netkit")
+    with server.locked("pinledger.material", "ACCESS EXCLUSIVE"):
+        begin = time.monotonic()
+        answers = in_threads(60, lambda number: ask(api, path(app, f"a{number}.cdn.example.com")))
+        seconds = time.monotonic() - begin
+    assert {answer.status for answer in answers} == {200}
+    assert all(len(answer.json["policies"]) == 1 and "pinnedItems" not in answer.json["policies"][0] for answer in answers)
+    assert seconds < 4, "they wait for as long as the database lets its clients wait"
 
 
 def test_what_is_not_enforced_rejects_nothing(api, app):

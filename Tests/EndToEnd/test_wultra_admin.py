@@ -5,6 +5,7 @@ import hashlib
 import itertools
 import json
 import ssl
+import time
 import urllib.error
 import urllib.request
 from datetime import datetime, timedelta, timezone
@@ -186,6 +187,9 @@ def test_a_script_makes_an_app_that_clients_can_ask_at_once(api, script, name, i
     # From the second certificate on the host is pinned, and clients of all versions get both.
     assert without_pem([add(script, name, two)]) == [{"name": HOST} | shown(two)]
     assert mode(api, name) == "enforce"
+    # Both at once, so that there is no certificate without it.
+    begun = next(event for event in api.history(f"/v1/apps/{name}/history") if event["type"] == "ModeSet")
+    assert begun["position"] < int(script.headers["Pinledger-Position"])
     assert certificates(script, name) == [shown(one), shown(two)]
     told = initialised(api, name)["fingerprints"]
     assert told == [{"name": HOST} | shown(one), {"name": HOST} | shown(two)]
@@ -242,6 +246,15 @@ def test_an_app_is_made_once(api, script, app):
         assert (refused.status, refused.code) == (404, "APP_NOT_FOUND")
     refused = script.refused("POST", f"/apps/{app}x/versions", {"platform": "IOS", "requiredVersion": "1.0.0"})
     assert (refused.status, refused.code) == (404, "APP_NOT_FOUND")
+
+
+def test_what_is_not_there_is_told_in_the_same_form(script, unchanged):
+    for method, path in [("GET", ""), ("GET", "/none"), ("POST", "/apps/a1/none"), ("DELETE", "/certificates")]:
+        refused = script.refused(method, path, {} if method == "POST" else None)
+        assert (refused.status, refused.code) == (404, "ERROR_REQUEST") and "There is nothing at" in refused.error["message"]
+    refused = script.refused("PUT", "/apps", {})
+    assert (refused.status, refused.code) == (405, "ERROR_REQUEST")
+    assert refused.headers["Allow"] == "GET, HEAD, OPTIONS, POST"
 
 
 # MARK: Who asks
@@ -349,6 +362,17 @@ def test_certificates_come_and_go_and_history_says_why(api, script, app, identit
     assert mode(api, app) == "enforce"
 
 
+def test_a_certificate_is_recorded_at_once_though_it_cannot_be_kept(server, script, app, tmp_path):
+    one = Identity(tmp_path, "unkept")
+    with server.locked("pinledger.material", "ACCESS EXCLUSIVE"):
+        begin = time.monotonic()
+        added = add(script, app, one)
+        seconds = time.monotonic() - begin
+    assert added == {"name": HOST, "pem": one.certificate.read_text()} | shown(one)
+    assert seconds < 4, "it waits for as long as the database lets its clients wait"
+    assert certificates(script, app) == [shown(one)]
+
+
 def test_a_plus_in_a_fingerprint_may_have_become_a_space(script, app, tmp_path, identities):
     """Scripts that paste base64 into a query send a plus, which spells a space."""
     for number in itertools.count():
@@ -433,26 +457,70 @@ def test_a_domain_goes_with_all_that_is_known_of_it(script, app, identities):
     assert (refused.status, refused.code) == (400, "APP_EXCEPTION") and HOST in refused.error["message"]
 
 
-def test_expired_certificates_are_deleted_from_every_app(api, script, identities, tmp_path):
+def test_expired_certificates_are_deleted_where_nobody_can_be_in_need_of_their_keys(tmp_path):
+    served, spare = (Identity(tmp_path, name) for name in ("served", "spare"))
     expired = Identity(tmp_path, "expired", days=0)
-    apps = [f"wultra-expired-{next(NUMBERS)}" for _ in range(2)]
-    for app in apps:
-        script.post("/apps", {"name": app})
-    for app in apps:
-        for identity in identities[:2]:
-            add(script, app, identity)
-        # One that has expired already is not added without insisting, which is done elsewhere.
-        body = {"material": expired.certificate.read_text(), "role": "emergency", "reason": "a test", "force": True}
-        api.must("POST", f"/v1/apps/{app}/hosts/{HOST}/pins", body)
-        assert fingerprint(expired) in [one["fingerprint"] for one in certificates(script, app)]
-    assert script.delete("/certificates/expired") == {"status": "OK"}
-    for app in apps:
-        assert {one["fingerprint"] for one in certificates(script, app)} == {fingerprint(one) for one in identities[:2]}
-        last = [event for event in api.history(f"/v1/apps/{app}/history") if event["type"] == "PinRetired"][-1]
-        assert last["reason"].startswith(f"Expired certificates deleted from {HOST}, ")
-    before = recorded(api)
-    assert script.delete("/certificates/expired") == {"status": "OK"}
-    assert recorded(api) == before
+    server = Server(more=["--allow-private-range", "127.0.0.0/8", "--resolve", f"{HOST}=127.0.0.1"])
+    tls = TLSServer(served)
+    try:
+        api = server.start().api
+        script = Script(server.port, api.token)
+        endpoint = f"{HOST}:{tls.port}"
+        # Of the last app nobody looks at what is served: nobody answers at its host's usual port.
+        apps = {"seen-1": [endpoint], "seen-2": [endpoint], "unseen": None}
+        for app, endpoints in apps.items():
+            script.post("/apps", {"name": app})
+            add(script, app, served)
+            if endpoints is not None:
+                api.must("PATCH", f"/v1/apps/{app}/hosts/{HOST}", {"endpoints": endpoints})
+            add(script, app, spare)
+            # One that has expired already is not added without insisting, which is done elsewhere.
+            body = {"material": expired.certificate.read_text(), "role": "emergency", "reason": "a test", "force": True}
+            api.must("POST", f"/v1/apps/{app}/hosts/{HOST}/pins", body)
+            assert fingerprint(expired) in [one["fingerprint"] for one in certificates(script, app)]
+        api.must("POST", "/v1/probes", {"endpoint": endpoint})
+        assert script.delete("/certificates/expired") == {"status": "OK"}
+        for app, endpoints in apps.items():
+            left = {one["fingerprint"] for one in certificates(script, app)}
+            retired = [event for event in api.history(f"/v1/apps/{app}/history") if event["type"] == "PinRetired"]
+            if endpoints is None:
+                # Its key may be in use under a certificate that nobody has shown.
+                assert left == {fingerprint(one) for one in (served, spare, expired)} and retired == []
+                continue
+            assert left == {fingerprint(one) for one in (served, spare)}
+            assert [event["reason"].split(",")[0] for event in retired] == [f"Expired certificates deleted from {HOST}"]
+        before = recorded(api)
+        assert script.delete("/certificates/expired") == {"status": "OK"}
+        assert recorded(api) == before
+    finally:
+        tls.close()
+        server.destroy()
+
+
+def test_a_host_goes_on_reporting_where_a_rail_refuses_that_it_enforces(tmp_path):
+    served, one, two = (Identity(tmp_path, name) for name in ("served", "one", "two"))
+    server = Server(more=["--allow-private-range", "127.0.0.0/8", "--resolve", f"{HOST}=127.0.0.1"])
+    tls = TLSServer(served)
+    try:
+        api = server.start().api
+        script = Script(server.port, api.token)
+        script.post("/apps", {"name": "shop"})
+        add(script, "shop", one)
+        endpoint = f"{HOST}:{tls.port}"
+        api.must("PATCH", f"/v1/apps/shop/hosts/{HOST}", {"endpoints": [endpoint]})
+        api.must("POST", "/v1/probes", {"endpoint": endpoint})
+        key = {"Idempotency_Key": "two"}
+        body = {"domain": HOST, "pem": two.certificate.read_text()}
+        added = script.post("/apps/shop/certificates/pem", body, **key)
+        assert mode(api, "shop") == "report_only"
+        assert {each["fingerprint"] for each in certificates(script, "shop")} == {fingerprint(one), fingerprint(two)}
+        assert "G09: " in server.log.read_text(), "the log says why"
+        before = recorded(api)
+        assert script.post("/apps/shop/certificates/pem", body, **key) == added
+        assert script.headers["Idempotency-Replayed"] == "true" and recorded(api) == before
+    finally:
+        tls.close()
+        server.destroy()
 
 
 def test_the_certificate_that_a_server_presents_is_added(tmp_path):
@@ -487,7 +555,7 @@ def test_the_certificate_that_a_server_presents_is_added(tmp_path):
         with pytest.raises(Refused) as caught:
             delete(script, "shop", old)
         assert (caught.value.status, caught.value.code) == (400, "APP_EXCEPTION")
-        assert caught.value.error["message"].startswith("G0")
+        assert caught.value.error["message"].startswith("G08: ")
         assert recorded(api) == before
 
         # A pattern that is no host, a name that nobody has, and a port where nobody listens.
@@ -499,6 +567,11 @@ def test_the_certificate_that_a_server_presents_is_added(tmp_path):
         refused = script.refused("POST", auto, {"domain": "localhost"})
         assert refused.status == 400
         assert script.refused("POST", auto, {"domain": None}).fields == ["domain"]
+
+        # What was recorded is told again though the server is gone.
+        tls.close()
+        assert script.post(auto, {"domain": HOST}, **key) == first and recorded(api) == before
+        assert "presented no certificate" in script.refused("POST", auto, {"domain": HOST}).error["message"]
     finally:
         tls.close()
         server.destroy()
@@ -667,6 +740,8 @@ def test_there_are_limits_to_rules_texts_and_bodies(api, script, app, own_texts)
 
 
 def test_texts_that_no_event_can_hold_are_refused(api, script, app, own_texts):
+    # An app that comes before it, and must not be changed where it cannot be.
+    script.post("/apps", {"name": f"a-{app}"})
     texts = [{"message_key": f"long {number}", "language": "en", "text": "x" * 1000} for number in range(60)]
     declare(api, app, "wultra", {"texts": texts})
     with pytest.raises(Refused) as caught:
@@ -675,6 +750,10 @@ def test_texts_that_no_event_can_hold_are_refused(api, script, app, own_texts):
     assert (caught.value.status, caught.value.code) == (400, "APP_EXCEPTION") and "65535" in caught.value.error["message"]
     kept = api.must("GET", f"/v1/apps/{app}/clients/wultra").json["settings"]["texts"]
     assert 60 <= len(kept) < 65 and all(text["text"] == "x" * 1000 for text in kept)
+    for other in script.get("/apps")["applications"]:
+        settings = api.must("GET", f"/v1/apps/{other['name']}/clients/wultra").json["settings"]
+        more = [text for text in settings.get("texts", []) if text["message_key"].startswith("more ")]
+        assert len(more) == len(kept) - 60, other["name"]
     declare(api, app, "wultra", {})
 
 

@@ -60,6 +60,11 @@ class TLSServer:
             connection.close()
 
     def close(self) -> None:
+        try:
+            # Else the call that waits for a connection takes one more.
+            self.listener.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
         self.listener.close()
 
 

@@ -39,7 +39,7 @@ private typealias Wultra = WultraExamples
         let texts = [ClientText(key: "k", language: "en", text: "Hi")]
         let command = try WultraAdminCommand.creating(displayName: "My App", texts: texts)
         #expect(command.commands == [.create(displayName: "My App")])
-        #expect(command.settings == ClientSettings(texts: texts) && command.followUp.isEmpty)
+        #expect(command.settings == ClientSettings(texts: texts) && command.desired.isEmpty)
         #expect(try Wultra.after(nil, command.commands).displayName == "My App")
         #expect((try? Reason(command.reason)) != nil)
     }
@@ -121,12 +121,12 @@ private typealias Wultra = WultraExamples
         let app = Self.app(line.mode, line.pins)
         let command = try WultraAdminCommand.adding(line.certificate, to: Self.api, of: app)
         #expect(command.commands == line.commands && command.settings == nil)
-        #expect(command.followUp == (line.enforces ? [.setMode(Self.api, .baseline, .enforce)] : []))
+        #expect(command.desired == (line.enforces ? [.setMode(Self.api, .baseline, .enforce)] : []))
         #expect((try? Reason(command.reason)) != nil)
-        var after = try Wultra.after(app, command.commands)
-        let knowledge = after.keys[line.certificate.key.pin]
-        #expect(knowledge?.certificates.contains(line.certificate) == true)
-        after = try Wultra.after(after, command.followUp)
+        let alone = try Wultra.after(app, command.commands)
+        #expect(alone.keys[line.certificate.key.pin]?.certificates.contains(line.certificate) == true)
+        #expect(alone.hosts[Self.api]?[.baseline]?.mode == line.mode)
+        let after = try Wultra.after(app, command.commands + command.desired)
         #expect(after.hosts[Self.api]?[.baseline]?.mode == (line.enforces ? .enforce : line.mode))
     }
 
@@ -136,7 +136,7 @@ private typealias Wultra = WultraExamples
             first.commands == [
                 .addHost(Self.api, includesSubdomains: false, mode: .reportOnly, pins: [Self.new(Self.one, .primary)])
             ])
-        #expect(first.followUp.isEmpty)
+        #expect(first.desired.isEmpty)
         let app = try Wultra.after(Wultra.app(), first.commands)
         #expect(throws: Refusal.tooFewPins(Self.api, .baseline, active: 1)) {
             try Wultra.after(app, [.setMode(Self.api, .baseline, .enforce)])
@@ -145,7 +145,7 @@ private typealias Wultra = WultraExamples
         let entries = WultraInitTemplate(Wultra.view(app), ClientSettings()).entries
         #expect(entries.map(\.fingerprint) == [Self.one.sha256])
         let second = try WultraAdminCommand.adding(Self.two, to: Self.api, of: app)
-        let done = try Wultra.after(try Wultra.after(app, second.commands), second.followUp)
+        let done = try Wultra.after(app, second.commands + second.desired)
         #expect(done.hosts[Self.api]?[.baseline]?.mode == .enforce)
         let again = try WultraAdminCommand.adding(Self.two, to: Self.api, of: done)
         #expect(try Wultra.after(done, again.commands) == done)
@@ -259,7 +259,24 @@ private typealias Wultra = WultraExamples
         #expect(try Wultra.after(app, command.commands).hosts.isEmpty)
     }
 
-    @Test func `deletes keys whose certificates have all expired, host by host`() throws {
+    /// What probes have seen of a host's own service: each key, and how many seconds ago.
+    private static func facts(_ seen: [(number: Int, seconds: Int64)]) -> EndpointFacts {
+        EndpointFacts(
+            chains: seen.enumerated().map { place, one in
+                let time = Wultra.noon.adding(seconds: -one.seconds)
+                return ServedChain(
+                    pins: [Wultra.pin(one.number)], address: "192.0.2.\(place)", vantage: "here", firstSeen: time,
+                    lastSeen: time, isCurrent: true)
+            })
+    }
+
+    private static func deletingExpired(
+        from host: String, of app: App, at now: Timestamp = Wultra.noon, seen: [String: EndpointFacts]
+    ) -> (command: WultraAdminCommand, kept: [Pin]) {
+        WultraAdminCommand.deletingExpired(from: Wultra.pattern(host), of: app, at: now) { seen[$0.host.text] }
+    }
+
+    @Test func `deletes keys whose certificates have all expired and that no service presents`() throws {
         let over = Wultra.certificate(6, "a.example.com", notAfter: Wultra.noon)
         let older = Wultra.certificate(1, "a.example.com", edition: 3, notAfter: Wultra.noon.adding(seconds: -60))
         let app = Wultra.app(
@@ -268,29 +285,77 @@ private typealias Wultra = WultraExamples
             // It could not go on enforcing.
             .init("b.example.com", .enforce, Self.one, over), .init("c.example.com", .reportOnly, over),
             .init("d.example.com", .enforce, Self.one, Self.two), .init("own.example.com", nil))
-        let commands = WultraAdminCommand.deletingExpired(of: app, at: Wultra.noon)
-        let expected: [[AppCommand]] = [
-            [.retirePin(Wultra.pattern("a.example.com"), .baseline, Wultra.pin(6))],
-            [.retirePin(Wultra.pattern("c.example.com"), .baseline, Wultra.pin(6))],
-        ]
-        #expect(commands.map(\.commands) == expected)
-        #expect(WultraAdminCommand.deletingExpired(of: app, at: Wultra.noon.adding(seconds: -1)).isEmpty)
+        let fresh = Self.facts([(1, 60)])
+        let seen = Dictionary(uniqueKeysWithValues: ["a", "b", "c", "d", "own"].map { ("\($0).example.com", fresh) })
+        func expect(_ host: String, _ commands: [AppCommand], kept: [Pin] = []) {
+            let result = Self.deletingExpired(from: host, of: app, seen: seen)
+            #expect(result.command.commands == commands && result.kept == kept, "\(host)")
+        }
+        expect("a.example.com", [.retirePin(Wultra.pattern("a.example.com"), .baseline, Wultra.pin(6))])
+        expect("b.example.com", [], kept: [Wultra.pin(6)])
+        expect("c.example.com", [.retirePin(Wultra.pattern("c.example.com"), .baseline, Wultra.pin(6))])
+        for host in ["d.example.com", "own.example.com", "nobody.example.com"] { expect(host, []) }
+        let before = Self.deletingExpired(
+            from: "a.example.com", of: app, at: Wultra.noon.adding(seconds: -1), seen: seen)
+        #expect(before.command.commands.isEmpty && before.kept.isEmpty)
+    }
+
+    @Test(
+        arguments: [
+            ("nothing", nil, false), ("what is too long ago", facts([(1, 86_400)]), false),
+            ("another key", facts([(1, 86_399)]), true),
+            ("the key itself, under a certificate that nobody showed", facts([(6, 60)]), false),
+            ("the key at one of its addresses", facts([(1, 60), (6, 60)]), false),
+            ("the key at an address that has been silent for a day", facts([(1, 60), (6, 90_000)]), false),
+            ("the key at an address that has been silent for a week", facts([(1, 60), (6, 604_800)]), true),
+        ] as [(String, EndpointFacts?, Bool)])
+    func `keeps an expired key unless probes have seen all of the host without it`(
+        what: String, facts: EndpointFacts?, isDeleted: Bool
+    ) {
+        let over = Wultra.certificate(6, "api.example.com", notAfter: Wultra.noon)
+        let app = Self.app(
+            .enforce, [(Self.one, .primary, .active), (Self.two, .backup, .active), (over, .backup, .active)])
+        let seen = facts.map { ["api.example.com": $0] } ?? [:]
+        let result = Self.deletingExpired(from: "api.example.com", of: app, seen: seen)
+        #expect(
+            result.command.commands == (isDeleted ? [.retirePin(Self.api, .baseline, Wultra.pin(6))] : []),
+            "seen: \(what)")
+        #expect(result.kept == (isDeleted ? [] : [Wultra.pin(6)]), "seen: \(what)")
+    }
+
+    @Test func `keeps expired keys of names that no probe looks at`() throws {
+        let over = Wultra.certificate(6, "api.example.com", notAfter: Wultra.noon)
+        var app = Self.app(
+            .enforce, [(Self.one, .primary, .active), (Self.two, .backup, .active), (over, .backup, .active)])
+        let seen = ["api.example.com": Self.facts([(1, 60)]), "www.example.com": Self.facts([(1, 60)])]
+        app.hosts[Self.api]?.includesSubdomains = true
+        #expect(Self.deletingExpired(from: "api.example.com", of: app, seen: seen).kept == [Wultra.pin(6)])
+        app.hosts[Self.api]?.endpoints = [try Endpoint("api.example.com:443"), try Endpoint("www.example.com:443")]
+        #expect(Self.deletingExpired(from: "api.example.com", of: app, seen: seen).kept.isEmpty)
+        app.hosts[Self.api]?.endpoints?.append(try Endpoint("new.example.com:443"))
+        #expect(Self.deletingExpired(from: "api.example.com", of: app, seen: seen).kept == [Wultra.pin(6)])
+        app.hosts[Self.api]?.endpoints = []
+        #expect(Self.deletingExpired(from: "api.example.com", of: app, seen: seen).kept == [Wultra.pin(6)])
+        app.hosts[Wultra.pattern("*.example.com")] = app.hosts[Self.api]
+        app.hosts[Wultra.pattern("*.example.com")]?.includesSubdomains = false
+        app.hosts[Wultra.pattern("*.example.com")]?.endpoints = nil
+        #expect(Self.deletingExpired(from: "*.example.com", of: app, seen: seen).kept == [Wultra.pin(6)])
     }
 
     @Test func `gives a version rule an id that no other had`() throws {
         var app = Wultra.app()
         app.version = 7
         let rule = ClientVersionRule(id: 0, platform: .ios, requiredVersion: "2.0.0")
-        let (command, recorded) = try WultraAdminCommand.adding(rule, to: ClientSettings(), of: app)
-        #expect(recorded.id == 8 && command.settings?.versionRules == [recorded] && command.commands.isEmpty)
+        let command = try WultraAdminCommand.adding(rule, to: ClientSettings(), of: app)
         let settings = try #require(command.settings)
+        #expect(settings.versionRules.map(\.id) == [8] && command.commands.isEmpty)
         let error = #expect(throws: WultraAdminError.self) {
             try WultraAdminCommand.adding(rule, to: settings, of: app)
         }
         #expect(error?.code == .refused)
         var other = rule
         other.majorOSVersion = 12
-        #expect(try WultraAdminCommand.adding(other, to: settings, of: app).rule.id == 9)
+        #expect(try WultraAdminCommand.adding(other, to: settings, of: app).settings?.versionRules.last?.id == 9)
         #expect(try WultraAdminCommand.deletingVersionRule(8, from: settings).settings?.versionRules == [])
         #expect(throws: WultraAdminError.self) { try WultraAdminCommand.deletingVersionRule(9, from: settings) }
     }
@@ -302,8 +367,8 @@ private typealias Wultra = WultraExamples
         }
         let rule = ClientVersionRule(id: 0, platform: .android, requiredVersion: "2.0.0")
         let added = try WultraAdminCommand.adding(rule, to: settings, of: Wultra.app())
-        settings = try #require(added.command.settings)
-        #expect(added.rule.id == Int64(ClientSettings.ruleLimit) && settings.versionRules.last == added.rule)
+        settings = try #require(added.settings)
+        #expect(settings.versionRules.last?.id == Int64(ClientSettings.ruleLimit))
         var further = rule
         further.majorOSVersion = 14
         let error = #expect(throws: WultraAdminError.self) {

@@ -128,7 +128,7 @@ private typealias Wultra = WultraExamples
         switch try reader.read(text) {
         case .addVersionRule(let rule):
             settings = try #require(
-                try WultraAdminCommand.adding(rule, to: settings, of: Wultra.app()).command.settings)
+                try WultraAdminCommand.adding(rule, to: settings, of: Wultra.app()).settings)
             // The gate goes by it, too.
             let device = WultraDevice(
                 appVersion: Wultra.version("0.0.1"), platform: rule.platform, majorOSVersion: rule.majorOSVersion ?? 1)
@@ -190,14 +190,6 @@ private typealias Wultra = WultraExamples
             (
                 .unforeseen, 500,
                 #"{"status":"ERROR","responseObject":{"code":"UNKNOWN_ERROR","message":"An unforeseen error came up."}}"#
-            ),
-            (
-                WultraAdminError(Refusal.tooManyHosts(limit: 1), "Too many."), 400,
-                #"{"status":"ERROR","responseObject":{"code":"APP_EXCEPTION","message":"Too many."}}"#
-            ),
-            (
-                WultraAdminError(Refusal.appUnknown(Wultra.shop), "Gone."), 404,
-                #"{"status":"ERROR","responseObject":{"code":"APP_NOT_FOUND","message":"Gone."}}"#
             ),
         ] as [(WultraAdminError, Int, String)])
     func `is told why it failed`(error: WultraAdminError, status: Int, body: String) {

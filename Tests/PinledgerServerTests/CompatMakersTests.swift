@@ -3,30 +3,77 @@ import Testing
 
 @testable import PinledgerServer
 
-@Suite struct `Those who want the same answer made` {
-    private final class Flag: Sendable {
-        let isSet = Mutex(false)
+@Suite(.timeLimit(.minutes(1))) struct `Those who want the same answer made` {
+    private typealias Makers = CompatMakers<String>
+
+    private final class Tally: Sendable {
+        private let count = Mutex(0)
+
+        /// The number after `change` is added.
+        func add(_ change: Int) -> Int {
+            self.count.withLock { count in
+                count += change
+                return count
+            }
+        }
     }
 
-    @Test func `wait until the first of them is done`() async {
-        let makers = CompatMakers()
-        #expect(await makers.isFirst("one"))
+    private func isFirst(_ turn: Makers.Turn) -> Bool {
+        if case .first = turn { true } else { false }
+    }
+
+    /// Returns when so many wait.
+    private func wait(for count: Int, at makers: Makers) async {
+        while makers.count("one") < count { await Task.yield() }
+    }
+
+    @Test func `wait until the first of them is done, and are told what he made`() async {
+        let makers = Makers()
+        #expect(self.isFirst(await makers.turn("one")))
         // Of another answer somebody else is the first.
-        #expect(await makers.isFirst("other"))
-        let done = Flag()
-        await withTaskGroup(of: Void.self) { group in
-            for _ in 0..<100 {
+        #expect(self.isFirst(await makers.turn("other")))
+        let told: [Makers.Turn] = await withTaskGroup(of: Makers.Turn.self) { group in
+            for _ in 0..<100 { group.addTask { await makers.turn("one") } }
+            await self.wait(for: 100, at: makers)
+            makers.done("one", "made")
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(told.count == 100)
+        for turn in told {
+            guard case .waited("made") = turn else {
+                Issue.record("\(turn)")
+                continue
+            }
+        }
+        // Whoever comes when all is over is the first again.
+        #expect(self.isFirst(await makers.turn("one")))
+    }
+
+    @Test func `compete again where he made nothing, and one of them is the first`() async {
+        let makers = Makers()
+        let atWork = Tally()
+        #expect(self.isFirst(await makers.turn("one")))
+        let firsts: Int = await withTaskGroup(of: Bool.self) { group in
+            for _ in 0..<50 {
                 group.addTask {
-                    let isFirst = await makers.isFirst("one")
-                    #expect(done.isSet.withLock { $0 })
-                    // Whoever comes when all is over is the first again.
-                    if isFirst { makers.done("one") }
+                    while true {
+                        switch await makers.turn("one") {
+                        case .waited(let made):
+                            if made != nil { return false }
+                        case .first:
+                            #expect(atWork.add(1) == 1, "two make it at the same time")
+                            await self.wait(for: 49, at: makers)
+                            #expect(atWork.add(-1) == 0)
+                            makers.done("one", "made")
+                            return true
+                        }
+                    }
                 }
             }
-            for _ in 0..<100 { await Task.yield() }
-            done.isSet.withLock { $0 = true }
-            makers.done("one")
+            await self.wait(for: 50, at: makers)
+            makers.done("one", nil)
+            return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
         }
-        #expect(await makers.isFirst("one"))
+        #expect(firsts == 1)
     }
 }

@@ -1,5 +1,5 @@
-import Formats
 import HTTPTypes
+import Hummingbird
 import Testing
 
 @testable import PinledgerServer
@@ -32,23 +32,47 @@ import Testing
     }
 
     @Test func `a method that a path lacks is told the ones it has`() throws {
-        guard case .methods(let methods, let refusal) = try self.table.match(.delete, "/v1/apps") else {
+        guard case .methods(let methods, let subtree) = try self.table.match(.delete, "/v1/apps") else {
             Issue.record("no methods")
             return
         }
         #expect(methods.map(\.rawValue) == ["GET", "HEAD", "OPTIONS", "POST"])
-        #expect(refusal == nil)
+        #expect(subtree?.path == nil)
     }
 
     @Test(arguments: ["v1/pins", "cert-fingerprint", "health", "readiness"])
     func `a method that Dynapins' server lacks is refused in its own form`(path: String) throws {
-        guard case .methods(_, let refusal) = try self.table.match(.post, "/compat/dynapins/a/\(path)") else {
+        guard case .methods(_, let subtree) = try self.table.match(.post, "/compat/dynapins/a/\(path)") else {
             Issue.record("no methods")
             return
         }
-        #expect(refusal?.status == 405)
-        #expect(
-            refusal.map { String(decoding: $0.body, as: UTF8.self) } == #"{"error":"Method not allowed","code":405}"#)
+        var problem = Problem(.methodNotAllowed, "x")
+        problem.headers[.allow] = "GET"
+        let response = try #require(subtree?.refusal(problem))
+        #expect(response.status == .methodNotAllowed && response.headers[.allow] == "GET")
+        #expect(response.headers[.contentType] == "application/json" && response.body.contentLength == 41)
+        // Of all else it has no form of its own.
+        #expect(subtree?.refusal(Problem(.appUnknown, "x"))?.status == nil)
+    }
+
+    @Test(arguments: ["/compat/wultra/admin", "/compat/wultra/admin/none", "/compat/wultra/admin/apps/a/none"])
+    func `what is not there below Wultra's administration is told in its form`(path: String) throws {
+        guard case .nothing(let subtree) = try self.table.match(.get, path) else {
+            Issue.record("\(path) leads somewhere")
+            return
+        }
+        let response = try #require(subtree?.refusal(Problem(.notFound, "There is nothing.")))
+        #expect(response.status == .notFound && response.headers[.contentType] == "application/json")
+        guard case .methods(_, let other) = try self.table.match(.put, "/compat/wultra/admin/apps") else {
+            Issue.record("no methods")
+            return
+        }
+        #expect(other?.refusal(Problem(.methodNotAllowed, "x"))?.status == .methodNotAllowed)
+        guard case .nothing(let clients) = try self.table.match(.get, "/compat/wultra/none") else {
+            Issue.record("it leads somewhere")
+            return
+        }
+        #expect(clients?.path == nil)
     }
 
     @Test(arguments: [
@@ -72,7 +96,10 @@ import Testing
         let client = ExampleServer.routes.table([.client])
         let admin = ExampleServer.routes.table([.admin])
         #expect(!client.routes.contains { $0.path.hasPrefix("/v1") })
+        #expect(!client.routes.contains { $0.access == .token })
         #expect(!admin.routes.contains { $0.path.hasPrefix("/client") })
+        let compat = admin.routes.filter { $0.path.hasPrefix("/compat/") }
+        #expect(!compat.isEmpty && compat.allSatisfy { $0.path.hasPrefix("/compat/wultra/admin/") })
         #expect(client.routes.contains { $0.path == "/readyz" } && admin.routes.contains { $0.path == "/readyz" })
     }
 

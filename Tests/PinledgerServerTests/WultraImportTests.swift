@@ -230,6 +230,9 @@ import Testing
             "/versions/applicationVersions/1"
         ),
         (#"{"app": \#(detail([one.json])), "texts": [{"messageKey": "a", "text": "b"}]}"#, "/texts/0/language"),
+        (
+            tables(domain: #"}, {"id": 7, "app_id": 1, "domain": "www.example.com""#), "/mus_mobile_domain/1/id"
+        ),
     ])
     func `is refused with the place of what is wrong`(text: String, pointer: String) throws {
         let plan = try self.plan(text)
@@ -257,6 +260,20 @@ import Testing
         app.evolve(
             .clientSet(.wultra, ClientSettings(texts: [try Self.text("other", "de", "x")])), at: time)
         #expect(try self.plan(Self.tables(), app).fatal.count == 1)
+    }
+
+    @Test func `takes over that clients understand domains where they do, and never that they do not`() throws {
+        let deep = Self.tables(domain: #", "ssl_pinning_required": false"#)
+        var app = try self.app
+        let time = Timestamp(seconds: 0)
+        app.evolve(.clientSet(.wultra, ClientSettings(entryDays: 90)), at: time)
+        let plan = try self.plan(deep, app)
+        let taken = try #require(self.settings(plan))
+        #expect(taken.understandsDomains && taken.entryDays == 90)
+        #expect(plan.steps.contains { $0.contains("domainsConfig") })
+        app.evolve(.clientSet(.wultra, taken), at: time)
+        #expect(self.settings(try self.plan(deep, app)) == nil)
+        #expect(self.settings(try self.plan(Self.tables(), app)) == nil)
     }
 
     @Test func `is refused where the file is cut off`() throws {

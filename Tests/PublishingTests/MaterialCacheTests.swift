@@ -31,6 +31,14 @@ import Testing
         #expect(cache.find(digests, at: self.now).found == [self.digest(1): [1]])
     }
 
+    @Test func `remembers for a while that the database said nothing`() {
+        var cache = MaterialCache(limit: 10_000)
+        #expect(!cache.isSilent(at: self.now))
+        cache.takeSilence(at: self.now)
+        #expect(cache.isSilent(at: self.now) && cache.isSilent(at: self.now + .seconds(1)))
+        #expect(!cache.isSilent(at: self.now + MaterialCache.missingTime))
+    }
+
     @Test func `begins anew where it would become too large, and keeps nothing that is larger than itself`() {
         let limit = 3 * (100 + MaterialCache.overhead)
         var cache = MaterialCache(limit: limit)

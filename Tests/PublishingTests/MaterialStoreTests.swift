@@ -95,6 +95,57 @@ struct MaterialStoreTests {
         await nowhere.close()
     }
 
+    /// Holds every row of the table back from whoever asks, while `body` runs.
+    private func whileLocked(_ body: @Sendable () async throws -> Void) async throws {
+        try await self.withPool(as: .superuser) { pool in
+            try await pool.withConnection { connection in
+                try await connection.query("BEGIN")
+                try await connection.query("LOCK TABLE pinledger.material IN ACCESS EXCLUSIVE MODE")
+                let result: Result<Void, any Error>
+                do { result = .success(try await body()) } catch { result = .failure(error) }
+                try await connection.query("ROLLBACK")
+                try result.get()
+            }
+        }
+    }
+
+    @Test func `who cannot wait does without what the database does not give in time, and leaves it alone then`()
+        async throws
+    {
+        let (one, two) = (self.certificate("one"), self.certificate("two"))
+        let digests = Set([one.digest, two.digest])
+        try await self.withPool { pool in
+            try await MaterialStore(pool: pool).store([two])
+            let store = MaterialStore(pool: pool)
+            try await store.store([one])
+            try await self.whileLocked {
+                let start = ContinuousClock.now
+                #expect(await store.der(of: digests, within: .milliseconds(100)) == [one.digest: one.der])
+                await #expect(throws: MaterialStore.Late.self) {
+                    try await store.store([self.certificate("three")], within: .milliseconds(100))
+                }
+                #expect(ContinuousClock.now - start < .seconds(3))
+            }
+            // The answer would be there by now, and nobody asks for it yet.
+            #expect(await store.der(of: digests, within: .seconds(60)) == [one.digest: one.der])
+            #expect(await MaterialStore(pool: pool).der(of: digests, within: .seconds(60)).count == 2)
+        }
+    }
+
+    @Test func `the sweep erases nothing by a state that lacks what is no longer new`() async throws {
+        var setup = TestNode.Setup()
+        setup.clock = { Timestamp.wall.adding(seconds: -3700) }
+        try await TestNode.run(on: TestDatabase.current, setup) { node in
+            let store = MaterialStore(pool: node.pool)
+            try await store.store([self.certificate("one")])
+            try await self.age()
+            let recorded = try await node.writer.execute(
+                try Sample.request(.app(try Sample.app(), [.create(displayName: "a")])))
+            #expect(try await store.eraseUnnamed(by: LedgerState(), at: 0) == 0)
+            #expect(try await store.eraseUnnamed(by: LedgerState(), at: recorded.position) == 1)
+        }
+    }
+
     @Test func `the sweep erases what is old and what no app knows`() async throws {
         try await self.withPool { pool in
             let store = MaterialStore(pool: pool)
@@ -112,19 +163,19 @@ struct MaterialStoreTests {
             }
             state.apps.insert(app)
             try await store.store(Set(known + unknown))
-            #expect(try await store.eraseUnnamed(by: state, pageSize: 7) == 0, "all of it is young")
+            #expect(try await store.eraseUnnamed(by: state, at: 0, pageSize: 7) == 0, "all of it is young")
             try await self.age()
             // Shown again, by somebody whose change the ledger is about to take.
             try await store.store([unknown[3]])
-            #expect(try await store.eraseUnnamed(by: state, pageSize: 7) == 19)
+            #expect(try await store.eraseUnnamed(by: state, at: 0, pageSize: 7) == 19)
             let left = Set(known + [unknown[3]])
             #expect(
                 try await MaterialStore(pool: pool).der(of: Set((known + unknown).map(\.digest)))
                     == Dictionary(uniqueKeysWithValues: left.map { ($0.digest, $0.der) }))
             try await self.age()
-            #expect(try await store.eraseUnnamed(by: state) == 1)
+            #expect(try await store.eraseUnnamed(by: state, at: 0) == 1)
             #expect(try await self.count() == 5)
-            #expect(try await store.eraseUnnamed(by: LedgerState()) == 5)
+            #expect(try await store.eraseUnnamed(by: LedgerState(), at: 0) == 5)
         }
     }
 

@@ -23,12 +23,17 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pinledger, pg_temp AS $$
         ON CONFLICT (digest) DO UPDATE SET stored_at = now() WHERE m.stored_at < now() - interval '1 hour'
 $$;
 
--- Erases what is named, but for that of the last day: the ledger may not have come to name it yet. Says how many.
-CREATE FUNCTION pinledger.erase_material(p_digests bytea[]) RETURNS bigint
+-- Erases what is named, but for that of the last day: the ledger may not have come to name it yet. Nothing at all where
+-- the event at p_position, up to which the caller knows the ledger, is older than an hour: it, or one after it, may name
+-- what the caller takes for unnamed. Says how many.
+CREATE FUNCTION pinledger.erase_material(p_digests bytea[], p_position bigint) RETURNS bigint
 LANGUAGE sql SECURITY DEFINER SET search_path = pinledger, pg_temp AS $$
     WITH gone AS (
         DELETE FROM material m
-         WHERE m.digest = ANY (p_digests) AND m.stored_at < now() - interval '1 day' RETURNING 1
+         WHERE m.digest = ANY (p_digests) AND m.stored_at < now() - interval '1 day'
+           AND NOT EXISTS (
+               SELECT FROM event e WHERE e.position = p_position AND e.recorded_at < now() - interval '1 hour')
+        RETURNING 1
     )
     SELECT count(*) FROM gone
 $$;

@@ -16,14 +16,17 @@ SELECT test.refused($$DELETE FROM pinledger.material$$, '42501');
 SELECT test.refused($$UPDATE pinledger.material SET der = 'x'$$, '42501');
 
 -- What is young stays. What is old and shown again is young.
-SELECT test.same(pinledger.erase_material(ARRAY[sha256('key'), sha256('certificate')]), 0::bigint, 'young ones');
+SELECT test.same(pinledger.erase_material(ARRAY[sha256('key'), sha256('certificate')], 0), 0::bigint, 'young ones');
 SET LOCAL ROLE pinledger_owner;
 UPDATE pinledger.material SET stored_at = now() - interval '25 hours';
 SET LOCAL ROLE pinledger_app;
 SELECT pinledger.store_material('{certificate}', '{certificate}');
-SELECT test.same(pinledger.erase_material(ARRAY[sha256('key'), sha256('certificate'), sha256('unknown')]), 1::bigint, 'old ones');
+SELECT test.same(a.outcome, 'appended', 'an old event') FROM test.append('app/a', 0) a;
+SELECT test.same(a.outcome, 'appended', 'a young one') FROM test.append('app/a', 1, "time" => now()) a;
+SELECT test.same(pinledger.erase_material(ARRAY[sha256('key')], 0), 0::bigint, 'by one who lacks an old event');
+SELECT test.same(pinledger.erase_material(ARRAY[sha256('key'), sha256('certificate'), sha256('unknown')], 1), 1::bigint, 'old ones');
 SELECT test.same(count(*), 2::bigint, 'what was not named, and what was shown again') FROM pinledger.material;
-SELECT test.same(pinledger.erase_material('{}'), 0::bigint, 'nothing');
+SELECT test.same(pinledger.erase_material('{}', 2), 0::bigint, 'nothing');
 
 -- Not even the owner files something under another digest.
 SET LOCAL ROLE pinledger_owner;

@@ -9,18 +9,18 @@ package struct WultraAdminCommand: Hashable, Sendable {
     package var commands: [AppCommand]
     /// What the app's settings for ``ClientKind/wultra`` are to be, in the same change; nil where they stay.
     package var settings: ClientSettings?
-    /// To be tried after the change, as another one. Where it is refused, the first one stands, and the request has
-    /// succeeded.
-    package var followUp: [AppCommand]
+    /// To be recorded with ``commands`` where the ledger takes them together; where it refuses that, ``commands`` are
+    /// recorded alone, and the request has succeeded.
+    package var desired: [AppCommand]
     /// Why, for the ledger: Wultra's interface has no place for reasons.
     package var reason: String
 
     init(
-        _ commands: [AppCommand], settings: ClientSettings? = nil, followUp: [AppCommand] = [], reason: String
+        _ commands: [AppCommand], settings: ClientSettings? = nil, desired: [AppCommand] = [], reason: String
     ) {
         self.commands = commands
         self.settings = settings
-        self.followUp = followUp
+        self.desired = desired
         self.reason = "\(reason), through the administrative interface of Wultra's mobile utility server"
     }
 
@@ -47,7 +47,7 @@ extension WultraAdminCommand {
     /// backups; one more certificate of a pinned key is noted with the key.
     ///
     /// A host with one pin cannot enforce (guard rail G01), while operators of Wultra expect a domain to be pinned once
-    /// it has a certificate. So a host begins with reporting, and is to enforce, as ``followUp``, with the certificate
+    /// it has a certificate. So a host begins with reporting, and is to enforce, as ``desired``, with the certificate
     /// that gives it a second pin and a reserve. Where a guard rail refuses that, since servers present another key for
     /// instance, the certificate is recorded all the same. Whoever sets a mode by hand is not overruled: of a host that
     /// could have enforced before, the mode stays. Clients before 2.x look at no mode, and pin from the first
@@ -86,7 +86,7 @@ extension WultraAdminCommand {
         }
         let begins = policy.mode == .reportOnly && !Self.canEnforce(before) && Self.canEnforce(before + [role])
         return Self(
-            commands, followUp: begins ? [.setMode(pattern, .baseline, .enforce)] : [], reason: reason)
+            commands, desired: begins ? [.setMode(pattern, .baseline, .enforce)] : [], reason: reason)
     }
 
     private static func check(
@@ -150,20 +150,31 @@ extension WultraAdminCommand {
         return Self([.removeHost(pattern)], reason: "Domain \(pattern) deleted")
     }
 
-    /// Keys are to go all of whose certificates have expired: one change for each host, so that one that the ledger
-    /// refuses keeps no other. A host that could not enforce without them and does keeps them, since clients are not
-    /// told of them anyway.
-    package static func deletingExpired(of app: App, at now: Timestamp) -> [Self] {
-        app.hosts.sorted { $0.key < $1.key }.compactMap { pattern, host in
-            guard let policy = host[.baseline] else { return nil }
-            let expired = policy.activePins.map(\.pin).filter { pin in
-                app.keys[pin]?.notAfter.map { $0 <= now } == true
-            }
-            guard !expired.isEmpty else { return nil }
-            let retirement = Self.retirement(of: Set(expired), policy, pattern, app)
-            guard policy.mode != .enforce || Self.canEnforce(retirement.remaining) else { return nil }
-            return Self(retirement.commands, reason: "Expired certificates deleted from \(pattern)")
+    /// Keys of a host are to go all of whose certificates have expired, where nobody can be in need of them.
+    ///
+    /// What is known of a key is what somebody showed: a renewed certificate need not be among it, and clients that look
+    /// at keys go by the key for as long as a server presents it. So a key stays unless every service of the host was seen
+    /// within a day, and none of them still presents it. A host that could not enforce without those that go, and does,
+    /// keeps them too, since clients of this kind are not told of them anyway.
+    ///
+    /// - Parameter facts: What probes have seen of an endpoint; nil where none ever answered for it.
+    /// - Returns: The command, which wants nothing where no key goes; and the pins of the keys that have expired and stay.
+    package static func deletingExpired(
+        from pattern: HostPattern, of app: App, at now: Timestamp, facts: (Endpoint) -> EndpointFacts?
+    ) -> (command: Self, kept: [Pin]) {
+        let reason = "Expired certificates deleted from \(pattern)"
+        guard let host = app.hosts[pattern], let policy = host[.baseline] else { return (Self([], reason: reason), []) }
+        let expired = policy.activePins.map(\.pin).filter { pin in
+            app.keys[pin]?.notAfter.map { $0 <= now } == true
         }
+        let presented = host.presented(as: pattern, at: now, facts)
+        let unused = presented.map { presented in expired.filter { !presented.contains($0) } } ?? []
+        guard !unused.isEmpty else { return (Self([], reason: reason), expired) }
+        let retirement = Self.retirement(of: Set(unused), policy, pattern, app)
+        guard policy.mode != .enforce || Self.canEnforce(retirement.remaining) else {
+            return (Self([], reason: reason), expired)
+        }
+        return (Self(retirement.commands, reason: reason), expired.filter { !unused.contains($0) })
     }
 
     /// The commands that take pins away, and the roles of those that remain.
@@ -200,5 +211,25 @@ extension KeyKnowledge {
     func listed(at now: Timestamp) -> [CertificateFacts] {
         let valid = self.certificates.filter { now < $0.notAfter }
         return valid.isEmpty ? Array(self.certificates.prefix(1)) : valid
+    }
+}
+
+extension Host {
+    /// The keys that services of the host present, authorities' too; nil where not all of them were seen within a day.
+    ///
+    /// An address that was silent today counts with what it presented last, for a week.
+    fileprivate func presented(
+        as pattern: HostPattern, at now: Timestamp, _ facts: (Endpoint) -> EndpointFacts?
+    ) -> Set<Pin>? {
+        // What stands below a host is looked at only where it is named.
+        guard self.endpoints != nil || !self.includesSubdomains else { return nil }
+        let endpoints = self.probed(of: pattern)
+        guard !endpoints.isEmpty else { return nil }
+        var presented: Set<Pin> = []
+        for endpoint in endpoints {
+            guard let facts = facts(endpoint), !facts.live(at: now).isEmpty else { return nil }
+            for chain in facts.recent(at: now) where chain.isCurrent { presented.formUnion(chain.pins) }
+        }
+        return presented
     }
 }

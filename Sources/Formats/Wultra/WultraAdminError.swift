@@ -1,5 +1,3 @@
-package import Pinning
-
 /// What somebody is told whose administrative request failed, in the envelope of Wultra's mobile utility server:
 /// `{"status":"ERROR","responseObject":{"code","message","violations"}}`.
 package struct WultraAdminError: Error, Hashable, Sendable {
@@ -39,16 +37,6 @@ package struct WultraAdminError: Error, Hashable, Sendable {
     /// A member or parameter is not as it must be.
     package init(_ field: String, _ hint: String) {
         self.init(.malformed, "\(field) \(hint).", violations: [Violation(field: field, hint: hint)])
-    }
-
-    /// What becomes of a refusal of the ledger.
-    ///
-    /// - Parameter message: the refusal as a sentence.
-    package init(_ refusal: Refusal, _ message: String) {
-        switch refusal {
-        case .appUnknown: self.init(.appNotFound, message)
-        default: self.init(.refused, message)
-        }
     }
 
     /// There is no such app, or none with clients of this kind.

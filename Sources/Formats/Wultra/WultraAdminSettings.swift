@@ -5,15 +5,14 @@ extension WultraAdminCommand {
     /// One more rule for versions.
     ///
     /// - Parameters:
-    ///   - rule: the rule; its id is not looked at.
+    ///   - rule: the rule; its id is not looked at. As it is recorded it is the last of ``settings``: its id is above all
+    ///     that the app ever had, since no event of the app's comes before its own.
     ///   - settings: the app's settings so far.
-    /// - Returns: The command and the rule as it is recorded: its id is above all that the app ever had, since no event
-    ///   of the app's comes before its own.
     /// - Throws: ``WultraAdminError`` where a rule for the same platform and system is there, and where there are as many
     ///   as may be.
     package static func adding(
         _ rule: ClientVersionRule, to settings: ClientSettings, of app: App
-    ) throws(WultraAdminError) -> (command: Self, rule: ClientVersionRule) {
+    ) throws(WultraAdminError) -> Self {
         if let other = settings.versionRules.first(where: {
             $0.platform == rule.platform && $0.majorOSVersion == rule.majorOSVersion
         }) {
@@ -25,7 +24,7 @@ extension WultraAdminCommand {
         do throws(ClientSettings.Malformed) { try settings.add(rule) } catch {
             throw WultraAdminError(.refused, "The rule \(error).")
         }
-        return (Self([], settings: settings, reason: "Version rule \(rule.id) added"), rule)
+        return Self([], settings: settings, reason: "Version rule \(rule.id) added")
     }
 
     /// A rule is to go.

@@ -15,7 +15,8 @@ struct Change<Content: Sendable>: Sendable {
     var isForced: Bool
     /// The body as it came, for recognising a repeated request.
     var body: [UInt8]
-    /// The keys and certificates that it shows, which are kept if it is recorded.
+    /// The keys and certificates that it shows. They are stored before it is recorded, and erased after a day where it is
+    /// not.
     var material: Set<Material> = []
 }
 
@@ -135,11 +136,14 @@ struct ChangeHandler: Sendable {
         _ = try writer.rehearse(try self.request(command, of: change, in: exchange, part: nil))
     }
 
-    /// Stores what a change shows, before the ledger names it. The change does not fail for it: pins matter more, and
-    /// what is missing can be shown again.
+    /// For so long a change waits until what it shows is stored.
+    private static let storing = Duration.seconds(1)
+
+    /// Stores what a change shows, before the ledger names it. The change neither fails for it nor waits for long: pins
+    /// matter more, and what is missing can be shown again.
     @inline(never)
     private func keep(_ material: Set<Material>) async {
-        do { try await self.services.material.store(material) } catch {
+        do { try await self.services.material.store(material, within: Self.storing) } catch {
             self.services.logger.warning(
                 "keys and certificates that were shown are not kept", metadata: ["error": "\(error)"])
         }
@@ -210,7 +214,7 @@ struct ChangeHandler: Sendable {
     // MARK: Headers
 
     /// The stream version in `If-Match`; nil where there is none, or `*`.
-    private static func expectedVersion(of request: Request) throws(Problem) -> Int64? {
+    static func expectedVersion(of request: Request) throws(Problem) -> Int64? {
         guard let text = request.headers[.ifMatch]?.trimmingCharacters(), text != "*" else { return nil }
         guard text.count >= 3, text.hasPrefix("\""), text.hasSuffix("\""),
             text.dropFirst().dropLast().utf8.allSatisfy({ (48...57).contains($0) }),

@@ -115,7 +115,7 @@ struct ClientAdminRoutes: Sendable {
     private static func algorithm(of kind: ClientKind, in app: App) throws(Problem) -> ClientKeyAlgorithm {
         guard let client = app.clients[kind] else { throw Problem(Refusal.clientUnknown(app.id, kind)) }
         guard let algorithm = kind.algorithm(client.settings) else {
-            throw Problem(.clientKey, "Answers to \(kind.rawValue) are not signed, and take no key.")
+            throw Problem(.clientKeyless, "Answers to \(kind.rawValue) are not signed, and take no key.")
         }
         return algorithm
     }

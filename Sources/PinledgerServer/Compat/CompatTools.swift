@@ -16,7 +16,9 @@ struct CompatTools: Sendable {
     let answers: CompatAnswers
     /// How many answers are being made at a time: each takes up to milliseconds.
     private let queue = EvaluatedQueue(limit: 64, appLimit: 32)
-    private let makers = CompatMakers()
+    private let makers = CompatMakers<Made>()
+    /// How often somebody waits for another who makes the same answer, when what that one knew is out of date by then.
+    private static let turns = 10
 
     init(services: Services, answers: CompatAnswers) {
         self.services = services
@@ -29,6 +31,14 @@ struct CompatTools: Sendable {
         var app: App
         var kind: ClientKind
         var client: Client
+    }
+
+    /// What came of making an answer, for those who wait for the same one.
+    private struct Made: Sendable {
+        var answer: Result<PreparedAnswer, any Error>
+        /// The app's document and what probes had seen, of which it was made.
+        var version: Int64?
+        var revision: Int
     }
 
     /// - Throws: ``Problem`` where the app or its clients are not there; ``LedgerFault`` where the ledger was not read to
@@ -77,26 +87,75 @@ struct CompatTools: Sendable {
 
     /// Answers with what is the same for everybody, out of what was made before, or made now.
     ///
-    /// - Parameter name: The request target in its one spelling, without what plays no part in the answer: of many who ask
-    ///   for the same in other words, one has it made.
+    /// - Parameters:
+    ///   - name: The request target in its one spelling, without what plays no part in the answer: of many who ask for the
+    ///     same in other words, one has it made.
+    ///   - make: Makes the body of an app's clients as they are declared by then, and of what they see.
     func answer(
-        _ exchange: Exchange, _ declared: Declared, as name: String, _ make: (ClientView) async throws -> [UInt8]
+        _ exchange: Exchange, _ declared: Declared, as name: String,
+        _ make: (Declared, ClientView) async throws -> [UInt8]
     ) async throws -> Response {
-        if let known = self.answers.ready(name) { return try known.response(to: exchange.request) }
-        let isFirst = await self.makers.isFirst(name)
-        defer { if isFirst { self.makers.done(name) } }
-        // It is not there where it could not be made, or is about to change and was not kept.
-        if !isFirst, let known = self.answers.ready(name) { return try known.response(to: exchange.request) }
-        return try await self.making(of: declared) {
-            let revision = self.services.observations.revision
-            let view = try self.view(of: declared)
-            let seconds = CompatAnswers.seconds(of: view)
-            let answer = PreparedAnswer(
-                contentType: "application/json",
-                cacheControl: seconds > 0 ? "public, max-age=\(seconds)" : "no-store",
-                body: PreparedBody(try await make(view)))
-            self.answers.keep(answer, as: name, from: view, at: revision)
-            return try answer.response(to: exchange.request)
+        try await self.answer(exchange, declared, as: name, with: { _ in }) { declared, view, _ in
+            try await make(declared, view)
+        }
+    }
+
+    /// The same with what has to be got from elsewhere first.
+    ///
+    /// - Parameter gather: Gets it. While it waits it takes no place from other answers, and so it MUST NOT wait for long.
+    func answer<Gathered>(
+        _ exchange: Exchange, _ declared: Declared, as name: String, with gather: (ClientView) async throws -> Gathered,
+        _ make: (Declared, ClientView, Gathered) async throws -> [UInt8]
+    ) async throws -> Response {
+        for _ in 0..<Self.turns {
+            if let known = self.answers.ready(name) { return try known.response(to: exchange.request) }
+            switch await self.makers.turn(name) {
+            case .first:
+                let made = await self.made(declared.kind, of: declared.app.id, as: name, with: gather, make)
+                // Who gave up says nothing about what the others want.
+                self.makers.done(name, Task.isCancelled ? nil : made)
+                return try made.answer.get().response(to: exchange.request)
+            case .waited(let made):
+                // What was not kept, since it could not be made or is about to change, is as good for those who waited as
+                // long as nothing has come in between.
+                guard let made, self.isCurrent(made, declared.app.id) else { continue }
+                return try made.answer.get().response(to: exchange.request)
+            }
+        }
+        return try await self.made(declared.kind, of: declared.app.id, as: name, with: gather, make).answer.get()
+            .response(to: exchange.request)
+    }
+
+    private func isCurrent(_ made: Made, _ app: AppID) -> Bool {
+        let ledger = self.services.ledger
+        return ledger.partialFault == nil && ledger.view.state.documentVersion(of: app) == made.version
+            && self.services.observations.revision == made.revision
+    }
+
+    /// Makes an answer of what is known now, which may be more than when it was asked for, and keeps it.
+    private func made<Gathered>(
+        _ kind: ClientKind, of id: AppID, as name: String, with gather: (ClientView) async throws -> Gathered,
+        _ make: (Declared, ClientView, Gathered) async throws -> [UInt8]
+    ) async -> Made {
+        let revision = self.services.observations.revision
+        var version: Int64?
+        do {
+            let declared = try self.declared(kind, of: id)
+            version = declared.ledger.state.documentVersion(of: id)
+            let view = try await self.making(of: declared) { try self.view(of: declared) }
+            let gathered = try await gather(view)
+            let answer = try await self.making(of: declared) {
+                let seconds = CompatAnswers.seconds(of: view)
+                let answer = PreparedAnswer(
+                    contentType: "application/json",
+                    cacheControl: seconds > 0 ? "public, max-age=\(seconds)" : "no-store",
+                    body: PreparedBody(try await make(declared, view, gathered)))
+                self.answers.keep(answer, as: name, from: view, at: revision)
+                return answer
+            }
+            return Made(answer: .success(answer), version: version, revision: revision)
+        } catch {
+            return Made(answer: .failure(error), version: version, revision: revision)
         }
     }
 
@@ -145,17 +204,19 @@ extension Exchange {
     }
 
     func reply(status: Int, _ body: [UInt8], headers: HTTPFields = HTTPFields()) -> Response {
-        .foreign(status: status, body, headers: headers, requestID: self.requestID)
+        var headers = headers
+        // What may be answered out of what is prepared is told whole.
+        headers[.requestID] = self.requestID
+        return .foreign(status: status, body, headers: headers)
     }
 }
 
 extension Response {
     /// An answer in another server's form, not to be kept.
-    static func foreign(status: Int, _ body: [UInt8], headers: HTTPFields, requestID: String) -> Response {
+    static func foreign(status: Int, _ body: [UInt8], headers: HTTPFields) -> Response {
         var headers = headers
         headers[.contentType] = "application/json"
         headers[.cacheControl] = "no-store"
-        headers[.requestID] = requestID
         headers[.contentTypeOptions] = "nosniff"
         return Response(
             status: HTTPResponse.Status(code: status), headers: headers,

@@ -10,14 +10,14 @@ struct DynapinsRoutes: Sendable {
     let tools: CompatTools
 
     var routes: [Route] {
-        let base = "/compat/dynapins/{app}"
+        let base = Self.subtree.path
         func route(
             _ id: String, _ path: String, isPrepared: Bool = false, query: [String] = [],
             _ handler: @escaping @Sendable (Exchange) async throws -> Response
         ) -> Route {
             Route(
                 id, .get, base + path, surface: .client, access: .everybody, isPrepared: isPrepared, query: query,
-                isForeign: true, methodRefusal: Self.methodRefusal, handler)
+                isForeign: true, subtree: Self.subtree, handler)
         }
         return [
             route(
@@ -32,8 +32,12 @@ struct DynapinsRoutes: Sendable {
         ]
     }
 
-    /// The same in both protocols.
-    private static let methodRefusal = DynapinsError.methodNotAllowed.reply(for: .es256)
+    /// Where a method that is not there is told in the server's own form, the same in both protocols.
+    private static let subtree = Route.Subtree(path: "/compat/dynapins/{app}") { problem in
+        guard problem.type == .methodNotAllowed else { return nil }
+        let reply = DynapinsError.methodNotAllowed.reply(for: .es256)
+        return .foreign(status: reply.status, reply.body, headers: problem.headers)
+    }
 
     private func pins(_ exchange: Exchange) async throws -> Response {
         try await self.answer(exchange, "/v1/pins") { pins, settings, secret, now in
@@ -73,18 +77,19 @@ struct DynapinsRoutes: Sendable {
         _ make: (DynapinsPins, ClientSettings, ClientSigningKey, Timestamp) throws -> [UInt8]?
     ) async throws -> Response {
         let declared = try self.tools.declared(.dynapins, of: try exchange.app)
-        let settings = declared.client.settings
         do {
             let request = try DynapinsRequest(query: exchange.foreignQuery)
             let name = "/compat/dynapins/\(declared.app.id)\(path)?domain=\(request.domain)"
-            return try await self.tools.answer(exchange, declared, as: name) { view in
+            return try await self.tools.answer(exchange, declared, as: name) { declared, view in
                 let pins = try DynapinsPins(request, in: view)
                 let secret = try await self.tools.key(of: declared)
-                guard let body = try make(pins, settings, secret, view.now) else { throw DynapinsError.notSigned }
+                guard let body = try make(pins, declared.client.settings, secret, view.now) else {
+                    throw DynapinsError.notSigned
+                }
                 return body
             }
         } catch let error as DynapinsError {
-            return exchange.reply(error.reply(for: settings.dynapins))
+            return exchange.reply(error.reply(for: declared.client.settings.dynapins))
         }
     }
 

@@ -24,7 +24,7 @@ struct MueJamRoutes: Sendable {
         let (declared, host) = try self.subject(exchange)
         do {
             let name = "/compat/muejam/\(declared.app.id)/\(host)/v1/security/certificate/fingerprints"
-            return try await self.tools.answer(exchange, declared, as: name) { view in
+            return try await self.tools.answer(exchange, declared, as: name) { _, view in
                 try MueJamFingerprints(view, domain: host).reply.body
             }
         } catch let error as MueJamError {

@@ -7,6 +7,11 @@ import Publishing
 /// NetKit's policies: `/compat/netkit/{app}/policy.json`.
 struct NetKitRoutes: Sendable {
     let tools: CompatTools
+    private let askers = CompatMakers<Void>()
+
+    init(tools: CompatTools) {
+        self.tools = tools
+    }
 
     var routes: [Route] {
         [
@@ -29,15 +34,23 @@ struct NetKitRoutes: Sendable {
         }
         let query = names.isEmpty ? "" : "?hosts=\(names.joined(separator: ","))"
         let name = "/compat/netkit/\(declared.app.id)/policy.json\(query)"
-        return try await self.tools.answer(exchange, declared, as: name) { view in
-            NetKitDocument(view, for: names, material: await self.material(of: view)).bytes
+        return try await self.tools.answer(exchange, declared, as: name, with: self.material) { _, view, material in
+            NetKitDocument(view, for: names, material: material).bytes
         }
     }
 
     /// The keys and certificates themselves, as far as they are at hand. For clients that know hashes these do, which go
-    /// on being given while the database cannot be reached.
+    /// on being given while the database says nothing.
     private func material(of view: ClientView) async -> [[UInt8]: [UInt8]] {
-        let store = self.tools.services.material
-        do { return try await store.der(of: view.digests) } catch { return store.remembered(of: view.digests) }
+        // Everybody may ask, in as many spellings as there are names below a wildcard: of an app's clients one asks the
+        // database, and the others find in memory what came of it.
+        let app = view.app.text
+        guard case .first = await self.askers.turn(app) else { return await self.found(view.digests) }
+        defer { self.askers.done(app, nil) }
+        return await self.found(view.digests)
+    }
+
+    private func found(_ digests: Set<[UInt8]>) async -> [[UInt8]: [UInt8]] {
+        await self.tools.services.material.der(of: digests, within: MaterialStore.patience)
     }
 }

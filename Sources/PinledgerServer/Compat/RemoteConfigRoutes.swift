@@ -17,7 +17,7 @@ struct RemoteConfigRoutes: Sendable {
             ) { exchange in
                 let declared = try self.tools.declared(.remoteConfig, of: try exchange.app)
                 let name = "/compat/remote-config/\(declared.app.id)\(path)"
-                return try await self.tools.answer(exchange, declared, as: name) { view in
+                return try await self.tools.answer(exchange, declared, as: name) { declared, view in
                     do { return try render(view, declared.client.settings) } catch let refusal as RemoteConfigRefusal {
                         throw Problem(.nothingToExport, "There is no template: \(refusal). \(refusal.advice)")
                     }

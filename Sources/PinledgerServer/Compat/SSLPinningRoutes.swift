@@ -26,7 +26,7 @@ struct SSLPinningRoutes: Sendable {
         }
         let declared = try self.tools.declared(.sslPinning, of: try exchange.app)
         let name = "/compat/ssl-pinning/\(declared.app.id)/api/v1/pins.json"
-        return try await self.tools.answer(exchange, declared, as: name) { view in
+        return try await self.tools.answer(exchange, declared, as: name) { declared, view in
             guard let file = SSLPinningFile(view, issuedAt: view.now, ttlSeconds: Self.ttlSeconds) else {
                 throw Problem(.notFound, "\(declared.app.id) has no host with pins that could stand in the file.")
             }

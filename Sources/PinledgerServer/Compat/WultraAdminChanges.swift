@@ -21,8 +21,8 @@ struct WultraAdminChanges: Sendable {
     /// How often a command is made anew because somebody changed the app meanwhile.
     private static let attempts = 10
 
-    /// Records what `make` makes of an app as it is then; nothing that somebody else changes meanwhile gets lost. What is
-    /// to be tried after it is, and its refusal does not count.
+    /// Records what `make` makes of an app as it is then, with all that is desired if the ledger takes it, as one change;
+    /// nothing that somebody else changes meanwhile gets lost.
     ///
     /// - Parameters:
     ///   - material: The keys and certificates that the request shows.
@@ -37,15 +37,45 @@ struct WultraAdminChanges: Sendable {
             let (app, settings) = try self.services.wultraApp(id)
             let command = try make(State(app: app, settings: settings, now: self.services.wultraNow))
             do {
-                let result = try await self.record(
+                if !command.desired.isEmpty,
+                    let result = try await self.recordDesired(
+                        command, of: app, body, showing: material, in: exchange, part: part)
+                {
+                    return result
+                }
+                return try await self.record(
                     command, of: id, body, showing: material, in: exchange, expecting: app.version, part: part)
-                await self.tryAfter(command, id, body, in: exchange, part: part)
-                return result
             } catch let failure as WriteFailure {
                 guard case .stale = failure else { throw failure }
             }
         }
         throw Problem(.overloaded, "Others kept changing the app \(id) at the same time.")
+    }
+
+    /// Records a command with what is desired besides; nil where the ledger refuses that, and nothing is recorded.
+    private func recordDesired(
+        _ command: WultraAdminCommand, of app: App, _ body: [UInt8], showing material: Set<Material>,
+        in exchange: Exchange, part: String?
+    ) async throws -> ChangeHandler.Result? {
+        do {
+            return try await self.record(
+                command, command.desired, of: app.id, body, showing: material, in: exchange, expecting: app.version,
+                part: part)
+        } catch WriteFailure.refused(let refusal) {
+            self.services.logger.warning(
+                "the ledger refuses what was desired with a change, which is to be recorded without it",
+                metadata: [
+                    "app": "\(app.id)", "reason": "\(command.reason)",
+                    "why": "\(WultraAdminRefusal.sentences(Problem(refusal)))",
+                ])
+            return nil
+        }
+    }
+
+    /// Throws what the ledger would refuse of a command now, and records nothing.
+    func check(_ command: WultraAdminCommand, of id: AppID, _ body: [UInt8], in exchange: Exchange) throws {
+        try self.handler.check(
+            Self.command(command, [], of: id), of: try Self.change(command.reason, body), in: exchange)
     }
 
     /// Records a command as one change.
@@ -61,9 +91,13 @@ struct WultraAdminChanges: Sendable {
     ) async throws -> ChangeHandler.Result {
         var change = try Self.change(command.reason, body)
         change.material = material
-        let settings = command.settings.map { [AppCommand.setClient(.wultra, $0)] } ?? []
         return try await self.handler.perform(
-            .app(id, command.commands + settings + more), of: change, in: exchange, expecting: version, part: part)
+            Self.command(command, more, of: id), of: change, in: exchange, expecting: version, part: part)
+    }
+
+    private static func command(_ command: WultraAdminCommand, _ more: [AppCommand], of id: AppID) -> Command {
+        let settings = command.settings.map { [AppCommand.setClient(.wultra, $0)] } ?? []
+        return .app(id, command.commands + settings + more)
     }
 
     /// What a repeated request recorded the first time; nil where it was not recorded, or has no idempotency key.
@@ -72,21 +106,6 @@ struct WultraAdminChanges: Sendable {
     ) async throws -> ChangeHandler.Result? {
         let change = Change(content: (), reason: nil, isForced: false, body: body)
         return try await self.handler.replay(.app(id, []), of: change, in: exchange, part: part)
-    }
-
-    private func tryAfter(
-        _ command: WultraAdminCommand, _ id: AppID, _ body: [UInt8], in exchange: Exchange, part: String?
-    ) async {
-        guard !command.followUp.isEmpty else { return }
-        do {
-            _ = try await self.handler.perform(
-                .app(id, command.followUp), of: try Self.change(command.reason, body), in: exchange,
-                part: "after \(part ?? "")")
-        } catch {
-            self.services.logger.info(
-                "a change stands without what was tried after it",
-                metadata: ["app": "\(id)", "reason": "\(command.reason)", "why": "\(Problem(error).detail)"])
-        }
     }
 
     private static func change(_ reason: String, _ body: [UInt8]) throws -> Change<Void> {

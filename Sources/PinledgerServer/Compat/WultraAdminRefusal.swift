@@ -1,7 +1,6 @@
 import Formats
 import HTTPTypes
 import Hummingbird
-import NIOCore
 import PinWire
 
 /// Problems as Wultra's administrative interface tells them.
@@ -9,12 +8,9 @@ enum WultraAdminRefusal {
     static func response(to problem: Problem) -> Response {
         let error = Self.error(of: problem)
         var headers = problem.headers
-        headers[.contentType] = "application/json"
-        headers[.cacheControl] = "no-store"
         let status = Self.status(of: problem, error)
         if status == .serviceUnavailable, headers[.retryAfter] == nil { headers[.retryAfter] = "1" }
-        return Response(
-            status: status, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(bytes: error.body)))
+        return .foreign(status: status.code, error.body, headers: headers)
     }
 
     /// What is the matter, and what to do next.
@@ -35,7 +31,8 @@ enum WultraAdminRefusal {
         switch problem.type {
         case .internalError: return .unforeseen
         case .appUnknown: return WultraAdminError(.appNotFound, problem.detail)
-        case .malformedRequest, .malformedJSON, .invalidValue, .unknownParameter, .bodyTooLarge, .unsupportedMediaType:
+        case .malformedRequest, .malformedJSON, .invalidValue, .unknownParameter, .bodyTooLarge, .unsupportedMediaType,
+            .notFound, .methodNotAllowed:
             return WultraAdminError(.malformed, Self.sentences(problem))
         default: break
         }
@@ -54,7 +51,8 @@ enum WultraAdminRefusal {
         switch status {
         case .serviceUnavailable: return status
         case .contentTooLarge where error.code == .malformed: return status
-        case .unsupportedMediaType: return status
+        case .unsupportedMediaType, .methodNotAllowed: return status
+        case .notFound where problem.type == .notFound: return status
         default: return HTTPResponse.Status(code: error.status)
         }
     }

@@ -1,12 +1,8 @@
-import Certificates
 import EventStore
 import Formats
 import HTTPTypes
 import Hummingbird
 import Keys
-import Logging
-import NIOPosix
-import Observing
 import PinWire
 import Pinning
 import Publishing
@@ -15,7 +11,7 @@ import Publishing
 /// of this kind.
 struct WultraAdminRoutes: Sendable {
     let services: Services
-    private var changes: WultraAdminChanges { WultraAdminChanges(services: self.services) }
+    var changes: WultraAdminChanges { WultraAdminChanges(services: self.services) }
 
     init(services: Services) {
         self.services = services
@@ -55,18 +51,17 @@ struct WultraAdminRoutes: Sendable {
         ]
     }
 
+    private static let subtree = Route.Subtree(
+        path: "/compat/wultra/admin", refusal: { WultraAdminRefusal.response(to: $0) })
+
     private func route(
         _ id: String, _ method: HTTPRequest.Method, _ path: String, query: [String] = [],
         _ handler: @escaping @Sendable (Exchange) async throws -> Response
     ) -> Route {
         Route(
-            id, method, "/compat/wultra/admin" + path, acceptsPassword: true, query: query,
-            refusal: WultraAdminRefusal.response
+            id, method, Self.subtree.path + path, acceptsPassword: true, query: query, subtree: Self.subtree
         ) { exchange in
             do { return try await handler(exchange) } catch let error as WultraAdminError {
-                return exchange.reply(status: error.status, error.body)
-            } catch WriteFailure.refused(let refusal) {
-                let error = WultraAdminError(refusal, WultraAdminRefusal.sentences(Problem(refusal)))
                 return exchange.reply(status: error.status, error.body)
             }
         }
@@ -90,8 +85,7 @@ struct WultraAdminRoutes: Sendable {
         switch request {
         case .createApp(let id, let displayName): return try await self.create(id, displayName, body, in: exchange)
         case .addServedCertificate(let pattern):
-            let found = try await self.served(by: pattern, of: try exchange.wultraApp)
-            return try await self.add(found, depth: nil, to: pattern, body, in: exchange)
+            return try await self.addServed(to: pattern, body, in: exchange)
         case .addCertificate(let pattern, let pem, let depth):
             return try await self.add(try await Self.uploaded(pem), depth: depth, to: pattern, body, in: exchange)
         case .deleteCertificate(let pattern, let fingerprint):
@@ -150,195 +144,11 @@ struct WultraAdminRoutes: Sendable {
         let material = try await self.services.material.der(of: digests)
         return WultraAdminAnswer.app(app, publicKey: key?.x963, material: material, at: self.services.wultraNow)
     }
-
-    // MARK: Certificates
-
-    /// A certificate that a request is about, and its bytes and its key's.
-    private struct Found: Sendable {
-        var certificate: CertificateFacts
-        var material: Set<Material>
-
-        init(_ certificate: CertificateFacts, of upload: Upload) {
-            let digests = KeyEvidence.certificate(certificate).digests
-            self.certificate = certificate
-            self.material = upload.material.filter { digests.contains($0.digest) }
-        }
-    }
-
-    private func add(
-        _ found: Found, depth: Int64?, to pattern: HostPattern, _ body: [UInt8], in exchange: Exchange
-    ) async throws -> Response {
-        let result = try await self.changes.change(
-            try exchange.wultraApp, body, showing: found.material, in: exchange
-        ) { (state) throws(WultraAdminError) in
-            try .adding(found.certificate, depth: depth, to: pattern, of: state.app)
-        }
-        // A repeated request is answered with what the first one recorded, whatever is served by now.
-        let certificate = result.certificate ?? found.certificate
-        let kept = try await self.services.material.der(of: [certificate.sha256])
-        return exchange.reply(
-            WultraAdminAnswer.certificate(certificate, der: kept[certificate.sha256], of: pattern), to: result)
-    }
-
-    /// The certificate that a server of the host presents as its own now.
-    private func served(by pattern: HostPattern, of id: AppID) async throws -> Found {
-        let app = try self.services.wultraApp(id).app
-        let endpoints = app.hosts[pattern]?.probed(of: pattern) ?? Endpoint(host: pattern).map { [$0] } ?? []
-        guard let endpoint = endpoints.first else {
-            throw WultraAdminError(
-                "domain",
-                "names no server that could be looked at: upload the certificate, or give the host an endpoint")
-        }
-        let observation = await self.services.lookout.probe(endpoint)
-        guard let certificate = observation.sights.first?.certificates.first else {
-            let why = observation.failure.map { ": \($0)" } ?? "."
-            throw WultraAdminError(.refused, "\(endpoint) presented no certificate\(why)")
-        }
-        guard var der = observation.material[certificate.sha256], let upload = try? Upload.read(&der) else {
-            throw WultraAdminError.unforeseen
-        }
-        return Found(certificate, of: upload)
-    }
-
-    /// The certificate of an upload; of a chain the server's own.
-    private static func uploaded(_ pem: String) async throws -> Found {
-        try await NIOThreadPool.singleton.runIfActive {
-            let upload: Upload
-            var bytes = Array(pem.utf8)
-            do throws(UploadError) { upload = try Upload.read(&bytes) } catch {
-                throw WultraAdminError(
-                    .malformed, "pem is refused. \(error.descriptionWithinText)",
-                    violations: [WultraAdminError.Violation(field: "pem", hint: "is refused")])
-            }
-            let material: KeyMaterial
-            do throws(KeyMaterial.Ambiguity) { material = try KeyMaterial(upload) } catch {
-                throw WultraAdminError("pem", error.description)
-            }
-            guard case .certificate(let certificate) = material.evidence else {
-                throw WultraAdminError("pem", "must be a certificate")
-            }
-            return Found(certificate, of: upload)
-        }
-    }
-
-    /// Every app's certificates that have expired, host by host: what the ledger refuses of one keeps no other.
-    private func deleteExpired(_ exchange: Exchange) async throws -> Response {
-        // Where nothing has expired, nothing else would look at these.
-        guard self.services.writer != nil else { throw Problem(.readOnly, "This node only reads.") }
-        _ = try exchange.idempotencyKey()
-        let now = self.services.wultraNow
-        for app in self.services.wultraApps.map(\.app) {
-            for command in WultraAdminCommand.deletingExpired(of: app, at: now) {
-                let part = "\(app.id) \(command.reason)"
-                do {
-                    _ = try await self.changes.record(command, of: app.id, [], in: exchange, part: part)
-                } catch WriteFailure.refused(let refusal) {
-                    self.services.logger.info(
-                        "expired certificates stay",
-                        metadata: ["app": "\(app.id)", "why": "\(Problem(refusal).detail)"])
-                }
-            }
-        }
-        return exchange.reply(status: 200, WultraAdminAnswer.ok)
-    }
-
-    // MARK: Versions
-
-    private func listVersions(_ exchange: Exchange) async throws -> Response {
-        let settings = try self.services.wultraApp(try exchange.wultraApp).settings
-        return exchange.reply(status: 200, WultraAdminAnswer.versionRules(settings.versionRules))
-    }
-
-    private func getVersion(_ exchange: Exchange) async throws -> Response {
-        let settings = try self.services.wultraApp(try exchange.wultraApp).settings
-        let id = try exchange.versionRule
-        guard let rule = settings.versionRules.first(where: { $0.id == id }) else {
-            throw WultraAdminError(.refused, "The app has no version rule \(id).")
-        }
-        return exchange.reply(status: 200, WultraAdminAnswer.versionRule(rule))
-    }
-
-    private func add(_ rule: ClientVersionRule, _ body: [UInt8], in exchange: Exchange) async throws -> Response {
-        let result = try await self.changes.change(try exchange.wultraApp, body, in: exchange) {
-            (state) throws(WultraAdminError) in
-            try WultraAdminCommand.adding(rule, to: state.settings, of: state.app).command
-        }
-        // The new rule has the highest id of those that were recorded with it.
-        guard let recorded = result.settings?.versionRules.last else { throw WultraAdminError.unforeseen }
-        return exchange.reply(WultraAdminAnswer.versionRule(recorded), to: result)
-    }
-
-    private func deleteVersion(_ exchange: Exchange) async throws -> Response {
-        let id = try exchange.versionRule
-        let result = try await self.changes.change(try exchange.wultraApp, [], in: exchange) {
-            (state) throws(WultraAdminError) in try .deletingVersionRule(id, from: state.settings)
-        }
-        return exchange.reply(WultraAdminAnswer.ok, to: result)
-    }
-
-    // MARK: Texts
-
-    private func listTexts(_ exchange: Exchange) async throws -> Response {
-        let texts = WultraAdminCommand.texts(of: self.services.wultraApps.map(\.settings))
-        return exchange.reply(status: 200, WultraAdminAnswer.texts(texts))
-    }
-
-    private func getText(_ exchange: Exchange) async throws -> Response {
-        let (key, language) = try exchange.textName
-        let texts = WultraAdminCommand.texts(of: self.services.wultraApps.map(\.settings))
-        guard let text = texts.first(where: { $0.key == key && $0.language == language }) else {
-            throw Self.textUnknown(key, language)
-        }
-        return exchange.reply(status: 200, WultraAdminAnswer.text(text))
-    }
-
-    /// Sets a text in every app, one change for each.
-    private func set(_ text: ClientText, _ body: [UInt8], in exchange: Exchange) async throws -> Response {
-        let all = self.services.wultraApps
-        guard !all.isEmpty else {
-            throw WultraAdminError(
-                .refused,
-                "Texts are kept with the apps here, and there is none with clients of this kind: create it first.")
-        }
-        // Nothing is recorded where one app has no room for it.
-        for one in all { _ = try WultraAdminCommand.setting(text, in: one.settings) }
-        for one in all {
-            let id = one.app.id
-            _ = try await self.changes.change(id, body, in: exchange, part: id.text) {
-                (state) throws(WultraAdminError) in try .setting(text, in: state.settings)
-            }
-        }
-        return exchange.reply(status: 200, WultraAdminAnswer.text(text))
-    }
-
-    /// Takes a text from every app that has it, one change for each.
-    private func deleteText(_ exchange: Exchange) async throws -> Response {
-        let (key, language) = try exchange.textName
-        var isFound = false
-        for one in self.services.wultraApps {
-            let id = one.app.id
-            if one.settings.texts.contains(where: { $0.key == key && $0.language == language }) {
-                _ = try await self.changes.change(id, [], in: exchange, part: id.text) {
-                    (state) throws(WultraAdminError) in .deletingText(key, language, from: state.settings)
-                }
-                isFound = true
-            } else if !isFound {
-                // A repeated request finds its text gone.
-                isFound = try await self.changes.replay(id, [], in: exchange, part: id.text) != nil
-            }
-        }
-        guard isFound else { throw Self.textUnknown(key, language) }
-        return exchange.reply(status: 200, WultraAdminAnswer.ok)
-    }
-
-    private static func textUnknown(_ key: TextKey, _ language: TextLanguage) -> WultraAdminError {
-        WultraAdminError(.refused, "There is no text \(key.text) in \(language.text).")
-    }
 }
 
 extension Exchange {
     /// The app that the path names.
-    fileprivate var wultraApp: AppID {
+    var wultraApp: AppID {
         get throws(WultraAdminError) {
             let name = self.parameters["app"] ?? ""
             guard let id = try? AppID(name) else { throw .appNotFound(name.printable) }
@@ -347,7 +157,7 @@ extension Exchange {
     }
 
     /// The version rule that the path names.
-    fileprivate var versionRule: Int64 {
+    var versionRule: Int64 {
         get throws(WultraAdminError) {
             guard let id = Int64(self.parameters["id"] ?? ""), ClientVersionRule.ids.contains(id) else {
                 throw WultraAdminError("id", "must be the whole number that the rule was given")
@@ -357,7 +167,7 @@ extension Exchange {
     }
 
     /// The text that the path names.
-    fileprivate var textName: (key: TextKey, language: TextLanguage) {
+    var textName: (key: TextKey, language: TextLanguage) {
         get throws(WultraAdminError) {
             try WultraAdminRequest.textName(
                 key: self.parameters["key"] ?? "", language: self.parameters["language"] ?? "")
@@ -365,30 +175,12 @@ extension Exchange {
     }
 
     /// The answer to a change; nil where nothing had to be recorded.
-    fileprivate func reply(_ body: [UInt8], to result: ChangeHandler.Result?) -> Response {
+    func reply(_ body: [UInt8], to result: ChangeHandler.Result?) -> Response {
         var headers = HTTPFields()
         if let recorded = result?.recorded {
             headers[.ledgerPosition] = String(recorded.position)
             if recorded.isReplay { headers[.idempotencyReplayed] = "true" }
         }
         return self.reply(status: 200, body, headers: headers)
-    }
-}
-
-extension ChangeHandler.Result {
-    /// The certificate that was recorded with a key.
-    fileprivate var certificate: CertificateFacts? {
-        self.recorded.entries.compactMap { entry -> CertificateFacts? in
-            guard case .app(.keyDescribed(.certificate(let certificate))) = entry.event else { return nil }
-            return certificate
-        }.first
-    }
-
-    /// The settings that were recorded.
-    fileprivate var settings: ClientSettings? {
-        self.recorded.entries.compactMap { entry -> ClientSettings? in
-            guard case .app(.clientSet(.wultra, let settings)) = entry.event else { return nil }
-            return settings
-        }.last
     }
 }

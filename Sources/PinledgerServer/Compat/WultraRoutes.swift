@@ -87,7 +87,7 @@ struct WultraRoutes: Sendable {
     private func file(_ exchange: Exchange) async throws -> Response {
         let declared = try self.tools.declared(.wultra, of: try exchange.app)
         let name = "/compat/wultra/static/\(declared.app.id)/fingerprints.json"
-        return try await self.tools.answer(exchange, declared, as: name) { view in
+        return try await self.tools.answer(exchange, declared, as: name) { declared, view in
             try await self.tools.wultraFile(of: declared, view).bytes
         }
     }

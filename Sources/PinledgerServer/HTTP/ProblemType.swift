@@ -78,6 +78,7 @@ enum ProblemType: String, CaseIterable, Sendable {
     case clientUnknown = "client_unknown"
     case clientKey = "client_key"
     case clientKeyMissing = "client_key_missing"
+    case clientKeyless = "client_keyless"
     case nothingToExport = "nothing_to_export"
 
     // The server
@@ -323,6 +324,11 @@ enum ProblemType: String, CaseIterable, Sendable {
             (
                 .conflict, "The key of these clients has not been set",
                 "Set it with `pinledger client key`: import the one that installs have built in, or have one made for new installs."
+            )
+        case .clientKeyless:
+            (
+                .conflict, "Answers to these clients are not signed",
+                "There is no key to be set: declare this kind without one."
             )
         case .nothingToExport:
             (

@@ -25,20 +25,25 @@ struct Responder: HTTPResponder {
                 return response.createHeadResponse()
             }
         } catch {
-            response = self.problem(of: error, requestID).response(requestID: requestID)
+            let problem = Problem(error)
+            self.log(error, toldAs: problem, requestID)
+            response = problem.response(requestID: requestID)
         }
         response.headers[.requestID] = requestID
         response.headers[.contentTypeOptions] = "nosniff"
         return request.method == .head ? response.createHeadResponse() : response
     }
 
-    /// What is told of an error; one that nobody foresaw is logged.
-    private func problem(of error: any Error, _ requestID: String) -> Problem {
-        let problem = Problem(error)
-        if problem.type == .internalError {
-            self.logger.error("unforeseen error", metadata: ["request_id": "\(requestID)", "error": "\(error)"])
-        }
-        return problem
+    /// Logs an error that nobody foresaw.
+    private func log(_ error: any Error, toldAs problem: Problem, _ requestID: String) {
+        guard problem.type == .internalError else { return }
+        self.logger.error("unforeseen error", metadata: ["request_id": "\(requestID)", "error": "\(error)"])
+    }
+
+    /// The problem in the form of the subtree that it came up in.
+    private func refuse(_ problem: Problem, in subtree: Route.Subtree?) throws(Problem) -> Answer {
+        guard let response = subtree?.refusal(problem) else { throw problem }
+        return Answer(response: response)
     }
 
     private struct Answer {
@@ -52,29 +57,27 @@ struct Responder: HTTPResponder {
         let target = request.head.path ?? "/"
         let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         switch try self.table.match(request.method, String(parts[0])) {
-        case .nothing: throw Problem(.notFound, "There is nothing at \(parts[0].printable).")
-        case .methods(let methods, let refusal):
+        case .nothing(let subtree):
+            return try self.refuse(Problem(.notFound, "There is nothing at \(parts[0].printable)."), in: subtree)
+        case .methods(let methods, let subtree):
             let allow = methods.map(\.rawValue).joined(separator: ", ")
             if request.method == .options {
                 return Answer(response: Response(status: .noContent, headers: [.allow: allow]))
             }
-            if let refusal {
-                return Answer(
-                    response: .foreign(
-                        status: refusal.status, refusal.body, headers: [.allow: allow], requestID: context.id))
-            }
             var problem = Problem(
                 .methodNotAllowed, "\(request.method.rawValue.printable) cannot be done here; \(allow) can.")
             problem.headers[.allow] = allow
-            throw problem
+            return try self.refuse(problem, in: subtree)
         case .route(let route, let parameters):
             do {
                 let exchange = try self.exchange(
                     of: request, context, route, parameters, parts.count > 1 ? parts[1] : "")
                 return Answer(response: try await route.handler(exchange), isPrepared: route.isPrepared)
             } catch {
-                guard let refusal = route.refusal else { throw error }
-                return Answer(response: refusal(self.problem(of: error, context.id)))
+                let problem = Problem(error)
+                guard let response = route.subtree?.refusal(problem) else { throw error }
+                self.log(error, toldAs: problem, context.id)
+                return Answer(response: response)
             }
         }
     }

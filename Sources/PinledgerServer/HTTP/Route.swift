@@ -1,4 +1,3 @@
-import Formats
 import HTTPTypes
 import Hummingbird
 
@@ -20,6 +19,15 @@ struct Route: Sendable {
         case token
     }
 
+    /// Paths below which problems are told in another server's form, by what its clients look for.
+    struct Subtree: Sendable {
+        /// As far as the paths are the same, with parameters in braces.
+        let path: String
+        /// The answer that tells a problem: of a route's handler, of a method that its path lacks, or of a path without
+        /// routes; nil for what is told as RFC 9457 has it.
+        let refusal: @Sendable (Problem) -> Response?
+    }
+
     let operationID: String
     let method: HTTPRequest.Method
     /// The path with its parameters in braces.
@@ -37,19 +45,16 @@ struct Route: Sendable {
     /// Whether it is another server's operation: what else stands in its query is passed over, and nothing of it is
     /// refused before the handler has looked at it.
     let isForeign: Bool
-    /// What is answered to a method that its path lacks, in another server's form; nil for a problem.
-    let methodRefusal: FormatReply?
     /// Bytes its body may have.
     let bodyLimit: Int
-    /// The answer that tells a problem in another server's form; nil for that of RFC 9457.
-    let refusal: (@Sendable (Problem) -> Response)?
+    /// What it is a part of that has its own form for problems; nil for that of RFC 9457.
+    let subtree: Subtree?
     let handler: @Sendable (Exchange) async throws -> Response
 
     init(
         _ operationID: String, _ method: HTTPRequest.Method, _ path: String, surface: Surface = .admin,
         access: Access = .token, acceptsPassword: Bool = false, isPrepared: Bool = false, query: [String] = [],
-        isForeign: Bool = false, methodRefusal: FormatReply? = nil, bodyLimit: Int = 64 * 1024,
-        refusal: (@Sendable (Problem) -> Response)? = nil,
+        isForeign: Bool = false, bodyLimit: Int = 64 * 1024, subtree: Subtree? = nil,
         _ handler: @escaping @Sendable (Exchange) async throws -> Response
     ) {
         self.operationID = operationID
@@ -61,9 +66,8 @@ struct Route: Sendable {
         self.isPrepared = isPrepared
         self.query = query
         self.isForeign = isForeign
-        self.methodRefusal = methodRefusal
         self.bodyLimit = bodyLimit
-        self.refusal = refusal
+        self.subtree = subtree
         self.handler = handler
     }
 }

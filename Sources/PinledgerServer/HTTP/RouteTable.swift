@@ -1,4 +1,3 @@
-import Formats
 import HTTPTypes
 import Hummingbird
 import Logging
@@ -10,6 +9,8 @@ struct RouteTable: Sendable {
         var literals: [Substring: Node] = [:]
         var parameter: [Node] = []
         var routes: [HTTPRequest.Method: Route] = [:]
+        /// The one that begins here.
+        var subtree: Route.Subtree?
     }
 
     private var root = Node()
@@ -17,28 +18,35 @@ struct RouteTable: Sendable {
 
     init(_ routes: [Route]) {
         self.routes = routes
-        for route in routes { Self.insert(route, route.path.split(separator: "/")[...], into: &self.root) }
+        for route in routes {
+            Self.at(route.path, below: &self.root) { $0.routes[route.method] = route }
+            if let subtree = route.subtree { Self.at(subtree.path, below: &self.root) { $0.subtree = subtree } }
+        }
     }
 
-    private static func insert(_ route: Route, _ path: ArraySlice<Substring>, into node: inout Node) {
-        guard let segment = path.first else {
-            node.routes[route.method] = route
-            return
-        }
+    /// Changes the node of a path.
+    private static func at(_ path: String, below root: inout Node, _ change: (inout Node) -> Void) {
+        Self.at(path.split(separator: "/")[...], below: &root, change)
+    }
+
+    private static func at(
+        _ path: ArraySlice<Substring>, below node: inout Node, _ change: (inout Node) -> Void
+    ) {
+        guard let segment = path.first else { return change(&node) }
         if segment.hasPrefix("{") {
             if node.parameter.isEmpty { node.parameter = [Node()] }
-            Self.insert(route, path.dropFirst(), into: &node.parameter[0])
+            Self.at(path.dropFirst(), below: &node.parameter[0], change)
         } else {
-            Self.insert(route, path.dropFirst(), into: &node.literals[segment, default: Node()])
+            Self.at(path.dropFirst(), below: &node.literals[segment, default: Node()], change)
         }
     }
 
     /// What a request asks for.
     enum Match: Sendable {
         case route(Route, parameters: [String: String])
-        /// The path has other methods. With what is answered to that in another server's form; nil for a problem.
-        case methods([HTTPRequest.Method], refusal: FormatReply?)
-        case nothing
+        /// The path has other methods. With the subtree that it is in.
+        case methods([HTTPRequest.Method], in: Route.Subtree?)
+        case nothing(in: Route.Subtree?)
     }
 
     /// Looks a path up. A literal segment wins over a parameter.
@@ -51,6 +59,7 @@ struct RouteTable: Sendable {
         let segments = path.dropFirst().split(separator: "/", omittingEmptySubsequences: false)
         var node = self.root
         var values: [String] = []
+        var subtree: Route.Subtree?
         for segment in segments {
             if let next = node.literals[segment] {
                 node = next
@@ -61,18 +70,17 @@ struct RouteTable: Sendable {
                 values.append(value)
                 node = next
             } else {
-                return .nothing
+                return .nothing(in: subtree)
             }
+            subtree = node.subtree ?? subtree
         }
-        guard !node.routes.isEmpty else { return .nothing }
+        guard !node.routes.isEmpty else { return .nothing(in: subtree) }
         // HEAD is GET without the body (RFC 9110 section 9.3.2).
         guard let route = node.routes[method] ?? (method == .head ? node.routes[.get] : nil) else {
             var methods = Set(node.routes.keys)
             if methods.contains(.get) { methods.insert(.head) }
             methods.insert(.options)
-            return .methods(
-                methods.sorted { $0.rawValue < $1.rawValue },
-                refusal: node.routes.values.lazy.compactMap(\.methodRefusal).first)
+            return .methods(methods.sorted { $0.rawValue < $1.rawValue }, in: subtree)
         }
         let names = route.path.split(separator: "/").filter { $0.hasPrefix("{") }.map {
             String($0.dropFirst().dropLast())

@@ -52,18 +52,39 @@ struct ImportRoutes: Sendable {
     private func record(
         _ file: ImportedFile, _ change: Change<Void>, into id: AppID, in exchange: Exchange
     ) async throws -> Response {
-        let app = self.services.ledger.view.state.apps[id]
         // A file that was imported is at odds with the app it made: a repeated request must not be judged anew.
         if let replay = try await self.replay(of: change, into: id, in: exchange) {
-            let before = Self.undo(replay.recorded.entries.map(\.event), in: app)
+            let before = Self.undo(replay.recorded.entries.map(\.event), in: self.services.ledger.view.state.apps[id])
             return self.response(to: replay, of: self.plan(file, for: id, before), into: before, id)
         }
+        let wanted = try ChangeHandler.expectedVersion(of: exchange.request)
+        for _ in 1..<Self.attempts {
+            do {
+                return try await self.recordPlan(of: file, change, into: id, in: exchange, expecting: wanted)
+            } catch WriteFailure.stale where wanted == nil {
+                // Somebody changed the app while the plan was made. Another is made of what is there by now: what the file
+                // does not say is taken over as it is, and must not undo that.
+                continue
+            }
+        }
+        return try await self.recordPlan(of: file, change, into: id, in: exchange, expecting: wanted)
+    }
+
+    /// How often a plan is made anew because somebody changed the app meanwhile.
+    private static let attempts = 3
+
+    /// - Parameter version: That the caller expects the app to have; nil for the one that it has now.
+    private func recordPlan(
+        of file: ImportedFile, _ change: Change<Void>, into id: AppID, in exchange: Exchange, expecting version: Int64?
+    ) async throws -> Response {
+        let app = self.services.ledger.view.state.apps[id]
         let plan = self.plan(file, for: id, app)
         try Self.refuse(plan)
         try await self.store(plan, for: id, in: exchange)
         var change = change
         change.material = plan.material
-        let result = try await self.change.perform(.app(id, plan.commands), of: change, in: exchange)
+        let result = try await self.change.perform(
+            .app(id, plan.commands), of: change, in: exchange, expecting: version ?? app?.version)
         return self.response(to: result, of: plan, into: app, id)
     }
 

@@ -20,7 +20,8 @@ enum ImportedFile: Sendable {
         private static let template = "firebase_template"
         private static let utility = "wultra"
 
-        static let names = ImportFormat.allCases.map(\.rawValue) + [Self.template, Self.utility]
+        /// All that a path may name, the one that has an operation of its own too.
+        static let names = ImportFormat.allCases.map(\.rawValue) + [Self.template, "remote-config", Self.utility]
 
         init?(_ name: String) {
             switch name {
@@ -54,6 +55,9 @@ enum ImportedFile: Sendable {
         }
     }
 
+    /// More than a template or tables of a mebibyte have: what bounds them is what they are read as.
+    private static let limits = JSONLimits(nodes: 300_000)
+
     /// Reads a file. That of a mobile utility server has certificates in it: not on a cooperative thread.
     ///
     /// - Parameters:
@@ -74,14 +78,14 @@ enum ImportedFile: Sendable {
                         advice: "Correct the file, or choose the format that it has."))
             }
         case .firebaseTemplate:
-            let json = try JSON(parsing: bytes)
+            let json = try JSON(parsing: bytes, limits: Self.limits)
             do { self = Self.template(try RemoteConfigSource(json, condition: condition)) } catch {
                 self = .unreadable(
                     ImportFinding(
                         severity: .fatal, place: .value(error.pointer), message: error.message,
                         advice: "Export the template again, or name the condition whose value is meant."))
             }
-        case .wultra: self = .wultra(WultraFile(try JSON(parsing: bytes), for: id))
+        case .wultra: self = .wultra(WultraFile(try JSON(parsing: bytes, limits: Self.limits), for: id))
         }
     }
 

@@ -85,6 +85,8 @@ struct WultraImport {
     private mutating func setClient(of file: WultraFile, _ app: App?) {
         let present = app?.clients[.wultra]?.settings
         var wanted = present ?? file.settings
+        // What the file has needs it; where it has no such thing it does not say that nobody understands it.
+        if file.settings.understandsDomains { wanted.understandsDomains = true }
         if let present, !file.settings.versionRules.isEmpty || !file.settings.texts.isEmpty {
             let isFree = present.versionRules.isEmpty && present.texts.isEmpty
             let isSame =
@@ -103,12 +105,13 @@ struct WultraImport {
         self.plan.commands.append(.setClient(.wultra, wanted))
         let rules = ImportPlan.count(wanted.versionRules.count, "version rule")
         let texts = ImportPlan.count(wanted.texts.count, "text")
-        self.plan.steps.append("declare clients of the kind wultra, with \(rules) and \(texts)")
+        let depths = wanted.understandsDomains ? ", which understand depths and domainsConfig" : ""
+        self.plan.steps.append("declare clients of the kind wultra, with \(rules) and \(texts)\(depths)")
     }
 
     private mutating func setKey(of file: WultraFile, _ id: AppID, _ app: App?) {
         if let secret = file.secret {
-            let key = ClientKey(algorithm: .es256, publicKey: secret.subjectPublicKeyInfo)
+            let key = ClientKey(of: secret)
             self.plan.commands.append(.setClientKey(.wultra, key))
             self.plan.steps.append("sign for them with the key \(key.id), whose private half is stored sealed")
             self.plan.secret = secret

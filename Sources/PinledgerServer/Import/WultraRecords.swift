@@ -147,12 +147,16 @@ struct WultraRecords {
         let certificates = Dictionary(grouping: try Self.rows("mus_certificate", of: whole)) {
             $0.value["mobile_domain_id"] ?? .null
         }
+        var seen: Set<JSON> = []
         for domain in try Self.rows("mus_mobile_domain", of: whole) where domain.value["app_id"] == appID {
+            let id = try domain.present("id")
+            // Else each of them would have all the certificates of the others.
+            guard seen.insert(id.value).inserted else { throw id.defect("is another domain's id too") }
             self.domains.append(
                 Domain(
                     name: try domain.present("domain"),
                     isRequired: try domain.member("ssl_pinning_required")?.bool() ?? true,
-                    certificates: certificates[try domain.present("id").value] ?? []))
+                    certificates: certificates[id.value] ?? []))
         }
         func sameNames(_ names: [String: String]) -> [String: String] {
             Dictionary(uniqueKeysWithValues: names.keys.map { ($0, $0) })

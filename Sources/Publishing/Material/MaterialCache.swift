@@ -3,6 +3,8 @@ struct MaterialCache: Sendable {
     private var known: [[UInt8]: [UInt8]] = [:]
     /// What was not there, and until when nobody looks again.
     private var missing: [[UInt8]: ContinuousClock.Instant] = [:]
+    /// Until when nobody asks who can do without: the database gave no answer.
+    private var silentUntil: ContinuousClock.Instant?
     /// The bytes of ``known``, with what an entry takes besides.
     private var size = 0
     private let limit: Int
@@ -11,7 +13,8 @@ struct MaterialCache: Sendable {
     static let overhead = 160
     /// Digests that are remembered as missing.
     static let missingLimit = 50_000
-    /// For how long they are: another node may be given them at any time.
+    /// For how long they are: another node may be given them at any time. For so long, too, the database is left alone
+    /// that gave no answer.
     static let missingTime = Duration.seconds(5)
 
     /// - Parameter limit: Bytes that are kept; past this all begins anew.
@@ -52,4 +55,10 @@ struct MaterialCache: Sendable {
         if self.missing.count + digests.count > Self.missingLimit { self.missing = [:] }
         for digest in digests.prefix(Self.missingLimit) { self.missing[digest] = now + Self.missingTime }
     }
+
+    /// Whether the database gave no answer lately.
+    func isSilent(at now: ContinuousClock.Instant) -> Bool { self.silentUntil.map { now < $0 } ?? false }
+
+    /// Takes in that it gave none.
+    mutating func takeSilence(at now: ContinuousClock.Instant) { self.silentUntil = now + Self.missingTime }
 }

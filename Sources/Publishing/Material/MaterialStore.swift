@@ -15,6 +15,14 @@ package final class MaterialStore: Sendable {
     /// Digests in one question to the database.
     private static let batchSize = 256
 
+    /// How long what has to be said or recorded soon waits for keys and certificates, which it can do without.
+    package static let patience = Duration.milliseconds(300)
+
+    /// A time was over before the database had answered. What was to be stored may be stored all the same.
+    package struct Late: Error, CustomStringConvertible {
+        package var description: String { "the database did not answer in time" }
+    }
+
     /// - Parameter limit: Bytes that are kept in memory.
     package init(pool: PostgresPool, limit: Int = 32 * 1024 * 1024) {
         self.pool = pool
@@ -32,6 +40,15 @@ package final class MaterialStore: Sendable {
             [.textArray(rows.map(\.kind.rawValue)), .bytesArray(rows.map(\.der))]
         )
         self.cache.withLock { $0.take(rows.map { (key: $0.digest, value: $0.der) }) }
+    }
+
+    /// The same, for a caller that does not wait longer.
+    ///
+    /// - Throws: ``Late``, and what the database throws.
+    package func store(_ material: Set<Material>, within limit: Duration) async throws {
+        guard !material.isEmpty else { return }
+        // Every wait of the pool's has an end, and a cancelled one ends at once unless its statement runs.
+        guard try await Deadline.within(limit, { try await self.store(material) }) != nil else { throw Late() }
     }
 
     /// Keys and certificates in DER, by their digests; those that are not kept are not among them.
@@ -55,18 +72,35 @@ package final class MaterialStore: Sendable {
         return found
     }
 
-    /// As much of it as is in memory: for what has to be said while the database cannot be reached.
+    /// As much of it as is found in time, or in memory where the database says nothing: for what has to be said all the
+    /// same. It is not asked again before ``MaterialCache/missingTime`` is over.
+    package func der(of digests: Set<[UInt8]>, within limit: Duration) async -> [[UInt8]: [UInt8]] {
+        let (found, unknown, isSilent) = self.cache.withLock { cache in
+            let (found, unknown) = cache.find(digests, at: .now)
+            return (found, unknown, cache.isSilent(at: .now))
+        }
+        guard !unknown.isEmpty, !isSilent else { return found }
+        // Every wait of the pool's has an end, and a cancelled one ends at once unless its statement runs.
+        if let all = try? await Deadline.within(limit, { try await self.der(of: digests) }) { return all }
+        if !Task.isCancelled { self.cache.withLock { $0.takeSilence(at: .now) } }
+        return self.remembered(of: digests)
+    }
+
+    /// As much of it as is in memory.
     package func remembered(of digests: Set<[UInt8]>) -> [[UInt8]: [UInt8]] {
         self.cache.withLock { $0.find(digests, at: .now).found }
     }
 
-    /// Erases what is older than a day and what `state` does not know; says how many.
+    /// Erases what is older than a day and what `state` does not know; says how many. Nothing where the state lacks what
+    /// was recorded more than an hour ago, and so may not know what others have shown.
     ///
     /// - Parameters:
-    ///   - state: Not older than a day.
+    ///   - position: Where in the ledger the state is as it is.
     ///   - pageSize: Digests that are looked at together.
     @discardableResult
-    package func eraseUnnamed(by state: LedgerState, pageSize: Int32 = 50_000) async throws -> Int64 {
+    package func eraseUnnamed(
+        by state: LedgerState, at position: Int64, pageSize: Int32 = 50_000
+    ) async throws -> Int64 {
         var last: [UInt8] = []
         var erased: Int64 = 0
         while true {
@@ -79,7 +113,7 @@ package final class MaterialStore: Sendable {
             let unnamed = state.unnamed(Set(page))
             if !unnamed.isEmpty {
                 erased += try await self.pool.query(
-                    "SELECT pinledger.erase_material($1)", [.bytesArray(Array(unnamed))]
+                    "SELECT pinledger.erase_material($1, $2)", [.bytesArray(Array(unnamed)), .int64(position)]
                 ).only.int64(0)
             }
             guard page.count == Int(pageSize), let end = page.last else { return erased }

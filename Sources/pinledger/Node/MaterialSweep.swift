@@ -14,7 +14,8 @@ struct MaterialSweep: Sendable {
         while !Task.isCancelled {
             // A fault stops the ledger, and what comes to be known of keys is not seen any more.
             if self.ledger.fault == nil {
-                do { try await self.material.eraseUnnamed(by: self.ledger.view.state) } catch {
+                let view = self.ledger.view
+                do { try await self.material.eraseUnnamed(by: view.state, at: view.head.position) } catch {
                     if Task.isCancelled { return }
                     self.logger.warning(
                         "keys and certificates that are not used are not erased yet", metadata: ["error": "\(error)"])
