@@ -37,7 +37,8 @@ package enum FirebaseFailure: Error, Hashable, Sendable, CustomStringConvertible
         case .unauthenticated: "Give the node a key file of a service account that is in use, and see to its clock."
         case .forbidden: "Give the service account the role Firebase Remote Config Admin, and enable the API."
         case .projectUnknown: "Check firebase_project, and that the project has Firebase."
-        case .invalid: "Mend the template, or the pins: it is tried again when either changes, and every hour."
+        case .invalid:
+            "Mend the template, or the pins: it is tried again when either changes, and at the first look after an hour."
         case .unexpected: "Check --firebase-endpoint, and whatever stands between."
         }
     }

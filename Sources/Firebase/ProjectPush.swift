@@ -67,7 +67,8 @@ package struct ProjectPush: Sendable {
                 store: self.store, stored: stored, apps: Set(parts.map(\.app)), spared: spared, holders: holders,
                 position: position)
             do throws(PushFailure) {
-                let (merge, refused, withheld) = try await trial.settle(parts)
+                let (merge, refused, withheld) = try await trial.settle(
+                    parts, known: known?.etag == stored.etag ? known : nil)
                 var known = Known(
                     parts: parts, spared: spared, etag: stored.etag,
                     foreignConditions: merge?.foreignConditions ?? [:], refused: refused, withheld: withheld)

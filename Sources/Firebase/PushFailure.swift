@@ -12,6 +12,12 @@ package enum PushFailure: Error, Hashable, Sendable, CustomStringConvertible {
         }
     }
 
+    /// Whether another app wants the same parameter.
+    var isConflict: Bool {
+        guard case .refused(.conflict) = self else { return false }
+        return true
+    }
+
     /// What to do, as a sentence; nil for what passes by itself.
     package var advice: String? {
         switch self {

@@ -134,6 +134,48 @@ private actor Shelf: RemoteConfigStore {
         #expect(await shelf.names.count == parts.count)
     }
 
+    /// As of a project that may have few conditions, and is full.
+    @Test func `puts as many parts as are taken together, kill switches first`() async throws {
+        let shelf = Shelf(Self.fewConditions(2))
+        await shelf.edit { _ in #"{"conditions":[{"name":"testers","expression":"x"}]}"# }
+        let parts = [
+            try Self.part("cafe"), try Self.part("shop", isKilled: true), try Self.part("till", isKilled: true),
+        ]
+        let outcome = try await ProjectPush(store: shelf).run(parts, position: 1)
+        #expect(outcome.known.refused == [parts[2].app: Self.tooMany])
+        #expect(outcome.known.put == [parts[0].app, parts[1].app])
+        #expect(await shelf.names == ["pinledger com.example.shop kill switch app", "testers"])
+    }
+
+    @Test func `does not ask again part by part for what is refused all the time`() async throws {
+        let shelf = Shelf(Self.without("com.example.bad"))
+        let push = ProjectPush(store: shelf)
+        var parts = [try Self.part("bad", isKilled: true)] + (try (1...5).map { try Self.part("good\($0)") })
+        var known = try await push.run(parts, position: 1).known
+        let checks = await shelf.checks
+        parts[3] = try Self.part("good3", isKilled: true)
+        known = try await push.run(parts, position: 2, known: known).known
+        #expect(await shelf.checks == checks + 1)
+        #expect(known.refused.keys.sorted() == [parts[0].app])
+        #expect(await shelf.names == ["pinledger com.example.good3 kill switch app"])
+        parts.removeFirst()
+        known = try await push.run(parts, position: 3, known: known).known
+        #expect(known.refused.isEmpty)
+    }
+
+    @Test func `leaves out the app whose parameter somebody wrote at a later position, and no other`() async throws {
+        let shelf = Shelf()
+        let push = ProjectPush(store: shelf)
+        var parts = [try Self.part("shop"), try Self.part("till")]
+        _ = try await push.run(parts, position: 7)
+        // In the description of the first parameter.
+        await shelf.edit { $0.replacing(" position 7 ", with: " position 9000 ", maxReplacements: 1) }
+        parts = [try Self.part("shop", isKilled: true), try Self.part("till", isKilled: true)]
+        let outcome = try await push.run(parts, position: 8)
+        #expect(outcome.known.refused.count == 1 && outcome.known.put.count == 1)
+        #expect(await shelf.names.count == 1)
+    }
+
     @Test func `leaves out only the app that is refused`() async throws {
         let shelf = Shelf(Self.without("com.example.bad"))
         let parts = [try Self.part("bad", isKilled: true), try Self.part("good", isKilled: true)]

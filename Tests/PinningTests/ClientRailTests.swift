@@ -102,6 +102,18 @@ import Testing
         #expect(found.contains { $0.limit == .modeOff && $0.severity == .override })
     }
 
+    /// An authority's key of which only the pin is known: App Transport Security takes it for a server's.
+    @Test func `hold up who begins to enforce what installs would refuse`() throws {
+        let state = try ledger(after: [
+            enforcing(mode: .off, new(1), requested(2), requested(3)), .setClient(.appleATS, .plain),
+        ])
+        let context = DecisionContext(
+            now: monday, reason: reason("why"), isForced: false, facts: Facts(serving(9, 1))
+        ) { $0 == "com" }
+        let found = try state.rehearse([.setMode(api, .baseline, .enforce)], of: shop, in: context).findings
+        #expect(found.contains { $0.rail == .oldClients && $0.limit == .leafOnly && $0.severity == .override })
+    }
+
     @Test func `are no lock-out of a host that is new, so that nobody can have seen its servers`() throws {
         let new = enforcing(on: Self.hosts[0], shown(Self.leaf(1)), requested(2))
         let given = [AppCommand.setClient(.dynapins, ClientSettings(dynapins: .ed25519))]

@@ -45,11 +45,11 @@ package enum RemoteConfigMergeRefusal: Error, Hashable, Sendable, CustomStringCo
         }
     }
 
-    /// Whether less to put may help.
-    package var isOfSize: Bool {
+    /// Whether it may not be so of fewer apps.
+    package var isOfOneApp: Bool {
         switch self {
-        case .tooManyConditions, .tooManyParameters, .tooLarge: true
-        case .unreadable, .newer, .conflict: false
+        case .tooManyConditions, .tooManyParameters, .tooLarge, .newer: true
+        case .unreadable, .conflict: false
         }
     }
 }

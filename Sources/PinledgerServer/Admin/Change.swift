@@ -145,7 +145,8 @@ struct ChangeHandler: Sendable {
     private func keep(_ material: Set<Material>) async {
         do { try await self.services.material.store(material, within: Self.storing) } catch {
             self.services.logger.warning(
-                "keys and certificates that were shown are not kept", metadata: ["error": "\(error)"])
+                "keys and certificates that were shown may not be kept: show them again where they are missing",
+                metadata: ["error": "\(error)"])
         }
     }
 

@@ -39,6 +39,8 @@ struct CompatTools: Sendable {
         /// The app's document and what probes had seen, of which it was made.
         var version: Int64?
         var revision: Int
+        /// When time alone makes another answer of it.
+        var changesAt: Timestamp?
     }
 
     /// - Throws: ``Problem`` where the app or its clients are not there; ``LedgerFault`` where the ledger was not read to
@@ -95,16 +97,18 @@ struct CompatTools: Sendable {
         _ exchange: Exchange, _ declared: Declared, as name: String,
         _ make: (Declared, ClientView) async throws -> [UInt8]
     ) async throws -> Response {
-        try await self.answer(exchange, declared, as: name, with: { _ in }) { declared, view, _ in
+        try await self.answer(exchange, declared, as: name, with: { _ in ((), true) }) { declared, view, _ in
             try await make(declared, view)
         }
     }
 
     /// The same with what has to be got from elsewhere first.
     ///
-    /// - Parameter gather: Gets it. While it waits it takes no place from other answers, and so it MUST NOT wait for long.
+    /// - Parameter gather: Gets it, and says whether it is all there is: what is made without something is kept by nobody.
+    ///   While it waits it takes no place from other answers, and so it MUST NOT wait for long.
     func answer<Gathered>(
-        _ exchange: Exchange, _ declared: Declared, as name: String, with gather: (ClientView) async throws -> Gathered,
+        _ exchange: Exchange, _ declared: Declared, as name: String,
+        with gather: (ClientView) async throws -> (Gathered, isWhole: Bool),
         _ make: (Declared, ClientView, Gathered) async throws -> [UInt8]
     ) async throws -> Response {
         for _ in 0..<Self.turns {
@@ -130,11 +134,13 @@ struct CompatTools: Sendable {
         let ledger = self.services.ledger
         return ledger.partialFault == nil && ledger.view.state.documentVersion(of: app) == made.version
             && self.services.observations.revision == made.revision
+            && made.changesAt.map { self.services.clock() < $0 } ?? true
     }
 
     /// Makes an answer of what is known now, which may be more than when it was asked for, and keeps it.
     private func made<Gathered>(
-        _ kind: ClientKind, of id: AppID, as name: String, with gather: (ClientView) async throws -> Gathered,
+        _ kind: ClientKind, of id: AppID, as name: String,
+        with gather: (ClientView) async throws -> (Gathered, isWhole: Bool),
         _ make: (Declared, ClientView, Gathered) async throws -> [UInt8]
     ) async -> Made {
         let revision = self.services.observations.revision
@@ -143,19 +149,20 @@ struct CompatTools: Sendable {
             let declared = try self.declared(kind, of: id)
             version = declared.ledger.state.documentVersion(of: id)
             let view = try await self.making(of: declared) { try self.view(of: declared) }
-            let gathered = try await gather(view)
+            let (gathered, isWhole) = try await gather(view)
             let answer = try await self.making(of: declared) {
-                let seconds = CompatAnswers.seconds(of: view)
+                let seconds = isWhole ? CompatAnswers.seconds(of: view) : 0
                 let answer = PreparedAnswer(
                     contentType: "application/json",
                     cacheControl: seconds > 0 ? "public, max-age=\(seconds)" : "no-store",
                     body: PreparedBody(try await make(declared, view, gathered)))
-                self.answers.keep(answer, as: name, from: view, at: revision)
+                if isWhole { self.answers.keep(answer, as: name, from: view, at: revision) }
                 return answer
             }
-            return Made(answer: .success(answer), version: version, revision: revision)
+            return Made(
+                answer: .success(answer), version: version, revision: revision, changesAt: view.changesAt)
         } catch {
-            return Made(answer: .failure(error), version: version, revision: revision)
+            return Made(answer: .failure(error), version: version, revision: revision, changesAt: nil)
         }
     }
 

@@ -41,7 +41,7 @@ struct NetKitRoutes: Sendable {
 
     /// The keys and certificates themselves, as far as they are at hand. For clients that know hashes these do, which go
     /// on being given while the database says nothing.
-    private func material(of view: ClientView) async -> [[UInt8]: [UInt8]] {
+    private func material(of view: ClientView) async -> (found: [[UInt8]: [UInt8]], isWhole: Bool) {
         // Everybody may ask, in as many spellings as there are names below a wildcard: of an app's clients one asks the
         // database, and the others find in memory what came of it.
         let app = view.app.text
@@ -50,7 +50,7 @@ struct NetKitRoutes: Sendable {
         return await self.found(view.digests)
     }
 
-    private func found(_ digests: Set<[UInt8]>) async -> [[UInt8]: [UInt8]] {
+    private func found(_ digests: Set<[UInt8]>) async -> (found: [[UInt8]: [UInt8]], isWhole: Bool) {
         await self.tools.services.material.der(of: digests, within: MaterialStore.patience)
     }
 }

@@ -57,7 +57,7 @@ extension WultraAdminRoutes {
         var der = shown?.der
         if der == nil {
             let digest = certificate.sha256
-            der = await self.services.material.der(of: [digest], within: MaterialStore.patience)[digest]
+            der = await self.services.material.der(of: [digest], within: MaterialStore.patience).found[digest]
         }
         return exchange.reply(WultraAdminAnswer.certificate(certificate, der: der, of: pattern), to: result)
     }

@@ -74,16 +74,21 @@ package final class MaterialStore: Sendable {
 
     /// As much of it as is found in time, or in memory where the database says nothing: for what has to be said all the
     /// same. It is not asked again before ``MaterialCache/missingTime`` is over.
-    package func der(of digests: Set<[UInt8]>, within limit: Duration) async -> [[UInt8]: [UInt8]] {
+    ///
+    /// - Returns: It, and whether that is all that there is.
+    package func der(
+        of digests: Set<[UInt8]>, within limit: Duration
+    ) async -> (found: [[UInt8]: [UInt8]], isWhole: Bool) {
         let (found, unknown, isSilent) = self.cache.withLock { cache in
             let (found, unknown) = cache.find(digests, at: .now)
             return (found, unknown, cache.isSilent(at: .now))
         }
-        guard !unknown.isEmpty, !isSilent else { return found }
+        guard !unknown.isEmpty else { return (found, true) }
+        guard !isSilent else { return (found, false) }
         // Every wait of the pool's has an end, and a cancelled one ends at once unless its statement runs.
-        if let all = try? await Deadline.within(limit, { try await self.der(of: digests) }) { return all }
+        if let all = try? await Deadline.within(limit, { try await self.der(of: digests) }) { return (all, true) }
         if !Task.isCancelled { self.cache.withLock { $0.takeSilence(at: .now) } }
-        return self.remembered(of: digests)
+        return (self.remembered(of: digests), false)
     }
 
     /// As much of it as is in memory.

@@ -18,7 +18,7 @@ extension ClientCheck {
         }
     }
 
-    /// Whether the kind's clients have nothing of a host that has pins, and so connect to any server of it: the format
+    /// Whether the kind's clients are given nothing of a host that has pins, and so refuse no server for these: the format
     /// cannot say its names, or what it could have of its pins would refuse the servers.
     func isLeftOut(_ host: ClientView.Host) -> Bool {
         if host.pattern.isWildcard, !self.takesWildcard(host) { return true }
@@ -27,6 +27,7 @@ extension ClientCheck {
         case .flutter: host.leadingPins.allSatisfy { $0.serverCertificates(at: host.pattern).isEmpty }
         case .remoteConfig where self.settings.schema == .advanced && self.settings.hash == .rawKey:
             host.pins.contains { $0.knowledge == nil && ($0.isServed || $0.role == .primary) }
+                || host.pins.allSatisfy { $0.knowledge == nil }
         default: false
         }
     }

@@ -65,7 +65,8 @@ extension ClientCheck {
         case .enforce: host.outcome == .enforce || !self.hearsOff
         // Android enforces of its own accord what TrustKit is told to report.
         case .reportOnly: self.reportOnly == .enforces || self.kind == .trustkitAndroid
-        case .off: !self.hearsOff
+        // Files leave such a host out, though older ones may have it.
+        case .off: self.kind.isServed && !self.hearsOff
         case nil: false
         }
     }
