@@ -187,6 +187,7 @@ let package = Package(
             path: "Tests/Fuzz/Certificates"
         ),
         .target(name: "SeededRandom", path: "Tests/SeededRandom"),
+        .target(name: "ClientLiterals", dependencies: ["Pinning"], path: "Tests/ClientLiterals"),
         .target(
             name: "Fixtures",
             dependencies: [
@@ -239,12 +240,17 @@ let package = Package(
         ),
         .testTarget(
             name: "FormatsTests",
-            dependencies: ["Formats", "PinWire", "Pinning", .product(name: "Crypto", package: "swift-crypto")]
+            dependencies: [
+                "ClientLiterals", "Formats", "PinWire", "Pinning", .product(name: "Crypto", package: "swift-crypto"),
+            ]
         ),
         .testTarget(name: "FirebaseTests", dependencies: ["Firebase", "Formats", "Keys", "PinWire", "Pinning"]),
         .testTarget(name: "KeysTests", dependencies: ["COpenSSL", "Keys", "PinWire"]),
         .testTarget(name: "PinWireTests", dependencies: ["PinWire", "SeededRandom"], exclude: ["Golden", "Vectors"]),
-        .testTarget(name: "PinningTests", dependencies: ["PinWire", "Pinning", "SeededRandom"], exclude: ["Golden"]),
+        .testTarget(
+            name: "PinningTests", dependencies: ["ClientLiterals", "PinWire", "Pinning", "SeededRandom"],
+            exclude: ["Golden"]
+        ),
         .testTarget(
             name: "PinledgerServerTests",
             dependencies: [

@@ -38,16 +38,16 @@ def test_what_breaks_a_declared_kind_is_refused_unless_somebody_insists(api, app
     assert broken(api, app) == []
     path = f"/v1/apps/{app}/hosts/{HOST}/pins/{pin_hex(pin_of('second'))}"
     change = {"state": "retired", "reason": "a test"}
-    before = api.position()
+    before = api.recorded()
     for query in ("?dry_run=true", ""):
         refused = problem(api.request("PATCH", path + query, change), 422, "guard_rail")
         assert told(refused) == [("override", "dynapins", "single_pin")]
         (finding,) = (one for one in refused["guard_rail_findings"] if one["code"] == "G25")
         assert finding["host"] == HOST and HOST in finding["detail"] and "single_pin" in finding["detail"]
-    assert api.position() == before, "something was recorded"
+    assert api.recorded() == before, "something was recorded"
 
     rehearsed = api.must("PATCH", f"{path}?dry_run=true", change | {"force": True}).json
-    assert told(rehearsed) == [("override", "dynapins", "single_pin")] and api.position() == before
+    assert told(rehearsed) == [("override", "dynapins", "single_pin")] and api.recorded() == before
     forced = api.must("PATCH", path, change | {"force": True}).json
     assert told(forced) == [("override", "dynapins", "single_pin")]
     (overridden,) = (event for event in forced["events"] if event["type"] == "GuardRailsOverridden")

@@ -8,7 +8,7 @@ import time
 import pytest
 from deployed import HOST, KillSwitch, client_path, declare, problem
 from firebase import Firebase
-from pinledger import Server, from_now, host_body, pin_of
+from pinledger import Server, eventually, from_now, host_body, pin_of
 
 NUMBERS = itertools.count(1)
 PARAMETER = "ssl_pinning_config"
@@ -81,18 +81,11 @@ def kill_switches(template: dict) -> list[str]:
 def look_again(firebase: Firebase, project: str, times: int = 2) -> None:
     """Waits until the project was read so often."""
     looks = len(firebase.of(project, "GET"))
-    wait_for(lambda: len(firebase.of(project, "GET")) >= looks + times, f"{times} more looks")
+    eventually(lambda: len(firebase.of(project, "GET")) >= looks + times, f"{times} more looks")
 
 
 def status(api, app: str) -> dict:
     return api.must("GET", f"/v1/apps/{app}/firebase").json
-
-
-def wait_for(condition, what: str, seconds: float = 30) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"{what}: not after {seconds} s"
-        time.sleep(0.05)
 
 
 def test_a_project_gets_the_template_and_no_second_version_without_a_change(server, api, firebase, project):
@@ -137,7 +130,7 @@ def test_a_kill_switch_is_there_within_seconds_and_comes_first(api, firebase, pr
         assert "dateTime < dateTime('" in template["conditions"][0]["expression"]
         assert values(template)["testers"] == '{"enabled":true}', "what others have in it is theirs"
         # The template is there a moment before the node knows that it is.
-        wait_for(lambda: status(api, app)["foreign_conditions"] == ["testers"], "told of others' conditions")
+        eventually(lambda: status(api, app)["foreign_conditions"] == ["testers"], "told of others' conditions")
         assert status(api, app)["foreign_conditions_apply"], "but for installs that one of ours holds for"
 
         # Somebody puts a condition before it that the parameter uses.
@@ -224,7 +217,7 @@ def test_it_goes_on_after_errors_that_pass(api, firebase, project):
         firebase.wait(project, kill_switches)
         assert time.monotonic() - start >= 2, "it waits as long as it is asked to"
         assert {503, 429, 500} <= {each.status for each in firebase.of(project)}
-        wait_for(lambda: status(api, app)["in_step"], "in step again")
+        eventually(lambda: status(api, app)["in_step"], "in step again")
 
 
 def test_a_token_that_is_no_longer_accepted_is_replaced(api, firebase, project):
@@ -245,25 +238,25 @@ def test_a_token_that_is_no_longer_accepted_is_replaced(api, firebase, project):
 def test_what_may_not_be_changed_is_said(api, firebase, project):
     firebase.forbidden.add(project)
     app = make(api, project)
-    wait_for(lambda: "trouble" in status(api, app), "trouble")
+    eventually(lambda: "trouble" in status(api, app), "trouble")
     told = status(api, app)
     assert not told["in_step"] and "may not change" in told["trouble"]["detail"]
     assert "Firebase Remote Config Admin" in told["trouble"]["advice"]
     firebase.forbidden.remove(project)
     firebase.wait(project, is_served)
-    wait_for(lambda: status(api, app)["in_step"], "in step")
+    eventually(lambda: status(api, app)["in_step"], "in step")
 
 
 def test_apps_share_a_project_and_one_that_is_refused_holds_up_no_other(api, firebase, project):
     firebase.refused_words[project] = "com.example.bad"
     good = make(api, project, "good", parameter="pins_good")
     bad = make(api, project, "bad", parameter="pins_bad")
-    wait_for(lambda: "refuses the template" in status(api, bad).get("trouble", {}).get("detail", ""), "trouble")
+    eventually(lambda: "refuses the template" in status(api, bad).get("trouble", {}).get("detail", ""), "trouble")
     firebase.wait(project, lambda template: "pins_good" in template.get("parameters", {}))
     with KillSwitch(api, bad), KillSwitch(api, good):
         template = firebase.wait(project, kill_switches)
         assert {name.split()[1] for name in kill_switches(template)} == {good}
-        wait_for(lambda: status(api, good)["in_step"], "the other in step")
+        eventually(lambda: status(api, good)["in_step"], "the other in step")
         # What is refused is not sent again and again.
         refusals = sum(each.status == 400 for each in firebase.of(project))
         look_again(firebase, project, times=3)
@@ -276,7 +269,7 @@ def test_who_mends_what_was_refused_does_not_wait_long(api, firebase, project):
     flag = {"broken_flag": {"defaultValue": {"value": "on"}}}
     firebase.edit(project, lambda template: template.update(parameters=flag))
     app = make(api, project)
-    wait_for(lambda: "refuses the template" in status(api, app).get("trouble", {}).get("detail", ""), "trouble")
+    eventually(lambda: "refuses the template" in status(api, app).get("trouble", {}).get("detail", ""), "trouble")
     assert "tried again" in status(api, app)["trouble"]["advice"]
     # It is not sent again, and the project is looked at all the same.
     refusals = sum(each.status == 400 for each in firebase.of(project))
@@ -284,7 +277,7 @@ def test_who_mends_what_was_refused_does_not_wait_long(api, firebase, project):
     assert sum(each.status == 400 for each in firebase.of(project)) == refusals
     firebase.edit(project, lambda template: template["parameters"].pop("broken_flag"))
     firebase.wait(project, is_served)
-    wait_for(lambda: status(api, app)["in_step"], "in step")
+    eventually(lambda: status(api, app)["in_step"], "in step")
     del firebase.refused_words[project]
 
 
@@ -299,13 +292,13 @@ def test_rollouts_that_have_no_room_hold_up_no_kill_switch(api, firebase, projec
         pins = [{"pin": pin_of(f"{host} new {number}"), "role": role} for number, role in enumerate(["primary", "backup"])]
         body = {"mode": "enforce", "copy_baseline": False, "pins": pins, "rollout": {"basis_points": 5000}}
         api.must("POST", f"/v1/apps/{app}/hosts/{host}/candidate", body | {"reason": "a test", "force": True})
-    wait_for(lambda: "32 groups" in status(api, app).get("rollouts_withheld", ""), "told of the rollouts")
+    eventually(lambda: "32 groups" in status(api, app).get("rollouts_withheld", ""), "told of the rollouts")
     engaged = {"versions": {"maximum": "1.5"}, "expires_at": from_now(hours=1), "reason": "a test"}
     api.must("PUT", f"/v1/apps/{app}/kill-switch", engaged)
     template = firebase.wait(project, kill_switches)
     assert names(template) == kill_switches(template)
     assert set(default(template)["hosts"]) == set(hosts)
-    wait_for(lambda: status(api, app)["in_step"], "in step, but for the rollouts")
+    eventually(lambda: status(api, app)["in_step"], "in step, but for the rollouts")
     served = api.request("GET", f"/compat/remote-config/{app}/template", token=None).json
     assert len(served["conditions"]) == 1 and served["version"]["description"].endswith(", without rollouts")
 
@@ -317,7 +310,7 @@ def test_a_position_ahead_is_respected_until_somebody_deletes_it(api, firebase, 
     description = "TLS pins at position 999999999 of the ledger, by Pinledger; edits here are lost."
     firebase.edit(project, lambda template: template["parameters"][PARAMETER].update(description=description))
     with KillSwitch(api, app):
-        wait_for(lambda: "999999999" in status(api, app).get("trouble", {}).get("detail", ""), "trouble")
+        eventually(lambda: "999999999" in status(api, app).get("trouble", {}).get("detail", ""), "trouble")
         assert 'delete "position 999999999"' in status(api, app)["trouble"]["advice"]
         assert not kill_switches(firebase.template(project))
         mended = description.replace("position 999999999", "")
@@ -339,7 +332,7 @@ def test_two_apps_want_one_parameter(api, firebase, project):
     own = {f"pinledger {app} all installs" for app in (first, second)}
     template = firebase.wait(project, lambda template: own <= set(names(template)))
     assert template["parameters"][PARAMETER]["defaultValue"] == {"useInAppDefault": True}
-    wait_for(lambda: status(api, first)["in_step"] and status(api, second)["in_step"], "both in step")
+    eventually(lambda: status(api, first)["in_step"] and status(api, second)["in_step"], "both in step")
     versions = firebase.versions(project)
     look_again(firebase, project)
     assert firebase.versions(project) == versions
@@ -350,7 +343,7 @@ def test_two_apps_want_one_parameter(api, firebase, project):
         template["parameters"][PARAMETER]["conditionalValues"]["testers"] = {"value": "{}"}
 
     firebase.edit(project, use)
-    wait_for(lambda: status(api, first)["foreign_conditions"] == ["testers"], "told of others' conditions")
+    eventually(lambda: status(api, first)["foreign_conditions"] == ["testers"], "told of others' conditions")
     assert not status(api, first)["foreign_conditions_apply"]
 
 
@@ -389,7 +382,7 @@ def test_a_power_cut_between_the_check_and_the_change_does_no_harm(firebase, tmp
         server.start()
         template = firebase.wait(project, lambda template: "cdn.example.com" in default(template).get("hosts", {}))
         assert is_served(template) and firebase.versions(project) in (before + 1, before + 2)
-        wait_for(lambda: status(server.api, app)["in_step"], "in step")
+        eventually(lambda: status(server.api, app)["in_step"], "in step")
         versions = firebase.versions(project)
         look_again(firebase, project)
         assert firebase.versions(project) == versions

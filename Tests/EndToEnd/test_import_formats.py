@@ -73,10 +73,10 @@ def send(api, format: str, body: bytes, app: str, type: str = XML, *, headers: d
 
 def import_twice(api, format: str, body: bytes, app: str, type: str):
     """First the plan, then what was planned and nothing else; the last answer."""
-    before = api.position()
+    before = api.recorded()
     planned = send(api, format, body, app, type, dry_run="true")
     assert planned.status == 200, str(planned)
-    assert api.position() == before and api.get(f"/v1/apps/{app}").status == 404
+    assert api.recorded() == before and api.get(f"/v1/apps/{app}").status == 404
     plan = planned.json
     assert plan["dry_run"] is True and plan["plan"][0] == f"create the app {app}"
     recorded = send(api, format, body, app, type, plan_hash=plan["plan_hash"])
@@ -85,7 +85,7 @@ def import_twice(api, format: str, body: bytes, app: str, type: str):
     assert [(event["type"], event["data"]) for event in recorded.json["events"]] == [
         (event["type"], event["data"]) for event in plan["events"]
     ]
-    assert api.position() == before + len(plan["events"])
+    assert api.recorded() == before + len(plan["events"])
     return recorded
 
 
@@ -127,22 +127,22 @@ def test_a_repeated_request_is_answered_by_what_was_recorded(api, format):
     app = app_name()
     headers = {"Idempotency-Key": f"import {app}"}
     first = send(api, format, make(ONE, TWO), app, type, headers=headers)
-    after = api.position()
+    after = api.recorded()
     again = send(api, format, make(ONE, TWO), app, type, headers=headers)
     assert (first.status, again.status) == (201, 201), str(again)
     assert again["Idempotency-Replayed"] == "true" and again.recorded == first.recorded
     other = send(api, format, make(TWO, ONE), app, type, headers=headers)
     assert (other.status, other.json["type"]) == (422, "/problems/idempotency_key_reused")
-    assert api.position() == after
+    assert api.recorded() == after
 
 
 def test_a_plan_that_is_not_that_of_the_file_is_refused(api):
     app = app_name()
     planned = send(api, "android_nsc", nsc(ONE, TWO), app, dry_run="true").json
-    before = api.position()
+    before = api.recorded()
     refused = send(api, "android_nsc", nsc(TWO, ONE), app, plan_hash=planned["plan_hash"])
     assert (refused.status, refused.json["type"]) == (409, "/problems/plan_stale")
-    assert api.position() == before and api.get(f"/v1/apps/{app}").status == 404
+    assert api.recorded() == before and api.get(f"/v1/apps/{app}").status == 404
 
 
 @pytest.mark.parametrize("format", ["android_nsc", "trustkit_android", "trustkit_ios", "apple_ats", "hpkp"])
@@ -193,13 +193,13 @@ def test_an_end_that_no_document_may_have_is_not_taken_over(api, until, words):
 def test_a_host_that_the_app_has_is_refused_with_what_differs(api):
     app = app_name()
     assert send(api, "android_nsc", nsc(ONE, TWO), app).status == 201
-    before = api.position()
+    before = api.recorded()
     same = send(api, "apple_ats", ats(ONE, TWO), app)
     assert (same.status, same.json["type"]) == (422, "/problems/import_refused")
     assert "with the same pins and mode" in same.json["errors"][0]["detail"]
     other = send(api, "apple_ats", ats(ONE, pin_of("import three")), app, force="true", reason="a%20test")
     assert other.status == 422 and "the app lacks 1 pin" in other.json["errors"][0]["detail"]
-    assert api.position() == before
+    assert api.recorded() == before
     beside = send(api, "android_nsc", nsc(ONE, TWO, host="www.example.com"), app)
     assert beside.status == 200, str(beside)
     assert {bare(ONE), bare(TWO)} <= set(texts(served(api, app, "www.example.com")))

@@ -373,12 +373,12 @@ def test_two_nodes_deliver_everything_once(hooked, add):
 
 def test_a_message_that_arrived_when_the_server_was_killed_comes_again_with_the_same_id(own):
     """The cut is between the receiver's taking the message and the server's hearing of it."""
-    killed = threading.Event()
+    first, killed = threading.Lock(), threading.Event()
 
     def behave(message, count):
-        if not killed.is_set():
-            killed.set()
+        if first.acquire(blocking=False):
             own.kill()
+            killed.set()
         return 200
 
     with Receiver(behave) as receiver:

@@ -98,19 +98,6 @@ def script(server) -> Script:
     return Script(server.port, server.api.token)
 
 
-def recorded(api) -> int:
-    """How many events the ledger has, but for what the server warns of by itself."""
-    return sum(not event["stream"].startswith("watch/") for event in api.history())
-
-
-@pytest.fixture
-def unchanged(api):
-    """Fails the test if something was recorded while it ran."""
-    before = recorded(api)
-    yield
-    assert recorded(api) == before, "something was recorded"
-
-
 @pytest.fixture
 def name() -> str:
     return f"wultra-app-{next(NUMBERS)}"
@@ -237,10 +224,10 @@ def test_a_name_that_is_none_is_refused(script, unchanged, body, field):
 
 
 def test_an_app_is_made_once(api, script, app):
-    before = recorded(api)
+    before = api.recorded()
     refused = script.refused("POST", "/apps", {"name": app})
     assert (refused.status, refused.code) == (400, "APP_EXCEPTION") and app in refused.error["message"]
-    assert recorded(api) == before
+    assert api.recorded() == before
     for path in (f"/apps/{app}x", "/apps/no%20name", "/apps/%C3%A9", f"/apps/{app}x/versions"):
         refused = script.refused("GET", path)
         assert (refused.status, refused.code) == (404, "APP_NOT_FOUND")
@@ -345,12 +332,12 @@ def test_certificates_come_and_go_and_history_says_why(api, script, app, identit
     # The primary one goes, another takes its place, and nobody is left with fewer than two.
     assert delete(script, app, identities[0]) == {"status": "OK"}
     assert {one["fingerprint"] for one in certificates(script, app)} == {fingerprint(one) for one in identities[1:3]}
-    before = recorded(api)
+    before = api.recorded()
     with pytest.raises(Refused) as caught:
         delete(script, app, identities[1])
     assert (caught.value.status, caught.value.code) == (400, "APP_EXCEPTION")
     assert "Two are the least" in caught.value.error["message"] and "Add a second pin" in caught.value.error["message"]
-    assert recorded(api) == before
+    assert api.recorded() == before
     with pytest.raises(Refused) as caught:
         delete(script, app, identities[0])
     assert (caught.value.status, caught.value.code) == (400, "APP_EXCEPTION"), "it is gone"
@@ -417,14 +404,14 @@ def test_the_servers_certificate_of_a_chain_is_meant_and_an_authority_is_deeper(
     ],
 )  # fmt: skip
 def test_what_is_no_certificate_of_the_domain_is_refused(api, script, app, identities, body, code, field):
-    before = recorded(api)
+    before = api.recorded()
     replacements = {"SERVED": identities[0].certificate.read_text(), "PRIVATE": identities[0].key.read_text()}
     if body.get("pem") in replacements:
         body = body | {"pem": replacements[body["pem"]]}
     refused = script.refused("POST", f"/apps/{app}/certificates/pem", body)
     assert (refused.status, refused.code) == (400, code), str(refused)
     assert refused.fields == ([] if field is None else [field])
-    assert recorded(api) == before
+    assert api.recorded() == before
 
 
 @pytest.mark.parametrize(
@@ -435,17 +422,17 @@ def test_what_is_no_certificate_of_the_domain_is_refused(api, script, app, ident
     ],
 )  # fmt: skip
 def test_a_certificate_to_delete_has_to_be_named(api, script, app, query):
-    before = recorded(api)
+    before = api.recorded()
     refused = script.refused("DELETE", f"/apps/{app}/certificates{query}")
     assert (refused.status, refused.code) == (400, "ERROR_REQUEST")
-    assert recorded(api) == before
+    assert api.recorded() == before
 
 
 def test_what_is_meant_as_a_rehearsal_is_not_recorded(api, script, app):
-    before = recorded(api)
+    before = api.recorded()
     refused = script.refused("DELETE", f"/apps/{app}/domains?domain={HOST}&dry_run=true")
     assert (refused.status, refused.code) == (400, "ERROR_REQUEST") and "dry_run" in refused.error["message"]
-    assert recorded(api) == before
+    assert api.recorded() == before
 
 
 def test_a_domain_goes_with_all_that_is_known_of_it(script, app, identities):
@@ -489,9 +476,9 @@ def test_expired_certificates_are_deleted_where_nobody_can_be_in_need_of_their_k
                 continue
             assert left == {fingerprint(one) for one in (served, spare)}
             assert [event["reason"].split(",")[0] for event in retired] == [f"Expired certificates deleted from {HOST}"]
-        before = recorded(api)
+        before = api.recorded()
         assert script.delete("/certificates/expired") == {"status": "OK"}
-        assert recorded(api) == before
+        assert api.recorded() == before
     finally:
         tls.close()
         server.destroy()
@@ -515,9 +502,9 @@ def test_a_host_goes_on_reporting_where_a_rail_refuses_that_it_enforces(tmp_path
         assert mode(api, "shop") == "report_only"
         assert {each["fingerprint"] for each in certificates(script, "shop")} == {fingerprint(one), fingerprint(two)}
         assert "G09: " in server.log.read_text(), "the log says why"
-        before = recorded(api)
+        before = api.recorded()
         assert script.post("/apps/shop/certificates/pem", body, **key) == added
-        assert script.headers["Idempotency-Replayed"] == "true" and recorded(api) == before
+        assert script.headers["Idempotency-Replayed"] == "true" and api.recorded() == before
     finally:
         tls.close()
         server.destroy()
@@ -545,10 +532,10 @@ def test_the_certificate_that_a_server_presents_is_added(tmp_path):
         first = script.post(auto, {"domain": HOST}, **key)
         assert first["fingerprint"] == fingerprint(new)
         tls.serve(old)
-        before = recorded(api)
+        before = api.recorded()
         again = script.post(auto, {"domain": HOST}, **key)
         assert without_pem([again]) == without_pem([first]) and script.headers["Idempotency-Replayed"] == "true"
-        assert recorded(api) == before
+        assert api.recorded() == before
 
         # What is served cannot be taken away without insisting, and that is not done here.
         api.must("POST", "/v1/probes", {"endpoint": f"{HOST}:{tls.port}"})
@@ -556,7 +543,7 @@ def test_the_certificate_that_a_server_presents_is_added(tmp_path):
             delete(script, "shop", old)
         assert (caught.value.status, caught.value.code) == (400, "APP_EXCEPTION")
         assert caught.value.error["message"].startswith("G08: ")
-        assert recorded(api) == before
+        assert api.recorded() == before
 
         # A pattern that is no host, a name that nobody has, and a port where nobody listens.
         refused = script.refused("POST", auto, {"domain": "*.example.com"})
@@ -570,7 +557,7 @@ def test_the_certificate_that_a_server_presents_is_added(tmp_path):
 
         # What was recorded is told again though the server is gone.
         tls.close()
-        assert script.post(auto, {"domain": HOST}, **key) == first and recorded(api) == before
+        assert script.post(auto, {"domain": HOST}, **key) == first and api.recorded() == before
         assert "presented no certificate" in script.refused("POST", auto, {"domain": HOST}).error["message"]
     finally:
         tls.close()
@@ -658,11 +645,11 @@ def test_texts_belong_to_every_app(api, script, own_texts):
     assert script.delete(path) == {"status": "OK"}
     for app in (*apps, newest):
         assert kept not in api.must("GET", f"/v1/apps/{app}/clients/wultra").json["settings"]["texts"]
-    before = recorded(api)
+    before = api.recorded()
     refused = script.refused("DELETE", path)
     assert (refused.status, refused.code) == (400, "APP_EXCEPTION")
     assert script.refused("GET", path).code == "APP_EXCEPTION"
-    assert recorded(api) == before
+    assert api.recorded() == before
 
 
 @pytest.mark.parametrize(
@@ -682,10 +669,10 @@ def test_texts_belong_to_every_app(api, script, own_texts):
     ],
 )  # fmt: skip
 def test_a_rule_or_text_that_is_none_is_refused(api, script, app, path, body, field):
-    before = recorded(api)
+    before = api.recorded()
     refused = script.refused("POST", f"/apps/{app}/versions" if path == "versions" else "/texts", body)
     assert (refused.status, refused.code, refused.fields) == (400, "ERROR_REQUEST", [field]), str(refused)
-    assert recorded(api) == before
+    assert api.recorded() == before
 
 
 def test_what_is_accepted_can_be_read_again():
@@ -719,7 +706,7 @@ def test_there_are_limits_to_rules_texts_and_bodies(api, script, app, own_texts)
     declare(api, app, "wultra", {"version_rules": rules, "texts": texts})
     added = script.post(f"/apps/{app}/versions", {"platform": "ANDROID", "requiredVersion": "1.0.0"})
     assert added["id"] >= 200
-    before = recorded(api)
+    before = api.recorded()
     for path, body in [
         (f"/apps/{app}/versions", {"platform": "ANDROID", "majorOsVersion": 9, "requiredVersion": "1.0.0"}),
         (f"/apps/{app}/versions", {"platform": "IOS", "majorOsVersion": 7, "requiredVersion": "1.0.0"}),
@@ -728,7 +715,7 @@ def test_there_are_limits_to_rules_texts_and_bodies(api, script, app, own_texts)
     ]:
         refused = script.refused("POST", path, body)
         assert (refused.status, refused.code) == (400, "APP_EXCEPTION"), str(refused)
-    assert recorded(api) == before, "no app has changed"
+    assert api.recorded() == before, "no app has changed"
     # In place of another there is room.
     script.post("/texts", {"messageKey": "key 7", "language": "en", "text": "y"})
     declare(api, app, "wultra", {})
@@ -764,9 +751,9 @@ def test_a_repeated_request_is_done_once(api, script, name, identities, own_text
     def twice(method: str, path: str, body=None):
         key = {"Idempotency_Key": f"{name} {method} {path}"}
         first = script.ask(method, path, body, **key)
-        before = recorded(api)
+        before = api.recorded()
         again = script.ask(method, path, body, **key)
-        assert again == first and recorded(api) == before
+        assert again == first and api.recorded() == before
         return first
 
     twice("POST", "/apps", {"name": name, "displayName": "Once"})

@@ -1,3 +1,4 @@
+import ClientLiterals
 import Formats
 import PinWire
 import Pinning

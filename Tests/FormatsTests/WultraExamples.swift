@@ -1,5 +1,6 @@
+import ClientLiterals
 import PinWire
-package import Pinning
+import Pinning
 
 /// Apps and certificates for the tests of Wultra's formats. Test data is known to be well-formed; where it is not, the
 /// test cannot go on.
@@ -127,30 +128,4 @@ enum WultraExamples {
     }
 
     static func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
-}
-
-// Settings of Wultra's clients, as literals.
-
-extension ClientVersion: ExpressibleByStringLiteral {
-    package init(stringLiteral text: String) {
-        do { self = try ClientVersion(text) } catch { fatalError("\(text) \(error)") }
-    }
-}
-
-extension TextKey: ExpressibleByStringLiteral {
-    package init(stringLiteral text: String) {
-        do { self = try TextKey(text) } catch { fatalError("\(text) \(error)") }
-    }
-}
-
-extension TextLanguage: ExpressibleByStringLiteral {
-    package init(stringLiteral text: String) {
-        do { self = try TextLanguage(text) } catch { fatalError("\(text) \(error)") }
-    }
-}
-
-extension MessageText: ExpressibleByStringLiteral {
-    package init(stringLiteral text: String) {
-        do { self = try MessageText(text) } catch { fatalError("\(text) \(error)") }
-    }
 }

@@ -30,6 +30,16 @@ enum WultraKeys {
 }
 
 @Suite struct `What Wultra's clients verify` {
+    /// Of the command-line tool's test certificate, in the two spellings that tools and clients have of it.
+    @Test func `is a certificate's SHA-256, which tools tell in hexadecimal digits`() throws {
+        let bytes = try #require(
+            Hex.decode("9eed43381cf7d58e4563a951364255fc776707a043542a7b997d27c646ee6fb6"))
+        let entry = WultraEntry(name: "www.google.com", fingerprint: bytes, expires: 1_540_280_280)
+        #expect(
+            entry.signingInput
+                == Array("www.google.com&nu1DOBz31Y5FY6lRNkJV/HdnB6BDVCp7mX0nxkbub7Y=&1540280280".utf8))
+    }
+
     /// Of the clients' tests; some of them have milliseconds, and the signature does not mind.
     @Test(arguments: [
         (

@@ -1,3 +1,4 @@
+import ClientLiterals
 import PinWire
 import Pinning
 import Testing

@@ -1,5 +1,5 @@
 import PinWire
-package import Pinning
+import Pinning
 import Testing
 
 // Test data is known to be well-formed; where it is not, the test cannot go on.
@@ -143,29 +143,3 @@ struct Case: CustomTestStringConvertible, Sendable {
 }
 
 private func state(before line: Case) throws -> App? { try given(line.given, isCreated: line.isCreated) }
-
-// Settings of Wultra's clients, as literals.
-
-extension ClientVersion: ExpressibleByStringLiteral {
-    package init(stringLiteral text: String) {
-        do { self = try ClientVersion(text) } catch { fatalError("\(text) \(error)") }
-    }
-}
-
-extension TextKey: ExpressibleByStringLiteral {
-    package init(stringLiteral text: String) {
-        do { self = try TextKey(text) } catch { fatalError("\(text) \(error)") }
-    }
-}
-
-extension TextLanguage: ExpressibleByStringLiteral {
-    package init(stringLiteral text: String) {
-        do { self = try TextLanguage(text) } catch { fatalError("\(text) \(error)") }
-    }
-}
-
-extension MessageText: ExpressibleByStringLiteral {
-    package init(stringLiteral text: String) {
-        do { self = try MessageText(text) } catch { fatalError("\(text) \(error)") }
-    }
-}
