@@ -1,4 +1,4 @@
-"""Side by side: the sides of a comparison measured in turn, A B A B, and the medians over the undisturbed rounds."""
+"""Side by side: the sides of a comparison measured in turn, A B B A, and the medians over the undisturbed rounds."""
 
 import math
 import statistics
@@ -11,13 +11,18 @@ Measurement = dict
 
 
 def alternate(sides: dict[str, Callable[[], Measurement]], rounds: int) -> dict[str, list[Measurement]]:
-    """Measures all sides in turn until each has `rounds` undisturbed measurements, at most twice as often."""
+    """Measures all sides in turn until each has `rounds` undisturbed measurements, at most twice as often.
+
+    Each turn begins with another side: what comes and goes on the machine in such intervals must not meet the same one.
+    """
     measured: dict[str, list[Measurement]] = {name: [] for name in sides}
     for turn in range(2 * rounds):
         if turn >= rounds and all(len(undisturbed(list_)) >= rounds for list_ in measured.values()):
             break
-        for name, measure in sides.items():
-            measured[name].append(measure())
+        names = list(sides)
+        first = turn % len(names)
+        for name in names[first:] + names[:first]:
+            measured[name].append(sides[name]())
     return measured
 
 
