@@ -13,6 +13,7 @@ import subprocess
 import tempfile
 import threading
 import time
+import urllib.parse
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -143,13 +144,19 @@ class API:
 
     def recorded(self) -> int:
         """How many events the ledger has, but for what the server warns of by itself."""
-        return sum(not event["stream"].startswith("watch/") for event in self.history())
+        while True:
+            position = self.position()
+            warnings = len(self.history(type="WarningRaised,WarningCleared"))
+            # None has come in between.
+            if self.position() == position:
+                return position - warnings
 
-    def history(self, path: str = "/v1/history") -> list[dict]:
-        """Every event, oldest first, over all pages."""
+    def history(self, path: str = "/v1/history", **filters) -> list[dict]:
+        """Every event, or those that filters let through, oldest first, over all pages."""
+        query = urllib.parse.urlencode({"order": "oldest", "limit": 1000} | filters)
         events, cursor = [], ""
         while True:
-            page = self.must("GET", f"{path}?order=oldest&limit=1000{cursor}").json
+            page = self.must("GET", f"{path}?{query}{cursor}").json
             events += page["events"]
             if "next_cursor" not in page:
                 return events
