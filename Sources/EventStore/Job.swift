@@ -66,13 +66,15 @@ struct Job: Sendable {
         self.takeRepeated(by: batch)
     }
 
-    /// Answers repetitions of commands of the same batch as those are.
+    /// Answers repetitions of commands of the same batch as those are, and as any later repetition is: what guard rails
+    /// had to say is told once, with the first answer.
     private mutating func takeRepeated(by batch: Batch) {
         for (place, outcome) in batch.outcomes.enumerated() where self.answers[place] == nil {
             guard case .repeats(let first) = outcome else { continue }
             self.answers[place] = self.answers[first]?.map { recorded in
                 var recorded = recorded
                 recorded.isReplay = true
+                recorded.findings = []
                 return recorded
             }
         }

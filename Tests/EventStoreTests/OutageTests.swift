@@ -42,7 +42,13 @@ struct OutageTests {
 
     @Test(.database) func `beyond the bound of the queue commands are turned away at once`() async throws {
         let database = try TestDatabase.current
-        try await TestNode.run(on: database, .with { $0.limits.queue = 5 }) { node in
+        let limited = TestNode.Setup.with {
+            $0.limits.queue = 5
+            // Nobody is turned away for having waited, however slow the machine.
+            $0.limits.patience = .seconds(120)
+            $0.limits.answer = .seconds(120)
+        }
+        try await TestNode.run(on: database, limited) { node in
             let app = try Sample.app()
             _ = try await node.writer.execute(try Sample.create(app))
             let blocker = try await database.connect()
