@@ -152,7 +152,7 @@ let package = Package(
             ]
         ),
         // openapi/openapi.yaml, which the server shows, and the guard rails' pages.
-        .target(name: "CHandbook", exclude: ["openapi.yaml", "guard-rails.md"]),
+        .target(name: "CHandbook", exclude: ["client-integration.md", "openapi.yaml", "guard-rails.md"]),
         .target(name: "Handbook", dependencies: ["CHandbook"], swiftSettings: [.strictMemorySafety()]),
         .executableTarget(
             name: "pinledger",

@@ -11,6 +11,10 @@ static const unsigned char guard_rails[] = {
 #embed "guard-rails.md"
 };
 
+static const unsigned char client_integration[] = {
+#embed "client-integration.md"
+};
+
 const unsigned char *handbook_contract(size_t *count) {
     *count = sizeof contract;
     return contract;
@@ -19,4 +23,9 @@ const unsigned char *handbook_contract(size_t *count) {
 const unsigned char *handbook_guard_rails(size_t *count) {
     *count = sizeof guard_rails;
     return guard_rails;
+}
+
+const unsigned char *handbook_client_integration(size_t *count) {
+    *count = sizeof client_integration;
+    return client_integration;
 }

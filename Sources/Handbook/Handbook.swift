@@ -11,6 +11,9 @@ package enum Handbook {
     /// The guard rails' pages, in Markdown.
     package static var guardRails: [UInt8] { unsafe Self.bytes(handbook_guard_rails) }
 
+    /// How a client verifies and evaluates documents, in Markdown.
+    package static var clientIntegration: [UInt8] { unsafe Self.bytes(handbook_client_integration) }
+
     private static func bytes(_ text: (UnsafeMutablePointer<Int>?) -> UnsafePointer<UInt8>?) -> [UInt8] {
         var count = 0
         let start = unsafe text(&count)

@@ -7,5 +7,6 @@
 
 const unsigned char *handbook_contract(size_t *count);
 const unsigned char *handbook_guard_rails(size_t *count);
+const unsigned char *handbook_client_integration(size_t *count);
 
 #endif

@@ -15,6 +15,10 @@ struct OperationsRoutes: Sendable {
         contentType: "application/yaml", cacheControl: "public, max-age=300",
         body: PreparedBody(Handbook.contract)
     )
+    private static let clientIntegration = PreparedAnswer(
+        contentType: "text/markdown; charset=utf-8", cacheControl: "public, max-age=300",
+        body: PreparedBody(Handbook.clientIntegration)
+    )
 
     init(services: Services, push: DocumentPush) {
         self.services = services
@@ -29,6 +33,10 @@ struct OperationsRoutes: Sendable {
             Route("getReadiness", .get, "/readyz", surface: .both, access: .everybody, self.readiness),
             Route("getContract", .get, "/openapi.yaml", surface: .both, access: .everybody, isPrepared: true) {
                 try Self.contract.response(to: $0.request)
+            },
+            Route("getClientIntegration", .get, "/client-integration.md", surface: .both, access: .everybody, isPrepared: true)
+            {
+                try Self.clientIntegration.response(to: $0.request)
             },
             Route("listProblems", .get, "/problems", surface: .both, access: .everybody) { _ in
                 .json(["problems": .array(ProblemType.allCases.map(Self.explanation))])
