@@ -151,13 +151,16 @@ let package = Package(
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ]
         ),
+        // A system call that Swift cannot make.
+        .target(name: "CProcess"),
         // openapi/openapi.yaml, which the server shows, and the guard rails' pages.
         .target(name: "CHandbook", exclude: ["client-integration.md", "openapi.yaml", "guard-rails.md"]),
         .target(name: "Handbook", dependencies: ["CHandbook"], swiftSettings: [.strictMemorySafety()]),
         .executableTarget(
             name: "pinledger",
             dependencies: [
-                "Certificates", "Countries", "EventStore", "Firebase", "Formats", "Keys", "Observing", "PinWire",
+                "CProcess", "Certificates", "Countries", "EventStore", "Firebase", "Formats", "Keys", "Observing",
+                "PinWire",
                 "Pinning", "PinledgerServer", "Postgres", "Probing", "Publishing", "PublicSuffixes", "Telemetry",
                 "TransparencyLog", "Webhooks",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),

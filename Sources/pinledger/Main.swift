@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import Keys
 
 /// The `pinledger` program: the server and the operator's commands.
 @main
@@ -9,6 +10,7 @@ struct Main {
         signal(SIGPIPE, SIG_IGN)
         do {
             var command = try Pinledger.parseAsRoot()
+            if type(of: command) is any HoldsKeys.Type { ProcessProtection.apply() }
             if var command = command as? any AsyncParsableCommand {
                 try await command.run()
             } else {
@@ -96,5 +98,14 @@ struct CommandFailure: Error {
         self.message = message
         self.advice = advice
         self.status = status
+    }
+
+    /// Why a file with a secret is not used.
+    ///
+    /// - Parameters:
+    ///   - what: What the file holds, with an article.
+    init(_ failure: PrivateFile.Failure, _ what: String, _ path: String, status: ExitStatus = .failure) {
+        let (message, advice) = failure.text(what, path)
+        self.init(message, advice: advice, status: status)
     }
 }

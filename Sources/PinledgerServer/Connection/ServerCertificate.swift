@@ -1,4 +1,5 @@
 import Foundation
+import Keys
 import NIOCore
 import NIOSSL
 import Synchronization
@@ -71,17 +72,13 @@ package final class ServerCertificate: Sendable {
                 advice: "It must hold the server's certificate first, then the intermediate ones."
             )
         }
-        guard let secret = FileManager.default.contents(atPath: keyFile) else {
-            throw Unusable(description: "the TLS key cannot be read from \(keyFile)", advice: nil)
-        }
-        let attributes = try? FileManager.default.attributesOfItem(atPath: keyFile)
-        if let mode = (attributes?[.posixPermissions] as? NSNumber)?.intValue, mode & 0o077 != 0 {
-            throw Unusable(
-                description: "the TLS key in \(keyFile) can be read by others", advice: "chmod 600 \(keyFile)"
-            )
+        let secret: [UInt8]
+        do { secret = try PrivateFile.read(keyFile) } catch {
+            let (message, advice) = error.text("the TLS key", keyFile)
+            throw Unusable(description: message, advice: advice)
         }
         let key: NIOSSLPrivateKey
-        do { key = try NIOSSLPrivateKey(bytes: Array(secret), format: .pem) } catch {
+        do { key = try NIOSSLPrivateKey(bytes: secret, format: .pem) } catch {
             throw Unusable(
                 description: "\(keyFile) does not hold a private key in PEM",
                 advice: "Keys with a passphrase cannot be used: openssl pkey -in \(keyFile) -out NEW removes it."

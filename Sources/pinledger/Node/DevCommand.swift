@@ -7,7 +7,7 @@ import PinledgerServer
 import Pinning
 import Postgres
 
-struct DevCommand: AsyncParsableCommand {
+struct DevCommand: AsyncParsableCommand, HoldsKeys {
     static let configuration = CommandConfiguration(
         commandName: "dev", abstract: "Runs everything on this machine: a private PostgreSQL, the schema, the server.",
         discussion: """
@@ -144,7 +144,7 @@ struct DevCommand: AsyncParsableCommand {
         try await issuer.ensureSigningKey()
         let path = "\(home)/context.json"
         let server = "http://\(host == "0.0.0.0" ? "127.0.0.1" : host):\(port)"
-        if var context = ServerContext(path: path), let text = context.token, let token = try? APIToken(parsing: text),
+        if var context = try ServerContext(path: path), let text = context.token, let token = try? APIToken(parsing: text),
             services.ledger.view.state.access.idByDigest[token.digest] != nil
         {
             if context.server != server {
@@ -198,12 +198,8 @@ struct DevCommand: AsyncParsableCommand {
 
     /// Writes a file that only its owner can read, whole or not at all.
     private static func write(_ text: String, to path: String) throws {
-        let temporary = "\(path).new"
-        try? FileManager.default.removeItem(atPath: temporary)
-        guard
-            FileManager.default.createFile(
-                atPath: temporary, contents: Data(text.utf8), attributes: [.posixPermissions: 0o600]
-            ), rename(temporary, path) == 0
-        else { throw CommandFailure("\(path) cannot be written") }
+        do throws(PrivateFile.Failure) { try PrivateFile.write(Array(text.utf8), to: path) } catch {
+            throw CommandFailure(error, "the file", path)
+        }
     }
 }

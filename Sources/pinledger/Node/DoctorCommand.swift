@@ -6,7 +6,7 @@ import PinWire
 import Postgres
 import PublicSuffixes
 
-struct DoctorCommand: AsyncParsableCommand {
+struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
     static let configuration = CommandConfiguration(
         commandName: "doctor", abstract: "Looks at everything a server needs, and says how to mend what is wrong."
     )
@@ -196,7 +196,7 @@ struct DoctorCommand: AsyncParsableCommand {
 
     /// Whether the port is free, or taken by a server of ours that is well.
     private func server() async -> [Finding] {
-        let context = ServerContext(path: "\(self.home)/context.json")
+        let context = try? ServerContext(path: "\(self.home)/context.json")
         let listen = self.options.listen ?? Environment["PINLEDGER_LISTEN"]
         let url = listen.map { "http://\($0)" } ?? context?.server ?? "http://\(NodeConfiguration.defaultListen)"
         let finding: Finding

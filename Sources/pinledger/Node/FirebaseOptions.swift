@@ -1,6 +1,7 @@
 import ArgumentParser
 import Firebase
 import Foundation
+import Keys
 
 /// Which Firebase projects a node keeps in step.
 struct FirebaseOptions: ParsableArguments {
@@ -54,15 +55,11 @@ struct FirebaseOptions: ParsableArguments {
 
     /// Reads a key file, which must be nobody else's business.
     private static func account(_ file: String, _ endpoint: FirebaseEndpoint) throws -> ServiceAccount {
-        guard let data = FileManager.default.contents(atPath: file) else {
-            throw CommandFailure("the service account's key cannot be read from \(file)")
+        let data: [UInt8]
+        do throws(PrivateFile.Failure) { data = try PrivateFile.read(file) } catch {
+            throw CommandFailure(error, "the service account's key", file)
         }
-        let attributes = try FileManager.default.attributesOfItem(atPath: file)
-        if let mode = (attributes[.posixPermissions] as? NSNumber)?.intValue, mode & 0o077 != 0 {
-            throw CommandFailure(
-                "the service account's key in \(file) can be read by others", advice: "chmod 600 \(file)")
-        }
-        do throws(ServiceAccount.Malformed) { return try ServiceAccount(Array(data), endpoint: endpoint) } catch {
+        do throws(ServiceAccount.Malformed) { return try ServiceAccount(data, endpoint: endpoint) } catch {
             throw CommandFailure(
                 "\(file) \(error)", advice: "Make a key for the account in Google's console, and give its JSON file.")
         }

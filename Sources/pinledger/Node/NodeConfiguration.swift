@@ -272,14 +272,9 @@ struct NodeConfiguration: Sendable {
 
     /// Reads a key-encryption key; the file must be nobody else's business.
     static func readKey(_ path: String) throws -> KeyEncryptionKey {
-        guard let data = FileManager.default.contents(atPath: path) else {
-            throw CommandFailure("the key-encryption key cannot be read from \(path)")
-        }
-        let attributes = try FileManager.default.attributesOfItem(atPath: path)
-        if let mode = (attributes[.posixPermissions] as? NSNumber)?.intValue, mode & 0o077 != 0 {
-            throw CommandFailure(
-                "the key-encryption key in \(path) can be read by others", advice: "chmod 600 \(path)"
-            )
+        let data: [UInt8]
+        do throws(PrivateFile.Failure) { data = try PrivateFile.read(path) } catch {
+            throw CommandFailure(error, "the key-encryption key", path)
         }
         do { return try KeyEncryptionKey(text: data) } catch {
             throw CommandFailure(

@@ -1,6 +1,6 @@
 import ArgumentParser
 
-struct ServeCommand: AsyncParsableCommand {
+struct ServeCommand: AsyncParsableCommand, HoldsKeys {
     static let configuration = CommandConfiguration(
         commandName: "serve", abstract: "Serves documents to clients and the API to operators.",
         discussion: "Any number of these may run on one database. The database must be migrated (`pinledger migrate`)."

@@ -143,7 +143,7 @@ struct ClientCommands: AsyncParsableCommand {
         }
     }
 
-    struct Key: AsyncParsableCommand {
+    struct Key: AsyncParsableCommand, HoldsKeys {
         static let configuration = CommandConfiguration(
             abstract:
                 "Sets what answers to a kind of client are signed with: a key of yours, or one made by the server.",

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import Keys
 import PinWire
 
 /// Which server the operator's commands talk to, and with which token.
@@ -13,10 +14,15 @@ struct ServerContext: Sendable {
     }
 
     /// Reads a context file, which `pinledger dev` writes into its directory; nil where there is none.
-    init?(path: String) {
-        guard let data = FileManager.default.contents(atPath: path), let json = try? JSON(parsing: data),
-            let server = json["server"]?.stringValue
-        else { return nil }
+    ///
+    /// - Throws: ``CommandFailure`` where others may read the token, or have written the file.
+    init?(path: String) throws {
+        let data: [UInt8]
+        do throws(PrivateFile.Failure) { data = try PrivateFile.read(path) } catch {
+            if case .unreadable = error { return nil }
+            throw CommandFailure(error, "the token", path)
+        }
+        guard let json = try? JSON(parsing: data), let server = json["server"]?.stringValue else { return nil }
         self.server = server
         self.token = json["token"]?.stringValue
     }
@@ -47,7 +53,7 @@ struct ServerOptions: ParsableArguments {
 
     /// Server and token, by the order of precedence: flag, environment, directory.
     func context() throws -> ServerContext {
-        let found = ServerContext(path: "\(Environment["PINLEDGER_DATA"] ?? ".pinledger")/context.json")
+        let found = try ServerContext(path: "\(Environment["PINLEDGER_DATA"] ?? ".pinledger")/context.json")
         var token = Environment["PINLEDGER_TOKEN"]
         if let file = self.tokenFile {
             let data =

@@ -88,7 +88,7 @@ struct TokenCommands: AsyncParsableCommand {
         }
     }
 
-    struct Bootstrap: AsyncParsableCommand {
+    struct Bootstrap: AsyncParsableCommand, HoldsKeys {
         static let configuration = CommandConfiguration(
             abstract: "Makes the first token, with the database itself instead of a server.",
             discussion:

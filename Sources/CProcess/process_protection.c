@@ -1,0 +1,9 @@
+#include "process_protection.h"
+
+#ifdef __linux__
+#include <sys/prctl.h>
+
+int process_forbid_dumps(void) { return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); }
+#else
+int process_forbid_dumps(void) { return 0; }
+#endif

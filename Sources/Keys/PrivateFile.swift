@@ -1,0 +1,111 @@
+import CSodium
+import Foundation
+
+/// A file that holds a secret, and that only its owner may read: a key or a token.
+package enum PrivateFile {
+    /// Why a file is not used.
+    package enum Failure: Error, Hashable, Sendable {
+        /// It is not there, or cannot be opened or read.
+        case unreadable(reason: String)
+        /// It is a directory or a device.
+        case notAFile
+        /// Its group or others have a right to it.
+        case open(mode: UInt16)
+        /// It belongs to a user who is neither this process's nor root.
+        case foreign(owner: UInt32)
+        /// It has more than the bytes that were expected at most.
+        case tooLarge(limit: Int)
+        /// It cannot be written.
+        case unwritable(reason: String)
+    }
+
+    /// The most bytes that are read of a file where nothing else is said.
+    package static let limit = 1 << 20
+
+    /// The bytes of a file, after owner and mode were looked at on the open file, so that nothing can be put in its place
+    /// in between. A symbolic link is followed. A pipe is taken as it is.
+    ///
+    /// - Throws: ``Failure``, but never ``Failure/unwritable(reason:)``.
+    package static func read(_ path: String, atMost limit: Int = limit) throws(Failure) -> [UInt8] {
+        let file = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { throw .unreadable(reason: Self.reason()) }
+        defer { close(file) }
+        var facts = stat()
+        guard unsafe fstat(file, &facts) == 0 else { throw .unreadable(reason: Self.reason()) }
+        switch facts.st_mode & S_IFMT {
+        case S_IFREG:
+            guard facts.st_mode & 0o077 == 0 else { throw .open(mode: UInt16(facts.st_mode & 0o777)) }
+            guard facts.st_uid == geteuid() || facts.st_uid == 0 else { throw .foreign(owner: facts.st_uid) }
+        case S_IFIFO: break
+        default: throw .notAFile
+        }
+        var bytes: [UInt8] = []
+        var part = [UInt8](repeating: 0, count: 4096)
+        defer { unsafe part.withUnsafeMutableBytes { part in unsafe sodium_memzero(part.baseAddress, part.count) } }
+        while true {
+            let count = unsafe part.withUnsafeMutableBytes { part in
+                unsafe Foundation.read(file, part.baseAddress, part.count)
+            }
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw .unreadable(reason: Self.reason()) }
+            guard count > 0 else { return bytes }
+            bytes += part[..<count]
+            guard bytes.count <= limit else { throw .tooLarge(limit: limit) }
+        }
+    }
+
+    /// Puts a file in place, whole or not at all, that nobody but this user could read at any moment.
+    ///
+    /// If the process dies before the end, the old file is there, and perhaps one with `.new` behind its name, which the
+    /// next call removes.
+    ///
+    /// - Throws: ``Failure/unwritable(reason:)``.
+    package static func write(_ bytes: [UInt8], to path: String) throws(Failure) {
+        let temporary = "\(path).new"
+        unsafe unlink(temporary)
+        let file = unsafe open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard file >= 0 else { throw .unwritable(reason: Self.reason()) }
+        var written = 0
+        while written < bytes.count {
+            let count = unsafe bytes.withUnsafeBytes { bytes in
+                unsafe Foundation.write(file, bytes.baseAddress.map { unsafe $0 + written }, bytes.count - written)
+            }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { break }
+            written += count
+        }
+        let isWhole = written == bytes.count && fsync(file) == 0
+        var reason = isWhole ? "" : Self.reason()
+        close(file)
+        if isWhole {
+            if unsafe rename(temporary, path) == 0 { return }
+            reason = Self.reason()
+        }
+        unsafe unlink(temporary)
+        throw .unwritable(reason: reason)
+    }
+
+    private static func reason() -> String { unsafe String(cString: strerror(errno)) }
+}
+
+extension PrivateFile.Failure {
+    /// What is wrong, as the end of a sentence that begins with what the file is, and what to do.
+    ///
+    /// - Parameters:
+    ///   - what: What the file holds, such as "the key-encryption key".
+    ///   - path: Where it is.
+    package func text(_ what: String, _ path: String) -> (message: String, advice: String?) {
+        switch self {
+        case .unreadable(let reason): ("\(what) cannot be read from \(path): \(reason)", nil)
+        case .notAFile: ("\(what) cannot be read from \(path): it is not a file", nil)
+        case .open: ("\(what) in \(path) can be read by others", "chmod 600 \(path)")
+        case .foreign(let owner):
+            (
+                "\(what) in \(path) belongs to another user (id \(owner))",
+                "Give the file to the user that runs pinledger: chown \"$(id -u)\" \(path)"
+            )
+        case .tooLarge(let limit): ("\(path) is too large for \(what): more than \(limit) bytes", nil)
+        case .unwritable(let reason): ("\(what) cannot be written to \(path): \(reason)", nil)
+        }
+    }
+}
