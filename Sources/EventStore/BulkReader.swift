@@ -21,14 +21,16 @@ struct BulkReader: Sendable {
 
     /// Brings `view` forward to `end`, which MUST be no further than the ledger's head.
     ///
-    /// - Throws: ``LedgerFault`` where what is read does not fit, or the database's error. The view is then somewhere
-    ///   before `end`, and after a fault good for nothing.
+    /// - Throws: ``LedgerFault`` where what is read does not fit, the database's error, or `CancellationError`. The view is
+    ///   then somewhere before `end`, and after a fault good for nothing.
     func fold(_ view: inout LedgerView, to end: Int64) async throws {
         for attempt in 1...Self.attempts {
             do {
                 try await self.read(into: &view, to: end)
                 break
-            } catch let error as PostgresError where attempt < Self.attempts && error.code != .cancelled {
+            } catch let error as PostgresError {
+                try Task.checkCancellation()
+                guard attempt < Self.attempts, error.code != .cancelled else { throw error }
                 try await Task.sleep(for: .milliseconds(100 * attempt))
             }
         }
@@ -53,27 +55,42 @@ struct BulkReader: Sendable {
             """
         let handover = Handover<PostgresRows>(capacity: Self.pagesAhead)
         do {
-            try await withThrowingTaskGroup(of: Part.self) { group in
-                defer { handover.abandon() }
-                group.addTask {
-                    defer { handover.finish() }
-                    try await connection.perform { connection in
-                        try connection.withStatementTimeout(nil) { connection in
-                            connection.boundSilence(to: Self.stall)
-                            try connection.copyRows(
-                                sql, batch: Int(Self.pageSize), first: Int(Self.pageSize - start % Self.pageSize)
-                            ) { try handover.send($0) }
-                        }
+            try await withTaskCancellationHandler {
+                try await withThrowingTaskGroup(of: Part.self) { group in
+                    defer { handover.abandon() }
+                    group.addTask {
+                        defer { handover.finish() }
+                        let first = Int(Self.pageSize - start % Self.pageSize)
+                        try await Self.copy(sql, first: first, connection, handover)
+                        return .allRead
                     }
-                    return .allRead
+                    do { try await Self.fold(handover, into: &view, &group) } catch {
+                        // The group waits for its tasks: nothing more is to be waited for from the server.
+                        connection.cancel()
+                        throw error
+                    }
                 }
-                try await Self.fold(handover, into: &view, &group)
+            } onCancel: {
+                handover.abandon()
+                connection.cancel()
             }
         } catch {
             await connection.close()
             throw error
         }
         await connection.close()
+    }
+
+    /// Sends the rows of a COPY, page by page.
+    private static func copy(
+        _ sql: String, first: Int, _ connection: PostgresConnection, _ handover: Handover<PostgresRows>
+    ) async throws {
+        try await connection.perform { connection in
+            try connection.withStatementTimeout(nil) { connection in
+                connection.boundSilence(to: Self.stall)
+                try connection.copyRows(sql, batch: Int(Self.pageSize), first: first) { try handover.send($0) }
+            }
+        }
     }
 
     private static func fold(

@@ -16,12 +16,15 @@ final class Handover<Element: Sendable>: Sendable {
     private let room: DispatchSemaphore
 
     init(capacity: Int) {
-        self.room = DispatchSemaphore(value: capacity)
+        // A semaphore that is freed below the value it was created with ends the process, and where the reading fails some
+        // elements are never received. So it is created at 0 and raised.
+        self.room = DispatchSemaphore(value: 0)
+        for _ in 0..<capacity { self.room.signal() }
     }
 
     /// Blocks the thread until there is room: never to be called on a cooperative thread.
     ///
-    /// - Throws: `CancellationError` once the receiver has gone.
+    /// - Throws: `CancellationError` once the receiver has gone. The sender MUST NOT send again then.
     func send(_ element: Element) throws {
         self.room.wait()
         let (isAbandoned, waiter) = self.state.withLock { state in
@@ -63,9 +66,12 @@ final class Handover<Element: Sendable>: Sendable {
         }
     }
 
-    /// Says that nobody receives any more; a sender that waits is let go.
+    /// Says that nobody receives any more: a sender that waits is let go, and what it sent is dropped.
     func abandon() {
-        self.state.withLock { $0.isAbandoned = true }
+        self.state.withLock { state in
+            state.isAbandoned = true
+            state.elements = []
+        }
         self.room.signal()
     }
 }
