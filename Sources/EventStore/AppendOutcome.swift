@@ -27,7 +27,7 @@ enum AppendOutcome: Sendable {
         guard !batch.isEmpty else {
             meanwhile()
             // Nothing to write. What was refused, or found as it was wanted, must be so at the ledger's present end.
-            let head = try Head(try connection.query(prepared: Statements.head).only)
+            let head = try Head(try connection.query(prepared: Statements.head))
             let isCurrent = head.position == batch.base.head.position && head.frontier == batch.base.head.frontier
             self = isCurrent ? .appended : .moved
             return
@@ -37,8 +37,14 @@ enum AppendOutcome: Sendable {
             rows = try connection.query(
                 prepared: Statements.append, batch.parameters(isAnnounced: isAnnounced), meanwhile: meanwhile)
         } catch {
-            guard error.sqlState == "23505", error.constraint == "command_pkey" else { throw error }
-            throw RecordedAlready()
+            switch (error.sqlState, error.constraint) {
+            case ("23505", "command_pkey"): throw RecordedAlready()
+            // The head was as the batch expects it, and is locked: what else does not fit was not put there by a node.
+            case ("23505", _): throw LedgerFault.occupied(position: batch.base.head.position)
+            case ("P0002", _), ("P0003", _): throw LedgerFault.head(position: nil)
+            case ("PL001", _): throw LedgerFault.streamHead(position: batch.base.head.position)
+            default: throw error
+            }
         }
         self = try rows.only.text(0) == "appended" ? .appended : .moved
     }
@@ -48,7 +54,7 @@ enum AppendOutcome: Sendable {
     /// The head's lock is taken first: a transaction that is still running on the server ends before that. Then the
     /// event at the batch's first position is either the batch's own, byte for byte, or the batch was not recorded.
     init(of batch: Batch, seenFrom connection: isolated PostgresConnection) throws {
-        let head = try Head(try connection.query(prepared: Statements.lockHead).only)
+        let head = try Head(try connection.query(prepared: Statements.lockHead))
         // Only no-ops with keys: repeated, they are no-ops again or found as recorded.
         guard let first = batch.firstBytes, head.position > batch.base.head.position else {
             self = .moved
@@ -63,37 +69,39 @@ extension Ledger {
     /// Entries that are read in one statement.
     static let pageSize = 2000
 
-    /// Brings the node to the ledger's end, with the head locked until the transaction ends, and returns the fold there.
-    func catchUpLocked(on connection: isolated PostgresConnection) throws -> LedgerView {
-        let start = self.view
-        let head = try Head(try connection.query(prepared: Statements.lockHead).only)
-        guard head.position >= start.head.position else {
-            throw LedgerFault.shrunk(from: start.head.position, to: head.position)
-        }
-        let view = try self.readOn(from: start, to: head.position, on: connection)
-        guard view.head.position == head.position else {
-            throw LedgerFault.position(expected: view.head.position, found: head.position)
-        }
-        guard view.head.frontier == head.frontier else { throw LedgerFault.fork(position: head.position) }
-        return view
-    }
-
-    /// Takes in what was appended behind `start` and before `end`, and returns the fold there.
+    /// Brings the node to the ledger's end, and returns the fold there.
+    ///
+    /// What is read is folded aside, and shown only where it makes the tree that the head has.
+    ///
+    /// - Parameter isLocking: Whether the head is locked until the transaction ends: nobody else appends until then.
     @discardableResult
-    func readOn(
-        from start: LedgerView, to end: Int64 = .max, on connection: isolated PostgresConnection
-    ) throws -> LedgerView {
-        var view = start
-        while view.head.position < end {
-            let base = view.head.position
-            let rows = try connection.query(
-                prepared: Statements.entries, [.int64(base), .int64(end), .int64(Int64(Self.pageSize))]
-            )
-            let page = LedgerPage(rows)
-            try view.apply(page)
-            self.advance(from: base, to: view, changing: Set(page.steps.map(\.stream)), isLocal: false)
-            if rows.count < Self.pageSize { break }
+    func catchUp(on connection: isolated PostgresConnection, isLocking: Bool) throws -> LedgerView {
+        let start = self.view.head
+        let head = try Head(try connection.query(prepared: isLocking ? Statements.lockHead : Statements.head))
+        guard head.position >= start.position else {
+            throw LedgerFault.shrunk(from: start.position, to: head.position)
         }
-        return view
+        while true {
+            if let fault = self.fault { throw fault }
+            let base = self.view
+            // Beside a follower that has read on further, only where the head is not locked.
+            guard base.head.position < head.position else {
+                if base.head.position == head.position { try head.check(base.head) }
+                return base
+            }
+            var view = base
+            var grown: Set<StreamID> = []
+            while view.head.position < head.position {
+                let page = LedgerPage(
+                    try connection.query(
+                        prepared: Statements.entries,
+                        [.int64(view.head.position), .int64(head.position), .int64(Int64(Self.pageSize))]
+                    ))
+                try view.apply(page, before: head)
+                grown.formUnion(page.steps.map(\.stream))
+            }
+            try head.check(view.head)
+            if self.advance(from: base.head, to: view, changing: grown, isLocal: false) { return view }
+        }
     }
 }

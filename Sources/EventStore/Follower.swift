@@ -87,33 +87,36 @@ package struct Follower: Sendable {
             }
             return
         }
-        while true {
+        while self.ledger.fault == nil {
             let base = self.ledger.view
             guard base.head.position < head.position else { break }
-            var view = base
-            let grown: Set<StreamID>
-            if head.position - base.head.position >= self.bulkSize {
-                try await self.bulk.fold(&view, to: head.position)
-                grown = view.state.streams(grownSince: base.state)
-            } else {
-                let page = try await self.reader.page(at: base.head.position..<head.position, limit: self.pageSize)
-                try view.apply(page)
-                grown = Set(page.steps.map(\.stream))
-            }
-            guard view.head.position > base.head.position else {
-                throw LedgerFault.position(expected: base.head.position, found: head.position)
-            }
-            if view.head.position == head.position, view.head.frontier != head.frontier {
-                throw LedgerFault.fork(position: head.position)
-            }
-            self.ledger.advance(from: base.head.position, to: view, changing: grown, isLocal: false)
+            let (view, grown) = try await self.fold(base, to: head)
+            self.ledger.advance(from: base.head, to: view, changing: grown, isLocal: false)
             try Task.checkCancellation()
         }
+        guard self.ledger.fault == nil else { return }
         let now = self.ledger.view.head
-        if now.position == head.position, now.frontier != head.frontier {
-            throw LedgerFault.fork(position: head.position)
-        }
+        if now.position == head.position { try head.check(now) }
         self.ledger.noteEnd()
+    }
+
+    /// Folds what stands between a view and a head, and the streams that grew by it: aside, because only at the head can
+    /// it be told whether these entries are the ledger's.
+    private func fold(_ base: LedgerView, to head: Head) async throws -> (LedgerView, Set<StreamID>) {
+        var view = base
+        var grown: Set<StreamID> = []
+        if head.position - base.head.position >= self.bulkSize {
+            try await self.bulk.fold(&view, to: head.position)
+            grown = view.state.streams(grownSince: base.state)
+        } else {
+            while view.head.position < head.position {
+                let page = try await self.reader.page(at: view.head.position..<head.position, limit: self.pageSize)
+                try view.apply(page, before: head)
+                grown.formUnion(page.steps.map(\.stream))
+            }
+        }
+        try head.check(view.head)
+        return (view, grown)
     }
 }
 

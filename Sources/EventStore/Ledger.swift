@@ -94,19 +94,25 @@ package final class Ledger: Sendable {
         }
     }
 
-    /// Takes in a view that continues the one at `base`; passed over where another path came as far.
+    /// Takes in a view that was made from the one at `base` and is known to be the ledger's: what is shown here is never
+    /// taken back. Passed over where another path came as far.
     ///
     /// Both the writer (which knows what it appended) and the follower (which reads what everybody appended) bring the
     /// view forward, by the same entries in the same order. The follower may be first with what the writer appended:
     /// what changed in the streams that are being written counts as local all the same.
+    ///
+    /// - Returns: False where the view at `base` has given way to another one before `view`, from which it is to be made
+    ///   again. True too where the ledger has halted.
+    @discardableResult
     func advance(
-        from base: Int64, to view: LedgerView, changing streams: some Sequence<StreamID>, isLocal: Bool
-    ) {
-        let (watchers, position) = self.content.withLock { content in
-            let position = content.view.head.position
-            guard content.fault == nil, base <= position, position < view.head.position else {
-                return ([AsyncStream<Int64>.Continuation](), Int64(0))
+        from base: Head, to view: LedgerView, changing streams: some Sequence<StreamID>, isLocal: Bool
+    ) -> Bool {
+        let (watchers, position, isSettled) = self.content.withLock { content in
+            let none: [AsyncStream<Int64>.Continuation] = []
+            guard content.fault == nil, content.view.head.position < view.head.position else {
+                return (none, Int64(0), true)
             }
+            guard content.view.head == base else { return (none, 0, false) }
             content.view = view
             self.changes.add(1, ordering: .releasing)
             for stream in streams {
@@ -116,9 +122,10 @@ package final class Ledger: Sendable {
                     content.remote.note(stream)
                 }
             }
-            return (Array(content.watchers.values), view.head.position)
+            return (Array(content.watchers.values), view.head.position, true)
         }
         for watcher in watchers { watcher.yield(position) }
+        return isSettled
     }
 
     /// Says that this node is about to append a batch.

@@ -55,6 +55,14 @@ struct LedgerPage: Sendable {
 }
 
 extension LedgerView {
+    /// Takes in a page of the entries before `head`, which this view has not come to.
+    ///
+    /// - Throws: ``LedgerFault`` where it does not fit, or is empty.
+    mutating func apply(_ page: LedgerPage, before head: Head) throws(LedgerFault) {
+        try self.apply(page)
+        guard !page.steps.isEmpty else { throw .position(expected: self.head.position, found: head.position) }
+    }
+
     /// Takes in a page that goes on where the view ends.
     ///
     /// - Throws: ``LedgerFault`` where it does not fit. The view is then good for nothing: whoever needs the one before

@@ -39,7 +39,7 @@ package struct LedgerReader: Sendable {
 
     /// Where the ledger ends now.
     package func head() async throws -> Head {
-        try Head(try await self.pool.read(Statements.head.sql).only)
+        try Head(try await self.pool.read(Statements.head.sql))
     }
 
     /// The stored hashes of a range, of which proofs are made; fewer where the ledger does not reach so far.

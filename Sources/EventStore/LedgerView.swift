@@ -22,6 +22,15 @@ package struct Head: Hashable, Sendable {
         self.frontier = frontier
         self.lastTime = lastTime
     }
+
+    /// Holds a fold that came as far as this head to the head's tree.
+    ///
+    /// - Throws: ``LedgerFault/fork(position:)`` where it is another one.
+    func check(_ fold: Head) throws(LedgerFault) {
+        guard fold.position == self.position, fold.frontier == self.frontier else {
+            throw .fork(position: self.position)
+        }
+    }
 }
 
 /// The fold of the ledger up to one head.
@@ -62,6 +71,12 @@ package enum LedgerFault: Error, Hashable, Sendable, CustomStringConvertible {
     case leafHash(position: Int64)
     case fork(position: Int64)
     case shrunk(from: Int64, to: Int64)
+    /// The head's row is missing (nil), or its hashes are not those of a tree of its position.
+    case head(position: Int64?)
+    /// A stream's recorded length is not that of its events, found by the append at this position.
+    case streamHead(position: Int64)
+    /// The database holds something at a position that the head says is free.
+    case occupied(position: Int64)
     /// What this node started from is not what the ledger's events make.
     case snapshot(position: Int64)
 
@@ -79,6 +94,13 @@ package enum LedgerFault: Error, Hashable, Sendable, CustomStringConvertible {
         case .snapshot(let position):
             "the snapshot at position \(position), from which this node started, is not what the ledger's events make"
         case .shrunk(let from, let to): "the ledger had \(from) events and now has \(to)"
+        case .head(nil): "the row that says where the ledger ends is missing"
+        case .head(let position?):
+            "the ledger is said to end at position \(position), and the hashes beside that are not of so many events"
+        case .streamHead(let position):
+            "the recorded length of a stream is not that of its events, so that nothing can be added at position \(position)"
+        case .occupied(let position):
+            "the ledger is said to end at position \(position), and the database holds something there already"
         }
     }
 }

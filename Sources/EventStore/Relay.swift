@@ -64,6 +64,6 @@ struct Relay: Sendable {
 extension Ledger {
     /// Takes in what this node has appended.
     func take(_ batch: Batch) {
-        self.advance(from: batch.base.head.position, to: batch.after, changing: batch.streams.keys, isLocal: true)
+        self.advance(from: batch.base.head, to: batch.after, changing: batch.streams.keys, isLocal: true)
     }
 }

@@ -4,7 +4,8 @@ import Pinning
 package import Postgres
 import TransparencyLog
 
-/// Folds the ledger from its beginning up to the snapshot that a node started from, and compares the two.
+/// Folds the ledger from its beginning up to the snapshot that a node started from, and compares the two: the tree over
+/// the entries, and the state.
 ///
 /// A snapshot may be wrong although nobody damaged it: a fold that was mended without a new version, or a hand that had
 /// the key. Where the states differ the ledger is halted, so that nothing more is made or published from it.
@@ -14,7 +15,7 @@ import TransparencyLog
 package struct SnapshotAudit: Sendable {
     private let ledger: Ledger
     private let reader: LedgerReader
-    private let position: Int64
+    private let head: Head
     private let digest: [UInt8]
     private let logger: Logger
     /// Of each second, how much it may work.
@@ -32,7 +33,7 @@ package struct SnapshotAudit: Sendable {
         guard let digest = start.stateDigest else { return nil }
         self.ledger = ledger
         self.reader = LedgerReader(pool: pool)
-        self.position = start.view.head.position
+        self.head = start.view.head
         self.digest = digest
         self.share = min(max(share, 0.01), 1)
         self.logger = logger
@@ -42,12 +43,16 @@ package struct SnapshotAudit: Sendable {
     package func run() async {
         do {
             guard let view = try await self.fold() else { return }
-            guard await SnapshotBody.digest(of: view.state) == self.digest else {
-                throw LedgerFault.snapshot(position: self.position)
+            // The snapshot's tree is that of the recorded hashes; an entry that was changed together with its hash shows
+            // only in the tree over the entries.
+            try self.head.check(view.head)
+            guard view.head.lastTime == self.head.lastTime, await SnapshotBody.digest(of: view.state) == self.digest
+            else {
+                throw LedgerFault.snapshot(position: self.head.position)
             }
             self.logger.info(
                 "the snapshot this node started from is what the ledger makes",
-                metadata: ["position": "\(self.position)"]
+                metadata: ["position": "\(self.head.position)"]
             )
         } catch let fault as LedgerFault {
             self.ledger.halt(fault)
@@ -63,22 +68,18 @@ package struct SnapshotAudit: Sendable {
     private func fold() async throws -> LedgerView? {
         var view = LedgerView()
         let clock = ContinuousClock()
-        while view.head.position < self.position {
+        while view.head.position < self.head.position {
             guard self.ledger.fault == nil else { return nil }
             let begin = clock.now
             let page: LedgerPage
             do {
-                page = try await self.reader.page(at: view.head.position..<self.position, limit: Self.pageSize)
+                page = try await self.reader.page(at: view.head.position..<self.head.position, limit: Self.pageSize)
             } catch let error as PostgresError where error.code != .cancelled {
                 self.logger.warning("the audit of the snapshot waits", metadata: ["error": "\(error)"])
                 try await Task.sleep(for: Self.retry)
                 continue
             }
-            let before = view.head.position
-            try view.apply(page)
-            guard view.head.position > before else {
-                throw LedgerFault.position(expected: before, found: self.position)
-            }
+            try view.apply(page, before: self.head)
             // What was worked is slept off, at the wanted ratio.
             try await Task.sleep(for: begin.duration(to: clock.now) * (1 / self.share - 1))
         }

@@ -57,7 +57,8 @@ package struct SnapshotStore: Sendable {
             Statements.snapshot.sql, [.int32(LedgerState.foldVersion), .int64(position)]
         ).only
         // The snapshot's tree must be the one that the ledger's own hashes make.
-        let frontier = try MerkleFrontier(size: UInt64(position), encoded: try row.bytes(0))
+        guard let size = UInt64(exactly: position), size > 0 else { throw SnapshotBody.Unusable.foreign }
+        let frontier = try MerkleFrontier(size: size, encoded: try row.bytes(0))
         guard try await self.frontier(at: frontier.size) == frontier else { throw SnapshotBody.Unusable.foreign }
         let last = try await self.pool.read(Statements.leafHash.sql, [.int64(position - 1)])
         var view = LedgerView()

@@ -66,13 +66,19 @@ enum Statements {
 }
 
 extension Head {
-    /// Reads a row of next_position, frontier, last_time.
-    init(_ row: PostgresRow) throws {
-        let position = try row.int64(0)
+    /// Reads the one row of next_position, frontier, last_time.
+    ///
+    /// - Throws: ``LedgerFault/head(position:)`` where it is missing or cannot be a ledger's end.
+    init(_ rows: PostgresRows) throws {
+        // A function's row of nothing, too, means that there is none.
+        guard rows.count == 1, let row = rows.first, let position = try row.optionalInt64(0) else {
+            throw LedgerFault.head(position: nil)
+        }
+        let encoded = try row.bytes(1)
+        guard let size = UInt64(exactly: position), let frontier = try? MerkleFrontier(size: size, encoded: encoded)
+        else { throw LedgerFault.head(position: position) }
         self.init(
-            position: position,
-            frontier: try MerkleFrontier(size: UInt64(position), encoded: try row.bytes(1)),
-            lastTime: Timestamp(microseconds: try row.timestamp(2))
+            position: position, frontier: frontier, lastTime: Timestamp(microseconds: try row.timestamp(2))
         )
     }
 }

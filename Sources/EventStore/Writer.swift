@@ -226,7 +226,7 @@ package actor Writer {
         do {
             outcome = .success(
                 try await connection.transaction { @Sendable connection in
-                    let base = try ledger.catchUpLocked(on: connection)
+                    let base = try ledger.catchUp(on: connection, isLocking: true)
                     let batch = Batch(job, on: base, at: now, surroundings: surroundings)
                     decided.batch.withLock { $0 = batch }
                     ledger.beginWriting(batch)
@@ -284,7 +284,7 @@ package actor Writer {
         let turn: Turn? = try await connection.perform { @Sendable connection in
             guard let turn = try Turn.begin(on: connection) else { return nil }
             // While this node waited, its follower went on reading: what is left to be read is little.
-            try ledger.readOn(from: ledger.view, on: connection)
+            try ledger.catchUp(on: connection, isLocking: false)
             return turn
         }
         guard let turn else { return false }

@@ -198,6 +198,32 @@ struct SnapshotTests {
         }
     }
 
+    @Test func `an audit finds an entry that was changed together with its hash, whatever state it makes`() async throws
+    {
+        let database = try TestDatabase.current
+        try await TestNode.run(on: database) { node in
+            let app = try await Self.fill(node)
+            let names = (0..<300).map { AppCommand.rename("n\($0)") }
+            _ = try await node.writer.execute(try Sample.request(.app(app, names)))
+            try await SnapshotStore(pool: node.pool, logger: .silent).store(node.ledger.view)
+            let head = node.ledger.view.head
+            // Who did it is in no state; and the recorded root of the full tile stays as it was.
+            try await database.execute(
+                """
+                ALTER TABLE pinledger.event DISABLE TRIGGER refuse_change;
+                ALTER TABLE pinledger.event_00000000000000 DISABLE TRIGGER refuse_change;
+                UPDATE pinledger.event SET entry = convert_to(
+                    replace(convert_from(entry, 'UTF8'), 'Tester', 'Tamper'), 'UTF8') WHERE position = 40;
+                UPDATE pinledger.event SET leaf_hash = sha256('\\x00'::bytea || entry) WHERE position = 40
+                """)
+            let start = try await SnapshotStore(pool: node.pool, logger: .silent).load()
+            #expect(start.view.head == head && start.unusable == 0)
+            let ledger = Ledger(view: start.view)
+            await SnapshotAudit(of: start, ledger: ledger, pool: node.pool, share: 1, logger: .silent)?.run()
+            #expect(ledger.fault == .fork(position: head.position))
+        }
+    }
+
     @Test func `a snapshot is kept when the ledger has grown enough since the newest stored one`() async throws {
         let database = try TestDatabase.current
         try await TestNode.run(on: database) { node in

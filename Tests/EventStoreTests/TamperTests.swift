@@ -109,7 +109,35 @@ struct TamperTests {
             sql: "UPDATE pinledger.head SET frontier = set_byte(frontier, 3, get_byte(frontier, 3) # 1)",
             isExpected: { $0 == .fork(position: 6) }
         ),
+        Damage(
+            testDescription: "the head has another position than its tree",
+            sql: "UPDATE pinledger.head SET next_position = 7",
+            isExpected: { $0 == .head(position: 7) }
+        ),
+        Damage(
+            testDescription: "the head has a position below zero",
+            sql: """
+                ALTER TABLE pinledger.head DROP CONSTRAINT head_next_position_check;
+                UPDATE pinledger.head SET next_position = -1
+                """,
+            isExpected: { $0 == .head(position: -1) }
+        ),
+        Damage(
+            testDescription: "the head has the largest position there is",
+            sql: "UPDATE pinledger.head SET next_position = 9223372036854775807",
+            isExpected: { $0 == .head(position: .max) }
+        ),
+        Damage(
+            testDescription: "there is no head",
+            sql: "DELETE FROM pinledger.head",
+            isExpected: { $0 == .head(position: nil) }
+        ),
     ]
+
+    private static let unguarded = """
+        ALTER TABLE pinledger.event DISABLE TRIGGER refuse_change;
+        ALTER TABLE pinledger.event_00000000000000 DISABLE TRIGGER refuse_change;
+        """
 
     /// Read in pages, and by COPY.
     @Test(arguments: damages, [8000, 1])
@@ -126,13 +154,7 @@ struct TamperTests {
             return seen
         }
         #expect(seen.head.position == 3)
-        try await database.execute(
-            """
-            ALTER TABLE pinledger.event DISABLE TRIGGER refuse_change;
-            ALTER TABLE pinledger.event_00000000000000 DISABLE TRIGGER refuse_change;
-            \(damage.sql)
-            """
-        )
+        try await database.execute("\(Self.unguarded) \(damage.sql)")
         let log = LogRecorder()
         let setup = TestNode.Setup.with { ($0.view, $0.logger, $0.bulkSize) = (seen, log.logger, bulkSize) }
         try await TestNode.run(on: database, setup) { node in
@@ -151,6 +173,87 @@ struct TamperTests {
             await #expect(throws: WriteFailure.self) { try await node.writer.execute(try Sample.rename(app, "more")) }
             let fault = try #require(node.ledger.fault)
             #expect(damage.isExpected(fault), "\(fault)")
+            #expect(node.ledger.view.head == seen.head, "nothing that is not checked is shown")
+        }
+    }
+
+    @Test(arguments: [8000, 1000] as [Int64])
+    func `nothing of a long stretch is shown before the whole of it is known to be the ledger's`(
+        bulkSize: Int64
+    ) async throws {
+        let database = try TestDatabase.current
+        let app = try Sample.app()
+        let seen = try await TestNode.run(on: database) { node in
+            _ = try await node.writer.execute(try Sample.create(app))
+            let seen = node.ledger.view
+            for _ in 0..<3 {
+                let names = (0..<1500).map { AppCommand.rename("n\($0)") }
+                _ = try await node.writer.execute(try Sample.request(.app(app, names)))
+            }
+            return seen
+        }
+        try await database.execute(
+            """
+            \(Self.unguarded)
+            UPDATE pinledger.event SET entry = convert_to(replace(convert_from(entry, 'UTF8'), 'Tester', 'Tamper'), 'UTF8')
+                WHERE position = 10;
+            UPDATE pinledger.event SET leaf_hash = sha256('\\x00'::bytea || entry) WHERE position = 10
+            """
+        )
+        for follows in [true, false] {
+            let setup = TestNode.Setup.with {
+                ($0.view, $0.follows, $0.bulkSize) = (seen, follows, bulkSize)
+            }
+            try await TestNode.run(on: database, setup) { node in
+                let watching = Task {
+                    var shown: Set<Int64> = []
+                    for await position in node.ledger.positions() { shown.insert(position) }
+                    return shown
+                }
+                if !follows {
+                    await #expect(throws: WriteFailure.self) {
+                        try await node.writer.execute(try Sample.rename(app, "more"))
+                    }
+                }
+                #expect(await eventually { node.ledger.fault == .fork(position: 4501) })
+                node.ledger.close()
+                let shown = await watching.value
+                #expect(shown.isSubset(of: [1]))
+                #expect(node.ledger.view.head == seen.head)
+            }
+        }
+    }
+
+    /// What stands beside a sound ledger and does not fit it, and what a node that appends says to it.
+    static let misfits: [(sql: String, fault: LedgerFault)] = [
+        ("UPDATE pinledger.stream SET version = version + 1", .streamHead(position: 2)),
+        ("DELETE FROM pinledger.stream", .streamHead(position: 2)),
+        (
+            """
+            INSERT INTO pinledger.event (
+                position, stream_version, recorded_at, stream, type, actor_kind, actor_id, entry, leaf_hash)
+            SELECT 2, stream_version + 1, recorded_at, stream, type, actor_kind, actor_id, entry, leaf_hash
+            FROM pinledger.event WHERE position = 1
+            """, .occupied(position: 2)
+        ),
+    ]
+
+    @Test(arguments: misfits.indices)
+    func `what does not fit the head is damage, and not a database that cannot be reached`(misfit: Int) async throws {
+        let (sql, expected) = Self.misfits[misfit]
+        let database = try TestDatabase.current
+        let app = try Sample.app()
+        let log = LogRecorder()
+        try await TestNode.run(on: database, .with { $0.logger = log.logger }) { node in
+            _ = try await node.writer.execute(try Sample.create(app))
+            _ = try await node.writer.execute(try Sample.rename(app, "one"))
+            try await database.execute("\(Self.unguarded) \(sql)")
+            await #expect(throws: WriteFailure.halted(expected)) {
+                try await node.writer.execute(try Sample.rename(app, "more"))
+            }
+            #expect(node.ledger.fault == expected)
+            #expect(await eventually { log.text.contains { $0.hasPrefix("critical") } })
+            #expect(node.ledger.view.state.apps[app]?.displayName == "one")
         }
     }
 
