@@ -64,6 +64,7 @@ package struct Server: Sendable {
     private let certificate: ServerCertificate?
     private let group: any EventLoopGroup
     private let shares: LoopShares
+    private let log: LimitedLog
 
     /// - Parameter certificate: Nil for plain HTTP.
     package init(
@@ -73,13 +74,14 @@ package struct Server: Sendable {
         self.routes = Routes(services: services, limits: limits)
         self.limits = limits
         self.certificate = certificate
+        self.log = LimitedLog(logger: services.logger)
         self.group = MultiThreadedEventLoopGroup.singleton
         self.shares = LoopShares(
             group: self.group, clock: services.clock, intake: services.adoption.intake, push: self.routes.push)
     }
 
     /// The service that keeps the connections' time: it has to run for as long as a listener does.
-    package var rounds: some Service { Rounds(shares: self.shares, group: self.group) }
+    package var rounds: some Service { Rounds(shares: self.shares, group: self.group, log: self.log) }
 
     /// How many requests each event loop has answered from prepared bytes.
     package var served: [ServedCount] { self.shares.served }
@@ -102,7 +104,7 @@ package struct Server: Sendable {
             authenticate: { (request, acceptsPassword) throws(Problem) in
                 try authenticator.principal(of: request, acceptsPassword: acceptsPassword)
             },
-            logger: self.services.logger
+            log: self.log, trustedProxies: self.services.telemetry.trustedProxies
         )
         var configuration = ApplicationConfiguration(
             address: .hostname(listener.host, port: listener.port), serverName: nil, backlog: 4096
@@ -111,7 +113,7 @@ package struct Server: Sendable {
             listener.connections, logger: self.services.logger
         )
         let answers = surfaces.contains(.client) ? self.routes.answers : nil
-        let (shares, limits, certificate, logger) = (self.shares, self.limits, self.certificate, self.services.logger)
+        let (shares, limits, certificate, log) = (self.shares, self.limits, self.certificate, self.log)
         return Application(
             responder: responder,
             server: HTTPServerBuilder { respond in
@@ -123,7 +125,7 @@ package struct Server: Sendable {
             onServerRunning: { channel in
                 // Nothing is accepted before this returns. A listener that closes meanwhile needs no handler.
                 try? await channel.eventLoop.submit {
-                    try channel.pipeline.syncOperations.addHandler(AcceptPause(logger: logger), position: .first)
+                    try channel.pipeline.syncOperations.addHandler(AcceptPause(log: log), position: .first)
                 }.get()
                 await onRunning(channel.localAddress?.port ?? listener.port)
             },
@@ -142,9 +144,16 @@ package struct Server: Sendable {
 private struct Rounds: Service {
     let shares: LoopShares
     let group: any EventLoopGroup
+    let log: LimitedLog
+
+    private static let logInterval = TimeAmount.seconds(10)
 
     func run() async throws {
-        let tasks = self.shares.start(on: self.group)
+        var tasks = self.shares.start(on: self.group)
+        tasks.append(
+            self.group.next().scheduleRepeatedTask(initialDelay: Self.logInterval, delay: Self.logInterval) {
+                [log] _ in log.tellLeftOut()
+            })
         defer { for task in tasks { task.cancel() } }
         try await gracefulShutdown()
         await self.shares.handOver(on: self.group)

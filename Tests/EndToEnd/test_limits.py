@@ -1,12 +1,13 @@
 """What bounds a connection: its time, its size, its number; and messages that are not what they seem to be."""
 
 import os
+import re
 import resource
 import socket
 import time
 
 import pytest
-from pinledger import Server
+from pinledger import Server, eventually
 from wire import Wire, get, processor_seconds, resident_bytes
 
 APP = "com.example.limits"
@@ -460,3 +461,29 @@ def test_a_draining_node_says_so_before_it_stops(server):
             os.kill(node.process.pid, 9)
             node.process.wait()
             node.process = None
+
+
+# MARK: Lines in the log
+
+
+def test_a_refused_request_leaves_a_line_and_a_flood_of_them_leaves_few(server):
+    secret = "pl_admin_of_a_stranger"
+    started = len(server.log.read_text())
+    answer = server.api.request("POST", "/v1/apps", {"app": "com.example.x"}, {"Authorization": f"Bearer {secret}"})
+    assert answer.status == 401
+
+    def lines() -> list[str]:
+        return [line for line in server.log.read_text()[started:].splitlines() if "request refused" in line]
+
+    line = eventually(lines)[0]
+    for part in ("operation=createApp", "status=401", "cause=token_malformed", "address=127.0.0.1", answer["Request-Id"]):
+        assert part in line, line
+    with Wire(server.port) as wire:
+        for _ in range(300):
+            assert wire.send(get("/v1/apps")).answer().status == 401
+    assert 1 <= len(lines()) <= 40
+    # Their number is said with the next line.
+    time.sleep(1.1)
+    assert server.api.request("GET", "/v1/apps", token=None).status == 401
+    assert eventually(lambda: re.search(r"left_out=[1-9]", lines()[-1]), "the number of lines left out")
+    assert secret not in server.log.read_text()

@@ -9,13 +9,13 @@ import NIOCore
 final class AcceptPause: ChannelInboundHandler {
     typealias InboundIn = any Channel
 
-    private let logger: Logger
+    private let log: LimitedLog
     private var isPaused = false
 
     private static let pause = TimeAmount.milliseconds(500)
 
-    init(logger: Logger) {
-        self.logger = logger
+    init(log: LimitedLog) {
+        self.log = log
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
@@ -24,7 +24,8 @@ final class AcceptPause: ChannelInboundHandler {
         }
         guard !self.isPaused else { return }
         self.isPaused = true
-        self.logger.warning("connections cannot be accepted for a moment", metadata: ["error": "\(error)"])
+        self.log.log(
+            .failedAcceptance, .warning, "connections cannot be accepted for a moment", metadata: ["error": "\(error)"])
         let channel = context.channel
         // Takes the socket out of the poll; a read that is merely held back would leave it there.
         channel.setOption(.autoRead, value: false).assumeIsolated().whenSuccess {

@@ -5,6 +5,7 @@ import Logging
 import NIOCore
 import PinWire
 import Pinning
+import Probing
 import Telemetry
 
 /// Answers every request of one listener: looks the route up, checks who asks, reads the query, turns every error into a
@@ -12,7 +13,9 @@ import Telemetry
 struct Responder: HTTPResponder {
     let table: RouteTable
     let authenticate: @Sendable (Request, _ acceptsPassword: Bool) throws(Problem) -> Actor
-    let logger: Logger
+    let log: LimitedLog
+    /// Where proxies are whose word on clients' addresses is taken.
+    let trustedProxies: [IPNetwork]
 
     func respond(to request: Request, context: ExchangeContext) async throws -> Response {
         let requestID = context.id
@@ -25,19 +28,34 @@ struct Responder: HTTPResponder {
                 return response.createHeadResponse()
             }
         } catch {
-            let problem = Problem(error)
-            self.log(error, toldAs: problem, requestID)
-            response = problem.response(requestID: requestID)
+            response = Problem(error).response(requestID: requestID)
         }
         response.headers[.requestID] = requestID
         response.headers[.contentTypeOptions] = "nosniff"
         return request.method == .head ? response.createHeadResponse() : response
     }
 
-    /// Logs an error that nobody foresaw.
-    private func log(_ error: any Error, toldAs problem: Problem, _ requestID: String) {
-        guard problem.type == .internalError else { return }
-        self.logger.error("unforeseen error", metadata: ["request_id": "\(requestID)", "error": "\(error)"])
+    /// Logs an error that nobody foresaw, and a request that its sender or its network may not make. Nothing that the sender
+    /// chose stands in the line but the address.
+    private func note(
+        _ error: any Error, as problem: Problem, in route: Route, _ request: Request, _ context: ExchangeContext
+    ) {
+        // The client has given the request up, or the node stops: nobody is told, and nothing is wrong.
+        if error is CancellationError { return }
+        if problem.type == .internalError {
+            return self.log.log(
+                .unforeseenError, .error, "unforeseen error",
+                metadata: ["request_id": "\(context.id)", "operation": "\(route.operationID)", "error": "\(error)"])
+        }
+        let status = problem.type.entry.status
+        guard status == .unauthorized || status == .forbidden || status == .tooManyRequests else { return }
+        self.log.log(
+            .refusedRequest, .notice, "request refused",
+            metadata: [
+                "request_id": "\(context.id)", "operation": "\(route.operationID)", "status": "\(status.code)",
+                "cause": "\(problem.type.rawValue)",
+                "address": "\(ClientAddress.of(request, from: context.peer, trusted: self.trustedProxies))",
+            ])
     }
 
     /// The problem in the form of the subtree that it came up in.
@@ -75,8 +93,8 @@ struct Responder: HTTPResponder {
                 return Answer(response: try await route.handler(exchange), isPrepared: route.isPrepared)
             } catch {
                 let problem = Problem(error)
-                guard let response = route.subtree?.refusal(problem) else { throw error }
-                self.log(error, toldAs: problem, context.id)
+                self.note(error, as: problem, in: route, request, context)
+                guard let response = route.subtree?.refusal(problem) else { throw problem }
                 return Answer(response: response)
             }
         }

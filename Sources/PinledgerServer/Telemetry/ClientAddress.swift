@@ -1,15 +1,21 @@
 import HummingbirdCore
+import NIOCore
 import Probing
 
 /// Where a request came from: the connection's other end, or what proxies that are trusted say it was.
 enum ClientAddress {
     /// Where a request came from; 0.0.0.0 where the connection has ended meanwhile.
     static func of(_ exchange: Exchange, trusted: [IPNetwork]) -> IPAddress {
-        guard let peer = exchange.peer.flatMap({ IPAddress($0) }) ?? IPAddress(bytes: [0, 0, 0, 0]) else {
+        Self.of(exchange.request, from: exchange.peer, trusted: trusted)
+    }
+
+    /// The same of a request that has not become an exchange.
+    static func of(_ request: Request, from peer: SocketAddress?, trusted: [IPNetwork]) -> IPAddress {
+        guard let peer = peer.flatMap({ IPAddress($0) }) ?? IPAddress(bytes: [0, 0, 0, 0]) else {
             preconditionFailure("four bytes are an address")
         }
         return Self.of(
-            peer: peer, forwardedFor: PreparedAnswer.joined(exchange.request.headers, .forwardedFor), trusted: trusted)
+            peer: peer, forwardedFor: PreparedAnswer.joined(request.headers, .forwardedFor), trusted: trusted)
     }
 
     /// - Parameters:

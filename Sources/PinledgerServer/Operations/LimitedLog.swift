@@ -1,0 +1,93 @@
+package import Logging
+import Synchronization
+
+/// Writes the log lines that strangers can cause: a few of each kind at once, then one a second.
+///
+/// What is left out is counted, and said with the next line of its kind or by ``tellLeftOut()``. Without a limit a stranger
+/// fills the disk, and hides what operators look for.
+package final class LimitedLog: Sendable {
+    /// What a line is about. Each kind has a limit of its own.
+    enum Kind: Int, CaseIterable {
+        /// A request answered with 401, 403 or 429.
+        case refusedRequest
+        /// A request that ended with an error which has no problem type.
+        case unforeseenError
+        /// A connection closed because its network has as many as it may have, or all are taken.
+        case refusedConnection
+        /// A connection that the system has no resources for.
+        case failedAcceptance
+        /// A request that gave way because requests held too much memory.
+        case endedRequest
+
+        fileprivate var name: String {
+            switch self {
+            case .refusedRequest: "refused requests"
+            case .unforeseenError: "unforeseen errors"
+            case .refusedConnection: "refused connections"
+            case .failedAcceptance: "connections that cannot be accepted"
+            case .endedRequest: "requests ended for their memory"
+            }
+        }
+    }
+
+    private struct Line {
+        var tokens = LimitedLog.burst
+        var filledAt: ContinuousClock.Instant
+        var leftOut = 0
+    }
+
+    /// Lines of one kind at once.
+    static let burst = 20
+
+    private let logger: Logger
+    private let now: @Sendable () -> ContinuousClock.Instant
+    private let lines: Mutex<[Line]>
+
+    /// - Parameter now: A clock that never goes back.
+    package init(logger: Logger, now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }) {
+        self.logger = logger
+        self.now = now
+        self.lines = Mutex(Kind.allCases.map { _ in Line(filledAt: now()) })
+    }
+
+    /// Writes a line, or counts it where too many of its kind were written.
+    func log(
+        _ kind: Kind, _ level: Logger.Level, _ message: @autoclosure () -> Logger.Message,
+        metadata: @autoclosure () -> Logger.Metadata
+    ) {
+        guard level >= self.logger.logLevel else { return }
+        guard let leftOut = self.take(kind) else { return }
+        var metadata = metadata()
+        if leftOut > 0 { metadata["left_out"] = "\(leftOut)" }
+        self.logger.log(level: level, message(), metadata: metadata)
+    }
+
+    /// Says how many lines were left out since the last one, of each kind that has room for a line.
+    func tellLeftOut() {
+        for kind in Kind.allCases where self.lines.withLock({ $0[kind.rawValue].leftOut }) > 0 {
+            guard let leftOut = self.take(kind), leftOut > 0 else { continue }
+            self.logger.notice("log lines left out", metadata: ["about": "\(kind.name)", "left_out": "\(leftOut)"])
+        }
+    }
+
+    /// Takes the room for one line and returns how many were left out before it; nil, having counted it, where there is none.
+    private func take(_ kind: Kind) -> Int? {
+        let now = self.now()
+        return self.lines.withLock { lines in
+            var line = lines[kind.rawValue]
+            defer { lines[kind.rawValue] = line }
+            let seconds = (now - line.filledAt).components.seconds
+            if seconds > 0 {
+                line.tokens = min(Self.burst, line.tokens + Int(min(seconds, Int64(Self.burst))))
+                line.filledAt = now
+            }
+            guard line.tokens > 0 else {
+                line.leftOut += 1
+                return nil
+            }
+            line.tokens -= 1
+            defer { line.leftOut = 0 }
+            return line.leftOut
+        }
+    }
+}
