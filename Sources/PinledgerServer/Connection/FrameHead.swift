@@ -7,6 +7,7 @@ struct FrameHead: Hashable {
         static let headers: UInt8 = 1
         static let resetStream: UInt8 = 3
         static let settings: UInt8 = 4
+        static let ping: UInt8 = 6
         static let goAway: UInt8 = 7
         static let windowUpdate: UInt8 = 8
         static let continuation: UInt8 = 9
@@ -35,6 +36,14 @@ struct FrameHead: Hashable {
 }
 
 extension FrameHead {
+    /// Whether the frame neither makes nor ends a request, nor is of a type that NIOHTTP2 counts.
+    var asksNothing: Bool {
+        switch self.kind {
+        case Kind.data, Kind.headers, Kind.continuation, Kind.resetStream, Kind.settings, Kind.ping: false
+        default: true
+        }
+    }
+
     /// Reads a head; nil where there are not bytes enough for one.
     init?(_ buffer: ByteBuffer, at index: Int) {
         guard let start = buffer.getInteger(at: index, as: UInt64.self),

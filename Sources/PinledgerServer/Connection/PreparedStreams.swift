@@ -45,6 +45,12 @@ final class PreparedStreams: ChannelDuplexHandler {
     private var lastUse: UInt32
     private var isAskedToGo = false
 
+    /// When the client sent something last.
+    private var lastReceived: UInt32
+    /// A stream was closed whose client took nothing of its answer for too long, and has sent nothing since.
+    private var hasStalled = false
+
+    private var budget: FrameBudget
     /// Streams reset after their answer, since when.
     private var resets = (count: 0, since: UInt32(0))
 
@@ -53,6 +59,8 @@ final class PreparedStreams: ChannelDuplexHandler {
         self.share = share
         self.limits = limits
         self.lastUse = share.now
+        self.lastReceived = share.now
+        self.budget = FrameBudget(at: share.now)
     }
 
     func handlerAdded(context: ChannelHandlerContext) { self.context = context }
@@ -62,6 +70,8 @@ final class PreparedStreams: ChannelDuplexHandler {
     // MARK: Reading
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        self.lastReceived = self.share.now
+        self.hasStalled = false
         self.input.receive(self.unwrapInboundIn(data))
         self.share.clearScratch()
         while let piece = self.input.next() {
@@ -88,6 +98,9 @@ final class PreparedStreams: ChannelDuplexHandler {
     }
 
     private func read(_ head: FrameHead, _ frame: ByteBuffer, _ context: ChannelHandlerContext) {
+        guard !head.asksNothing || self.budget.spend(at: self.share.now) else {
+            return self.end(.enhanceYourCalm, context)
+        }
         switch head.kind {
         case FrameHead.Kind.settings: self.readSettings(head, frame)
         case FrameHead.Kind.windowUpdate where head.stream == 0 && head.length == 4:
@@ -151,6 +164,7 @@ final class PreparedStreams: ChannelDuplexHandler {
             return self.passBlock(ByteBuffer(bytes: [0x80]), block, context)
         }
         if block.stream > max(self.answered, self.routed), !block.stream.isMultiple(of: 2) {
+            self.budget.request()
             if block.isEnd, self.isAnswering(context), let request = PlainStream(fields),
                 self.answer(request, block.stream, context)
             {
@@ -187,6 +201,7 @@ final class PreparedStreams: ChannelDuplexHandler {
         let body = request.isHead ? nil : variant.body
         var left = body?.readableBytes ?? 0
         guard left <= self.streamWindow, self.window.take(left) else { return false }
+        self.budget.sent(left)
         FrameHead(
             length: variant.block.readableBytes + self.share.dateField.count, kind: FrameHead.Kind.headers,
             flags: FrameHead.Flag.endHeaders | (left == 0 ? FrameHead.Flag.endStream : 0), stream: stream
@@ -286,7 +301,9 @@ final class PreparedStreams: ChannelDuplexHandler {
         guard case .byteBuffer(var bytes) = self.unwrapOutboundIn(data) else {
             return context.write(data, promise: promise)
         }
-        self.window.spend(self.follower.follow(&bytes, answered: self.answered))
+        let sent = self.follower.follow(&bytes, answered: self.answered)
+        self.window.spend(sent)
+        self.budget.sent(sent)
         context.write(self.wrapOutboundOut(.byteBuffer(bytes)), promise: promise)
         guard !self.isEvening, self.window.isUneven || self.follower.isLost && self.window.own > 0 else { return }
         self.isEvening = true
@@ -313,6 +330,7 @@ final class PreparedStreams: ChannelDuplexHandler {
     // MARK: Ends
 
     private enum Reason: UInt32 {
+        case noError = 0
         case protocolError = 1
         case flowControl = 3
         case streamClosed = 5
@@ -320,7 +338,7 @@ final class PreparedStreams: ChannelDuplexHandler {
         case enhanceYourCalm = 11
     }
 
-    /// Tells the client what it did wrong, and closes.
+    /// Tells the client why, and closes.
     private func end(_ reason: Reason, _ context: ChannelHandlerContext) {
         FrameHead(length: 8, kind: FrameHead.Kind.goAway).write(to: &self.share.scratch)
         self.share.scratch.writeInteger(max(self.answered, self.routed))
@@ -332,19 +350,27 @@ final class PreparedStreams: ChannelDuplexHandler {
 
     func streamOpened() { self.open += 1 }
 
+    /// A stream is about to be closed because its client took nothing of its answer for too long.
+    func streamStalled() { self.hasStalled = true }
+
     func streamClosed() {
         self.open -= 1
         self.lastUse = self.share.now
     }
 
-    /// Asks the client to go where no stream has been there for too long, and closes where it does not go. Called by
-    /// ``LoopShare`` in every round.
+    /// Asks the client to go where no stream has been there for too long, and closes where it does not go, or took nothing
+    /// and sends nothing. Called by ``LoopShare`` in every round.
     func checkDeadlines() {
-        guard self.open == 0, let context = self.context else { return }
+        guard self.open == 0, !self.isClosing, let context = self.context else { return }
+        let silence = self.share.now &- self.lastReceived
+        if self.hasStalled, silence >= LoopShare.rounds(seconds: self.limits.writeSeconds) {
+            self.share.clearScratch()
+            return self.end(.noError, context)
+        }
         let idle = self.share.now &- self.lastUse
         guard !self.isAskedToGo else {
             let limit = LoopShare.rounds(seconds: self.limits.idleSeconds + self.limits.drainSeconds)
-            if idle > limit, !self.isClosing { self.close(context: context, mode: .all, promise: nil) }
+            if idle > limit { self.close(context: context, mode: .all, promise: nil) }
             return
         }
         guard idle >= LoopShare.rounds(seconds: self.limits.idleSeconds) else { return }

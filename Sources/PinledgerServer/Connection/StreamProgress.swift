@@ -15,8 +15,8 @@ final class StreamProgress: ChannelOutboundHandler, RemovableChannelHandler {
     private let limit: TimeAmount
     /// Writes that are not taken yet.
     private var pending = 0
-    /// Something was taken since the timer was set.
-    private var hasMoved = false
+    /// When something was taken last, or began to wait.
+    private var movedAt = NIODeadline.now()
     private var timer: Scheduled<Void>?
 
     init(limit: TimeAmount) {
@@ -40,7 +40,7 @@ final class StreamProgress: ChannelOutboundHandler, RemovableChannelHandler {
         self.pending += 1
         promise.futureResult.assumeIsolated().whenComplete { _ in
             self.pending -= 1
-            self.hasMoved = true
+            self.movedAt = .now()
             if self.pending == 0 {
                 self.timer?.cancel()
                 self.timer = nil
@@ -51,15 +51,19 @@ final class StreamProgress: ChannelOutboundHandler, RemovableChannelHandler {
 
     func flush(context: ChannelHandlerContext) {
         context.flush()
-        if self.pending > 0, self.timer == nil { self.watch(context.channel) }
+        guard self.pending > 0, self.timer == nil else { return }
+        self.movedAt = .now()
+        self.watch(context.channel)
     }
 
     private func watch(_ channel: any Channel) {
-        self.hasMoved = false
-        self.timer = channel.eventLoop.assumeIsolated().scheduleTask(in: self.limit) {
+        self.timer = channel.eventLoop.assumeIsolated().scheduleTask(deadline: self.movedAt + self.limit) {
             self.timer = nil
             guard self.pending > 0 else { return }
-            if self.hasMoved { self.watch(channel) } else { channel.close(promise: nil) }
+            guard .now() >= self.movedAt + self.limit else { return self.watch(channel) }
+            // The connection's handlers are gone where it has closed meanwhile.
+            try? channel.parent?.pipeline.syncOperations.handler(type: PreparedStreams.self).streamStalled()
+            channel.close(promise: nil)
         }
     }
 }
