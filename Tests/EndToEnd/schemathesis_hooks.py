@@ -8,7 +8,6 @@ from pathlib import Path
 
 import schemathesis
 import yaml
-from pinledger import from_now
 
 TOKENS_IN_USE = os.environ["PINLEDGER_TEST_TOKEN_IDS"].split()
 NUMBERS = itertools.count()
@@ -47,6 +46,3 @@ def before_call(context, case, **kwargs):
         case.body["endpoint"] = "localhost:1"
     if case.operation.label.endswith("/certificates/auto") and isinstance(case.body, dict) and isinstance(case.body.get("domain"), str):
         case.body["domain"] = "localhost"
-    # And a kill switch must end in the future.
-    if isinstance(case.body, dict) and case.body.get("expires_at") == "2026-01-31T18:00:00Z":
-        case.body["expires_at"] = from_now(hours=4)

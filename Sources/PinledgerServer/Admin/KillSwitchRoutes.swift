@@ -29,7 +29,7 @@ struct KillSwitchRoutes: Sendable {
             Route("engageAppKillSwitch", .put, app, query: query) { exchange in
                 let id = try exchange.app
                 let change = try await exchange.change { (members) throws(JSONDefect) in
-                    let expiresAt = try members.required("expires_at").timestamp()
+                    let expiresAt = try self.expiry(&members)
                     guard let versions = try members.optional("versions").mapped(VersionRange.init) else {
                         return AppCommand.engageKillSwitch(nil, expiresAt: expiresAt)
                     }
@@ -53,9 +53,21 @@ struct KillSwitchRoutes: Sendable {
 
     private func engage(_ exchange: Exchange, _ command: (Timestamp) -> Command) async throws -> Response {
         let change = try await exchange.change { (members) throws(JSONDefect) in
-            try members.required("expires_at").timestamp()
+            try self.expiry(&members)
         }
         return try await self.change(command(change.content), of: change, in: exchange)
+    }
+
+    /// When the switch is to end: `expires_at`, or `for_seconds` from now, in whole seconds.
+    private func expiry(_ members: inout JSONMembers) throws(JSONDefect) -> Timestamp {
+        guard let seconds = members.optional("for_seconds") else {
+            return try members.required("expires_at").timestamp()
+        }
+        guard members.optional("expires_at") == nil else {
+            throw seconds.defect("stands beside expires_at; give one of the two")
+        }
+        let duration = try seconds.integer(1...KillSwitch.longestSeconds)
+        return Timestamp(seconds: self.services.clock().seconds).adding(seconds: duration)
     }
 
     private func release(_ exchange: Exchange, _ command: Command) async throws -> Response {

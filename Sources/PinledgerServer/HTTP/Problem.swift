@@ -22,7 +22,7 @@ struct Problem: Error, Sendable {
 
     /// A problem of one member of the body.
     init(_ defect: JSONDefect) {
-        self.init(.invalidValue, "\(defect).", errors: [defect])
+        self.init(.invalidValue, defect.description.dropLastStop + ".", errors: [defect])
     }
 
     /// The problem as JSON; `instance` names the request.

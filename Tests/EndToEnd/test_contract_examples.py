@@ -1,0 +1,261 @@
+"""Every example of the contract: what is sent is accepted by a new server, what is answered fits its schema."""
+
+import copy
+import itertools
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+from pinledger import Server
+
+CONTRACT = yaml.safe_load((Path(__file__).parents[2] / "openapi/openapi.yaml").read_text())
+HOST = "api.example.com"
+PIN = "19e7f18ad15c2644bc2fee19adc4b4787389d2152bb0a5c3fa8f6d92fc409212"
+NUMBERS = itertools.count()
+
+
+def resolved(value: dict) -> dict:
+    while "$ref" in value:
+        target = CONTRACT
+        for part in value["$ref"].removeprefix("#/").split("/"):
+            target = target[part]
+        value = target | {name: more for name, more in value.items() if name != "$ref"}
+    return value
+
+
+def operations():
+    for path, item in CONTRACT["paths"].items():
+        for method, operation in item.items():
+            if method in ("get", "put", "post", "patch", "delete"):
+                yield path, method, operation
+
+
+def examples_of(content: dict):
+    if "example" in content:
+        yield "example", content["example"]
+    for name, example in content.get("examples", {}).items():
+        yield name, resolved(example)["value"]
+
+
+REQUESTS = [
+    (operation["operationId"], name, method.upper(), path, kind, value)
+    for path, method, operation in operations()
+    if "requestBody" in operation
+    for kind, content in resolved(operation["requestBody"])["content"].items()
+    for name, value in examples_of(content)
+]
+ANSWERS = [
+    (operation["operationId"], status, name, content["schema"], value)
+    for _, _, operation in operations()
+    for status, response in operation["responses"].items()
+    for kind, content in resolved(response).get("content", {}).items()
+    if "json" in kind
+    for name, value in examples_of(content)
+]
+
+
+def request_example(operation: str, name: str = "example"):
+    (found,) = (value for known, label, *_, value in REQUESTS if (known, label) == (operation, name))
+    return copy.deepcopy(found)
+
+
+# What must be there before an example can be sent.
+
+
+def app(api) -> str:
+    name = f"com.example.example{next(NUMBERS)}"
+    api.must("POST", "/v1/apps", {"app": name})
+    return name
+
+
+def host(api) -> dict:
+    name = app(api)
+    api.must("POST", f"/v1/apps/{name}/hosts", request_example("addHost", "enforce"))
+    return {"app": name}
+
+
+def candidate(api, basis_points: int = 500) -> dict:
+    place = host(api)
+    body = request_example("startCandidate") | {"copy_baseline": True}
+    body["rollout"]["basis_points"] = basis_points
+    api.must("POST", f"/v1/apps/{place['app']}/hosts/{HOST}/candidate", body)
+    return place
+
+
+def slow_candidate(api) -> dict:
+    """A candidate for hardly any device, so that plans go on from there."""
+    place = candidate(api, 50)
+    api.must("PATCH", f"/v1/apps/{place['app']}", {"rollout": {"basis_points": 50}})
+    return place
+
+
+def plan(operation: str, path: str, then: str | None = None):
+    def scene(api) -> dict:
+        place = slow_candidate(api)
+        target = f"/v1/apps/{place['app']}{path}/rollout"
+        body = request_example(operation)
+        if then == "advance":
+            body["steps"] = [step | {"approval": True} for step in body["steps"]]
+        api.must("PUT", f"{target}/plan", body)
+        if then == "advance":
+            api.must("POST", f"{target}/jump", {"step": 2})
+        if then == "resume":
+            api.must("POST", f"{target}/pause", {"reason": "an example"})
+        return place
+
+    return scene
+
+
+def third_pin(state: str):
+    """A host that can do without the pin of the contract's examples, which is in this state."""
+
+    def scene(api) -> dict:
+        name = app(api)
+        body = request_example("addHost", "enforce")
+        body["baseline"]["pins"][0] |= {"state": state, "role": "backup"}
+        body["baseline"]["pins"].append({"pin": "sha256/po+x/BZNFD7xKfkyV15douX9baUiBt72kn+isRuK5Ts=", "role": "primary"})
+        api.must("POST", f"/v1/apps/{name}/hosts", body)
+        return {"app": name}
+
+    return scene
+
+
+def telemetry_key(api) -> dict:
+    name = app(api)
+    made = api.must("POST", f"/v1/apps/{name}/telemetry-keys", {}).json
+    return {"app": name, "key_id": made["key_id"]}
+
+
+def rotation(api) -> dict:
+    place = host(api)
+    body = request_example("startRotation")
+    api.must("POST", f"/v1/apps/{place['app']}/rotations", body)
+    return place | {"rotation": body["rotation"]}
+
+
+def webhook(api) -> dict:
+    made = api.must("POST", "/v1/webhooks", {"url": "https://hooks.invalid/pins"}).json
+    return {"webhook_id": made["webhook_id"], "position": "0"}
+
+
+def signing_key(activate: bool = False):
+    def scene(api) -> dict:
+        api.must("POST", "/v1/keys", {})
+        keys = api.get("/v1/keys").json["keys"]
+        active, made = next(key["kid"] for key in keys if key["state"] == "active"), keys[-1]["kid"]
+        if activate:
+            api.must("POST", f"/v1/keys/{made}/activate", {"reason": "an example", "force": True})
+        return {"kid": active if activate else made}
+
+    return scene
+
+
+def client(kind: str):
+    def scene(api) -> dict:
+        place = host(api)
+        api.must("PUT", f"/v1/apps/{place['app']}/clients/{kind}", {"settings": {}})
+        return place | {"client": kind}
+
+    return scene
+
+
+def certificate(api) -> dict:
+    """A host of which a certificate is known, served by MueJam's path."""
+    name = app(api)
+    body = request_example("addHost", "enforce")
+    body["baseline"]["pins"][0] = {"material": request_example("addWultraCertificate")["pem"], "role": "primary"}
+    api.must("POST", f"/v1/apps/{name}/hosts", body)
+    api.must("PUT", f"/v1/apps/{name}/clients/muejam", {"settings": {}})
+    return {"app": name}
+
+
+def wultra(text: bool = False):
+    def scene(api) -> dict:
+        place = client("wultra")(api)
+        if text:
+            rule = {"message_key": "update", "language": "en", "text": "There is a new version."}
+            api.must("PUT", f"/v1/apps/{place['app']}/clients/wultra", {"settings": {"texts": [rule]}})
+        return place
+
+    return scene
+
+
+SCENES = {
+    "createApp": lambda api: {}, "addHost": lambda api: {"app": app(api)}, "importRemoteConfig": lambda api: {"app": app(api)},
+    "importFile": lambda api: {"app": app(api), "format": "android_nsc"},
+    "setClient dynapins": lambda api: host(api) | {"client": "dynapins"},
+    "setClient wultra": lambda api: host(api) | {"client": "wultra"},
+    "setClientKey": client("wultra"), "verifyMueJamFingerprint": certificate,
+    "addServedWultraCertificate": wultra(), "addWultraCertificate": wultra(), "addWultraVersion": wultra(text=True),
+    "setWultraText": wultra(), "createWultraApp": lambda api: {},
+    "updateHost rollout": candidate, "promoteCandidate": lambda api: candidate(api, 10_000),
+    "updatePin activate": third_pin("staged"), "updatePin retire": third_pin("active"), "updatePin revoke": third_pin("active"),
+    "setAppRolloutPlan": slow_candidate, "setHostRolloutPlan": slow_candidate,
+    "pauseAppRollout": plan("setAppRolloutPlan", ""), "resumeAppRollout": plan("setAppRolloutPlan", "", "resume"),
+    "advanceAppRollout": plan("setAppRolloutPlan", "", "advance"), "jumpAppRollout": plan("setAppRolloutPlan", ""),
+    "rollBackAppRollout": plan("setAppRolloutPlan", ""),
+    "pauseHostRollout": plan("setHostRolloutPlan", f"/hosts/{HOST}"),
+    "resumeHostRollout": plan("setHostRolloutPlan", f"/hosts/{HOST}", "resume"),
+    "advanceHostRollout": plan("setHostRolloutPlan", f"/hosts/{HOST}", "advance"),
+    "jumpHostRollout": plan("setHostRolloutPlan", f"/hosts/{HOST}"),
+    "rollBackHostRollout": plan("setHostRolloutPlan", f"/hosts/{HOST}"),
+    "retireTelemetryKey": telemetry_key, "advanceRotation": rotation, "abortRotation": rotation,
+    "activateKey": signing_key(), "retireKey": signing_key(activate=True),
+    "updateWebhook": webhook, "rotateWebhookSecret": webhook, "testWebhook": webhook, "replayWebhook": webhook,
+    "replayWebhookDelivery": webhook,
+    "simulate widen": candidate,
+}  # fmt: skip
+
+# What the world around a new server decides: nothing is served, no time has passed, no receiver is there.
+REFUSED = {
+    "explain then": (404, "app_unknown"),
+    "advanceRotation example": (422, "guard_rail"),
+    "addServedWultraCertificate example": (400, None),
+    "activateKey example": (409, "key_overlap"),
+    "retireKey example": (409, "key_overlap"),
+    "replayWebhookDelivery example": (404, "delivery_unknown"),
+}
+
+
+@pytest.fixture(scope="module")
+def server():
+    server = Server(lowers_rails=False)
+    try:
+        yield server.start()
+    finally:
+        server.destroy()
+
+
+@pytest.mark.parametrize("operation, name, method, path, kind, value", REQUESTS, ids=[f"{one[0]} {one[1]}" for one in REQUESTS])
+def test_an_example_request_is_accepted_by_a_new_server(server, operation, name, method, path, kind, value):
+    api = server.api
+    scene = SCENES.get(f"{operation} {name}") or SCENES.get(operation) or host
+    place = {"host": HOST, "pin": PIN, "code": "G13"} | scene(api)
+    query = f"?app={place['app']}" if path.startswith("/v1/import/") else ""
+    target = re.sub(r"{(\w+)}", lambda match: place[match[1]], path) + query
+    body = value.encode() if isinstance(value, str) else value
+    answer = api.request(method, target, body, {"Content-Type": kind})
+    expected = REFUSED.get(f"{operation} {name}")
+    if expected is None:
+        assert answer.status < 300, f"{method} {target}: {answer}"
+    else:
+        problem = answer.json.get("type", "").removeprefix("/problems/") or None
+        assert (answer.status, problem) == expected, str(answer)
+
+
+@pytest.mark.parametrize("operation, status, name, schema, value", ANSWERS, ids=[f"{one[0]} {one[1]} {one[2]}" for one in ANSWERS])
+def test_an_example_answer_fits_its_schema(operation, status, name, schema, value):
+    Draft202012Validator(schema | {"components": CONTRACT["components"]}).validate(value)
+
+
+def test_every_parameters_example_fits_its_schema():
+    found = 0
+    places = [resolved(parameter) for path, _, operation in operations()
+              for parameter in operation.get("parameters", []) + CONTRACT["paths"][path].get("parameters", [])]  # fmt: skip
+    for parameter in places:
+        for _, value in examples_of(parameter):
+            Draft202012Validator(parameter["schema"] | {"components": CONTRACT["components"]}).validate(value)
+            found += 1
+    assert found > 100
