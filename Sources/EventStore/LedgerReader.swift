@@ -83,8 +83,7 @@ package struct LedgerReader: Sendable {
         )
         guard let row = rows.first else { return nil }
         guard try row.bytes(1) == request.digest else { throw WriteFailure.keyReused }
-        let first = try row.int64(2)
-        let count = Int64(try row.int32(3))
+        let (first, count) = (try row.natural(2), try row.natural(3))
         let entries = try await self.entries(at: first..<(first + count), limit: Int(count))
         return Recorded(
             entries: entries.map(\.entry), position: first + count,

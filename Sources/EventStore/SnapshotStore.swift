@@ -35,7 +35,7 @@ package struct SnapshotStore: Sendable {
     package func load() async throws -> Start {
         let rows = try await self.pool.read(Statements.snapshotPositions.sql, [.int32(LedgerState.foldVersion)])
         var start = Start(view: LedgerView(), stateDigest: nil, unusable: 0)
-        for position in try rows.map({ try $0.int64(0) }) {
+        for position in try rows.map({ try $0.natural(0) }) {
             do {
                 (start.view, start.stateDigest) = try await self.load(at: position)
                 return start
@@ -89,7 +89,7 @@ package struct SnapshotStore: Sendable {
     func newest() async throws -> (position: Int64, age: Duration)? {
         let rows = try await self.pool.read(Statements.newestSnapshot.sql, [.int32(LedgerState.foldVersion)])
         guard let row = rows.first else { return nil }
-        return (try row.int64(0), .microseconds(try row.timestamp(2) - (try row.timestamp(1))))
+        return (try row.int64(0), .microseconds(try row.timestamp(2)) - .microseconds(try row.timestamp(1)))
     }
 
     /// The right edge of the ledger's tree as it was at `size`.

@@ -329,13 +329,16 @@ package actor Writer {
             prepared: Statements.commands, [.textArray(keys.map(\.actor)), .textArray(keys.map(\.key))]
         )
         for row in rows {
-            let place = places[Int(try row.int64(0)) - 1]
+            let number = Int(try row.natural(0)) - 1
+            guard places.indices.contains(number) else {
+                throw PostgresError(.decoding, "there is no command \(number + 1) among those asked for")
+            }
+            let place = places[number]
             guard try row.bytes(1) == requests[place].digest else {
                 job.settle(place, .failure(.keyReused))
                 continue
             }
-            let first = try row.int64(2)
-            let count = Int64(try row.int32(3))
+            let (first, count) = (try row.natural(2), try row.natural(3))
             let entries = try LedgerReader.stored(
                 try await connection.query(
                     prepared: Statements.entries, [.int64(first), .int64(first + count), .int64(count)]

@@ -4,8 +4,11 @@ public struct Timestamp: Hashable, Comparable, Sendable, CustomStringConvertible
 
     public init(microseconds: Int64) { self.microseconds = microseconds }
 
-    /// The start of a second since the epoch.
-    public init(seconds: Int64) { self.microseconds = seconds * 1_000_000 }
+    /// The start of a second since the epoch; the last or the first instant there is where that is beyond it.
+    public init(seconds: Int64) {
+        let (microseconds, isBeyond) = seconds.multipliedReportingOverflow(by: 1_000_000)
+        self.microseconds = isBeyond ? (seconds < 0 ? .min : .max) : microseconds
+    }
 
     /// Whole seconds since the epoch, rounded down: JWT's NumericDate (RFC 7519 section 2).
     public var seconds: Int64 {

@@ -40,6 +40,13 @@ package struct PostgresRow: Sendable {
         try self.required(column, self.optionalInt64(column))
     }
 
+    /// A whole number from 0 to 2^53 - 1, as positions, versions and counts are: with less one may reckon.
+    package func natural(_ column: Int) throws(PostgresError) -> Int64 {
+        let number = try self.int64(column)
+        guard (0..<1 << 53).contains(number) else { throw self.mismatch(column, "a whole number from 0 to 2^53 - 1") }
+        return number
+    }
+
     package func double(_ column: Int) throws(PostgresError) -> Double {
         try self.required(column, self.optionalDouble(column))
     }

@@ -82,14 +82,21 @@ extension OutcomeMinuteTally.Cell {
         guard let host = json["host"]?.stringValue.flatMap({ try? HostPattern($0) }),
             let version = json["version"]?.integerValue, let reports = json["reports"]?.integerValue
         else { return nil }
+        let counts = [reports, json["failures"]?.integerValue ?? 0, json["off_time"]?.integerValue ?? 0]
+        guard counts.allSatisfy(Self.counts.contains) else { return nil }
         self.init(
             key: OutcomeKey(
                 host: host, arm: json["arm"]?.stringValue.flatMap(PolicySlot.init(rawValue:)), version: version),
-            reports: reports, failures: json["failures"]?.integerValue ?? 0,
-            offTime: json["off_time"]?.integerValue ?? 0
+            reports: counts[0], failures: counts[1], offTime: counts[2]
         )
         for (text, count) in json["pins"]?.objectValue ?? [:] {
-            if let pin = try? Pin(text: text), let count = count.integerValue { self.pins[pin] = count }
+            guard let pin = try? Pin(text: text), let count = count.integerValue, Self.counts.contains(count) else {
+                return nil
+            }
+            self.pins[pin] = count
         }
     }
+
+    /// Of which sums stay within bounds, whatever was stored.
+    private static let counts: ClosedRange<Int64> = 0...1 << 40
 }

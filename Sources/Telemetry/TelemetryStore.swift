@@ -78,7 +78,7 @@ package struct TelemetryStore: Sendable {
             try rows.map {
                 TelemetryRow(
                     app: app, isAuthenticated: try $0.bool(0), minute: Timestamp(microseconds: try $0.timestamp(1)),
-                    level: Int(try $0.int32(2)), content: try $0.bytes(3), units: try $0.bytes(4))
+                    level: max(0, Int(try $0.int32(2))), content: try $0.bytes(3), units: try $0.bytes(4))
             })
     }
 

@@ -101,7 +101,8 @@ package struct WebhookStore: Sendable {
             let attempt = try row.int32(2)
             return Lease(
                 webhook: try row.text(0), position: try row.int64(1), attempt: attempt,
-                round: Int(attempt - (try row.int32(3))), firstAttempt: Timestamp(microseconds: try row.timestamp(4)),
+                round: Int(attempt) - Int(try row.int32(3)),
+                firstAttempt: Timestamp(microseconds: try row.timestamp(4)),
                 entry: try row.bytes(5)
             )
         }

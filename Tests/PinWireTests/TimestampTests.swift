@@ -76,4 +76,9 @@ import Testing
         #expect(Timestamp(microseconds: -1).rfc3339 == "1969-12-31T23:59:59.999999Z")
         #expect(Timestamp(seconds: 1).adding(seconds: -2) == Timestamp(microseconds: -1_000_000))
     }
+
+    @Test(arguments: [(Int64.max, Int64.max), (.min, .min), (9_223_372_036_855, .max)] as [(Int64, Int64)])
+    func `of a second beyond all instants is the last or the first`(seconds: Int64, microseconds: Int64) {
+        #expect(Timestamp(seconds: seconds) == Timestamp(microseconds: microseconds))
+    }
 }

@@ -94,7 +94,7 @@ package struct LedgerAuditor: Sendable {
             guard let hash = LogHash(try row.bytes(2)) else {
                 throw PostgresError(.decoding, "a tree node does not have 32 bytes")
             }
-            return TileRoot(level: Int(try row.int16(0)), index: UInt64(try row.int64(1)), hash: hash)
+            return TileRoot(level: Int(try row.int16(0)), index: UInt64(try row.natural(1)), hash: hash)
         }
     }
 
@@ -106,8 +106,8 @@ package struct LedgerAuditor: Sendable {
             for row in rows {
                 commands.append(
                     CommandCheck.Row(
-                        key: CommandKey(actor: try row.text(0), key: try row.text(1)), first: try row.int64(2),
-                        count: Int64(try row.int32(3))
+                        key: CommandKey(actor: try row.text(0), key: try row.text(1)), first: try row.natural(2),
+                        count: try row.natural(3)
                     )
                 )
             }
@@ -140,7 +140,7 @@ package struct LedgerAuditor: Sendable {
 extension LedgerCheck.Row {
     fileprivate init(_ row: PostgresRow) throws {
         self.init(
-            position: try row.int64(0), stream: try row.text(1), streamVersion: try row.int64(2),
+            position: try row.natural(0), stream: try row.text(1), streamVersion: try row.natural(2),
             time: Timestamp(microseconds: try row.timestamp(3)), type: try row.text(4), actorKind: try row.text(5),
             actorID: try row.text(6), entry: try row.bytes(7), leafHash: try row.bytes(8)
         )

@@ -68,9 +68,9 @@ package struct AdoptionStore: Sendable {
                     platform: ClientPlatform(rawValue: try row.text(2))
                 )
             )
-            (line.hour, line.day, line.week) = (try row.int64(3), try row.int64(4), try row.int64(5))
+            (line.hour, line.day, line.week) = (try Self.count(row, 3), try Self.count(row, 4), try Self.count(row, 5))
             line.window = AdoptionCount(
-                requests: try row.int64(6), reports: try row.int64(7), identified: try row.int64(8))
+                requests: try Self.count(row, 6), reports: try Self.count(row, 7), identified: try Self.count(row, 8))
             book.add(line)
         }
         let sketches = try await self.pool.read(
@@ -85,5 +85,10 @@ package struct AdoptionStore: Sendable {
             book.add(sketch, HeldVersion(number: try row.int64(0)))
         }
         return book
+    }
+
+    /// A count, of which sums stay within bounds whatever was stored.
+    private static func count(_ row: PostgresRow, _ column: Int) throws -> Int64 {
+        min(max(try row.int64(column), 0), 1 << 40)
     }
 }
