@@ -60,7 +60,7 @@ let package = Package(
         ),
         .target(
             name: "Keys", dependencies: ["COpenSSL", "CSodium", "PinWire"], swiftSettings: [.strictMemorySafety()]),
-        .target(name: "Postgres", dependencies: ["CPostgres"], swiftSettings: [.strictMemorySafety()]),
+        .target(name: "Postgres", dependencies: ["CPostgres", "PinWire"], swiftSettings: [.strictMemorySafety()]),
         .target(
             name: "Countries", dependencies: [.target(name: "CMaxMind", condition: .when(traits: ["Geo"]))],
             swiftSettings: [.strictMemorySafety()]

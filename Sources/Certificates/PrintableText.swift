@@ -1,23 +1,35 @@
+internal import PinWire
+
 /// Text out of a certificate, which anybody may have written, made fit for a terminal, a log and JSON.
 enum PrintableText {
     /// The most bytes of UTF-8 that a text is kept with.
     static let limit = 1000
 
     /// `bytes` as text. What is not UTF-8 becomes U+FFFD; control and formatting characters (of which some turn the
-    /// direction of writing) become `\` and two hexadecimal digits for each byte, as RFC 4514 escapes; what is longer
+    /// direction of writing), and combining marks behind thirty others, become `\` and two hexadecimal digits for each byte, as RFC 4514 escapes; what is longer
     /// than ``limit`` ends in `…`.
     static func text(_ bytes: some Collection<UInt8>) -> String {
         var out: [UInt8] = []
         // Where the text can be cut to leave room for the mark.
         var cut = 0
+        var marks = 0
         // A character takes at least one byte, so nothing after these can be within the limit.
         for scalar in String(decoding: bytes.prefix(self.limit + 4), as: UTF8.self).unicodeScalars {
             let encoded = Array(String(scalar).utf8)
-            out.append(contentsOf: self.isSafe(scalar) ? encoded : encoded.flatMap(self.escaped))
+            marks = self.isMark(scalar) ? marks + 1 : 0
+            let isSafe = self.isSafe(scalar) && marks <= StreamSafeText.markLimit
+            out.append(contentsOf: isSafe ? encoded : encoded.flatMap(self.escaped))
             if out.count <= self.limit - 3 { cut = out.count }
             if out.count > self.limit { return String(decoding: out[..<cut], as: UTF8.self) + "…" }
         }
         return String(decoding: out, as: UTF8.self)
+    }
+
+    private static func isMark(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.properties.generalCategory {
+        case .nonspacingMark, .spacingMark, .enclosingMark: true
+        default: false
+        }
     }
 
     private static func isSafe(_ scalar: Unicode.Scalar) -> Bool {

@@ -52,7 +52,8 @@ package struct FirebaseHTTP: Sendable {
             let response = try await self.client.execute(request, timeout: Self.timeout)
             let bytes = try await response.body.collect(upTo: Self.bodyLimit)
             return Answer(
-                status: Int(response.status.code), etag: response.headers.first(name: "ETag"),
+                status: Int(response.status.code),
+                etag: response.headers.first(name: "ETag").flatMap { $0.isASCII ? $0 : nil },
                 retryAfter: response.headers.first(name: "Retry-After").flatMap {
                     RetryAfter.seconds($0, now: self.clock())
                 },

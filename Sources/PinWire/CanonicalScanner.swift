@@ -27,7 +27,7 @@ package struct CanonicalScanner {
         return true
     }
 
-    /// The bytes inside a string without escapes, which are valid UTF-8.
+    /// The bytes inside a string without escapes, which are valid UTF-8 and keep the bounds of ``StreamSafeText``.
     package mutating func plainBytes() -> UnsafeBufferPointer<UInt8>? {
         guard self.at < self.bytes.count, self.bytes[self.at] == UInt8(ascii: "\"") else { return nil }
         let start = self.at + 1
@@ -37,7 +37,7 @@ package struct CanonicalScanner {
             let byte = self.bytes[place]
             if byte == UInt8(ascii: "\"") {
                 let text = UnsafeBufferPointer(rebasing: self.bytes[start..<place])
-                guard isASCII || String(validating: text, as: UTF8.self) != nil else { return nil }
+                guard isASCII || String(streamSafe: text) != nil else { return nil }
                 self.at = place + 1
                 return text
             }

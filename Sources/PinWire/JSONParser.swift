@@ -18,16 +18,30 @@ public struct JSONLimits: Sendable {
     public var depth: Int
     /// Values in all, at every level.
     public var nodes: Int
+    /// Marks in a row that a string may have; see ``StreamSafeText``.
+    package var marks = StreamSafeText.markLimit
+
+    /// Bytes that a member's name may have, unescaped.
+    package static let nameLength = 1024
 
     public init(depth: Int = 32, nodes: Int = 10_000) {
         self.depth = depth
         self.nodes = nodes
     }
+
+    /// For what the program itself has recorded, at a time when texts had other bounds.
+    package static func stored(depth: Int, nodes: Int) -> JSONLimits {
+        var limits = JSONLimits(depth: depth, nodes: nodes)
+        limits.marks = StreamSafeText.storedMarkLimit
+        return limits
+    }
 }
 
 extension JSON {
     /// Parses a whole text as one JSON value, strictly as RFC 8259 has it and narrower: UTF-8 without a byte order mark,
-    /// no duplicate names in an object (RFC 7493 section 2.3), no lone surrogates, no number that overflows a double.
+    /// no duplicate names in an object (RFC 7493 section 2.3), none of more than 1024 bytes, no lone surrogates, no number
+    /// that overflows a double, no more than 30 combining marks in a row (UAX #15 section 13). So the time that reading
+    /// takes, and using what was read, grows linearly with the text.
     public init(parsing bytes: some Collection<UInt8>, limits: JSONLimits = JSONLimits()) throws(JSONSyntaxError) {
         var parser = JSONParser(bytes: Array(bytes), limits: limits)
         self = try parser.document()
@@ -128,6 +142,9 @@ private struct JSONParser {
             guard self.next == UInt8(ascii: "\"") else { throw self.failure("a member name should be here") }
             let start = self.at
             let name = try self.string()
+            guard name.utf8.count <= JSONLimits.nameLength else {
+                throw self.failure("a member name has more than \(JSONLimits.nameLength) bytes", at: start)
+            }
             self.path.append(.member(name))
             guard members[name] == nil else { throw self.failure("the member name stands here twice", at: start) }
             self.skipSpace()
@@ -232,9 +249,8 @@ private struct JSONParser {
             end += 1
         }
         if end < self.bytes.count, self.bytes[end] == UInt8(ascii: "\"") {
-            let text = String(validating: self.bytes[self.at..<end], as: UTF8.self)
+            let text = try self.text(of: self.bytes[self.at..<end], at: start)
             self.at = end + 1
-            guard let text else { throw self.failure("the string is not valid UTF-8", at: start) }
             return text
         }
         var units = Array(self.bytes[self.at..<end])
@@ -243,10 +259,7 @@ private struct JSONParser {
             switch byte {
             case UInt8(ascii: "\""):
                 self.at += 1
-                guard let text = String(validating: units, as: UTF8.self) else {
-                    throw self.failure("the string is not valid UTF-8", at: start)
-                }
-                return text
+                return try self.text(of: units[...], at: start)
             case UInt8(ascii: "\\"):
                 self.at += 1
                 try self.escape(into: &units)
@@ -257,6 +270,15 @@ private struct JSONParser {
             }
         }
         throw self.failure("the string does not end", at: start)
+    }
+
+    /// The text that was spelled from byte `start` on.
+    func text(of units: ArraySlice<UInt8>, at start: Int) throws(JSONSyntaxError) -> String {
+        if let text = String(streamSafe: units, marks: self.limits.marks) { return text }
+        guard String(validating: units, as: UTF8.self) == nil else {
+            throw self.failure("the string has more than \(self.limits.marks) combining marks in a row", at: start)
+        }
+        throw self.failure("the string is not valid UTF-8", at: start)
     }
 
     mutating func escape(into units: inout [UInt8]) throws(JSONSyntaxError) {

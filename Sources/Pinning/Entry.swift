@@ -50,7 +50,7 @@ package struct Entry: Hashable, Sendable {
     /// Reads an entry's bytes back.
     package init(bytes: [UInt8]) throws(JSONDefect) {
         let json: JSON
-        do { json = try JSON(parsing: bytes, limits: JSONLimits(depth: 16, nodes: 100_000)) } catch {
+        do { json = try JSON(parsing: bytes, limits: .stored(depth: 16, nodes: 100_000)) } catch {
             throw JSONDefect(pointer: JSONPointer(), message: error.description)
         }
         self = try JSONField(json).object { (members) throws(JSONDefect) in

@@ -126,7 +126,7 @@ struct SnapshotReader {
     mutating func json<T>(_ make: (JSONField) throws(JSONDefect) -> T) throws(SnapshotDefect) -> T {
         let bytes = try self.raw()
         let json: JSON
-        do { json = try JSON(parsing: bytes, limits: JSONLimits(depth: 16, nodes: 100_000)) } catch {
+        do { json = try JSON(parsing: bytes, limits: .stored(depth: 16, nodes: 100_000)) } catch {
             throw SnapshotDefect(description: "\(error)")
         }
         do { return try make(JSONField(json)) } catch { throw SnapshotDefect(description: error.description) }
@@ -135,8 +135,9 @@ struct SnapshotReader {
     mutating func raw() throws(SnapshotDefect) -> [UInt8] { Array(try self.take(try self.count())) }
 
     mutating func text() throws(SnapshotDefect) -> String {
-        guard let text = String(validating: try self.take(try self.count()), as: UTF8.self) else {
-            throw SnapshotDefect(description: "a text is not UTF-8")
+        let bytes = try self.take(try self.count())
+        guard let text = String(streamSafe: bytes, marks: StreamSafeText.storedMarkLimit) else {
+            throw SnapshotDefect(description: "a text is not UTF-8, or has too many combining marks in a row")
         }
         return text
     }

@@ -1,14 +1,16 @@
 import CPostgres
+import PinWire
 
 extension LibpqSession {
-    /// What has been notified to this session and was read already.
+    /// What has been notified to this session and was read already. Anybody who may connect can notify: a payload that is
+    /// not ASCII is given as an empty one.
     func takeNotifications() -> [(channel: String, payload: String)] {
         guard let handle = unsafe self.handle else { return [] }
         var taken: [(channel: String, payload: String)] = []
         while let notification = unsafe PQnotifies(handle) {
-            unsafe taken.append(
-                (String(cString: notification.pointee.relname), String(cString: notification.pointee.extra))
-            )
+            let channel = unsafe String(cString: notification.pointee.relname)
+            let payload = unsafe String(cString: notification.pointee.extra)
+            taken.append((channel, payload.isASCII ? payload : ""))
             unsafe PQfreemem(notification)
         }
         return taken

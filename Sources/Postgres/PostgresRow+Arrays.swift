@@ -1,3 +1,5 @@
+import PinWire
+
 // One-dimensional arrays. A NULL array is an error unless asked for as optional; an element may be NULL.
 extension PostgresRow {
     package func textArray(_ column: Int) throws(PostgresError) -> [String?] {
@@ -33,7 +35,9 @@ extension PostgresRow {
 
     package func optionalTextArray(_ column: Int) throws(PostgresError) -> [String?]? {
         // varchar[], bpchar[] and name[] have the same form.
-        try self.optionalArray(column, [TypeOID.textArray, 1015, 1014, 1003]) { String(validating: $0, as: UTF8.self) }
+        try self.optionalArray(column, [TypeOID.textArray, 1015, 1014, 1003]) {
+            String(streamSafe: $0, marks: StreamSafeText.storedMarkLimit)
+        }
     }
 
     package func optionalBytesArray(_ column: Int) throws(PostgresError) -> [[UInt8]?]? {

@@ -1,3 +1,5 @@
+import PinWire
+
 /// One row of a result; columns are numbered from 0.
 ///
 /// Every accessor throws `.decoding` when the column does not exist, is NULL where a value was asked for, or holds
@@ -124,7 +126,9 @@ package struct PostgresRow: Sendable {
         guard !Self.isBinary(type) else { throw self.mismatch(column, "text") }
         guard var bytes = try self.slice(column, []) else { return nil }
         if type == TypeOID.jsonb { bytes = bytes.dropFirst() }
-        guard let text = String(validating: bytes, as: UTF8.self) else { throw self.mismatch(column, "UTF-8 text") }
+        guard let text = String(streamSafe: bytes, marks: StreamSafeText.storedMarkLimit) else {
+            throw self.mismatch(column, "text in UTF-8 with few combining marks in a row")
+        }
         return text
     }
 

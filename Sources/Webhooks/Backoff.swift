@@ -33,6 +33,7 @@ package enum Backoff {
 package enum RetryAfter {
     /// The seconds from `now` that it asks for; nil for what is neither a number nor a date.
     package static func seconds(_ text: String, now: Timestamp) -> Int64? {
+        guard text.isASCII else { return nil }
         let text = text.drop { $0 == " " }
         if !text.isEmpty, text.utf8.allSatisfy({ (48...57).contains($0) }) { return Int64(text) ?? .max }
         return Self.date(text).map { max(0, $0.seconds - now.seconds) }

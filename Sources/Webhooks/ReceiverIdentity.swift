@@ -1,4 +1,5 @@
 import NIOSSL
+import PinWire
 
 /// Whether a receiver's certificate, whose chain is verified already, is for the name in the URL.
 ///
@@ -13,7 +14,7 @@ enum ReceiverIdentity {
 
     static func check(_ certificate: NIOSSLCertificate, is host: String) throws(Other) {
         let names = certificate._subjectAlternativeNames().filter { $0.nameType == .dnsName }
-        guard names.contains(where: { Self.covers(String(decoding: $0.contents, as: UTF8.self), host) }) else {
+        guard names.contains(where: { String(ascii: $0.contents).map { Self.covers($0, host) } ?? false }) else {
             throw Other(host: host)
         }
     }

@@ -1,3 +1,5 @@
+import PinWire
+
 extension XMLReader {
     /// The next byte; nil at the end.
     var peek: UInt8? { self.place < self.bytes.count ? self.bytes[self.place] : nil }
@@ -77,8 +79,11 @@ extension XMLReader {
         }
         // An element's text may end with the whole; then the element says so.
         guard !inAttribute || self.peek != nil else { throw start.defect("the attribute's value does not end") }
-        return String(decoding: out, as: UTF8.self)
+        guard let text = String(streamSafe: out) else { throw start.defect(Self.tooManyMarks) }
+        return text
     }
+
+    static let tooManyMarks = "there are more than \(StreamSafeText.markLimit) combining marks in a row"
 
     /// What an entity or a character reference stands for.
     private mutating func reference() throws(TextDefect) -> [UInt8] {

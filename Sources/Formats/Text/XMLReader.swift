@@ -1,3 +1,5 @@
+import PinWire
+
 /// Reads the XML that configurations of apps are written in, and nothing beyond.
 ///
 /// A part of XML 1.0: UTF-8, elements and attributes with ASCII names, comments, the five predefined entities and
@@ -186,6 +188,8 @@ package struct XMLReader {
                 self.skipSpace()
                 guard self.isAt(">") else { throw self.defect("the end tag should end here") }
                 self.advance()
+                // Each of its pieces keeps the bound, and comments between them may make one row of many.
+                guard StreamSafeText.accepts(element.text.utf8) else { throw element.defect(Self.tooManyMarks) }
                 return
             } else if self.isAt("<!--") {
                 try self.comment()

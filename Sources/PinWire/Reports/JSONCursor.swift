@@ -57,6 +57,9 @@ struct JSONCursor {
     // MARK: Values
 
     /// The members of an object, each of which `body` MUST read or ``skip()``. False for any other value.
+    ///
+    /// Of a name that no reader can know, since it is longer than ``nameLength`` or not ASCII, `body` is given the empty
+    /// text.
     mutating func object(
         _ body: (inout JSONCursor, String) throws(JSONSyntaxError) -> Void
     ) throws(JSONSyntaxError) -> Bool {
@@ -68,7 +71,7 @@ struct JSONCursor {
         if !self.take("}") {
             repeat {
                 guard self.next() == UInt8(ascii: "\"") else { throw self.failure("a member's name should be here") }
-                let name = try self.rawText()
+                let name = try self.name()
                 guard self.take(":") else { throw self.failure("a colon should be here") }
                 try body(&self, name)
             } while self.take(",")
@@ -156,6 +159,14 @@ struct JSONCursor {
             throw self.failure("there is no JSON value here")
         }
         self.at += count
+    }
+
+    /// Bytes of the longest name that a reader can ask for.
+    private static let nameLength = 64
+
+    private mutating func name() throws(JSONSyntaxError) -> String {
+        let name = try self.rawText()
+        return name.utf8.count <= Self.nameLength && name.isASCII ? name : ""
     }
 
     private mutating func rawText() throws(JSONSyntaxError) -> String {

@@ -36,11 +36,12 @@ struct Authenticator: Sendable {
         case "bearer" where parts.count == 2: return parts[1].trimmingCharacters()
         case "basic" where acceptsPassword && parts.count == 2:
             guard let bytes = Base64.decode(parts[1].trimmingCharacters()),
-                let colon = bytes.firstIndex(of: UInt8(ascii: ":"))
+                let colon = bytes.firstIndex(of: UInt8(ascii: ":")),
+                let token = String(ascii: bytes[bytes.index(after: colon)...])
             else {
                 throw Problem(.tokenMalformed, "The Basic credentials are not a name, a colon and a token in base64.")
             }
-            return String(decoding: bytes[bytes.index(after: colon)...], as: UTF8.self)
+            return token
         default: throw Problem(.tokenMissing, "The Authorization header is not of the form Bearer <token>.")
         }
     }

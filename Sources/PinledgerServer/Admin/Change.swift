@@ -246,7 +246,7 @@ struct ChangeHandler: Sendable {
 
 extension Entry {
     /// The entry as it stands in the ledger.
-    var json: JSON { (try? JSON(parsing: self.bytes, limits: JSONLimits(nodes: 100_000))) ?? .null }
+    var json: JSON { (try? JSON(parsing: self.bytes, limits: .stored(depth: 32, nodes: 100_000))) ?? .null }
 }
 
 extension LedgerState {

@@ -1,6 +1,7 @@
 import HTTPTypes
 import Hummingbird
 import NIOCore
+import PinWire
 import Publishing
 import Synchronization
 
@@ -88,10 +89,11 @@ final class PreparedAnswer: Sendable {
         return response
     }
 
-    /// Several fields of one name are one list (RFC 9110 section 5.3).
+    /// Several fields of one name are one list (RFC 9110 section 5.3); nil for one that is not ASCII, which counts as
+    /// absent.
     static func joined(_ headers: HTTPFields, _ name: HTTPField.Name) -> String? {
         let values = headers[values: name]
-        return values.isEmpty ? nil : values.joined(separator: ", ")
+        return values.isEmpty || !values.allSatisfy(\.isASCII) ? nil : values.joined(separator: ", ")
     }
 
     // MARK: Making

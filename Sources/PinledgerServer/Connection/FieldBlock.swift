@@ -32,10 +32,12 @@ enum FieldBlock {
     /// The field `date`, by its place in the static table.
     static func date(_ value: String) -> [UInt8] { [0x0F, 33 - 15, UInt8(clamping: value.utf8.count)] + value.utf8 }
 
-    /// Fields that have been decoded, in their order.
+    /// Fields that have been decoded, in their order and in ASCII; see ``RequestText``.
     static func literal(_ fields: HPACKHeaders) -> ByteBuffer {
         var block = ByteBuffer()
-        for (name, value, _) in fields { Self.append(name, value, to: &block) }
+        for (name, value, _) in fields {
+            if let field = RequestText.field(name, value) { Self.append(field.name, field.value, to: &block) }
+        }
         return block
     }
 

@@ -52,11 +52,12 @@ final class HTTP1Rules: ChannelDuplexHandler {
             self.door.isAnswering()
             if let problem = Self.problem(of: head) { return self.refuse(problem, context) }
             self.isOld = head.version == .http1_0
-            if self.isLast(head) { self.mustClose = true }
+            let plain = head.inASCII
+            if self.isLast(plain) { self.mustClose = true }
             self.outstanding += 1
             self.isReading = true
-            self.remainingBody = head.headers["Content-Length"].first.flatMap { Int($0) } ?? 0
-            context.fireChannelRead(data)
+            self.remainingBody = plain.headers["Content-Length"].first.flatMap { Int($0) } ?? 0
+            context.fireChannelRead(self.wrapInboundOut(.head(plain)))
         case .body(let bytes):
             self.remainingBody = max(0, self.remainingBody - bytes.readableBytes)
             context.fireChannelRead(data)
@@ -91,7 +92,9 @@ final class HTTP1Rules: ChannelDuplexHandler {
             return refused("Content-Length must be a number.")
         }
         if !codings.isEmpty {
-            guard head.version == .http1_1, codings.count == 1, codings[0].lowercased() == "chunked" else {
+            guard head.version == .http1_1, codings.count == 1, codings[0].isASCII,
+                codings[0].lowercased() == "chunked"
+            else {
                 return refused("The only Transfer-Encoding there is here is chunked, in HTTP/1.1.")
             }
         }

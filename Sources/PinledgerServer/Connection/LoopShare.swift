@@ -37,6 +37,8 @@ final class LoopShare {
     private var connections: ContiguousArray<ConnectionDoor> = []
     private var preferences: [String: CodingPreference] = [:]
     private let plainPreference = CodingPreference(nil)
+    /// Bytes of an `Accept-Encoding` that is remembered.
+    private static let rememberedLength = 256
 
     static let roundInterval = TimeAmount.milliseconds(500)
 
@@ -92,6 +94,7 @@ final class LoopShare {
     /// What an `Accept-Encoding` says; remembered, for there are only a few in the world.
     func preference(_ field: String?) -> CodingPreference {
         guard let field else { return self.plainPreference }
+        guard field.utf8.count <= Self.rememberedLength else { return CodingPreference(field) }
         if let known = self.preferences[field] { return known }
         let preference = CodingPreference(field)
         if self.preferences.count >= 100 { self.preferences.removeAll() }

@@ -1,4 +1,5 @@
 import NIOHPACK
+import PinWire
 
 /// A GET or HEAD over HTTP/2 of which nothing but the answer remains to be found.
 ///
@@ -27,7 +28,7 @@ struct PlainStream {
                 }
                 continue
             }
-            guard !isBehindPseudo, value.utf8.allSatisfy({ $0 &- 0x21 < 0x5E }) else { return nil }
+            guard !isBehindPseudo, name.isASCII, value.utf8.allSatisfy({ $0 &- 0x21 < 0x5E }) else { return nil }
             switch name {
             case ":method":
                 guard !hasMethod, value == "GET" || value == "HEAD" else { return nil }

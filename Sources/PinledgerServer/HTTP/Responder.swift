@@ -120,7 +120,7 @@ struct Responder: HTTPResponder {
 
     private static func query(_ text: Substring, of route: Route) throws(Problem) -> [String: String] {
         guard let given = URIDecoding.parameters(text) else {
-            throw Problem(.malformedRequest, "The query has a broken percent escape or is not UTF-8.")
+            throw Problem(.malformedRequest, "The query has a broken percent escape or \(URIDecoding.notText).")
         }
         var query: [String: String] = [:]
         for (name, value) in given {

@@ -65,7 +65,7 @@ struct RouteTable: Sendable {
                 node = next
             } else if let next = node.parameter.first, !segment.isEmpty {
                 guard let value = URIDecoding.percentDecoded(segment) else {
-                    throw Problem(.malformedRequest, "The path has a broken percent escape or is not UTF-8.")
+                    throw Problem(.malformedRequest, "The path has a broken percent escape or \(URIDecoding.notText).")
                 }
                 values.append(value)
                 node = next

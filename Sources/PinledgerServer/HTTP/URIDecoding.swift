@@ -2,7 +2,8 @@ import PinWire
 
 /// Strict reading of a request target (RFC 3986, and form encoding for the query).
 enum URIDecoding {
-    /// The text that `text` spells with percent escapes; nil for a broken escape or bytes that are not UTF-8.
+    /// The text that `text` spells with percent escapes; nil for a broken escape, or bytes that are not UTF-8 or have more
+    /// combining marks in a row than ``StreamSafeText`` allows.
     static func percentDecoded(_ text: some StringProtocol, plusIsSpace: Bool = false) -> String? {
         var bytes: [UInt8] = []
         var rest = Array(text.utf8)[...]
@@ -18,8 +19,11 @@ enum URIDecoding {
             default: bytes.append(byte)
             }
         }
-        return String(validating: bytes, as: UTF8.self)
+        return String(streamSafe: bytes)
     }
+
+    /// What besides broken escapes is refused.
+    static let notText = "is not UTF-8 with at most \(StreamSafeText.markLimit) combining marks in a row"
 
     private static func digit(_ byte: UInt8?) -> UInt8? {
         guard let byte, byte < 0x80 else { return nil }

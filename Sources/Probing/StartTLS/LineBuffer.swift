@@ -1,3 +1,5 @@
+import PinWire
+
 /// Lines out of a stream, with bounds for what a host may say before TLS.
 struct LineBuffer: Sendable {
     struct TooMuch: Error {}
@@ -19,7 +21,8 @@ struct LineBuffer: Sendable {
         self.bytes += bytes
     }
 
-    /// The next whole line without its end (LF or CR LF); nil until there is one. What is no UTF-8 is replaced.
+    /// The next whole line without its end (LF or CR LF); nil until there is one. What is not printable
+    /// ASCII is replaced.
     mutating func next() -> String? {
         guard let end = self.bytes[self.searched...].firstIndex(of: UInt8(ascii: "\n")) else {
             self.searched = self.bytes.count
@@ -27,7 +30,7 @@ struct LineBuffer: Sendable {
         }
         var line = self.bytes[..<end]
         if line.last == UInt8(ascii: "\r") { line.removeLast() }
-        let text = String(decoding: line, as: UTF8.self)
+        let text = String(shown: line)
         self.bytes.removeSubrange(...end)
         self.searched = 0
         return text

@@ -1,3 +1,5 @@
+import PinWire
+
 /// XMPP's STARTTLS for clients (RFC 6120 section 5): stream and features, `<starttls/>`, `<proceed/>`.
 ///
 /// It looks at tags only, by their local names, which is enough to begin TLS and for nothing else.
@@ -64,6 +66,6 @@ struct XMPPDialogue: StartTLSDialogue {
         let local = qualified.split(separator: UInt8(ascii: ":")).last ?? []
         self.bytes.removeSubrange(...end)
         self.searched = 0
-        return (String(decoding: local, as: UTF8.self), isEnd)
+        return (String(shown: local), isEnd)
     }
 }

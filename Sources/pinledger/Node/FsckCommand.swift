@@ -50,8 +50,10 @@ struct FsckCommand: AsyncParsableCommand {
     func run() async throws {
         var expectations = LedgerAuditor.Expectations()
         if let file = self.acknowledged {
-            expectations.acknowledged = try AcknowledgedCommand.list(
-                String(decoding: try Self.read(file), as: UTF8.self))
+            guard let text = String(streamSafe: try Self.read(file)) else {
+                throw CommandFailure("\(file) is not text in UTF-8.", status: .usage)
+            }
+            expectations.acknowledged = try AcknowledgedCommand.list(text)
         }
         if let file = self.previous {
             do { expectations.previous = try AuditReport(try JSON(parsing: Self.read(file), limits: .report)) } catch {

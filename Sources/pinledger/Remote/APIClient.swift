@@ -37,7 +37,7 @@ struct APIClient {
         var headers: HTTPHeaders
         var body: [UInt8]
 
-        var json: JSON { get throws { try JSON(parsing: self.body, limits: JSONLimits(depth: 64, nodes: .max)) } }
+        var json: JSON { get throws { try JSON(parsing: self.body, limits: .stored(depth: 64, nodes: .max)) } }
 
         /// Turns a problem into a failure with its sentence, its advice and the right exit code.
         func check() throws {

@@ -7,7 +7,7 @@ extension ImportedPins {
         guard bytes.count <= XMLReader.sizeLimit else {
             throw TextDefect(line: 1, column: 1, "the text has more than \(XMLReader.sizeLimit) bytes")
         }
-        guard let text = String(validating: bytes, as: UTF8.self) else {
+        guard let text = String(streamSafe: bytes) else {
             throw TextDefect(line: 1, column: 1, "the text is not UTF-8")
         }
         var host = host
