@@ -50,10 +50,9 @@ struct ReportRoutes: Sendable {
                     pointer: JSONPointer(error.member.isEmpty ? [] : [error.member]), message: error.message)
             }
             var report = foreign.report
-            if let certificate = foreign.certificate, var text = Optional(Array(certificate.utf8)),
-                let upload = try? Upload.read(&text), case .certificate(let facts)? = upload.items.first
-            {
-                report.servedPins = [facts.key.pin]
+            // A stranger's: whatever else an operator may upload, key stores with their passphrases, is not read here.
+            if let certificate = foreign.certificate.flatMap(PresentedCertificate.init(text:)) {
+                report.servedPins = [certificate.pin]
             }
             return ReportBatch([report])
         }
