@@ -45,6 +45,9 @@ public struct Monitoring: Hashable, Sendable {
     public var autoDisables: Bool
     /// What becomes of the server's verdicts on what is reported.
     public var reaction: Reaction
+    /// Whether the installs that a rollout's plan waits for may be told of by reports that are not signed, counted by
+    /// network: anybody can make those.
+    public var countsUnsigned: Bool
 
     /// What becomes of the server's verdicts on what is reported.
     public enum Reaction: String, CaseIterable, Sendable, Hashable {
@@ -57,12 +60,22 @@ public struct Monitoring: Hashable, Sendable {
     }
 
     public init(
-        isEnabled: Bool = false, failureThreshold: Int = 500, autoDisables: Bool = false, reaction: Reaction = .shadow
+        isEnabled: Bool = false, failureThreshold: Int = 500, autoDisables: Bool = false, reaction: Reaction = .shadow,
+        countsUnsigned: Bool = false
     ) {
         self.isEnabled = isEnabled
         self.failureThreshold = failureThreshold
         self.autoDisables = autoDisables
         self.reaction = reaction
+        self.countsUnsigned = countsUnsigned
+    }
+
+    /// What clients are told: without what is the server's own affair and came later than clients that refuse members
+    /// they do not know.
+    public var published: Monitoring {
+        var published = self
+        published.countsUnsigned = false
+        return published
     }
 
     public var json: JSON {
@@ -71,6 +84,7 @@ public struct Monitoring: Hashable, Sendable {
             "failure_threshold_bp": .integer(Int64(self.failureThreshold)),
             "auto_disable": .bool(self.autoDisables),
             "reaction": self.reaction == .shadow ? nil : .string(self.reaction.rawValue),
+            "count_unsigned": self.countsUnsigned ? true : nil,
         ])
     }
 
@@ -83,6 +97,7 @@ public struct Monitoring: Hashable, Sendable {
             }
             if let auto = members.optional("auto_disable") { monitoring.autoDisables = try auto.bool() }
             if let reaction = members.optional("reaction") { monitoring.reaction = try reaction.oneOf(Reaction.self) }
+            if let counts = members.optional("count_unsigned") { monitoring.countsUnsigned = try counts.bool() }
             return monitoring
         }
     }

@@ -18,6 +18,7 @@ extension App {
         out.add(self.monitoring.failureThreshold)
         out.add(self.monitoring.autoDisables)
         out.add(place: self.monitoring.reaction)
+        out.add(self.monitoring.countsUnsigned)
         out.add(self.pinsValidUntil) { $0.add($1) }
         out.add(self.killSwitch) { $1.write(to: &$0) }
         out.add(each: self.versionKillSwitches) { out, engaged in
@@ -74,7 +75,7 @@ extension App {
         )
         self.monitoring = Monitoring(
             isEnabled: try reader.flag(), failureThreshold: Int(try reader.number()), autoDisables: try reader.flag(),
-            reaction: try reader.value(Monitoring.Reaction.self)
+            reaction: try reader.value(Monitoring.Reaction.self), countsUnsigned: try reader.flag()
         )
         self.pinsValidUntil = try reader.optional { (r) throws(SnapshotDefect) in try r.time() }
         self.killSwitch = try reader.optional { (r) throws(SnapshotDefect) in try KillSwitch(&r) }

@@ -49,7 +49,7 @@ extension App {
                 )
             },
             fallback: self.fallback,
-            monitoring: self.monitoring
+            monitoring: self.monitoring.published
         )
     }
 }

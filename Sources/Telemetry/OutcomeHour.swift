@@ -21,8 +21,10 @@ package struct OutcomeSummary: Hashable, Sendable {
     package var minutes: [Timestamp: Count] = [:]
     package var releases: [AdoptionKey.Release: Count] = [:]
     package var platforms: [ClientPlatform?: Count] = [:]
-    /// Of failing installs.
-    package var networks: [UInt32: Int] = [:]
+    /// Of failing installs, by the beginning of the day (UTC) whose salt the networks are hashed with.
+    package var networks: [Timestamp: [UInt32: Int]] = [:]
+    /// Of all installs, by minute; only of a candidate's whose reports are not signed, where networks have a say.
+    package var origins: [Timestamp: [UInt32: Int]] = [:]
     package var reasons: [OutcomeReason: Int] = [:]
     package var pins: [Pin: Int64] = [:]
     package var total = Count()
@@ -38,13 +40,16 @@ package struct OutcomeSummary: Hashable, Sendable {
     /// Keys that are remembered of one hour.
     static let pinLimit = 64
 
-    mutating func add(_ unit: OutcomeUnit, _ release: AdoptionKey.Release, at minute: Timestamp) {
+    mutating func add(
+        _ unit: OutcomeUnit, _ release: AdoptionKey.Release, at minute: Timestamp, hasOrigin: Bool = false
+    ) {
+        if hasOrigin { self.origins[minute, default: [:]][unit.network, default: 0] += 1 }
         self.total.add(unit.isFailing)
         self.minutes[minute, default: Count()].add(unit.isFailing)
         self.releases[release, default: Count()].add(unit.isFailing)
         self.platforms[unit.platform, default: Count()].add(unit.isFailing)
         guard let reason = unit.reason else { return }
-        self.networks[unit.network, default: 0] += 1
+        self.networks[minute.startOfDay, default: [:]][unit.network, default: 0] += 1
         self.reasons[reason, default: 0] += 1
     }
 
@@ -52,7 +57,8 @@ package struct OutcomeSummary: Hashable, Sendable {
         left.minutes.merge(right.minutes) { $0 + $1 }
         left.releases.merge(right.releases) { $0 + $1 }
         left.platforms.merge(right.platforms) { $0 + $1 }
-        left.networks.merge(right.networks, uniquingKeysWith: +)
+        left.networks.merge(right.networks) { $0.merging($1, uniquingKeysWith: +) }
+        left.origins.merge(right.origins) { $0.merging($1, uniquingKeysWith: +) }
         left.reasons.merge(right.reasons, uniquingKeysWith: +)
         left.pins.merge(right.pins, uniquingKeysWith: +)
         left.total += right.total
@@ -61,6 +67,13 @@ package struct OutcomeSummary: Hashable, Sendable {
         left.offTime += right.offTime
         left.estimate += right.estimate
         left.samples.merge(right.samples) { max($0, $1) }
+    }
+
+    /// The failing installs by network, of the day with the most of them: from one day to the next a network has another
+    /// hash, and two days' networks may be the same ones.
+    package var networksOfADay: [UInt32: Int] {
+        let days = self.networks.map { (day: $0.key, failing: $0.value.values.reduce(0, +), networks: $0.value) }
+        return days.max { ($0.failing, $0.day) < ($1.failing, $1.day) }?.networks ?? [:]
     }
 
     /// Ends an hour of which one of 2^`level` installs was counted.
@@ -158,8 +171,10 @@ package struct OutcomeHour: Hashable, Sendable {
                 members[member] = sighting
             }
         }
+        let haveOrigins = keys.map { !isAuthenticated && $0.arm == .candidate }
         for (member, sighting) in members {
-            summaries[member.cell].add(sighting.unit, sighting.release, at: sighting.minute)
+            summaries[member.cell].add(
+                sighting.unit, sighting.release, at: sighting.minute, hasOrigin: haveOrigins[member.cell])
         }
         for (key, var summary) in zip(keys, summaries) {
             summary.close(level: level)

@@ -80,18 +80,18 @@ extension OutcomeCellKey: Comparable {
 
 extension OutcomeCell {
     package init(_ cell: OutcomeCellKey, _ summary: OutcomeSummary, minutes: Int = Self.minuteLimit) {
+        let networks = summary.networksOfADay
         self.init(
             host: cell.key.host, arm: cell.key.arm, version: cell.key.version, isAuthenticated: cell.isAuthenticated,
             minutes: summary.minutes.sorted { $0.key < $1.key }.suffix(minutes).map {
                 OutcomeMinute(
                     minute: $0.key, installs: $0.value.installs, failing: $0.value.failing,
-                    oneIn: summary.samples[$0.key.startOfHour] ?? 1)
+                    oneIn: summary.samples[$0.key.startOfHour] ?? 1, origins: summary.origins[$0.key] ?? [:])
             },
-            networks: summary.networks.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.prefix(Self.networkLimit).map
-            {
+            networks: networks.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.prefix(Self.networkLimit).map {
                 NetworkShare(network: CoarseNetwork.text($0.key), failing: $0.value)
             },
-            networkCount: summary.networks.count,
+            networkCount: networks.count,
             releases: summary.releases.sorted { ($1.value.installs, $0.key.text) < ($0.value.installs, $1.key.text) }
                 .prefix(Self.releaseLimit).map {
                     ReleaseShare(release: $0.key, installs: $0.value.installs, failing: $0.value.failing)

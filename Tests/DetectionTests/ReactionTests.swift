@@ -240,6 +240,50 @@ import Testing
         Line("needs a signature", then: .hold, .changePoint, .stageTest, .liveUnpinned, .advisory) {
             $0.isAuthenticated = false
         },
+        Line(
+            "is not held by a few unsigned reports", then: .page, .stageTest, .liveUnpinned, .advisory, .tooFewInstalls,
+            .tooFewNetworks, .tooShort, .oneNetwork
+        ) {
+            $0.isAuthenticated = false
+            $0.minutes = [(0, 5, 5)]
+            $0.networks = [5]
+        },
+        Line(
+            "is not held by unsigned reports of two networks", then: .page, .changePoint, .stageTest, .liveUnpinned,
+            .advisory, .tooFewNetworks
+        ) {
+            $0.isAuthenticated = false
+            $0.networks = [15, 15]
+        },
+        Line(
+            "is not held by unsigned reports that are only odd", then: .page, .sampleRatio, .liveUnpinned,
+            .tooFewFailures, .tooFewNetworks, .tooShort
+        ) {
+            $0.isAuthenticated = false
+            $0.minutes = [(0, 600, 0), (1, 600, 0)]
+            $0.networks = []
+            $0.reported = [
+                Scene().with {
+                    $0.isAuthenticated = false
+                    $0.arm = .baseline
+                    $0.minutes = [(0, 10, 0)]
+                }.cell
+            ]
+        },
+        Line(
+            "is not held by unsigned reports again", then: .page, .changePoint, .stageTest, .liveUnpinned, .advisory,
+            .reviewed
+        ) {
+            $0.isAuthenticated = false
+            $0.reviewedAt = noon.adding(seconds: -3600)
+        },
+        Line(
+            "is not held by unsigned reports of an app that signs", then: .page, .changePoint, .stageTest,
+            .liveUnpinned, .advisory, .signedExpected
+        ) {
+            $0.isAuthenticated = false
+            $0.signs = true
+        },
         Line("needs reports of these pins", then: .page, .changePoint, .stageTest, .liveUnpinned, .olderPins) {
             $0.version = 4
         },

@@ -37,6 +37,8 @@ struct Scene: Sendable {
     var arm: PolicySlot? = .candidate
     var version: Int64 = 10
     var isAuthenticated = true
+    /// Whether the app has a key that reports are signed with.
+    var signs = false
     /// Installs and failing ones, minute by minute from an hour before noon.
     var minutes: [(after: Int64, installs: Int, failing: Int)] = [(0, 15, 15), (1, 15, 15)]
     var networks: [Int] = [11, 10, 9]
@@ -80,6 +82,9 @@ struct Scene: Sendable {
         app.rollout = self.appRollout
         app.monitoring = self.monitoring
         app.version = 10
+        if self.signs {
+            app.watch.telemetryKeys = [TelemetryKey(id: "tlk_0123456789abcdef", note: nil, createdAt: noon)]
+        }
         return app
     }
 

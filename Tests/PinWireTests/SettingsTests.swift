@@ -157,6 +157,7 @@ import Testing
     @Test(arguments: [
         Monitoring(), Monitoring(isEnabled: true, failureThreshold: 1, autoDisables: true),
         Monitoring(isEnabled: true, reaction: .act), Monitoring(reaction: .off),
+        Monitoring(isEnabled: true, countsUnsigned: true),
     ])
     func `monitoring comes back as it was`(monitoring: Monitoring) throws {
         #expect(try Monitoring(JSONField(monitoring.json)) == monitoring)
@@ -168,6 +169,13 @@ import Testing
         let silent = #"{"auto_disable":false,"enabled":true,"failure_threshold_bp":500}"#
         #expect(Monitoring(isEnabled: true).json.canonicalText == silent)
         #expect(Monitoring(isEnabled: true, reaction: .act).json["reaction"] == "act")
+    }
+
+    @Test func `monitoring tells clients nothing of how unsigned reports count`() {
+        let counting = Monitoring(isEnabled: true, reaction: .act, countsUnsigned: true)
+        #expect(counting.json["count_unsigned"] == true)
+        #expect(counting.published == Monitoring(isEnabled: true, reaction: .act))
+        #expect(Monitoring().json["count_unsigned"] == nil)
     }
 
     static let badMonitorings = [

@@ -150,7 +150,7 @@ import Testing
         let cases: [([OutcomeCell], Bool)] = [
             ([cell(10)], true), ([cell(9)], false),
             // Where some have proof, the others do not count: anybody can make them.
-            ([cell(9), cell(10, proven: false)], false), ([cell(10, proven: false)], true),
+            ([cell(9), cell(10, proven: false)], false), ([cell(1000, proven: false)], false),
             ([cell(10, host: cdn)], false), ([cell(10, arm: .baseline)], false), ([cell(10, arm: nil)], false),
             ([cell(10, minute: -60)], false),
             // A client goes from one version to the next.
@@ -164,6 +164,55 @@ import Testing
             let move = app.dueMove(of: api, in: Self.context(facts, at: noon.adding(seconds: 90)))
             #expect((move != nil) == isEnough, "\(cells)")
         }
+    }
+
+    @Test func `counts unsigned installs where the operator says so, by network`() throws {
+        var app = try self.app(RolloutPlan.Terms(steps: [.init(100, .init(installs: 500)), .init(200)]))
+        func cell(_ networks: [Int], oneIn: Int = 1) -> OutcomeCell {
+            let origins = Dictionary(uniqueKeysWithValues: networks.enumerated().map { (UInt32($0), $1) })
+            let installs = networks.reduce(0, +)
+            return OutcomeCell(
+                host: api, arm: .candidate, version: 9, isAuthenticated: false,
+                minutes: [
+                    .init(
+                        minute: noon.adding(seconds: 60), installs: installs, failing: 0, oneIn: oneIn, origins: origins
+                    )
+                ],
+                installs: installs)
+        }
+        func isDue(_ cells: [OutcomeCell]) -> Bool {
+            let facts = Facts(telemetry: { _ in TelemetryFacts(measuredAt: noon, cells: cells) })
+            return app.dueMove(of: api, in: Self.context(facts, at: noon.adding(seconds: 90))) != nil
+        }
+        let spread = Array(repeating: 100, count: 5)
+        for isCounting in [false, true] {
+            app.monitoring.countsUnsigned = isCounting
+            #expect(isDue([cell(spread)]) == isCounting)
+            #expect(!isDue([cell([1200])]))
+            #expect(!isDue([cell([600, 600, 99, 99, 99])]))
+            #expect(isDue([cell([600, 600, 100, 100, 100])]) == isCounting)
+            #expect(isDue([cell(Array(repeating: 1, count: 500))]) == isCounting)
+            // A sample counts for what it was drawn from, and no network for more than it may.
+            #expect(!isDue([cell([25, 25, 25, 25, 24], oneIn: 4)]))
+            // Where some sign, the others are not needed.
+            #expect(
+                !isDue([
+                    cell(spread),
+                    OutcomeCell(
+                        host: api, arm: .candidate, version: 8, isAuthenticated: true,
+                        minutes: [.init(minute: noon.adding(seconds: 60), installs: 1, failing: 0)], installs: 1),
+                ]))
+        }
+        app.monitoring.countsUnsigned = false
+        let alone = cell([1200])
+        let facts = Facts(telemetry: { _ in TelemetryFacts(measuredAt: noon, cells: [alone]) })
+        var state = LedgerState()
+        state.apps.insert(app)
+        let progress = try state.progress(
+            ofPlan: api, app: shop, in: Self.context(facts, at: noon.adding(seconds: 90)))
+        #expect(
+            progress.waits.first { $0.kind == .installs }?.detail.contains("1200 say it in reports that are not signed")
+                == true)
     }
 
     @Test func `goes through its whole life, restarted at every moment`() throws {

@@ -84,7 +84,7 @@ struct TallyTests {
         #expect((summary.reports, summary.failures) == (5, 3))
         #expect(summary.reasons == [.pinMismatch: 1])
         #expect(summary.pins == [served: 1])
-        #expect(summary.networks == [1: 1])
+        #expect(summary.networks == [noon.startOfDay: [1: 1]])
         #expect(summary.platforms == [.ios: .init(installs: 2, failing: 1)])
         // And again in the next hour.
         let later = noon.adding(seconds: 3600)
@@ -341,6 +341,36 @@ struct TallyTests {
         #expect(!isNew("a"))
         for number in 100..<200 { #expect(isNew("\(number)")) }
         #expect(isNew("a"))
+    }
+
+    @Test func `networks of two days are not added up, for they may be the same ones`() throws {
+        var node = Counting()
+        let yesterday = noon.startOfDay.adding(seconds: -3600)
+        for number in 0..<3 { node.report(number, .failure(.other), network: UInt32(number), at: yesterday) }
+        node.take(at: yesterday)
+        for number in 0..<4 { node.report(number, .failure(.other), network: UInt32(10 + number % 2), at: noon) }
+        node.take(at: noon)
+        var book = TelemetryBook(app: shop, measuredAt: noon)
+        for hour in [yesterday, noon.startOfHour] {
+            book.take([hour: OutcomeHour(node.rows.filter { $0.minute.startOfHour == hour })], at: noon)
+        }
+        let found = try #require(book.facts.cells.first)
+        #expect(found.networkCount == 2 && found.networks.map(\.failing) == [2, 2])
+        #expect(found.failing == 7)
+    }
+
+    @Test(arguments: [true, false]) func `where a candidate's unsigned reports came from is told`(isSigned: Bool) throws
+    {
+        var node = Counting()
+        for number in 0..<9 { node.report(number, network: UInt32(number % 3), isSigned: isSigned) }
+        node.report(9, network: 7, arm: .baseline, isSigned: isSigned)
+        node.take()
+        let book = TelemetryBook(app: shop, measuredAt: noon, hours: [noon.startOfHour: node.hour()])
+        let cells = book.facts.cells
+        let minute = try #require(cells.first { $0.arm == .candidate }?.minutes.first)
+        #expect(minute.origins == (isSigned ? [:] : [0: 3, 1: 3, 2: 3]))
+        #expect(cells.first { $0.arm == .baseline }?.minutes.first?.origins == [:])
+        #expect(cells.first { $0.arm == .candidate }?.minutes.largestHour(ofOneNetworkAtMost: 2) == (isSigned ? 2 : 6))
     }
 
     @Test func `a network is a /24 or a /48, whatever clothes its address wears`() {

@@ -48,7 +48,7 @@ extension App {
         case .hold:
             return [pattern, nil].compactMap { place in
                 guard let plan = self.plan(of: place), plan.isUnderWay, plan.pause == nil else { return nil }
-                return .rolloutPaused(place, .reports, detail: verdict.sentence)
+                return .rolloutPaused(place, .reports, detail: verdict.holdSentence(of: self.id, place))
             }
         case .rollBack:
             guard host.candidate != nil, host.rolledBackAt == nil else { return [] }

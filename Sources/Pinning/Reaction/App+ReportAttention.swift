@@ -85,10 +85,18 @@ extension ReactionVerdict {
     package var sentence: String {
         let evidence = self.evidence
         let policy = evidence.arm?.rawValue ?? "pins"
-        let source = evidence.isAuthenticated ? "" : " (reports that nobody signed)"
+        let source = evidence.isAuthenticated ? "" : " (reports that are not signed)"
         let reasons = self.reasons.isEmpty ? "" : ": \(self.reasons.map(\.rawValue).joined(separator: ", "))"
         return
             "\(evidence.sample.failing) of \(evidence.sample.installs) installs report that the \(policy) of \(evidence.host) in version \(evidence.version) did not match\(source)\(reasons)."
+    }
+
+    /// Why a rollout is held because of it, and how to go on.
+    func holdSentence(of app: AppID, _ place: HostPattern?) -> String {
+        guard !self.evidence.isAuthenticated else { return self.sentence }
+        let words = "\(app)\(place.map { " \($0)" } ?? "")"
+        return
+            "\(self.sentence) The reports are not signed, so that anybody can have made them. If nothing is wrong, go on with `pinledger rollout resume \(words)`: unsigned reports do not hold this plan again. `pinledger telemetry key add \(app)` makes a key for clients to sign with: from then on only signed reports hold a plan."
     }
 
     fileprivate func consequence(for reaction: Monitoring.Reaction) -> String {

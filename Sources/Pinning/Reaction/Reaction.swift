@@ -3,12 +3,13 @@ package import PinWire
 /// What the server does because of what clients report: a pure function of reports, state, probes and time.
 ///
 /// Reports can be forged, and whoever intercepts connections causes real ones. So a detector alone decides nothing: below
-/// the floors, for one network or one release, or without a signature, a rollout is held at most; what weakens protection
-/// needs keys that probes of this service saw themselves and that are not pinned; and where the served key is pinned,
+/// the floors, for one network or one release, or without a signature, a rollout is held at most; without a signature it is
+/// held only above the floors of installs, failures, networks and time, once, and only of an app that has no key to sign
+/// with. What weakens protection needs keys that probes of this service saw themselves and that are not pinned; and where the served key is pinned,
 /// somebody is called and nothing else happens, whatever is reported.
 package enum Reaction {
     /// What the detectors and rules are, for the evidence: changes when a verdict may come out otherwise.
-    package static let detector = "pinledger-reaction/2"
+    package static let detector = "pinledger-reaction/3"
 
     // The floors of what happens by itself.
     package static let leastInstalls = 30

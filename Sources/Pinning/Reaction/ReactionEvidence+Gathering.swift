@@ -15,6 +15,7 @@ extension ReactionEvidence {
         self.version = cell.version
         self.judgedAt = now
         self.isAuthenticated = cell.isAuthenticated
+        self.expectsSignatures = app.watch.telemetryKeys.contains(where: \.isInUse)
         self.threshold = app.monitoring.failureThreshold
         self.autoDisables = app.monitoring.autoDisables
         self.sample = sample

@@ -9,6 +9,8 @@ package struct ReactionEvidence: Hashable, Sendable {
     /// When it was judged.
     package var judgedAt: Timestamp
     package var isAuthenticated: Bool
+    /// Whether the app has a key in use that reports are signed with.
+    package var expectsSignatures: Bool
     /// The share of failing installs above which the server reacts, in basis points.
     package var threshold: Int
     package var autoDisables: Bool

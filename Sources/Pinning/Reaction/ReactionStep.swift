@@ -31,7 +31,10 @@ package enum ReactionReason: String, CaseIterable, Sendable, Hashable {
     case liveSplit = "live_key_split"
     case liveUnknown = "live_key_unknown"
     // What bounds the step.
+    /// The reports are not signed.
     case advisory
+    /// The same of an app that has a key to sign them with: nothing is held because of those that others may have made.
+    case signedExpected = "signed_expected"
     case tooFewInstalls = "too_few_installs"
     case tooFewFailures = "too_few_failures"
     case tooFewNetworks = "too_few_networks"

@@ -60,6 +60,7 @@ package struct ReactionVerdict: Hashable, Sendable {
             self.reasons.append(.nothingToHold)
             return .page
         }
+        guard self.evidence.isAuthenticated || self.unsignedMayHold() else { return .page }
         // What somebody knew when he went on holds nothing once more.
         if let review = self.evidence.review,
             ReactionFigures(review.window, of: self.evidence).extent == .nothing
@@ -68,6 +69,17 @@ package struct ReactionVerdict: Hashable, Sendable {
             return .page
         }
         return .hold
+    }
+
+    /// Whether a rollout waits for reports that anybody can have made: where the app has none that are signed to go by,
+    /// there are enough of them from enough networks, and nobody has gone on since although reports had held it.
+    private mutating func unsignedMayHold() -> Bool {
+        // What is only odd was not held to the floors yet.
+        let floors = self.bounds().filter { $0.isFloor }
+        self.reasons += floors.filter { !self.reasons.contains($0) }
+        if self.evidence.expectsSignatures { self.reasons.append(.signedExpected) }
+        if self.evidence.review != nil { self.reasons.append(.reviewed) }
+        return floors.isEmpty && !self.evidence.expectsSignatures && self.evidence.review == nil
     }
 
     /// Whether devices that leave the candidate for another policy may be refused, where the candidate refuses nobody.
@@ -183,6 +195,11 @@ extension GroundTruth {
 extension ReactionReason {
     /// Whether nothing is done because of it but to call somebody.
     fileprivate var endsAll: Bool { [.spent, .cooldown, .olderPins, .versionUnknown].contains(self) }
+
+    /// Whether there is too little of something: of installs, failures, networks or time.
+    fileprivate var isFloor: Bool {
+        [.tooFewInstalls, .tooFewFailures, .tooFewNetworks, .tooShort, .oneNetwork].contains(self)
+    }
 }
 
 extension ReactionEvidence {

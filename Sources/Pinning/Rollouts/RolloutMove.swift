@@ -142,12 +142,29 @@ extension App {
         }
         let places = pattern.map { [$0] } ?? self.hosts.filter { $0.value.candidate != nil }.map(\.key)
         // Of an app the host that most clients use: the same clients use the others.
-        let count = places.map { facts.candidateInstalls(of: $0, since: since) }.max() ?? 0
-        let wait = RolloutWait(
-            .installs, isMet: wanted <= count,
-            detail: "\(count) of \(wanted) have reported since \(since)\(wanted <= count ? "" : "; \(patience)")",
-            until: nil)
+        let reported = places.map { host in
+            facts.candidateInstalls(
+                of: host, since: since, wanted: wanted, countsUnsigned: self.monitoring.countsUnsigned)
+        }.max { $0.count < $1.count }
+        let count = reported?.count ?? 0
+        var detail = "\(count) of \(wanted) have reported since \(since)"
+        if wanted > count {
+            detail += "; \(patience)"
+            if let passedOver = reported?.passedOver, passedOver > count {
+                detail +=
+                    self.monitoring.countsUnsigned ? Self.fewNetworks(passedOver, wanted) : Self.unsigned(passedOver)
+            }
+        }
+        let wait = RolloutWait(.installs, isMet: wanted <= count, detail: detail, until: nil)
         return Sample(wait: wait, count: count, isNoted: false)
+    }
+
+    private static func unsigned(_ count: Int) -> String {
+        "; \(count) say it in reports that are not signed, which anybody can make and which do not count (sign them with a key of `pinledger telemetry key add`, or set the app's monitoring.count_unsigned)"
+    }
+
+    private static func fewNetworks(_ count: Int, _ wanted: Int) -> String {
+        "; \(count) say it in reports that are not signed, of which each network counts for at most \(TelemetryFacts.networkLimit(wanted)): they come from too few networks"
     }
 
     /// The kill switches that keep pinning off for devices of a place, or kept it: over everything, of the app, of versions
@@ -165,18 +182,35 @@ extension App {
 }
 
 extension TelemetryFacts {
-    /// Installs of a host's candidate that have reported since an instant, with and without proof that they are installs
-    /// of the app; about as many where a sample of them is counted.
+    /// Networks over which unsigned reports have to spread at least.
+    static let leastNetworks = 5
+
+    /// How many installs of one network count, of so many that are wanted.
+    static func networkLimit(_ wanted: Int) -> Int { max(1, wanted / Self.leastNetworks) }
+
+    /// Installs of a host's candidate that have reported since an instant; about as many where a sample of them is counted.
     ///
     /// Never more than there are: an install counts once an hour, so that the hour with most counts; and of several
-    /// versions of the document the one with most, since a client goes from one to the next. Reports without proof count
-    /// only where none have any.
-    func candidateInstalls(of host: HostPattern, since start: Timestamp) -> Int {
-        let cells = self.cells.filter { $0.host == host && $0.arm == .candidate }
-        let proven = cells.filter(\.isAuthenticated)
-        return (proven.isEmpty ? cells : proven).map { cell in
-            // A minute that began before the step says nothing certain.
-            cell.minutes.filter { $0.minute >= start }.largestHour
-        }.max() ?? 0
+    /// versions of the document the one with most, since a client goes from one to the next. Reports that are not signed
+    /// count only where the app's operator wants them to and none is signed, and of each network no more than
+    /// ``networkLimit(_:)``.
+    ///
+    /// - Returns: How many count, and how many unsigned ones there would be if all of them counted.
+    func candidateInstalls(
+        of host: HostPattern, since start: Timestamp, wanted: Int, countsUnsigned: Bool
+    ) -> (count: Int, passedOver: Int) {
+        func most(_ isAuthenticated: Bool, _ count: ([OutcomeMinute]) -> Int) -> Int {
+            self.cells.filter {
+                $0.host == host && $0.arm == .candidate && $0.isAuthenticated == isAuthenticated
+            }.map { cell in
+                // A minute that began before the step says nothing certain.
+                count(cell.minutes.filter { $0.minute >= start })
+            }.max() ?? 0
+        }
+        let signed = most(true) { $0.largestHour }
+        let isAnySigned = self.cells.contains { $0.host == host && $0.arm == .candidate && $0.isAuthenticated }
+        let unsigned = most(false) { $0.largestHour }
+        guard countsUnsigned, !isAnySigned else { return (signed, unsigned) }
+        return (most(false) { $0.largestHour(ofOneNetworkAtMost: Self.networkLimit(wanted)) }, unsigned)
     }
 }

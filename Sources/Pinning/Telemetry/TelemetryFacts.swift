@@ -75,12 +75,16 @@ package struct OutcomeMinute: Hashable, Sendable {
     package var failing: Int
     /// Of how many installs one is counted: more than one in an hour of which a sample is.
     package var oneIn: Int
+    /// The installs by network, each a keyed hash that is good for telling networks apart within a day (UTC); empty where
+    /// reports are signed, which count wherever they come from.
+    package var origins: [UInt32: Int]
 
-    package init(minute: Timestamp, installs: Int, failing: Int, oneIn: Int = 1) {
+    package init(minute: Timestamp, installs: Int, failing: Int, oneIn: Int = 1, origins: [UInt32: Int] = [:]) {
         self.minute = minute
         self.installs = installs
         self.failing = failing
         self.oneIn = oneIn
+        self.origins = origins
     }
 }
 
@@ -90,6 +94,21 @@ extension [OutcomeMinute] {
         var hours: [Int64: Int] = [:]
         for minute in self { hours[minute.minute.seconds / 3600, default: 0] += minute.installs * minute.oneIn }
         return hours.values.max() ?? 0
+    }
+
+    /// The same where no network counts for more than so many installs: of those of which the network is not known, all
+    /// together are one.
+    package func largestHour(ofOneNetworkAtMost limit: Int) -> Int {
+        var hours: [Int64: [UInt32?: Int]] = [:]
+        for minute in self {
+            let hour = minute.minute.seconds / 3600
+            for (network, installs) in minute.origins {
+                hours[hour, default: [:]][network, default: 0] += installs * minute.oneIn
+            }
+            let unknown = minute.installs - minute.origins.values.reduce(0, +)
+            if unknown > 0 { hours[hour, default: [:]][nil, default: 0] += unknown * minute.oneIn }
+        }
+        return hours.values.map { $0.values.reduce(0) { $0 + Swift.min($1, limit) } }.max() ?? 0
     }
 }
 

@@ -26,8 +26,8 @@ struct RolloutPlanCommands: AsyncParsableCommand {
                 pinledger rollout plan set com.example.app api.example.com \\
                   --step 1:1h,installs=500 --step 25:1d,approval --step 100:1d --bake 2d --promote
 
-                Each step is a share in per cent and what it waits for before the next one: a time, installs=N reports of \
-                the candidate, approval by `pinledger rollout advance`. Without --at it begins at once.
+                Each step is a share in per cent and what it waits for before the next one: a time, installs=N signed \
+                reports of the candidate, approval by `pinledger rollout advance`. Without --at it begins at once.
                 """
         )
         @OptionGroup var target: RolloutTarget

@@ -43,7 +43,8 @@ struct TelemetryCommands: AsyncParsableCommand {
             abstract: "Shows what clients' reports come to, and when the detectors would have fired.",
             discussion: """
                 With `app set --json` an app's monitoring takes `reaction`: off, shadow (verdicts are shown, nothing follows) or \
-                act. Reports alone never weaken protection: while the served key is pinned, somebody is called and nothing else.
+                act. Reports alone never weaken protection: while the served key is pinned, somebody is called and nothing else. \
+                `count_unsigned` lets a rollout's plan count installs whose reports are not signed, which anybody can send.
                 """
         )
         @Argument var app: String
