@@ -257,9 +257,8 @@ let package = Package(
         .testTarget(
             name: "PinledgerServerTests",
             dependencies: [
-                "CZlib", "Certificates", "EventStore", "Formats", "Observing", "PinWire", "Pinning", "PinledgerServer",
-                "Postgres",
-                "Probing", "Publishing", "Telemetry",
+                "CZlib", "Certificates", "EventStore", "Formats", "Keys", "Observing", "PinWire", "Pinning",
+                "PinledgerServer", "Postgres", "Probing", "Publishing", "Telemetry",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),

@@ -36,6 +36,7 @@ package struct Migration: Sendable, Hashable {
         Migration(16, "telemetry_salt", PackageResources._016_telemetry_salt_sql),
         Migration(17, "client_keys", PackageResources._017_client_keys_sql),
         Migration(18, "material", PackageResources._018_material_sql),
+        Migration(19, "derived_salts", PackageResources._019_derived_salts_sql),
     ]
 }
 

@@ -5,8 +5,13 @@ package import PinWire
 package struct Facts: Sendable {
     /// What probes have seen of an endpoint; nil where none ever answered for it.
     package var endpoint: @Sendable (Endpoint) -> EndpointFacts?
-    /// The share of an app's clients that hold a document of at least a version; nil where nothing is known.
+    /// The share of an app's clients that hold a document of at least a version, as reports tell that they signed; nil
+    /// where nothing is known.
     package var adoption: @Sendable (AppID, _ version: Int64) -> AdoptionShare?
+    /// What an app's clients say of themselves, which anybody can make up; nil where nothing is known.
+    package var claims: @Sendable (AppID) -> AdoptionClaims?
+    /// That far more is said of an app's clients than before, by whomever; nil where it is not.
+    package var surge: @Sendable (AppID) -> AdoptionSurge?
     /// What an app's clients report of their connections; nil where nothing is known.
     package var telemetry: @Sendable (AppID) -> TelemetryFacts?
     /// How long a signed document is fresh, in seconds.
@@ -23,6 +28,8 @@ package struct Facts: Sendable {
         horizons: Horizons = .standard,
         endpoint: @escaping @Sendable (Endpoint) -> EndpointFacts? = { _ in nil },
         adoption: @escaping @Sendable (AppID, _ version: Int64) -> AdoptionShare? = { _, _ in nil },
+        claims: @escaping @Sendable (AppID) -> AdoptionClaims? = { _ in nil },
+        surge: @escaping @Sendable (AppID) -> AdoptionSurge? = { _ in nil },
         telemetry: @escaping @Sendable (AppID) -> TelemetryFacts? = { _ in nil }
     ) {
         self.documentLifetime = documentLifetime
@@ -31,6 +38,8 @@ package struct Facts: Sendable {
         self.horizons = horizons
         self.endpoint = endpoint
         self.adoption = adoption
+        self.claims = claims
+        self.surge = surge
         self.telemetry = telemetry
     }
 

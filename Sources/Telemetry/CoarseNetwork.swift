@@ -1,11 +1,14 @@
 import PinWire
 
 /// Where a report came from, as far as it is kept: 32 bits of a keyed hash of the address's /24 or /48. Good for telling
-/// networks apart, and for nothing else without the deployment's salt.
+/// networks apart within a day, and for nothing else without the day's salt.
 package struct CoarseNetwork: Hashable, Sendable {
     package let bits: UInt32
 
     package init(bits: UInt32) { self.bits = bits }
+
+    /// What a node that cannot tell networks apart takes all of them for.
+    package static let untold = CoarseNetwork(bits: 0)
 
     /// - Parameter address: 4 or 16 bytes.
     package init(of address: [UInt8], salt: [UInt8]) {

@@ -1,3 +1,4 @@
+package import Keys
 package import PinWire
 import Pinning
 import Postgres
@@ -47,23 +48,36 @@ package final class TelemetryIntake: Sendable {
     private let buckets: Mutex<NetworkBuckets>
     /// Apart from the rest: who is turned away waits for nobody who is not.
     private let turnedAway = Atomic<Int64>(0)
-    private let salt: [UInt8]
+    private let salts: DailySalts?
+    /// Of this process: what it limits networks by, and tells installs apart by where there are no other salts.
+    private let ownSalt = Random.bytes(32)
 
     /// - Parameters:
+    ///   - salts: What installs and networks are hashed with, the same on every node that has them. Nil for a node without
+    ///     the key-encryption key: it takes all networks for one, so that nothing that waits for several goes by what it
+    ///     counted, and tells installs apart from those of no other node.
     ///   - rate: Outcomes a second that one network may report; 0 for as many as come.
     ///   - recent: Ids, and signatures, that are remembered at least.
     package init(
-        salt: [UInt8], rate: Double, limits: TelemetryTally.Limits = .init(), recent: Int = RecentReports.usual
+        salts: DailySalts?, rate: Double, limits: TelemetryTally.Limits = .init(), recent: Int = RecentReports.usual
     ) {
-        self.salt = salt
+        self.salts = salts
         self.content = Mutex(Content(limits: limits, recent: RecentReports(limit: recent)))
         self.buckets = Mutex(NetworkBuckets(rate: rate))
     }
 
-    /// The network of an address of 4 or 16 bytes.
-    package func network(of address: [UInt8]) -> CoarseNetwork { CoarseNetwork(of: address, salt: self.salt) }
+    /// The network of an address of 4 or 16 bytes, as it is recorded at a time.
+    package func network(of address: [UInt8], at time: Timestamp) -> CoarseNetwork {
+        self.salts.map { CoarseNetwork(of: address, salt: $0.salt(at: time)) } ?? .untold
+    }
+
+    /// The network of an address of 4 or 16 bytes, as its reports are limited by: the same for as long as the process lasts,
+    /// and recorded nowhere.
+    package func bucket(of address: [UInt8]) -> CoarseNetwork { CoarseNetwork(of: address, salt: self.ownSalt) }
 
     /// Lets a network's request in, whatever it turns out to be; else says how many seconds it has to wait.
+    ///
+    /// - Parameter network: Of ``bucket(of:)``.
     package func admit(_ network: CoarseNetwork) -> Double? {
         let wait = self.buckets.withLock { buckets in
             let wait = buckets.wait(of: network.bits, at: .now)
@@ -84,14 +98,20 @@ package final class TelemetryIntake: Sendable {
         /// The app's version: nobody holds a newer document.
         package var version: Int64
         package var network: CoarseNetwork
+        /// What its reports are limited by.
+        package var bucket: CoarseNetwork
         /// What authenticates the batch; nil where nothing does.
         package var seal: [UInt8]?
 
-        package init(app: AppID, hosts: ReportedHosts, version: Int64, network: CoarseNetwork, seal: [UInt8]?) {
+        package init(
+            app: AppID, hosts: ReportedHosts, version: Int64, network: CoarseNetwork, bucket: CoarseNetwork,
+            seal: [UInt8]?
+        ) {
             self.app = app
             self.hosts = hosts
             self.version = version
             self.network = network
+            self.bucket = bucket
             self.seal = seal
         }
     }
@@ -99,15 +119,16 @@ package final class TelemetryIntake: Sendable {
     /// Counts a batch that was let in. The thread that does it gives way again and again.
     package func take(_ batch: ReportBatch, from origin: Origin, at time: Timestamp) -> ReportReceipt {
         ThreadExecutor.giveWay()
+        let salt = self.salts?.salt(at: time) ?? self.ownSalt
         let outcomes = batch.outcomes.map { report in
             // Who has no id is told apart by where it is: too little is counted, never too much.
             let mark =
-                report.install.map { InstallMark($0, of: origin.app, salt: self.salt) }
+                report.install.map { InstallMark($0, of: origin.app, salt: salt) }
                 ?? InstallMark(bits: UInt64(origin.network.bits) &* 0x9E37_79B9_7F4A_7C15)
             return (report: report, mark: mark, key: origin.hosts.key(of: report))
         }
         let total = batch.outcomes.count + batch.refusals.values.reduce(0, +)
-        self.buckets.withLock { $0.charge(max(0, total - 1), to: origin.network.bits, at: .now) }
+        self.buckets.withLock { $0.charge(max(0, total - 1), to: origin.bucket.bits, at: .now) }
         let account = TelemetryTally.Account(app: origin.app, isAuthenticated: origin.seal != nil)
         return self.content.withLock { content in
             var receipt = ReportReceipt()

@@ -8,11 +8,6 @@ package struct TelemetryStore: Sendable {
 
     package init(pool: PostgresPool) { self.pool = pool }
 
-    /// What install ids and networks are hashed with, the same on every node.
-    package func salt() async throws -> [UInt8] {
-        try await self.pool.read("SELECT salt FROM pinledger.telemetry_salt").only.bytes(0)
-    }
-
     /// Puts rows in the place of what this node wrote of the same minutes, in one statement. To do it twice changes
     /// nothing.
     package func record(_ rows: [TelemetryRow], by node: String) async throws {

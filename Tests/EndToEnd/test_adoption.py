@@ -140,7 +140,9 @@ def test_requests_are_counted_on_every_way_to_a_document(server):
     assert [(version["holds"], version.get("version")) for version in told["versions"]] == [
         ("document", new), ("document", old), ("nothing", None), ("unknown", None),
     ]  # fmt: skip
-    assert {gap["code"] for gap in told["not_known"]} == {"few_sightings", "no_installs", "unclear_versions"}
+    assert {gap["code"] for gap in told["not_known"]} == {
+        "few_sightings", "no_installs", "unclear_versions", "nothing_signed",
+    }  # fmt: skip
 
 
 def test_clients_that_say_who_they_are_are_counted_once_each(server):
@@ -214,6 +216,8 @@ def test_requests_over_http_2_are_counted_too(server, tmp_path):
     port = free_port()
     options = ["serve", "--database", server.connection_string, "--listen", f"127.0.0.1:{port}", "--read-only"]
     options += ["--tls-certificate", str(certificate), "--tls-key", str(key)]
+    # Without the key-encryption key it would count requests and no installs.
+    options += ["--kek-file", str(server.data / "key-encryption-key")]
     node = Process(server.home / "tls.log", options, port)
     node.spawn()
     try:
@@ -244,7 +248,7 @@ def test_two_nodes_add_up_at_the_same_time(server):
     app = "com.example.adoption.nodes"
     server.api.make_app(app, "api.example.com")
     (version, tag) = tags(server.api, app, 0)[0]
-    node, second = start_node(server, "second", "--read-only")
+    node, second = start_node(server, "second", "--read-only", "--kek-file", str(server.data / "key-encryption-key"))
     try:
         def client(index: int) -> None:
             api = server.api if index % 2 else second

@@ -1,4 +1,5 @@
 import EventStore
+import Keys
 import Logging
 import Observing
 import PinWire
@@ -40,7 +41,7 @@ enum ExampleServer {
         TelemetryTools(
             recorder: TelemetryRecorder(
                 store: TelemetryStore(pool: pool),
-                intake: TelemetryIntake(salt: Array(repeating: 7, count: 32), rate: 0), node: "test",
+                intake: TelemetryIntake(salts: nil, rate: 0), node: "test",
                 thread: ThreadExecutor(),
                 logger: logger, clock: { Timestamp(seconds: 1_800_000_000) }),
             secrets: TelemetrySecrets(pool: pool, keyEncryptionKey: nil))
@@ -62,7 +63,8 @@ enum ExampleServer {
         AdoptionRecorder(
             store: AdoptionStore(
                 pool: PostgresPool(configuration: PostgresConfiguration(connectionString: "host=127.0.0.1 port=1"))),
-            salt: Array(repeating: 7, count: 32), windowSeconds: 86_400, logger: Logger(label: "test"),
+            salts: (try? KeyEncryptionKey([UInt8](repeating: 7, count: 32))).map { DailySalts($0, for: "installs") },
+            windowSeconds: 86_400, logger: Logger(label: "test"),
             clock: { Timestamp(seconds: 1_800_000_000) }, currentVersion: currentVersion
         )
     }

@@ -37,9 +37,9 @@ import Testing
         ("\"x\", {tag}", nil, 7, nil, "", false),
         ("\"5.\(digest)\"", nil, 5, nil, "", false),
         ("\"5.\(digest)-br\"", nil, 5, nil, "", false),
-        // Signed again, or made up: nobody holds a version that there is not.
+        // Signed again; and made up or lost, which is kept apart.
         ("\"7.\(digest)\"", nil, 7, nil, "", false),
-        ("\"99.\(digest)\"", nil, 7, nil, "", false),
+        ("\"99.\(digest)\"", nil, -101, nil, "", false),
         ("\"\(digest)\"", nil, -1, nil, "", false),
         ("*", nil, -1, nil, "", false),
         ("nonsense", nil, -1, nil, "", false),
@@ -47,7 +47,8 @@ import Testing
         (nil, "version=4", 4, nil, "", false),
         (nil, "version=0", 0, nil, "", false),
         ("{tag}", "version=4", 4, nil, "", false),
-        ("{tag}", "version=99", 7, nil, "", false),
+        ("{tag}", "version=99", -101, nil, "", false),
+        (nil, "version=99, install=\"\(install)\"", -101, nil, "", true),
         ("{tag}", "platform=ios, app_version=\"2.4.1-beta\"", 7, "ios", "2.4.1", false),
         ("{tag}", "platform=vax", 7, "other", "", false),
         (nil, "install=\"\(install)\"", 0, nil, "", true),
@@ -116,9 +117,9 @@ import Testing
         let app = try AppID("com.example.tally")
         let recorder = ExampleServer.recorder { $0 == app ? 7 : nil }
         let report = try #require(ClientReport(field: "version=6, platform=web, install=\"\(Self.install)\""))
-        recorder.note(report, of: app)
-        recorder.note(ClientReport(), of: app)
-        recorder.note(report, of: try AppID("com.example.nobody"))
+        recorder.note([report], of: app, isSigned: true)
+        recorder.note([ClientReport()], of: app, isSigned: false)
+        recorder.note([report], of: try AppID("com.example.nobody"), isSigned: true)
         let rows = await recorder.unrecordedRows.sorted { $0.key.held > $1.key.held }
         #expect(rows.map(\.key.held) == [.document(6), .unknown])
         #expect(rows.map(\.count) == [AdoptionCount(reports: 1, identified: 1), AdoptionCount(reports: 1)])

@@ -40,7 +40,7 @@ import Testing
         #expect(facts.share(holdingAtLeast: 1).basisPoints == 9800)
         #expect(facts.share(holdingAtLeast: 13).basisPoints == 0)
         #expect(facts.share(holdingAtLeast: 13).upperBasisPoints > 0)
-        #expect(facts.gaps == [.noInstalls])
+        #expect(facts.gaps == [.noInstalls, .nothingSigned])
     }
 
     @Test func `requests that say nothing of a version widen the bounds`() {
@@ -57,7 +57,7 @@ import Testing
     @Test func `requests that all ask for everything say nothing; reports do`() {
         let cached = Self.facts([(0, Self.requests(5000))])
         #expect(cached.share(holdingAtLeast: 3) == .unknown)
-        #expect(cached.gaps == [.noConditions, .noInstalls])
+        #expect(cached.gaps == [.noConditions, .noInstalls, .nothingSigned])
         let reported = Self.facts([
             (0, Self.requests(5000)), (3, AdoptionCount(reports: 75)), (2, AdoptionCount(reports: 25)),
         ])
@@ -69,9 +69,15 @@ import Testing
     }
 
     @Test func `hardly any full fetch is suspicious, and few requests say little`() {
-        #expect(Self.facts([(3, Self.requests(1000)), (0, Self.requests(9))]).gaps == [.fewFullFetches, .noInstalls])
-        #expect(Self.facts([(3, Self.requests(1000)), (0, Self.requests(11))]).gaps == [.noInstalls])
-        #expect(Self.facts([(3, Self.requests(50)), (0, Self.requests(9))]).gaps == [.fewSightings, .noInstalls])
+        #expect(
+            Self.facts([(3, Self.requests(1000)), (0, Self.requests(9))]).gaps == [
+                .fewFullFetches, .noInstalls, .nothingSigned,
+            ])
+        #expect(Self.facts([(3, Self.requests(1000)), (0, Self.requests(11))]).gaps == [.noInstalls, .nothingSigned])
+        #expect(
+            Self.facts([(3, Self.requests(50)), (0, Self.requests(9))]).gaps == [
+                .fewSightings, .noInstalls, .nothingSigned,
+            ])
     }
 
     // MARK: Installs
@@ -87,7 +93,8 @@ import Testing
                     let key = AdoptionKey(
                         held: held, release: .release(.init(major: 2, minor: 0, patch: 0)), platform: .ios)
                     tally.add(AdoptionCount(requests: 1, identified: 1), key, of: shop, at: now)
-                    tally.mark(InstallMark(bits: digest), held, of: shop, at: now)
+                    // By the salt of the day with which a window of a day begins.
+                    tally.mark(InstallMark(bits: digest), held, of: shop, at: now.adding(seconds: -86_400))
                 }
             }
         }
@@ -252,10 +259,107 @@ import Testing
         if text != "nonsense" { #expect(release.text == text) }
     }
 
-    @Test func `versions are ordered: unknown, nothing, then by number`() {
-        #expect([HeldVersion.document(2), .nothing, .document(1), .unknown].sorted().map(\.number) == [-1, 0, 1, 2])
-        #expect(HeldVersion.document(9).atMost(4) == .document(4))
-        #expect(HeldVersion.nothing.atMost(4) == .nothing)
-        for number in [-1, 0, 7] as [Int64] { #expect(HeldVersion(number: number).number == number) }
+    @Test func `versions are ordered: what cannot be, unknown, nothing, then by number`() {
+        let all: [HeldVersion] = [.document(2), .nothing, .ahead(109), .document(1), .unknown]
+        #expect(all.sorted().map(\.number) == [-111, -1, 0, 1, 2])
+        #expect(HeldVersion.document(9).known(upTo: 4) == .ahead(9))
+        #expect(HeldVersion.document(4).known(upTo: 4) == .document(4))
+        #expect(HeldVersion.nothing.known(upTo: 4) == .nothing)
+        for number in [.min, -3, -2, -1, 0, 7, .max] as [Int64] {
+            #expect(HeldVersion(number: number).number == number)
+        }
+        #expect(HeldVersion.document(.max).known(upTo: 4).number == -2 - ClientReport.largestVersion)
+    }
+
+    // MARK: What anybody can make up
+
+    @Test func `a version that there is not counts for nobody as one that there is`() {
+        let facts = Self.facts([(9, Self.requests(100)), (-2 - 109, Self.requests(900))])
+        let share = facts.share(holdingAtLeast: 9)
+        #expect(share.basisPoints == 10_000 && share.lowerBasisPoints < 1300)
+        #expect(facts.share(holdingAtLeast: 109).basisPoints == 0)
+        #expect(facts.gaps.contains(.aheadVersions))
+        #expect(facts.claims == AdoptionClaims(sightings: 1000, ahead: [109: 900]))
+        #expect(facts.claims.later(than: 9)?.sightings == 900 && facts.claims.later(than: 9)?.latest == 109)
+        // It was made meanwhile.
+        #expect(facts.claims.later(than: 109) == nil)
+        #expect(facts.signed.share(holdingAtLeast: 9) == .unknown)
+    }
+
+    @Test func `so many versions that there are not are told apart in an hour`() {
+        var tally = AdoptionTally()
+        for version in 100..<600 as Range<Int64> {
+            tally.add(Self.requests(1), AdoptionKey(held: .ahead(version)), of: shop, at: Self.now)
+        }
+        tally.add(Self.requests(1), AdoptionKey(held: .document(9)), of: shop, at: Self.now)
+        let rows = tally.take(at: Self.now).rows
+        #expect(rows.count == 18)
+        #expect(rows.first { $0.key.held == .ahead(0) }?.count.requests == 484)
+        #expect(rows.first { $0.key.held == .document(9) }?.count.requests == 1)
+        #expect(tally.takeDropped() == 0)
+    }
+
+    /// Half a million requests that say that they hold what nobody has, and a thousand installs that sign and do not.
+    @Test func `what is signed counts, and nothing else beside it`() {
+        var tally = AdoptionTally()
+        func mark(_ numbers: Range<Int>, _ version: Int64, isSigned: Bool) {
+            for number in numbers {
+                let digest = sha256(Array("\(number)".utf8)).prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+                tally.mark(InstallMark(bits: digest), .document(version), isSigned: isSigned, of: shop, at: Self.now)
+            }
+        }
+        mark(0..<1000, 11, isSigned: true)
+        mark(1000..<21_000, 12, isSigned: false)
+        tally.add(Self.requests(500_000), AdoptionKey(held: .document(12)), of: shop, at: Self.now)
+        func facts() -> AdoptionFacts {
+            var book = AdoptionBook(app: shop, spans: .init(measuredAt: Self.now, windowSeconds: 3600))
+            for row in tally.rows(of: shop) { book.add(row) }
+            for sketch in tally.sketches(of: shop) { book.add(sketch) }
+            return book.facts
+        }
+        #expect(facts().signed.share(holdingAtLeast: 12).basisPoints == 0)
+        #expect(facts().signed.share(holdingAtLeast: 11).lowerBasisPoints >= 9900)
+        // And the other way round: whoever says that he holds an old one keeps nobody.
+        mark(0..<1000, 12, isSigned: true)
+        mark(30_000..<50_000, 3, isSigned: false)
+        let share = facts().signed.share(holdingAtLeast: 12)
+        #expect(share.lowerBasisPoints >= 9900 && share.basis == .installs)
+        #expect(abs(share.sample - 1000) < 60)
+    }
+
+    @Test func `versions that are made up take no room of those that are signed`() {
+        var limits = AdoptionTally.Limits()
+        limits.sketches = 10
+        var tally = AdoptionTally(limits: limits)
+        for number in 0..<100 as Range<Int64> {
+            tally.mark(InstallMark(bits: UInt64(number) << 50), .document(number), of: shop, at: Self.now)
+        }
+        tally.mark(InstallMark(bits: 1), .document(99), isSigned: true, of: shop, at: Self.now)
+        let sketches = tally.take(at: Self.now).sketches
+        #expect(sketches.count == 11)
+        #expect(sketches.filter(\.isSigned).map(\.held) == [.document(99)])
+    }
+
+    @Test func `an install of yesterday is known again today, and one of the day before is not`() {
+        var book = AdoptionBook(app: shop, spans: .init(measuredAt: Self.now, windowSeconds: 7 * 86_400))
+        #expect(book.spans.installs == Self.now.startOfDay.adding(seconds: -86_400))
+        for (days, count) in [(0, 1), (1, 10), (2, 100)] as [(Int64, UInt64)] {
+            var sketch = InstallSketch()
+            for number in 0..<count { sketch.insert(InstallMark(bits: number << 53 | 1)) }
+            book.add(
+                AdoptionTally.Sketch(
+                    app: shop, day: Self.now.startOfDay.adding(seconds: -days * 86_400), held: .document(3),
+                    isSigned: true, sketch: sketch))
+        }
+        #expect(book.facts.signed.installs == 10)
+    }
+
+    @Test(arguments: [
+        (9999, 0, false), (10_000, 0, true), (500_000, 50_000, false), (500_001, 50_000, true),
+        (Int64.max, Int64.max, false),
+    ])
+    func `ten times the busiest hour is a surge`(sightings: Int64, usual: Int64, isOne: Bool) {
+        let surge = AdoptionSurge(hour: Self.now.startOfHour, sightings: sightings, usual: usual)
+        #expect(surge.isOne == isOne)
     }
 }

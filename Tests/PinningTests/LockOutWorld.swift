@@ -121,7 +121,8 @@ struct LockOutWorld {
                         basis: .installs, low: max(0, share - doubt), high: min(10_000, share + doubt),
                         sample: Int64(versions.count))
                 }
-            }
+            },
+            claims: { _ in versions.map { AdoptionClaims(sightings: Int64($0.count)) } }
         )
     }
 

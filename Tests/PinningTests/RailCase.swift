@@ -121,7 +121,7 @@ struct RailCase: CustomTestStringConvertible, Sendable {
     ) throws -> Outcome {
         let state = try state ?? self.state()
         var facts = self.facts
-        if self.rail != .restoredBackup, let last = state.documentVersion(of: shop) {
+        if let last = state.documentVersion(of: shop) {
             // Nobody has a document that was never made.
             facts.adoption = { $1 <= last ? self.facts.adoption($0, $1) : nil }
         }
@@ -233,14 +233,17 @@ let unseen = Facts(documentLifetime: 86_400, documentMaxAge: 60)
 
 extension Facts {
     /// What is known where these services were seen, and clients counted.
-    init(_ presented: Presented..., ownHosts: Set<String> = [], share: AdoptionShare? = nil) {
+    init(
+        _ presented: Presented..., ownHosts: Set<String> = [], share: AdoptionShare? = nil,
+        claims: AdoptionClaims? = nil
+    ) {
         let chains = Dictionary(grouping: presented, by: \.endpoint).mapValues { $0.flatMap(\.chains) }
         self.init(
             ownHosts: ownHosts,
             endpoint: { endpoint in
                 chains[endpoint].map { EndpointFacts(chains: $0, lastSuccess: $0.map(\.lastSeen).max()) }
             },
-            adoption: { _, _ in share }
+            adoption: { _, _ in share }, claims: { _ in claims }
         )
     }
 }

@@ -115,13 +115,19 @@ let changeCases: [RailCase] = [
     // G33
     RailCase(
         .restoredBackup, .warn, "where clients hold documents that were never made", when: .rename("Store"),
-        facts: Facts(serving(1), share: installs(3, 5))),
+        facts: Facts(serving(1), claims: AdoptionClaims(sightings: 5000, ahead: [109: 150]))),
+    RailCase(
+        .restoredBackup, .warn, "where they hold more of those than there is room for", when: .rename("Store"),
+        facts: Facts(serving(1), claims: AdoptionClaims(sightings: 5000, ahead: [0: 1]))),
+    RailCase(
+        .restoredBackup, quiet: "where what they hold has been made meanwhile", when: .rename("Store"),
+        facts: Facts(serving(1), claims: AdoptionClaims(sightings: 5000, ahead: [1: 150]))),
     RailCase(
         .restoredBackup, quiet: "where none does", when: .rename("Store"),
-        facts: Facts(serving(1), share: installs(0, 5))),
+        facts: Facts(serving(1), claims: AdoptionClaims(sightings: 5000))),
     RailCase(
         .restoredBackup, quiet: "where nobody counted", when: .rename("Store"),
-        facts: Facts(serving(1), share: .unknown)),
+        facts: Facts(serving(1))),
 
     // G36
     RailCase(

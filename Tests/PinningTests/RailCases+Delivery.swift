@@ -52,6 +52,9 @@ let deliveryCases: [RailCase] = [
         .notDelivered, .warn, "where an emergency changes the key before anybody has it",
         when: rotation(kind: .emergency)),
     RailCase(
+        .notDelivered, .override, "where only those say that they have it who did not sign", given: started,
+        when: advance(), facts: Facts(serving(1, now: hour), claims: AdoptionClaims(sightings: 500_000)), at: hour),
+    RailCase(
         .notDelivered, quiet: "where enough have it", given: started, when: advance(),
         facts: Facts(serving(1, now: hour), share: installs(99, 100)), at: hour),
     RailCase(
@@ -132,18 +135,15 @@ let deliveryCases: [RailCase] = [
     // G34
     RailCase(
         .removalWhileInUse, .override, "while clients fetch the document", when: .removeHost(api),
-        facts: Facts(serving(1), share: installs(90, 100))),
+        facts: Facts(serving(1), claims: AdoptionClaims(sightings: 5000))),
     RailCase(.removalWhileInUse, .unknown, "where nobody counts them", when: .removeHost(api)),
     RailCase(
-        .removalWhileInUse, .unknown, "where the counts say nothing", when: .removeHost(api),
-        facts: Facts(serving(1), share: .unknown)),
-    RailCase(
-        .removalWhileInUse, quiet: "where nobody fetches any more", when: .removeHost(api),
-        facts: Facts(serving(1), share: installs(0, 100, of: 0))),
+        .removalWhileInUse, .unknown, "where nobody was seen", when: .removeHost(api),
+        facts: Facts(serving(1), claims: AdoptionClaims(sightings: 0))),
     RailCase(
         .removalWhileInUse, quiet: "of a host that is not enforced",
         given: [enforcing(mode: .reportOnly, shown(certificate(1)), requested(2))], when: .removeHost(api),
-        facts: Facts(serving(1), share: installs(90, 100))),
+        facts: Facts(serving(1), claims: AdoptionClaims(sightings: 5000))),
 
     // G43
     RailCase(

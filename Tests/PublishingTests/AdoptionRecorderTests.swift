@@ -1,5 +1,6 @@
 import EventStore
 import Fixtures
+import Keys
 import PinWire
 import Pinning
 import Postgres
@@ -16,21 +17,25 @@ struct AdoptionRecorderTests {
         let recorder: AdoptionRecorder
         let log = LogRecorder()
 
-        init(_ database: TestDatabase, as user: TestDatabase.User = .app, clock: ManualClock? = nil) async throws {
+        /// - Parameter hasKey: Whether it knows the key that salts are derived from.
+        init(
+            _ database: TestDatabase, as user: TestDatabase.User = .app, clock: ManualClock? = nil, hasKey: Bool = true
+        ) async throws {
             self.pool = PostgresPool(
                 configuration: try database.configuration(as: user, applicationName: "adoption"))
-            let store = AdoptionStore(pool: self.pool)
+            let key = try KeyEncryptionKey([UInt8](repeating: 7, count: 32))
             self.recorder = AdoptionRecorder(
-                store: store, salt: try await store.salt(), windowSeconds: 86_400, logger: self.log.logger,
+                store: AdoptionStore(pool: self.pool), salts: hasKey ? DailySalts(key, for: "installs") : nil,
+                windowSeconds: 86_400, logger: self.log.logger,
                 clock: { clock?.now ?? .wall }, currentVersion: { _ in 9 }
             )
         }
 
-        func see(_ app: AppID, _ version: Int64, install: Int, times: Int = 1) {
+        func see(_ app: AppID, _ version: Int64, install: Int, times: Int = 1, isSigned: Bool = false) {
             let report = ClientReport(
                 version: version, platform: .ios, install: InstallID(bytes: Array(sha256("\(install)".utf8).prefix(16)))
             )
-            for _ in 0..<times { self.recorder.note(report, of: app) }
+            for _ in 0..<times { self.recorder.note([report], of: app, isSigned: isSigned) }
         }
     }
 
@@ -139,13 +144,82 @@ struct AdoptionRecorderTests {
         let rows = try await database.query(
             "SELECT count(DISTINCT hour), count(DISTINCT day) FROM pinledger.adoption_count, pinledger.adoption_sketch")
         #expect(try rows.only.int64(0) == 3)
-        #expect(try rows.only.int64(1) == 3)
-        for (hours, installs) in [(1, nil), (25, 1), (49, 2), (73, 3)] as [(Int64, Int64?)] {
-            // The window of installs begins with its first day.
-            let facts = try await node.recorder.book(of: app, hours: hours).facts
-            #expect(facts.installs ?? 0 >= installs ?? 0)
-            #expect(facts.installs ?? 0 <= (installs ?? 0) + 1)
+        // Each by the salts of its day and of the day before.
+        #expect(try rows.only.int64(1) == 4)
+        // The clock has gone on by a day since the last one.
+        for (hours, installs) in [(25, 1), (49, 1), (73, 1)] as [(Int64, Int64?)] {
+            #expect(try await node.recorder.book(of: app, hours: hours).facts.installs == installs, "\(hours)")
         }
+        await node.pool.close()
+    }
+
+    @Test func `an install of yesterday is one and the same today`() async throws {
+        let database = try TestDatabase.current
+        let app = try AppID("com.example.app")
+        let clock = ManualClock()
+        let node = try await Recorder(database, clock: clock)
+        for install in 0..<3 { node.see(app, 8, install: install, isSigned: true) }
+        await node.recorder.record()
+        clock.advance(seconds: 86_400)
+        for install in 0..<3 { node.see(app, 9, install: install, isSigned: true) }
+        await node.recorder.record()
+        let other = try await Recorder(database, clock: clock)
+        for each in [node, other] {
+            let signed = try await each.recorder.book(of: app, hours: 24).facts.signed
+            #expect(signed.installs == 3)
+            #expect(signed.share(holdingAtLeast: 9).basisPoints == 10_000)
+            await each.pool.close()
+        }
+    }
+
+    @Test func `a node without the key counts requests and no installs`() async throws {
+        let app = try AppID("com.example.app")
+        let node = try await Recorder(try TestDatabase.current, hasKey: false)
+        node.see(app, 8, install: 1, times: 3, isSigned: true)
+        await node.recorder.record()
+        let facts = try await node.recorder.book(of: app, hours: 1).facts
+        #expect(facts.total == AdoptionCount(reports: 3) && facts.installs == nil && facts.signed.installs == nil)
+        await node.pool.close()
+    }
+
+    @Test func `what cannot be is kept apart, with the version that was said`() async throws {
+        let app = try AppID("com.example.app")
+        let node = try await Recorder(try TestDatabase.current)
+        node.see(app, 109, install: 1, times: 3, isSigned: true)
+        node.see(app, 9, install: 2)
+        await node.recorder.record()
+        let facts = try await node.recorder.book(of: app, hours: 1).facts
+        #expect(facts.claims == AdoptionClaims(sightings: 4, ahead: [109: 3]))
+        #expect(facts.installs == 1 && facts.signed.installs == nil)
+        await node.pool.close()
+    }
+
+    @Test func `far more than ever before is told of once an hour`() async throws {
+        let database = try TestDatabase.current
+        let app = try AppID("com.example.app")
+        try await database.execute(
+            """
+            INSERT INTO pinledger.adoption_count
+            VALUES ('com.example.app', date_trunc('hour', now()) - interval '3 hours', 8, '', '', 1500, 0, 0)
+            """)
+        let node = try await Recorder(database)
+        let running = Task { await node.recorder.run() }
+        func request(_ count: Int64) {
+            var batch = AdoptionBatch()
+            let place = node.recorder.intake.place(of: app)
+            batch.steady = [.init(place: place, version: 9, holding: count, empty: 0)]
+            node.recorder.intake.take(batch)
+        }
+        request(15_000)
+        await node.recorder.lookForSurges()
+        #expect(node.recorder.surge(of: app) == nil && node.log.text.isEmpty)
+        request(1)
+        for _ in 0..<2 { await node.recorder.lookForSurges() }
+        let surge = try #require(node.recorder.surge(of: app))
+        #expect(surge.sightings == 15_001 && surge.usual == 1500)
+        #expect(node.log.text.filter { $0.contains("far more") }.count == 1)
+        running.cancel()
+        await running.value
         await node.pool.close()
     }
 

@@ -23,7 +23,7 @@ struct RecorderTests {
             let thread = ThreadExecutor()
             try thread.start(.background)
             self.recorder = TelemetryRecorder(
-                store: store, intake: TelemetryIntake(salt: try await store.salt(), rate: 0), node: name,
+                store: store, intake: TelemetryIntake(salts: try salts(), rate: 0), node: name,
                 thread: thread,
                 logger: self.log.logger, clock: { clock?.now ?? .wall })
         }
@@ -136,7 +136,7 @@ struct RecorderTests {
     }
 
     @Test func `signatures and ids do not crowd each other out`() throws {
-        let intake = TelemetryIntake(salt: [1, 2, 3], rate: 0, recent: 10)
+        let intake = TelemetryIntake(salts: try salts(), rate: 0, recent: 10)
         func take(ids: Range<Int>, seal: UInt8) throws -> ReportReceipt {
             let outcomes = ids.map {
                 OutcomeReport(host: "api.example.com", outcome: .success, install: install(1), id: "\($0)")
@@ -225,6 +225,11 @@ struct RecorderTests {
 }
 
 /// A batch's origin, of an app with one host and three versions.
+/// The same on every node.
+private func salts() throws -> DailySalts {
+    DailySalts(try KeyEncryptionKey([UInt8](repeating: 7, count: 32)), for: "reports")
+}
+
 private func origin(_ seal: [UInt8]?) throws -> TelemetryIntake.Origin {
     let commands: [AppCommand] = [
         .create(displayName: "Shop"), .addHost(api, includesSubdomains: false, mode: .off, pins: []),
@@ -237,5 +242,6 @@ private func origin(_ seal: [UInt8]?) throws -> TelemetryIntake.Origin {
     }
     let app = try #require(state.apps[shop])
     return TelemetryIntake.Origin(
-        app: shop, hosts: ReportedHosts(app), version: app.version, network: CoarseNetwork(bits: 7), seal: seal)
+        app: shop, hosts: ReportedHosts(app), version: app.version, network: CoarseNetwork(bits: 7),
+        bucket: CoarseNetwork(bits: 7), seal: seal)
 }

@@ -1,3 +1,4 @@
+import Keys
 import PinWire
 import Pinning
 import Testing
@@ -371,6 +372,25 @@ struct TallyTests {
         #expect(minute.origins == (isSigned ? [:] : [0: 3, 1: 3, 2: 3]))
         #expect(cells.first { $0.arm == .baseline }?.minutes.first?.origins == [:])
         #expect(cells.first { $0.arm == .candidate }?.minutes.largestHour(ofOneNetworkAtMost: 2) == (isSigned ? 2 : 6))
+    }
+
+    @Test func `a node without salts takes all networks for one, and limits each of them`() {
+        let intake = TelemetryIntake(salts: nil, rate: 1)
+        let (one, other): ([UInt8], [UInt8]) = ([192, 0, 2, 1], [198, 51, 100, 1])
+        #expect(intake.network(of: one, at: noon) == .untold && intake.network(of: other, at: noon) == .untold)
+        #expect(intake.bucket(of: one) != intake.bucket(of: other))
+    }
+
+    @Test func `a network has another hash each day, and one that lasts for its limit`() throws {
+        let key = try KeyEncryptionKey([UInt8](repeating: 7, count: 32))
+        let intakes = (0..<2).map { _ in TelemetryIntake(salts: DailySalts(key, for: "reports"), rate: 1) }
+        let address: [UInt8] = [192, 0, 2, 1]
+        let (morning, evening) = (noon.startOfDay, noon.startOfDay.adding(seconds: 86_399))
+        #expect(intakes[0].network(of: address, at: morning) == intakes[1].network(of: address, at: evening))
+        #expect(
+            intakes[0].network(of: address, at: evening)
+                != intakes[0].network(of: address, at: evening.adding(seconds: 1)))
+        #expect(intakes[0].bucket(of: address) != intakes[1].bucket(of: address))
     }
 
     @Test func `a network is a /24 or a /48, whatever clothes its address wears`() {

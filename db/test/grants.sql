@@ -8,10 +8,10 @@ SELECT test.same(
 ) g, (
     SELECT string_agg(format('%s SELECT %s', role, name), E'\n' ORDER BY role, name) AS expected
       FROM (VALUES ('pinledger_app'), ('pinledger_reader')) r (role),
-           (VALUES ('adoption_count'), ('adoption_salt'), ('adoption_sketch'), ('client_secret'), ('command'), ('document'), ('event'),
+           (VALUES ('adoption_count'), ('adoption_sketch'), ('client_secret'), ('command'), ('document'), ('event'),
                    ('head'), ('material'), ('migration'), ('observation'), ('outcome_minute'), ('probe'), ('signing_secret'), ('snapshot'), ('stream'),
-                   ('telemetry_salt'), ('telemetry_secret'), ('tree_node'), ('webhook_delivery'), ('webhook_feed'), ('webhook_secret')) t (name)
-     WHERE role = 'pinledger_app' OR name NOT IN ('client_secret', 'signing_secret', 'telemetry_salt', 'telemetry_secret', 'webhook_secret')
+                   ('telemetry_secret'), ('tree_node'), ('webhook_delivery'), ('webhook_feed'), ('webhook_secret')) t (name)
+     WHERE role = 'pinledger_app' OR name NOT IN ('client_secret', 'signing_secret', 'telemetry_secret', 'webhook_secret')
 ) e GROUP BY expected;
 
 SELECT test.same(array_agg(p.proname::text ORDER BY p.proname), ARRAY[

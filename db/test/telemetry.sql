@@ -28,13 +28,13 @@ SELECT pinledger.erase_telemetry_secret('tlk_1');
 SELECT test.same(pinledger.erase_telemetry_secrets_except('{}'), 0::bigint, 'a young secret stays');
 SELECT test.same(string_agg(secret, ','), 'tlk_2', 'secrets') FROM pinledger.telemetry_secret;
 
-SELECT test.same(octet_length(salt), 32, 'the salt') FROM pinledger.telemetry_salt;
-SELECT test.refused($$UPDATE pinledger.telemetry_salt SET salt = sha256('x')$$, '42501');
+-- What addresses are hashed with is not in the database.
+SELECT test.same(count(*), 0::bigint, 'salts') FROM information_schema.tables
+ WHERE table_schema = 'pinledger' AND table_name LIKE '%salt%';
 SELECT test.refused($$DELETE FROM pinledger.outcome_minute$$, '42501');
 SELECT test.refused($$INSERT INTO pinledger.telemetry_secret SELECT * FROM pinledger.telemetry_secret$$, '42501');
 
 -- Whoever only reads sees what was counted, and cannot find out of whom.
 SET LOCAL ROLE pinledger_reader;
 SELECT test.same(count(*), 1::bigint, 'what a reader sees') FROM pinledger.outcome_minute;
-SELECT test.refused($$SELECT salt FROM pinledger.telemetry_salt$$, '42501');
 SELECT test.refused($$SELECT ciphertext FROM pinledger.telemetry_secret$$, '42501');

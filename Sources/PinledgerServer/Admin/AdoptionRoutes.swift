@@ -51,6 +51,7 @@ extension AdoptionBook {
                 "identified": .integer(total.identified), "installs": facts.installs.map { .integer($0) },
             ]),
             "share": facts.share(holdingAtLeast: version).json(of: version),
+            "signed": facts.signed.share(holdingAtLeast: version).json(of: version),
             "versions": .array(versions.prefix(Self.versionLimit).map(\.json)),
             "older_versions": .integer(Int64(max(0, versions.count - Self.versionLimit))),
             "not_known": .array(
@@ -73,6 +74,7 @@ extension AdoptionBook.Version {
             case .unknown: ("unknown", nil)
             case .nothing: ("nothing", nil)
             case .document(let version): ("document", version)
+            case .ahead(let version): ("ahead", version == 0 ? nil : version)
             }
         return .members([
             "holds": .string(state),

@@ -70,8 +70,9 @@ struct ReportRoutes: Sendable {
         }
         guard self.services.writer != nil else { throw Problem(.readOnly, "This node only reads.") }
         let intake = self.tools.recorder.intake
-        let network = intake.network(of: ClientAddress.of(exchange, trusted: self.tools.trustedProxies).bytes)
-        if let wait = intake.admit(network) {
+        let address = ClientAddress.of(exchange, trusted: self.tools.trustedProxies).bytes
+        let bucket = intake.bucket(of: address)
+        if let wait = intake.admit(bucket) {
             var problem = Problem(.tooManyReports, "Too much is reported from your network.")
             problem.headers[.retryAfter] = String(Int(min(wait, 86_400).rounded(.up)))
             throw problem
@@ -81,12 +82,15 @@ struct ReportRoutes: Sendable {
             let isCompressed = try Self.isCompressed(exchange.request)
             let seal = isSignable ? try await self.seal(of: exchange, app) : nil
             let (tools, version, time) = (self.tools, newest, self.services.clock())
+            let adoption = self.services.adoption
             let receipt = try await tools.work {
                 if let seal { try seal.check(body, of: id) }
                 let batch = try read(isCompressed ? Self.inflated(body) : body)
                 let origin = TelemetryIntake.Origin(
-                    app: id, hosts: tools.hosts(of: app), version: version, network: network,
-                    seal: seal?.signature.code)
+                    app: id, hosts: tools.hosts(of: app), version: version,
+                    network: intake.network(of: address, at: time), bucket: bucket, seal: seal?.signature.code)
+                // Other libraries' reports do not say which document their sender holds.
+                if isSignable { adoption.note(batch.holders, of: id, isSigned: seal != nil) }
                 return intake.take(batch, from: origin, at: time)
             }
             return (receipt, isSealed: seal != nil)

@@ -3,7 +3,8 @@ package import PinWire
 /// Everything that is known of the versions that an app's clients hold, for people to read.
 package struct AdoptionBook: Hashable, Sendable {
     /// How far back it looks. Counts are kept by the hour and sketches by the day (UTC), so that each span begins with
-    /// the hour or the day in which it would begin.
+    /// the hour or the day in which it would begin. A day's sketches hold what was seen on that day and the next, and no two
+    /// days' can be put together (``AdoptionTally/Sketch``): installs are known of two days at most.
     package struct Spans: Hashable, Sendable {
         package let measuredAt: Timestamp
         package let windowSeconds: Int64
@@ -18,7 +19,12 @@ package struct AdoptionBook: Hashable, Sendable {
         package var day: Timestamp { self.start(86_400) }
         package var week: Timestamp { self.start(7 * 86_400) }
         package var window: Timestamp { self.start(self.windowSeconds) }
-        package var installs: Timestamp { self.measuredAt.adding(seconds: -self.windowSeconds).startOfDay }
+        /// The day whose sketches are taken.
+        package var installs: Timestamp {
+            max(
+                self.measuredAt.adding(seconds: -self.windowSeconds).startOfDay,
+                self.measuredAt.adding(seconds: -86_400).startOfDay)
+        }
     }
 
     /// What was seen of one ``AdoptionKey``.
@@ -61,7 +67,9 @@ package struct AdoptionBook: Hashable, Sendable {
     package let app: AppID
     package let spans: Spans
     private var lines: [AdoptionKey: Line] = [:]
+    /// Of installs that said who they are, and of those whose reports were signed.
     private var sketches: [HeldVersion: InstallSketch] = [:]
+    private var signed: [HeldVersion: InstallSketch] = [:]
 
     package init(app: AppID, spans: Spans) {
         self.app = app
@@ -82,11 +90,16 @@ package struct AdoptionBook: Hashable, Sendable {
 
     /// Takes in a sketch as it is kept.
     package mutating func add(_ sketch: AdoptionTally.Sketch) {
-        if sketch.day >= self.spans.installs { self.add(sketch.sketch, sketch.held) }
+        guard sketch.day == self.spans.installs else { return }
+        self.add(sketch.sketch, sketch.held, isSigned: sketch.isSigned)
     }
 
-    package mutating func add(_ sketch: InstallSketch, _ held: HeldVersion) {
-        self.sketches[held, default: InstallSketch()].formUnion(sketch)
+    package mutating func add(_ sketch: InstallSketch, _ held: HeldVersion, isSigned: Bool) {
+        if isSigned {
+            self.signed[held, default: InstallSketch()].formUnion(sketch)
+        } else {
+            self.sketches[held, default: InstallSketch()].formUnion(sketch)
+        }
     }
 
     // MARK: Reading
@@ -95,7 +108,7 @@ package struct AdoptionBook: Hashable, Sendable {
     package var facts: AdoptionFacts {
         AdoptionFacts(
             measuredAt: self.spans.measuredAt, windowSeconds: self.spans.windowSeconds,
-            holdings: self.versions.map(\.holding))
+            holdings: self.versions.map(\.holding), signed: SignedHoldings(self.signed))
     }
 
     /// Every version that was seen, the newest first.

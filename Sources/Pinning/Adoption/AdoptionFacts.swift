@@ -1,7 +1,9 @@
 package import PinWire
 
-/// What is known of the versions that an app's clients hold, at a time and over a window before it: the small form that
-/// rules judge by.
+/// What is known of the versions that an app's clients hold, at a time and over a window before it: the small form.
+///
+/// What clients say of themselves is for people (``share(holdingAtLeast:)``) and for warnings (``claims``); rules go by
+/// ``signed``.
 package struct AdoptionFacts: Hashable, Sendable {
     /// Who holds a version.
     package struct Holding: Hashable, Sendable {
@@ -25,13 +27,18 @@ package struct AdoptionFacts: Hashable, Sendable {
     package let measuredAt: Timestamp
     /// How far back it goes.
     package let windowSeconds: Int64
-    /// The newest first, what is unknown last.
+    /// The newest first, then what is unknown and what cannot be.
     package let holdings: [Holding]
+    /// What signed reports tell.
+    package let signed: SignedHoldings
 
-    package init(measuredAt: Timestamp, windowSeconds: Int64, holdings: [Holding]) {
+    package init(
+        measuredAt: Timestamp, windowSeconds: Int64, holdings: [Holding], signed: SignedHoldings = SignedHoldings()
+    ) {
         self.measuredAt = measuredAt
         self.windowSeconds = windowSeconds
         self.holdings = holdings.sorted { $0.held > $1.held }
+        self.signed = signed
     }
 
     /// Everything that was seen.
@@ -42,7 +49,7 @@ package struct AdoptionFacts: Hashable, Sendable {
         self.holdings.lazy.compactMap(\.comparison).first.map { Int64($0.installs.rounded()) }
     }
 
-    /// Which share holds the version or a newer one.
+    /// Which share says that it holds the version or a newer one. Anybody can say so: no rule goes by it.
     ///
     /// Because versions only grow on a client, an install that was ever seen with one holds it or a newer one. By
     /// installs where at least half of what was seen came with an id.
@@ -76,10 +83,10 @@ package struct AdoptionFacts: Hashable, Sendable {
         }
         let all = count { _ in true }
         guard all > 0 else { return nil }
-        let unclear = count { $0.held == .unknown }
+        let unclear = count { $0.held == .unknown || $0.held.isAhead }
         guard unclear < all else { return nil }
         return AdoptionShare(
-            holders: count { $0.held.number >= version && $0.held != .unknown }, unclear: unclear, of: all)
+            holders: count { $0.held.number >= max(0, version) }, unclear: unclear, of: all)
     }
 
     /// What the figures do not say.
@@ -88,7 +95,7 @@ package struct AdoptionFacts: Hashable, Sendable {
 
 extension InstallComparison {
     /// The same where nobody is a holder.
-    fileprivate var withoutHolders: InstallComparison {
+    var withoutHolders: InstallComparison {
         InstallComparison(installs: self.installs, reached: self.reached, behind: self.reached)
     }
 

@@ -7,6 +7,8 @@ package enum AdoptionGap: String, CaseIterable, Sendable {
     case noInstalls = "no_installs"
     case someInstalls = "some_installs"
     case unclearVersions = "unclear_versions"
+    case aheadVersions = "ahead_versions"
+    case nothingSigned = "nothing_signed"
 
     /// Fewer say little of a population.
     static let leastSightings: Int64 = 100
@@ -30,6 +32,11 @@ package enum AdoptionGap: String, CaseIterable, Sendable {
             "Only some clients send an install id; what the others hold is known from the number of their requests only."
         case .unclearVersions:
             "Some requests do not say which version their sender holds."
+        case .aheadVersions:
+            "Some senders say that they hold a version later than any that there was: they make it up, or the ledger was "
+                + "restored from a backup (`pinledger explain G33`)."
+        case .nothingSigned:
+            "No report was signed. These figures are what anybody can send, and no guard rail goes by them."
         }
     }
 
@@ -53,6 +60,8 @@ package enum AdoptionGap: String, CaseIterable, Sendable {
             gaps.append(.someInstalls)
         }
         if requests(.unknown) > 0 { gaps.append(.unclearVersions) }
+        if facts.holdings.contains(where: { $0.held.isAhead && $0.count.sightings > 0 }) { gaps.append(.aheadVersions) }
+        if facts.signed.installs == nil { gaps.append(.nothingSigned) }
         return gaps
     }
 }

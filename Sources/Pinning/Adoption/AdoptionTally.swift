@@ -5,8 +5,8 @@ package import PinWire
 ///
 /// Everything a client says can be made up, and each new combination takes memory here and a row in the database. So an
 /// hour of an app takes so many combinations and no more, for as long as the hour lasts; what is beyond is counted as
-/// of app version `other`. An install for whose version there is no room counts for the next lower version that has
-/// one: too little is claimed of it, never too much.
+/// of app version `other`; and of versions that cannot be, as of one of them. Installs have a room of their own
+/// (``InstallTally``), those that signed apart from those that did not.
 package struct AdoptionTally: Sendable {
     /// What bounds it.
     package struct Limits: Sendable {
@@ -14,9 +14,11 @@ package struct AdoptionTally: Sendable {
         package var keysPerHour = 1024
         /// Combinations in all.
         package var keys = 131_072
-        /// Versions in one day of one app that have a sketch.
+        /// Versions in one hour of one app that are later than any that there was.
+        package var aheadPerHour = 16
+        /// Versions in one day of one app that have a sketch, signed and not.
         package var versionsPerDay = 64
-        /// Sketches in all, of 2 KiB each.
+        /// Sketches in all, of 2 KiB each, signed and not.
         package var sketches = 8192
 
         package init() {}
@@ -34,23 +36,31 @@ package struct AdoptionTally: Sendable {
     /// A sketch to be recorded.
     package struct Sketch: Hashable, Sendable {
         package var app: AppID
-        /// When its day (UTC) begins.
+        /// When the day (UTC) begins with whose salt it was made. It holds what was seen on that day and on the next, so that
+        /// an install is known again from one day to the next, and after two is not.
         package var day: Timestamp
         package var held: HeldVersion
+        /// Whether the installs showed that they are installs of the app.
+        package var isSigned: Bool
         package var sketch: InstallSketch
     }
 
     private let limits: Limits
     /// By the beginning of the hour, and by app.
     private var counts: [Timestamp: [AppID: [AdoptionKey: AdoptionCount]]] = [:]
-    /// By the beginning of the day, and by app.
-    private var sketches: [Timestamp: [AppID: [HeldVersion: (sketch: InstallSketch, isChanged: Bool)]]] = [:]
+    /// How many of the combinations are of versions that cannot be.
+    private var aheads: [Timestamp: [AppID: Int]] = [:]
+    private var claimed: InstallTally
+    private var signed: InstallTally
     private var keyCount = 0
-    private var sketchCount = 0
-    /// Sightings and installs for which there was no room since the last ``takeDropped()``.
+    /// Sightings for which there was no room since the last ``takeDropped()``.
     private var dropped: Int64 = 0
 
-    package init(limits: Limits = Limits()) { self.limits = limits }
+    package init(limits: Limits = Limits()) {
+        self.limits = limits
+        self.claimed = InstallTally(isSigned: false, versionsPerDay: limits.versionsPerDay, sketches: limits.sketches)
+        self.signed = InstallTally(isSigned: true, versionsPerDay: limits.versionsPerDay, sketches: limits.sketches)
+    }
 
     // MARK: Counting
 
@@ -59,6 +69,12 @@ package struct AdoptionTally: Sendable {
         if self.counts[hour]?[app]?[key] != nil {
             self.counts[hour]?[app]?[key]? += count
             return
+        }
+        if key.held.isAhead, key.held != .ahead(0) {
+            guard self.aheads[hour]?[app] ?? 0 < self.limits.aheadPerHour else {
+                return self.add(count, AdoptionKey(held: .ahead(0), release: .other), of: app, at: hour)
+            }
+            self.aheads[hour, default: [:]][app, default: 0] += 1
         }
         self.makeRoom(for: hour)
         let taken = self.counts[hour]?[app]?.count ?? 0
@@ -76,6 +92,7 @@ package struct AdoptionTally: Sendable {
     /// The oldest hour goes where a newer one needs its room: it is there only where nothing could be recorded for long.
     private mutating func makeRoom(for hour: Timestamp) {
         while self.keyCount >= self.limits.keys, let oldest = self.counts.keys.min(), oldest < hour {
+            self.aheads[oldest] = nil
             for gone in (self.counts.removeValue(forKey: oldest) ?? [:]).values {
                 self.keyCount -= gone.count
                 self.dropped += gone.values.reduce(0) { $0 + $1.sightings }
@@ -83,23 +100,14 @@ package struct AdoptionTally: Sendable {
         }
     }
 
-    package mutating func mark(_ install: InstallMark, _ held: HeldVersion, of app: AppID, at time: Timestamp) {
-        let day = time.startOfDay
-        var held = held
-        let known = self.sketches[day]?[app]?.count ?? 0
-        if self.sketches[day]?[app]?[held] == nil {
-            if known < self.limits.versionsPerDay, self.sketchCount < self.limits.sketches {
-                self.sketches[day, default: [:]][app, default: [:]][held] = (InstallSketch(), false)
-                self.sketchCount += 1
-            } else if let lower = self.sketches[day]?[app]?.keys.filter({ $0 < held }).max() {
-                held = lower
-            } else {
-                self.dropped += 1
-                return
-            }
-        }
-        if self.sketches[day]?[app]?[held]?.sketch.insert(install) == true {
-            self.sketches[day]?[app]?[held]?.isChanged = true
+    /// - Parameter time: In the day with whose salt the install was hashed.
+    package mutating func mark(
+        _ install: InstallMark, _ held: HeldVersion, isSigned: Bool = false, of app: AppID, at time: Timestamp
+    ) {
+        if isSigned {
+            self.signed.mark(install, held, of: app, on: time.startOfDay)
+        } else {
+            self.claimed.mark(install, held, of: app, on: time.startOfDay)
         }
     }
 
@@ -109,44 +117,25 @@ package struct AdoptionTally: Sendable {
     /// over is forgotten; of the others is remembered which combinations there are.
     package mutating func take(at time: Timestamp) -> (rows: [Row], sketches: [Sketch]) {
         let rows = self.rows
-        var sketches: [Sketch] = []
         for (hour, apps) in self.counts {
             if hour < time.startOfHour {
                 self.counts[hour] = nil
+                self.aheads[hour] = nil
                 self.keyCount -= apps.values.reduce(0) { $0 + $1.count }
             } else {
                 self.counts[hour] = apps.mapValues { $0.mapValues { _ in AdoptionCount() } }
             }
         }
-        for (day, apps) in self.sketches {
-            for (app, versions) in apps {
-                for (held, entry) in versions where entry.isChanged {
-                    sketches.append(Sketch(app: app, day: day, held: held, sketch: entry.sketch))
-                    self.sketches[day]?[app]?[held]?.isChanged = false
-                }
-            }
-            if day < time.startOfDay {
-                self.sketches[day] = nil
-                self.sketchCount -= apps.values.reduce(0) { $0 + $1.count }
-            }
-        }
-        return (rows, sketches)
+        // A day's sketches are added to for one day more.
+        let oldest = time.startOfDay.adding(seconds: -86_400)
+        return (rows, self.signed.take(from: oldest) + self.claimed.take(from: oldest))
     }
 
     /// Takes back what could not be recorded.
     package mutating func putBack(_ rows: [Row], _ sketches: [Sketch]) {
         for row in rows { self.add(row.count, row.key, of: row.app, at: row.hour) }
         for sketch in sketches {
-            let (day, app, held) = (sketch.day, sketch.app, sketch.held)
-            if self.sketches[day]?[app]?[held] != nil {
-                self.sketches[day]?[app]?[held]?.sketch.formUnion(sketch.sketch)
-                self.sketches[day]?[app]?[held]?.isChanged = true
-            } else if self.sketchCount < self.limits.sketches {
-                self.sketches[day, default: [:]][app, default: [:]][held] = (sketch.sketch, true)
-                self.sketchCount += 1
-            } else {
-                self.dropped += 1
-            }
+            if sketch.isSigned { self.signed.putBack(sketch) } else { self.claimed.putBack(sketch) }
         }
     }
 
@@ -166,16 +155,12 @@ package struct AdoptionTally: Sendable {
     }
 
     /// The sketches of an app, taken or not.
-    package func sketches(of app: AppID) -> [Sketch] {
-        self.sketches.flatMap { day, apps in
-            (apps[app] ?? [:]).map { Sketch(app: app, day: day, held: $0.key, sketch: $0.value.sketch) }
-        }
-    }
+    package func sketches(of app: AppID) -> [Sketch] { self.signed.sketches(of: app) + self.claimed.sketches(of: app) }
 
     /// How much found no room since this was asked last.
     package mutating func takeDropped() -> Int64 {
         defer { self.dropped = 0 }
-        return self.dropped
+        return self.dropped + self.signed.takeDropped() + self.claimed.takeDropped()
     }
 }
 

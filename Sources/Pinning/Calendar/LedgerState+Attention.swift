@@ -34,6 +34,7 @@ extension LedgerState {
             if let item = app.attention(to: progress, at: context.now) { items.append(item) }
         }
         items += app.reportAttention(in: context.knowing(fleet: self.fleet))
+        if let item = app.surgeAttention(in: context) { items.append(item) }
         items += app.clientAttention(in: context.knowing(fleet: self.fleet))
         for place in app.plannedPlaces {
             guard let progress = try? self.progress(ofPlan: place, app: app.id, in: context) else { continue }

@@ -268,15 +268,12 @@ extension ChangeRails {
     fileprivate static func versions(of change: Judgement) -> [Finding] {
         guard let before = change.before else { return [] }
         let version = before.version + change.fleetVersion
-        guard let share = change.facts.adoption(change.id, version + 1), share.basis != .unknown,
-            share.lowerBasisPoints > 0
-        else {
-            return []
-        }
+        guard let later = change.facts.claims(change.id)?.later(than: version) else { return [] }
+        let latest = later.latest.map { ", up to version \($0)" } ?? ""
         return [
             Finding(
                 .restoredBackup, .warn,
-                "Clients say that they hold documents later than version \(version), which is the last that this ledger made: it was restored from a backup, or they make it up.",
+                "Clients say that they hold documents later than version \(version)\(latest), which is the last that this ledger made (\(later.sightings) requests and reports): it was restored from a backup, or they make it up.",
                 remedy:
                     "If the database was restored, look for what is missing with `pinledger fsck` and an earlier report before you change anything: clients refuse documents of lower versions than they have."
             )

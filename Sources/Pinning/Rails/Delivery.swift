@@ -24,9 +24,10 @@ package struct Delivery: Hashable, Sendable {
     package func sentence(at now: Timestamp) -> String {
         let counted =
             switch self.share.basis {
-            case .unknown: "how many clients have it is not known (nothing was counted; behind a CDN only reports tell)"
+            case .unknown:
+                "how many clients have it is not known (only signed reports tell: what anybody can send counts for nothing here)"
             case .installs, .requests:
-                "\(Self.percent(self.share.lowerBasisPoints)) to \(Self.percent(self.share.upperBasisPoints)) of \(self.share.sample) \(self.share.basis == .installs ? "installations" : "requests") have document \(self.documentVersion) or a later one, and \(Self.percent(self.goal)) are wanted"
+                "\(Self.percent(self.share.lowerBasisPoints)) to \(Self.percent(self.share.upperBasisPoints)) of \(self.share.sample) \(self.share.basis == .installs ? "installations that sign their reports" : "requests") have document \(self.documentVersion) or a later one, and \(Self.percent(self.goal)) are wanted"
             }
         let time =
             self.sufficientAt <= now

@@ -264,7 +264,7 @@ enum DeliveryRails {
     /// G34.
     private static func removal(_ pattern: HostPattern, _ change: Judgement) -> [Finding] {
         guard let was = change.before?.hosts[pattern], was.enforces else { return [] }
-        guard let share = change.facts.adoption(change.id, 0), share.basis != .unknown else {
+        guard let claims = change.facts.claims(change.id), claims.sightings > 0 else {
             return [
                 .unknown(
                     .removalWhileInUse, host: pattern, "Whether clients still fetch this app's document is not known.",
@@ -272,7 +272,6 @@ enum DeliveryRails {
                 )
             ]
         }
-        guard share.sample > 0 else { return [] }
         return [
             Finding(
                 .removalWhileInUse, host: pattern,

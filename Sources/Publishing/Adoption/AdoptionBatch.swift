@@ -1,3 +1,4 @@
+package import PinWire
 package import Pinning
 
 /// What one event loop has counted since it handed over last. Apps are named by their places in ``AdoptionIntake``.
@@ -27,7 +28,8 @@ package struct AdoptionBatch: Sendable {
     package struct Install: Sendable {
         package var place: Int
         package var held: HeldVersion
-        package var mark: InstallMark
+        package var mark: DatedMark
+        package var isSigned: Bool
     }
 
     package var steady: [Steady] = []
@@ -38,14 +40,30 @@ package struct AdoptionBatch: Sendable {
 
     package var isEmpty: Bool { self.steady.isEmpty && self.kinds.isEmpty }
 
+    /// Everything that is counted in it.
+    var sightings: Int64 {
+        self.steady.reduce(0) { $0 + $1.holding + $1.empty } + self.kinds.values.reduce(0) { $0 + $1.sightings }
+    }
+
     /// Whether it should be handed over before anything is added.
-    package var isFull: Bool { self.kinds.count >= 1024 || self.installs.count >= 1024 }
+    package var isFull: Bool { self.kinds.count >= 1024 || self.installs.count >= 2048 }
 
     package mutating func add(_ sighting: AdoptionSighting) {
         self.kinds[Kind(place: sighting.place, key: sighting.key), default: AdoptionCount()] += sighting.count
-        guard let mark = sighting.mark else { return }
-        self.installs.append(Install(place: sighting.place, held: sighting.key.held, mark: mark))
+        // Nobody holds what there is not, and who says so counts for nothing.
+        guard !sighting.key.held.isAhead else { return }
+        for mark in sighting.marks {
+            self.installs.append(
+                Install(place: sighting.place, held: sighting.key.held, mark: mark, isSigned: sighting.isSigned))
+        }
     }
+}
+
+/// What an install id leaves behind when it is hashed with the salt of a day.
+package struct DatedMark: Hashable, Sendable {
+    /// In the day (UTC).
+    package var day: Timestamp
+    package var mark: InstallMark
 }
 
 /// A client that was seen once.
@@ -53,6 +71,10 @@ package struct AdoptionSighting: Sendable {
     /// Of its app in ``AdoptionIntake``.
     package var place: Int
     package var key: AdoptionKey
-    package var mark: InstallMark?
+    /// By the salts of the day and of the day before, so that the install is known again tomorrow; none where it did not say
+    /// who it is, or the node has no salts.
+    package var marks: [DatedMark]
+    /// Whether it showed that it is a client of the app.
+    package var isSigned: Bool
     package var count: AdoptionCount
 }

@@ -1,3 +1,4 @@
+import Keys
 package import PinWire
 import Pinning
 import Synchronization
@@ -9,19 +10,25 @@ package final class AdoptionIntake: Sendable {
         var places: [AppID: Int] = [:]
         var apps: [AppID] = []
         var batches: [AdoptionBatch] = []
+        /// Of reports that were signed: what others send takes none of their room.
+        var signed: [AdoptionBatch] = []
         /// From those who count too little for a batch of their own.
         var single = AdoptionBatch()
         var lost: Int64 = 0
     }
 
     private let content = Mutex(Content())
-    /// What install ids are hashed with.
-    private let salt: [UInt8]
+    /// What install ids are hashed with; nil where the node does not count installs.
+    private let salts: DailySalts?
+    private let clock: @Sendable () -> Timestamp
     private let signal = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
 
     private static let batchLimit = 256
 
-    init(salt: [UInt8]) { self.salt = salt }
+    init(salts: DailySalts?, clock: @escaping @Sendable () -> Timestamp) {
+        self.salts = salts
+        self.clock = clock
+    }
 
     // MARK: Seeing
 
@@ -39,7 +46,7 @@ package final class AdoptionIntake: Sendable {
     ///
     /// - Parameters:
     ///   - place: The app's.
-    ///   - version: Of the app's current document. Nobody holds a newer one, whatever they say.
+    ///   - version: Of the app's current document. What says that it holds a newer one is kept apart.
     ///   - isCurrent: Whether `condition` names it.
     ///   - condition: The value of `If-None-Match`.
     ///   - report: The value of `Pinledger-Client`.
@@ -60,33 +67,46 @@ package final class AdoptionIntake: Sendable {
             } else {
                 .nothing
             }
-        return self.sighting(at: place, held.atMost(version), report, AdoptionCount(requests: 1))
+        return self.sighting(at: place, held.known(upTo: version), report, AdoptionCount(requests: 1))
     }
 
     private func sighting(
-        at place: Int, _ held: HeldVersion, _ report: ClientReport, _ count: AdoptionCount
+        at place: Int, _ held: HeldVersion, _ report: ClientReport, _ count: AdoptionCount, isSigned: Bool = false
     ) -> AdoptionSighting {
         var count = count
-        let mark = report.install.map { install in
-            InstallMark(install, of: self.content.withLock { $0.apps[place] }, salt: self.salt)
+        var marks: [DatedMark] = []
+        if let install = report.install, let salts = self.salts {
+            count.identified = 1
+            let app = self.content.withLock { $0.apps[place] }
+            let today = self.clock().startOfDay
+            marks = [today, today.adding(seconds: -DailySalts.daySeconds)].map {
+                DatedMark(day: $0, mark: InstallMark(install, of: app, salt: salts.salt(at: $0)))
+            }
         }
-        if mark != nil { count.identified = 1 }
         return AdoptionSighting(
             place: place,
             key: AdoptionKey(
                 held: held, release: report.release.map(AdoptionKey.Release.release) ?? .unsaid,
                 platform: report.platform),
-            mark: mark, count: count
+            marks: marks, isSigned: isSigned, count: count
         )
     }
 
-    /// Counts what a client has reported elsewhere than with a request for the document.
+    /// Counts what clients have reported elsewhere than with a request for the document.
     ///
-    /// - Parameter version: Of the app's current document.
-    func note(_ report: ClientReport, of app: AppID, current version: Int64) {
-        let held = report.version.map(HeldVersion.init(claimed:)) ?? .unknown
-        self.count(
-            self.sighting(at: self.place(of: app), held.atMost(version), report, AdoptionCount(reports: 1)))
+    /// - Parameters:
+    ///   - version: Of the app's current document.
+    ///   - isSigned: Whether they showed that they are clients of the app.
+    func note(_ reports: some Collection<ClientReport>, of app: AppID, current version: Int64, isSigned: Bool) {
+        let place = self.place(of: app)
+        var batch = AdoptionBatch()
+        for report in reports {
+            let held = report.version.map(HeldVersion.init(claimed:)) ?? .unknown
+            batch.add(
+                self.sighting(
+                    at: place, held.known(upTo: version), report, AdoptionCount(reports: 1), isSigned: isSigned))
+        }
+        self.take(batch, isSigned: isSigned)
     }
 
     // MARK: Handing over
@@ -98,13 +118,16 @@ package final class AdoptionIntake: Sendable {
         self.signal.continuation.yield()
     }
 
-    package func take(_ batch: AdoptionBatch) {
+    package func take(_ batch: AdoptionBatch) { self.take(batch, isSigned: false) }
+
+    private func take(_ batch: AdoptionBatch, isSigned: Bool) {
         self.content.withLock { content in
-            if content.batches.count < Self.batchLimit {
+            if isSigned, content.signed.count < Self.batchLimit {
+                content.signed.append(batch)
+            } else if !isSigned, content.batches.count < Self.batchLimit {
                 content.batches.append(batch)
             } else {
-                content.lost += batch.steady.reduce(0) { $0 + $1.holding + $1.empty }
-                content.lost += batch.kinds.values.reduce(0) { $0 + $1.sightings }
+                content.lost += batch.sightings
             }
         }
         self.signal.continuation.yield()
@@ -117,19 +140,22 @@ package final class AdoptionIntake: Sendable {
 
     /// Adds everything that came to a tally.
     ///
-    /// - Returns: How many sightings found no room here.
-    func empty(into tally: inout AdoptionTally, at time: Timestamp) -> Int64 {
+    /// - Returns: How many sightings there were of each app, and how many found no room here.
+    func empty(into tally: inout AdoptionTally, at time: Timestamp) -> (seen: [AppID: Int64], lost: Int64) {
         let (batches, apps, lost) = self.content.withLock { content in
             defer {
                 content.batches = []
+                content.signed = []
                 content.single = AdoptionBatch()
                 content.lost = 0
             }
-            return (content.batches + [content.single], content.apps, content.lost)
+            return (content.signed + content.batches + [content.single], content.apps, content.lost)
         }
+        var seen: [AppID: Int64] = [:]
         for batch in batches {
             for steady in batch.steady {
                 let app = apps[steady.place]
+                seen[app, default: 0] += steady.holding + steady.empty
                 if steady.holding > 0 {
                     tally.add(
                         AdoptionCount(requests: steady.holding), AdoptionKey(held: .document(steady.version)), of: app,
@@ -139,9 +165,16 @@ package final class AdoptionIntake: Sendable {
                     tally.add(AdoptionCount(requests: steady.empty), AdoptionKey(held: .nothing), of: app, at: time)
                 }
             }
-            for (kind, count) in batch.kinds { tally.add(count, kind.key, of: apps[kind.place], at: time) }
-            for install in batch.installs { tally.mark(install.mark, install.held, of: apps[install.place], at: time) }
+            for (kind, count) in batch.kinds {
+                seen[apps[kind.place], default: 0] += count.sightings
+                tally.add(count, kind.key, of: apps[kind.place], at: time)
+            }
+            for install in batch.installs {
+                tally.mark(
+                    install.mark.mark, install.held, isSigned: install.isSigned, of: apps[install.place],
+                    at: install.mark.day)
+            }
         }
-        return lost
+        return (seen, lost)
     }
 }

@@ -1,3 +1,4 @@
+package import Keys
 package import Logging
 package import PinWire
 package import Pinning
@@ -21,6 +22,8 @@ package actor AdoptionRecorder {
     /// Where clients that were seen are counted.
     package nonisolated let intake: AdoptionIntake
     private nonisolated let picture: AdoptionPicture
+    private nonisolated let surges = SurgeBook()
+    private var watch = SurgeWatch()
 
     private var tally = AdoptionTally()
     /// On its way into the database.
@@ -35,30 +38,36 @@ package actor AdoptionRecorder {
     private static let sketchesAtOnce = 100
 
     /// - Parameters:
-    ///   - salt: What install ids are hashed with, the same on every node.
+    ///   - salts: What install ids are hashed with, the same on every node that has them; nil for a node without the
+    ///     key-encryption key, which counts requests and no installs.
     ///   - windowSeconds: How far back ``facts(of:)`` goes: a client that is there asks at least once in a document's
     ///     lifetime.
     ///   - currentVersion: Of an app's document; nil where there is none.
     package init(
-        store: AdoptionStore, salt: [UInt8], windowSeconds: Int64, logger: Logger,
+        store: AdoptionStore, salts: DailySalts?, windowSeconds: Int64, logger: Logger,
         clock: @escaping @Sendable () -> Timestamp, currentVersion: @escaping @Sendable (AppID) -> Int64?
     ) {
         self.store = store
         self.logger = logger
         self.clock = clock
         self.currentVersion = currentVersion
-        self.intake = AdoptionIntake(salt: salt)
+        self.intake = AdoptionIntake(salts: salts, clock: clock)
         self.picture = AdoptionPicture(windowSeconds: windowSeconds)
     }
 
     // MARK: Seeing and knowing
 
-    /// Counts what a client has reported elsewhere than with a request for the document; of an app that has none,
+    /// Counts what clients have reported elsewhere than with a request for the document; of an app that has none,
     /// nothing.
-    package nonisolated func note(_ report: ClientReport, of app: AppID) {
+    ///
+    /// - Parameter isSigned: Whether they showed that they are clients of the app: gates count those alone.
+    package nonisolated func note(_ reports: some Collection<ClientReport>, of app: AppID, isSigned: Bool) {
         guard let version = self.currentVersion(app) else { return }
-        self.intake.note(report, of: app, current: version)
+        self.intake.note(reports, of: app, current: version, isSigned: isSigned)
     }
+
+    /// That far more is counted of an app on this node than there ever was before; nil where it is not.
+    package nonisolated func surge(of app: AppID) -> AdoptionSurge? { self.surges.surge(of: app) }
 
     /// What is known of the versions that an app's clients hold, at most about half a minute old. Nil where it is not
     /// known yet: asking has this node find out, and keep it at hand for as long as somebody asks every ten minutes.
@@ -104,7 +113,12 @@ package actor AdoptionRecorder {
         for await _ in self.intake.arrivals { self.takeIn() }
     }
 
-    private func takeIn() { self.lost += self.intake.empty(into: &self.tally, at: self.clock()) }
+    private func takeIn() {
+        let now = self.clock()
+        let (seen, lost) = self.intake.empty(into: &self.tally, at: now)
+        self.watch.add(seen, at: now)
+        self.lost += lost
+    }
 
     private func recordNowAndThen() async {
         var round = 0
@@ -112,6 +126,7 @@ package actor AdoptionRecorder {
             try? await Task.sleep(for: Self.interval)
             guard !Task.isCancelled else { return }
             round += 1
+            await self.lookForSurges()
             if !self.isRefused || round.isMultiple(of: Self.refusedRounds) { await self.record() }
         }
     }
@@ -140,6 +155,27 @@ package actor AdoptionRecorder {
             self.logger.warning(
                 "more clients were seen than could be counted", metadata: ["uncounted": "\(self.lost)"])
             self.lost = 0
+        }
+    }
+
+    /// Tells of apps of which far more is counted than before.
+    func lookForSurges() async {
+        self.takeIn()
+        for app in self.watch.unknown {
+            // While the database is away nothing is known of before.
+            guard let usual = try? await self.store.busiestHour(of: app, in: self.watch.before) else { return }
+            self.watch.learn(usual, of: app)
+        }
+        let new = self.watch.takeNew()
+        guard !new.isEmpty else { return }
+        self.surges.add(new, at: self.clock())
+        for (app, surge) in new {
+            self.logger.warning(
+                "far more is asked or reported of an app than in any hour of the week before",
+                metadata: [
+                    "app": "\(app)", "hour": "\(surge.hour)", "counted": "\(surge.sightings)",
+                    "before": "\(surge.usual)",
+                ])
         }
     }
 

@@ -8,11 +8,6 @@ package struct AdoptionStore: Sendable {
 
     package init(pool: PostgresPool) { self.pool = pool }
 
-    /// What install ids are hashed with, the same on every node.
-    package func salt() async throws -> [UInt8] {
-        try await self.pool.read("SELECT salt FROM pinledger.adoption_salt").only.bytes(0)
-    }
-
     /// Adds counts to those that stand there, in one statement.
     func add(_ rows: [AdoptionTally.Row]) async throws {
         _ = try await self.pool.query(
@@ -33,11 +28,12 @@ package struct AdoptionStore: Sendable {
     /// Merges sketches into those that stand there, in one statement.
     func merge(_ sketches: [AdoptionTally.Sketch]) async throws {
         _ = try await self.pool.query(
-            "SELECT pinledger.merge_adoption_sketches($1, $2, $3, $4)",
+            "SELECT pinledger.merge_adoption_sketches($1, $2, $3, $4, $5)",
             [
                 .textArray(sketches.map(\.app.text)),
                 .timestampArray(sketches.map(\.day.microseconds)),
                 .int64Array(sketches.map(\.held.number)),
+                .boolArray(sketches.map(\.isSigned)),
                 .bytesArray(sketches.map(\.sketch.registers)),
             ]
         )
@@ -75,14 +71,14 @@ package struct AdoptionStore: Sendable {
         }
         let sketches = try await self.pool.read(
             """
-            SELECT version, registers FROM pinledger.adoption_sketch WHERE app = $1 AND day >= $2
-             ORDER BY day DESC, version DESC LIMIT 5000
+            SELECT version, registers, signed FROM pinledger.adoption_sketch WHERE app = $1 AND day = $2
+             ORDER BY signed DESC, version DESC LIMIT 5000
             """,
             [.text(app.text), .timestamp(spans.installs.microseconds)]
         )
         for row in sketches {
             guard let sketch = InstallSketch(registers: try row.bytes(1)) else { continue }
-            book.add(sketch, HeldVersion(number: try row.int64(0)))
+            book.add(sketch, HeldVersion(number: try row.int64(0)), isSigned: try row.bool(2))
         }
         return book
     }
@@ -90,5 +86,17 @@ package struct AdoptionStore: Sendable {
     /// A count, of which sums stay within bounds whatever was stored.
     private static func count(_ row: PostgresRow, _ column: Int) throws -> Int64 {
         min(max(try row.int64(column), 0), 1 << 40)
+    }
+
+    /// How often clients of an app were seen in the hour with the most of that.
+    func busiestHour(of app: AppID, in hours: Range<Timestamp>) async throws -> Int64 {
+        try await self.pool.read(
+            """
+            SELECT coalesce(max(sum), 0)::bigint
+              FROM (SELECT sum(requests + reports) FROM pinledger.adoption_count
+                     WHERE app = $1 AND hour >= $2 AND hour < $3 GROUP BY hour) h
+            """,
+            [.text(app.text), .timestamp(hours.lowerBound.microseconds), .timestamp(hours.upperBound.microseconds)]
+        ).only.int64(0)
     }
 }

@@ -25,18 +25,19 @@ struct Outlook: Sendable {
         logger: Logger, clock: @escaping @Sendable () -> Timestamp
     ) async throws {
         let observations = ObservationBook()
-        let store = AdoptionStore(pool: pool)
+        // A node without the key has no salts: it counts requests and no installs, and takes all networks for one.
+        let key = configuration.keyEncryptionKey
         let adoption = AdoptionRecorder(
-            store: store, salt: try await store.salt(), windowSeconds: configuration.documentLifetime, logger: logger,
+            store: AdoptionStore(pool: pool), salts: key.map { DailySalts($0, for: "installs") },
+            windowSeconds: configuration.documentLifetime, logger: logger,
             clock: clock, currentVersion: { documents[$0]?.version }
         )
-        let outcomes = TelemetryStore(pool: pool)
-        // A node that only reads takes no reports, and may not have the salt.
-        let salt = try await configuration.isReadOnly ? Random.bytes(32) : outcomes.salt()
         let thread = ThreadExecutor()
         try thread.start(.background)
         let telemetry = TelemetryRecorder(
-            store: outcomes, intake: TelemetryIntake(salt: salt, rate: configuration.telemetry.rate),
+            store: TelemetryStore(pool: pool),
+            intake: TelemetryIntake(
+                salts: key.map { DailySalts($0, for: "reports") }, rate: configuration.telemetry.rate),
             node: Hex.encode(Random.bytes(12)), thread: thread, logger: logger, clock: clock
         )
         let suffixes = try PublicSuffixList.load()
@@ -44,7 +45,8 @@ struct Outlook: Sendable {
             documentLifetime: configuration.documentLifetime, documentMaxAge: Int64(configuration.documentMaxAge),
             ownHosts: configuration.probing.ownHosts, horizons: configuration.horizons,
             endpoint: { observations.facts(of: $0) },
-            adoption: { app, version in adoption.facts(of: app)?.share(holdingAtLeast: version) },
+            adoption: { app, version in adoption.facts(of: app)?.signed.share(holdingAtLeast: version) },
+            claims: { adoption.facts(of: $0)?.claims }, surge: { adoption.surge(of: $0) },
             telemetry: { telemetry.facts(of: $0) }
         )
         let probing = configuration.probing

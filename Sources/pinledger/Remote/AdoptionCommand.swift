@@ -43,6 +43,7 @@ enum AdoptionText {
         Console.print(table.text)
         Console.print("")
         Console.print(Self.sentence(json))
+        Console.print(Self.signedSentence(json))
         for gap in json["not_known"]?.arrayValue ?? [] { Console.print("Not known: \(gap.text("detail"))") }
     }
 
@@ -50,6 +51,9 @@ enum AdoptionText {
         switch version["holds"]?.stringValue {
         case "document": "version \(version.text("version"))"
         case "nothing": "nothing yet"
+        case "ahead":
+            version["version"].map { _ in "version \(version.text("version")), which is not made" }
+                ?? "a version that is not made"
         default: "unknown"
         }
     }
@@ -73,6 +77,19 @@ enum AdoptionText {
             share?["basis"] == "installs" ? "about \(sample) installs" : "\(sample) requests and reports"
         return "Of what was seen since \(since) (\(basis)), \(Self.percent(points)) holds \(version); "
             + "with 95 % confidence from \(Self.percent(share?["lower_basis_points"]?.integerValue)) "
+            + "to \(Self.percent(share?["upper_basis_points"]?.integerValue))."
+    }
+
+    /// What guard rails go by.
+    private static func signedSentence(_ json: JSON) -> String {
+        let share = json["signed"]
+        guard let points = share?["basis_points"]?.integerValue else {
+            return
+                "Guard rails count signed reports only, and there are none: they wait until older documents are stale."
+        }
+        return "Of about \(share?.text("sample") ?? "-") installs that signed their reports, which guard rails count, "
+            + "\(Self.percent(points)) holds it; with 95 % confidence from "
+            + "\(Self.percent(share?["lower_basis_points"]?.integerValue)) "
             + "to \(Self.percent(share?["upper_basis_points"]?.integerValue))."
     }
 

@@ -1,0 +1,20 @@
+extension ReportBatch {
+    /// Who reported, and which version of the document each of them holds: every install once with each version that it
+    /// named, in the order in which they came.
+    package var holders: [ClientReport] {
+        var seen: Set<Holder> = []
+        return self.outcomes.compactMap { outcome in
+            guard let install = outcome.install,
+                seen.insert(Holder(install: install, version: outcome.documentVersion)).inserted
+            else { return nil }
+            return ClientReport(
+                version: outcome.documentVersion, platform: outcome.platform, release: outcome.release,
+                install: install)
+        }
+    }
+
+    private struct Holder: Hashable {
+        var install: InstallID
+        var version: Int64
+    }
+}
