@@ -34,6 +34,7 @@ let package = Package(
         .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CBrotli", pkgConfig: "libbrotlienc", providers: [.apt(["libbrotli-dev"])]),
+        .systemLibrary(name: "CMalloc"),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "CPublicSuffix", pkgConfig: "libpsl", providers: [.apt(["libpsl-dev"])]),
         // Without pkgConfig: a build without the trait needs nothing of it, and is not to be warned that it is missing.
@@ -128,8 +129,8 @@ let package = Package(
         .target(
             name: "PinledgerServer",
             dependencies: [
-                "CZlib", "Certificates", "Countries", "EventStore", "Firebase", "Formats", "Handbook", "Keys",
-                "Observing",
+                "CMalloc", "CZlib", "Certificates", "Countries", "EventStore", "Firebase", "Formats", "Handbook",
+                "Keys", "Observing",
                 "PinWire",
                 "Pinning",
                 "Postgres", "Probing",
@@ -257,7 +258,7 @@ let package = Package(
         .testTarget(
             name: "PinledgerServerTests",
             dependencies: [
-                "CZlib", "Certificates", "EventStore", "Formats", "Keys", "Observing", "PinWire", "Pinning",
+                "CZlib", "Certificates", "EventStore", "Fixtures", "Formats", "Keys", "Observing", "PinWire", "Pinning",
                 "PinledgerServer", "Postgres", "Probing", "Publishing", "Telemetry",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),

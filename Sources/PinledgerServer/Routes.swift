@@ -12,8 +12,9 @@ struct Routes: Sendable {
         let compat = CompatTools(services: services, answers: CompatAnswers(services: services))
         self.answers = PreparedAnswers(services: services, compat: compat.answers)
         self.push = DocumentPush(
-            table: services.publisher.table, limit: limits.streams, heartbeat: limits.heartbeat,
-            intake: services.adoption.intake)
+            table: services.publisher.table, limit: limits.streams, networkLimit: limits.streamsOfOneNetwork,
+            heartbeat: limits.heartbeat, intake: services.adoption.intake,
+            trustedProxies: services.telemetry.trustedProxies)
         self.all =
             ClientRoutes(services: services, answers: self.answers).routes
             + StreamRoutes(services: services, push: self.push).routes

@@ -37,8 +37,17 @@ package struct Server: Sendable {
     package struct Limits: Sendable {
         /// At once, on all listeners together.
         package var connections = 10_000
-        /// Streams of documents at once, of clients that wait for news.
-        package var streams = 7500
+        /// At once, of one network (/24, /48), on listeners that are for clients; nil for a quarter of ``connections``.
+        package var networkConnections: Int?
+        /// Streams of documents at once, of clients that wait for news; nil for three quarters of ``connections``, but no more
+        /// than 10,000.
+        package var clientStreams: Int?
+        /// Streams at once of one network; nil for a quarter of ``streams``.
+        package var networkStreams: Int?
+        /// Requests a second by one network that cost the node most, ten times that at once; 0 for as many as come.
+        package var networkRequests = 200.0
+        /// Bytes that the requests may hold which are not answered to the end.
+        package var requestMemory = 256 * 1024 * 1024
         /// From the first byte of a request, or the connection's beginning, to the end of the request's head; and for
         /// the TLS handshake.
         package var headerSeconds = 10
@@ -53,6 +62,24 @@ package struct Server: Sendable {
 
         package init() {}
 
+        // Clients that only fetch find a connection, however many wait for news.
+        var streams: Int { self.clientStreams ?? min(10_000, self.connections * 3 / 4) }
+
+        var streamsOfOneNetwork: Int { self.networkStreams ?? max(1, self.streams / 4) }
+
+        /// How the places of a listener are divided.
+        func places(of listener: Listener) -> ConnectionPlaces.Limits {
+            let network = self.networkConnections ?? max(1, self.connections / 4)
+            switch listener.content {
+            case .everything:
+                let reserve = min(256, max(1, listener.connections / 16))
+                return .init(
+                    connections: max(listener.connections, reserve + 1), reserve: reserve, network: network)
+            case .client: return .init(connections: listener.connections, network: network)
+            case .admin: return .init(connections: listener.connections)
+            }
+        }
+
         /// The longest time between two signs of life of a stream that does not end, in milliseconds: well before
         /// ``idleSeconds`` are over, after which an HTTP/2 connection with nothing else on it is closed.
         var heartbeat: Int { min(DocumentEvent.heartbeat, self.idleSeconds * 500) }
@@ -65,6 +92,10 @@ package struct Server: Sendable {
     private let group: any EventLoopGroup
     private let shares: LoopShares
     private let log: LimitedLog
+    private let rates: RequestRates
+
+    /// Connections that are about to be closed.
+    private static let surplus = 16
 
     /// - Parameter certificate: Nil for plain HTTP.
     package init(
@@ -75,9 +106,11 @@ package struct Server: Sendable {
         self.limits = limits
         self.certificate = certificate
         self.log = LimitedLog(logger: services.logger)
+        self.rates = RequestRates(rate: limits.networkRequests)
         self.group = MultiThreadedEventLoopGroup.singleton
         self.shares = LoopShares(
-            group: self.group, clock: services.clock, intake: services.adoption.intake, push: self.routes.push)
+            group: self.group, clock: services.clock, intake: services.adoption.intake, push: self.routes.push,
+            requestMemory: limits.requestMemory)
     }
 
     /// The service that keeps the connections' time: it has to run for as long as a listener does.
@@ -99,18 +132,23 @@ package struct Server: Sendable {
             case .admin: [.admin]
             }
         let authenticator = Authenticator(ledger: self.services.ledger, clock: self.services.clock)
+        let places = ConnectionPlaces(
+            limits: self.limits.places(of: listener), trustedProxies: self.services.telemetry.trustedProxies)
         let responder = Responder(
             table: self.routes.table(surfaces),
             authenticate: { (request, acceptsPassword) throws(Problem) in
                 try authenticator.principal(of: request, acceptsPassword: acceptsPassword)
             },
-            log: self.log, trustedProxies: self.services.telemetry.trustedProxies
+            content: listener.content, places: places, rates: self.rates, log: self.log,
+            trustedProxies: self.services.telemetry.trustedProxies
         )
         var configuration = ApplicationConfiguration(
             address: .hostname(listener.host, port: listener.port), serverName: nil, backlog: 4096
         )
+        // Where there is a reserve, whoever is too many is displaced, and not left waiting.
+        let surplus = places.limits.reserve > 0 ? Self.surplus : 0
         configuration.availableConnectionsDelegate = MaximumAvailableConnections(
-            listener.connections, logger: self.services.logger
+            places.limits.connections + surplus, logger: self.services.logger
         )
         let answers = surfaces.contains(.client) ? self.routes.answers : nil
         let (shares, limits, certificate, log) = (self.shares, self.limits, self.certificate, self.log)
@@ -118,7 +156,8 @@ package struct Server: Sendable {
             responder: responder,
             server: HTTPServerBuilder { respond in
                 ConnectionSetup(
-                    responder: respond, answers: answers, shares: shares, limits: limits, certificate: certificate
+                    responder: respond, answers: answers, shares: shares, limits: limits, certificate: certificate,
+                    places: places, log: log
                 )
             },
             configuration: configuration,

@@ -3,7 +3,7 @@
 /// A request is let in while its network has a token; what it turns out to hold is taken afterwards, be it more than
 /// there is: the debt is waited for before the next one. Networks are remembered in bounded memory, those that owe
 /// nothing being forgotten first; those for which there is no room share one bucket.
-struct NetworkBuckets: Sendable {
+package struct NetworkBuckets: Sendable {
     private struct Bucket {
         var tokens: Double
         var filledAt: ContinuousClock.Instant
@@ -17,7 +17,7 @@ struct NetworkBuckets: Sendable {
     private let limit: Int
     private var forgottenAt: ContinuousClock.Instant?
 
-    init(rate: Double, limit: Int = 65_536) {
+    package init(rate: Double, limit: Int = 65_536) {
         self.rate = rate
         // A request takes a whole token, however slowly they come.
         self.capacity = max(1, rate * 10)
@@ -25,14 +25,14 @@ struct NetworkBuckets: Sendable {
     }
 
     /// Seconds until a network may report; nil where it may now.
-    mutating func wait(of network: UInt32, at now: ContinuousClock.Instant) -> Double? {
+    package mutating func wait(of network: UInt32, at now: ContinuousClock.Instant) -> Double? {
         guard self.rate > 0 else { return nil }
         let tokens = self.bucket(of: network, at: now).tokens
         return tokens >= 1 ? nil : (1 - tokens) / self.rate
     }
 
     /// Takes tokens for what came.
-    mutating func charge(_ count: Int, to network: UInt32, at now: ContinuousClock.Instant) {
+    package mutating func charge(_ count: Int, to network: UInt32, at now: ContinuousClock.Instant) {
         guard self.rate > 0 else { return }
         var bucket = self.bucket(of: network, at: now)
         bucket.tokens -= Double(count)

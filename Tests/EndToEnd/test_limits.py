@@ -327,8 +327,11 @@ def test_what_is_well_formed_is_read_to_its_end(server):
 def test_connections_above_the_limit_wait_until_there_is_room(server):
     from test_nodes import start_node
 
-    # One of its own, on which none of them becomes idle before the last is there.
-    node, _ = start_node(server, "full", "--read-only", "--max-connections", "300", "--idle-timeout", "60")
+    # One of its own, on which none of them becomes idle before the last is there. Operators have an address of theirs.
+    node, _ = start_node(
+        server, "full", "--read-only", "--max-connections", "320", "--idle-timeout", "60",
+        "--connections-per-network", "0", "--admin-listen", "127.0.0.1:0",
+    )  # fmt: skip
     try:
         fill(node)
     finally:
@@ -387,13 +390,42 @@ def test_a_server_with_few_file_descriptors_takes_fewer_connections(server):
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (128, hard))
     try:
-        node, _ = start_node(server, "few-descriptors", "--read-only")
+        node, _ = start_node(server, "few-descriptors", "--read-only", "--connections-per-network", "0")
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     try:
         stretch(node)
         assert "cannot be accepted" not in node.tail()
+        assert "fewer connections than configured" in node.log.read_text()
     finally:
+        node.stop()
+
+
+def test_the_database_has_file_descriptors_whatever_clients_take(server, monkeypatch):
+    """On a machine of many cores, whose event loops take many for themselves."""
+    from test_damage import sql
+    from test_nodes import start_node
+
+    monkeypatch.setenv("NIO_SINGLETON_GROUP_LOOP_COUNT", "40")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+    try:
+        node, api = start_node(
+            server, "descriptors", "--kek-file", str(server.data / "key-encryption-key"), "--connections-per-network", "0")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    wires = []
+    try:
+        wires += [Wire(node.port, seconds=2).send(get("/healthz")) for _ in range(400)]
+        time.sleep(0.5)
+        # Every connection to the database ends, and has to be made again.
+        sql(server, "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE usename = 'pinledger_dev'")
+        eventually(lambda: api.post(f"/v1/apps", {"app": f"com.example.descriptors{time.monotonic_ns()}"}).status == 201)
+        assert "cannot be accepted" not in node.log.read_text()
+        assert len(os.listdir(f"/proc/{node.process.pid}/fd")) <= 250
+    finally:
+        for wire in wires:
+            wire.socket.close()
         node.stop()
 
 

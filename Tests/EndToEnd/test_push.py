@@ -20,7 +20,8 @@ STREAM = f"/client/v1/apps/{APP}/stream"
 @pytest.fixture(scope="module")
 def server():
     server = Server()
-    server.arguments += ["--client-streams", "8", "--idle-timeout", "2", "--write-timeout", "3", "--drain-timeout", "5"]
+    server.arguments += ["--client-streams", "8", "--streams-per-network", "0", "--idle-timeout", "2"]
+    server.arguments += ["--write-timeout", "3", "--drain-timeout", "5"]
     try:
         server.start().api.make_app(APP, "api.example.com")
         yield server

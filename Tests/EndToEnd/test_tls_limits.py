@@ -9,6 +9,7 @@ from pinledger import Process, free_port
 from test_tls import DATA, DOCUMENT, END_HEADERS, GOAWAY, HEADERS, RESET, ROUTED, WINDOW_UPDATE  # noqa: F401
 from test_tls import Streams, arguments, connect, database, directory, frame  # noqa: F401
 from test_tls import make_certificate
+from wire import resident_bytes
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +87,46 @@ def test_a_connection_that_takes_nothing_and_says_nothing_ends_with_its_streams(
         took = time.monotonic() - began
         assert set(wire.reset) == {1, 3} and wire.error == 0
         assert 1 <= took <= 4, f"{took:.1f} s"
+
+
+def test_requests_that_are_held_give_way_to_others(database, directory):  # noqa: F811
+    """Those in which nothing moves, when all of them hold too much: long before their time is over."""
+    port = free_port()
+    options = arguments(database, port, *make_certificate(directory, "memory"))
+    options[options.index("--body-timeout") + 1] = "30"
+    node = Process(database.home / "tls-memory.log", options + ["--request-memory", "8"], port)
+    node.spawn()
+    held: list[Streams] = []
+    try:
+        node.wait_until(lambda: connect(node).answer_to("/readyz").status == 200)
+        before = resident_bytes(node.process.pid)
+        for _ in range(20):
+            wire = Streams(node, stream_window=0)
+            held.append(wire)
+            for stream in range(1, 200, 2):
+                # Half of them take no answer, half do not end what they send.
+                wire.send(Streams.request(stream, ROUTED, body=stream % 4 == 1))
+        with Streams(node) as good:
+            for stream in range(1, 200, 2):
+                good.send(Streams.request(stream, ROUTED)).wait(stream)
+                assert good.status[stream] == 200
+            assert not good.reset
+        for wire in held:
+            try:
+                wire.quiet(0.05)
+            except OSError:
+                # It may have ended by now, having nothing left to do.
+                pass
+        ended = sum(len(wire.reset) for wire in held)
+        # 8 MiB are room for some 400 of the 2000.
+        assert ended > 1500, f"{ended} have ended"
+        grown = resident_bytes(node.process.pid) - before
+        assert grown < 60 << 20, f"{grown >> 20} MiB"
+        assert "the requests under way hold as much memory as they may" in node.log.read_text()
+    finally:
+        for wire in held:
+            wire.socket.close()
+        node.stop()
 
 
 IDLE_FRAMES = {

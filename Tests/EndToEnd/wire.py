@@ -27,8 +27,14 @@ class Message:
 class Wire:
     """A connection to a server on 127.0.0.1."""
 
-    def __init__(self, port: int, *, wrap=None, receive_buffer: int | None = None, seconds: float = 10):
+    def __init__(
+        self, port: int, *, wrap=None, receive_buffer: int | None = None, seconds: float = 10,
+        source: str | None = None,
+    ):  # fmt: skip
         self.socket = socket.socket()
+        if source is not None:
+            # Any address of 127.0.0.0/8 is this machine's: networks are told apart by it.
+            self.socket.bind((source, 0))
         if receive_buffer is not None:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         self.socket.settimeout(seconds)

@@ -17,7 +17,8 @@ import Testing
             headerFields: [.contentType: "application/json"])
         return Exchange(
             request: Request(head: head, body: RequestBody(buffer: ByteBuffer(string: body))), requestID: "1",
-            parameters: [:], query: [:], foreignQuery: [], principal: nil, bodyLimit: 1 << 20, peer: nil)
+            parameters: [:], query: [:], foreignQuery: [], principal: nil, isOperators: false,
+            bodyLimit: 1 << 20, peer: nil)
     }
 
     /// A PKCS#12 file without a password, in base64, that takes so many rounds for each of its two parts.

@@ -1,4 +1,5 @@
 import NIOCore
+import Probing
 import Testing
 
 @testable import PinledgerServer
@@ -34,6 +35,43 @@ import Testing
         }
         do { _ = try #require(slots.take(for: peer)) }
         #expect(slots.count == 0 && slots.take(for: peer) != nil)
+    }
+}
+
+/// Which network a client counts for, and how many places it may have.
+@Suite struct `A client's network` {
+    private static func address(_ text: String) throws -> SocketAddress { try SocketAddress(ipAddress: text, port: 1) }
+
+    private static func network(_ text: String, _ forwardedFor: String? = nil, _ trusted: [String] = []) throws
+        -> String?
+    {
+        ClientNetwork(
+            of: try Self.address(text), forwardedFor: forwardedFor, trusted: try trusted.map { try IPNetwork($0) })?
+            .description
+    }
+
+    @Test(arguments: [
+        ("192.0.2.77", "192.0.2.0/24"), ("::ffff:192.0.2.77", "192.0.2.0/24"),
+        ("2001:db8:1:2:3::4", "2001:db8:1::/48"), ("::1", "::/48"),
+    ])
+    func `is a /24 or a /48`(address: String, network: String) throws {
+        #expect(try Self.network(address) == network)
+    }
+
+    @Test func `is what trusted proxies say, and theirs has no limit`() throws {
+        #expect(try Self.network("192.0.2.77", "198.51.100.9") == "192.0.2.0/24")
+        #expect(try Self.network("192.0.2.77", "10.9.9.9, 198.51.100.9", ["192.0.2.0/24"]) == "198.51.100.0/24")
+        #expect(try Self.network("192.0.2.77", nil, ["192.0.2.0/24"]) == nil)
+    }
+
+    @Test func `leaves places for streams to the others`() throws {
+        let slots = StreamSlots(limit: 10, networkLimit: 2)
+        let one = try #require(IPAddress("192.0.2.1").map { ClientNetwork(of: $0) })
+        let other = try #require(IPAddress("198.51.100.1").map { ClientNetwork(of: $0) })
+        var taken = try (0..<2).map { _ in try #require(slots.take(in: one)) }
+        #expect(slots.take(in: one) == nil && slots.take(in: other) != nil && slots.take() != nil)
+        taken.removeLast().release()
+        #expect(slots.take(in: one) != nil && taken.count == 1)
     }
 }
 

@@ -12,7 +12,7 @@ struct EvaluatedRoutes: Sendable {
         [
             Route(
                 "getEvaluatedDocument", .get, "/client/v1/apps/{app}/evaluated", surface: .client, access: .everybody,
-                isPrepared: true, query: EvaluatedQuery.names, self.document)
+                isPrepared: true, isCostly: true, query: EvaluatedQuery.names, self.document)
         ]
     }
 

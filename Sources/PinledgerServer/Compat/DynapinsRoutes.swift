@@ -16,7 +16,8 @@ struct DynapinsRoutes: Sendable {
             _ handler: @escaping @Sendable (Exchange) async throws -> Response
         ) -> Route {
             Route(
-                id, .get, base + path, surface: .client, access: .everybody, isPrepared: isPrepared, query: query,
+                id, .get, base + path, surface: .client, access: .everybody, isPrepared: isPrepared,
+                isCostly: isPrepared, query: query,
                 isForeign: true, subtree: Self.subtree, handler)
         }
         return [

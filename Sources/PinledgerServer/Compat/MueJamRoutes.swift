@@ -16,7 +16,7 @@ struct MueJamRoutes: Sendable {
                 isPrepared: true, isForeign: true, self.fingerprints),
             Route(
                 "verifyMueJamFingerprint", .post, path + "/verify", surface: .client, access: .everybody,
-                isForeign: true, bodyLimit: 4096, self.verify),
+                isCostly: true, isForeign: true, bodyLimit: 4096, self.verify),
         ]
     }
 

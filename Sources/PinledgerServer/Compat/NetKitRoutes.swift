@@ -17,7 +17,7 @@ struct NetKitRoutes: Sendable {
         [
             Route(
                 "getNetKitPolicy", .get, "/compat/netkit/{app}/policy.json", surface: .client, access: .everybody,
-                isPrepared: true, query: ["hosts"], isForeign: true, self.policy)
+                isPrepared: true, isCostly: true, query: ["hosts"], isForeign: true, self.policy)
         ]
     }
 

@@ -19,17 +19,17 @@ struct WultraRoutes: Sendable {
 
     var routes: [Route] {
         func route(
-            _ id: String, _ path: String, isPrepared: Bool = false, query: [String] = [],
+            _ id: String, _ path: String, isPrepared: Bool = false, isCostly: Bool = false, query: [String] = [],
             _ handler: @escaping @Sendable (Exchange) async throws -> Response
         ) -> Route {
             Route(
                 id, .get, "/compat/wultra" + path, surface: .client, access: .everybody, isPrepared: isPrepared,
-                query: query, isForeign: true, handler)
+                isCostly: isCostly, query: query, isForeign: true, handler)
         }
         return [
             route(
-                "getWultraInit", "/app/init", query: ["appName", "appVersion", "osVersion", "platform"],
-                self.initialise),
+                "getWultraInit", "/app/init", isCostly: true,
+                query: ["appName", "appVersion", "osVersion", "platform"], self.initialise),
             route("getWultraPublicKey", "/app/init/public-key", query: ["appName"], self.publicKey),
             route("getWultraStatic", "/static/{app}/fingerprints.json", isPrepared: true, self.file),
         ]

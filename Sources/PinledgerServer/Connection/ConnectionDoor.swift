@@ -48,6 +48,9 @@ final class ConnectionDoor: ChannelDuplexHandler {
     private let setup: ConnectionSetup
     private let share: LoopShare
     private let upgrade: EventLoopPromise<ConnectionSetup.Exchange?>
+    /// The connection has no place outside the operators' reserve: what is asked goes to the router, which knows operators.
+    private(set) var isOnTrial: Bool
+    private let beganAt: UInt32
     private var isUpgraded = false
     /// There with HTTP/2.
     private var streams: PreparedStreams?
@@ -66,10 +69,14 @@ final class ConnectionDoor: ChannelDuplexHandler {
     /// Belongs to ``LoopShare``.
     var placeInShare: Int?
 
-    init(setup: ConnectionSetup, share: LoopShare, upgrade: EventLoopPromise<ConnectionSetup.Exchange?>) {
+    init(
+        setup: ConnectionSetup, share: LoopShare, isOnTrial: Bool, upgrade: EventLoopPromise<ConnectionSetup.Exchange?>
+    ) {
         self.setup = setup
         self.share = share
         self.upgrade = upgrade
+        self.isOnTrial = isOnTrial
+        self.beganAt = share.now
         self.phase = .opening(since: share.now)
     }
 
@@ -135,6 +142,7 @@ final class ConnectionDoor: ChannelDuplexHandler {
 
     private func read(_ buffer: ByteBuffer, _ context: ChannelHandlerContext) {
         if case .closing = self.phase { return }
+        if self.isOnTrial, self.setup.places.promote(ObjectIdentifier(context.channel)) { self.isOnTrial = false }
         var buffer = buffer
         self.share.clearScratch()
         while buffer.readableBytes > 0 {
@@ -160,6 +168,9 @@ final class ConnectionDoor: ChannelDuplexHandler {
         self.phase = .waiting(since: self.share.now)
     }
 
+    /// What is answered here.
+    private var answers: PreparedAnswers? { self.isOnTrial ? nil : self.setup.answers }
+
     private static let flushSize = 32 * 1024
     /// A longer body is sent as it lies there, whoever waits for it: a copy would cost as much memory for each client
     /// that does not read.
@@ -170,7 +181,7 @@ final class ConnectionDoor: ChannelDuplexHandler {
     private func answer(_ buffer: ByteBuffer) -> (Int, body: ByteBuffer?)? {
         buffer.withUnsafeReadableBytes { bytes in
             guard let request = HeadReader.read(bytes),
-                let answer = self.setup.answers?.answer(to: UnsafeRawBufferPointer(rebasing: bytes[request.target]))
+                let answer = self.answers?.answer(to: UnsafeRawBufferPointer(rebasing: bytes[request.target]))
             else { return nil }
             let condition = request.ifNoneMatch.map { String(decoding: bytes[$0], as: UTF8.self) }
             let accepted = request.acceptEncoding.map { String(decoding: bytes[$0], as: UTF8.self) }
@@ -198,7 +209,7 @@ final class ConnectionDoor: ChannelDuplexHandler {
 
     /// Begins the stream that was asked for; false where it was something else.
     private func beginStream(_ buffer: ByteBuffer, _ context: ChannelHandlerContext) -> Bool {
-        guard self.setup.answers != nil, context.channel.isWritable,
+        guard self.answers != nil, context.channel.isWritable,
             let stream = ClientStream(buffer, self.share, context)
         else { return false }
         self.content = .stream(stream)
@@ -283,9 +294,10 @@ final class ConnectionDoor: ChannelDuplexHandler {
         case TLSUserEvent.handshakeCompleted(negotiatedProtocol: "h2"):
             self.content = .messages
             self.phase = .opening(since: self.share.now)
-            let streams = PreparedStreams(answers: self.setup.answers, share: self.share, limits: self.setup.limits)
+            let streams = PreparedStreams(answers: self.answers, share: self.share, limits: self.setup.limits)
             self.streams = streams
-            self.setup.addHTTP2(to: context.channel, streams).assumeIsolated().whenComplete { result in
+            self.setup.addHTTP2(to: context.channel, streams, isOnTrial: self.isOnTrial).assumeIsolated().whenComplete {
+                result in
                 switch result {
                 case .success(let exchange): self.upgrade(to: exchange)
                 case .failure: context.close(promise: nil)
@@ -338,6 +350,13 @@ final class ConnectionDoor: ChannelDuplexHandler {
     func checkDeadlines() {
         guard let context = self.context else { return }
         let limits = self.setup.limits
+        if self.isOnTrial, self.share.now &- self.beganAt > LoopShare.rounds(seconds: limits.headerSeconds) {
+            guard self.setup.places.trial(among: [ObjectIdentifier(context.channel)]) == nil else {
+                return self.expire(context)
+            }
+            // Meanwhile it has become an operator's, or has found a place.
+            self.isOnTrial = false
+        }
         // First: what it says counts as sent.
         self.streams?.checkDeadlines()
         switch self.phase {

@@ -29,33 +29,43 @@ struct ConnectionSetup: HTTPChannelHandler {
     let shares: LoopShares
     let limits: Server.Limits
     let certificate: ServerCertificate?
+    let places: ConnectionPlaces
+    private let log: LimitedLog
     private let http2: HTTP2Channel
+    /// The same for connections on trial: nothing is answered before the router.
+    private let routedHTTP2: HTTP2Channel
 
     init(
         responder: @escaping HTTPChannelHandler.Responder, answers: PreparedAnswers?, shares: LoopShares,
-        limits: Server.Limits,
-        certificate: ServerCertificate?
+        limits: Server.Limits, certificate: ServerCertificate?, places: ConnectionPlaces, log: LimitedLog
     ) {
         self.responder = responder
         self.answers = answers
         self.shares = shares
         self.limits = limits
         self.certificate = certificate
+        self.places = places
+        self.log = log
         let bodyLimit = TimeAmount.seconds(Int64(limits.bodySeconds))
         let writeLimit = TimeAmount.seconds(Int64(limits.writeSeconds))
-        self.http2 = HTTP2Channel(
-            responder: responder,
-            configuration: HTTP2ChannelConfiguration(
-                gracefulCloseTimeout: .seconds(limits.drainSeconds),
-                streamConfiguration: .init(
-                    additionalChannelHandlers: [
-                        // What PreparedHandler answers may have a body too.
-                        StreamPresence(), StreamProgress(limit: writeLimit), BodyGuard(timeLimit: bodyLimit),
-                        PreparedHandler(answers: answers, shares: shares),
-                    ]
+        func http2(_ answers: PreparedAnswers?) -> HTTP2Channel {
+            HTTP2Channel(
+                responder: responder,
+                configuration: HTTP2ChannelConfiguration(
+                    gracefulCloseTimeout: .seconds(limits.drainSeconds),
+                    streamConfiguration: .init(
+                        additionalChannelHandlers: [
+                            // What PreparedHandler answers may have a body too.
+                            StreamPresence(), StreamProgress(limit: writeLimit),
+                            RequestAccount(shares: shares, log: log), BodyGuard(timeLimit: bodyLimit),
+                            PreparedHandler(answers: answers, shares: shares),
+                        ]
+                    )
                 )
             )
-        )
+        }
+        self.http2 = http2(answers)
+        self.routedHTTP2 = http2(nil)
     }
 
     /// Bytes that the system holds for a client, which Linux doubles: enough for what is waited for on a slow path.
@@ -66,14 +76,21 @@ struct ConnectionSetup: HTTPChannelHandler {
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Connection> {
         channel.eventLoop.makeCompletedFuture {
             guard let share = self.shares.share(of: channel.eventLoop) else { throw ChannelError.operationUnsupported }
-            let pipeline = channel.pipeline.syncOperations
-            if let certificate = self.certificate {
-                try pipeline.addHandler(NIOSSLServerHandler(context: certificate.current))
-            }
             // A client that does not read must not fill the system's memory.
             try? channel.syncOptions?.setOption(.socketOption(.so_sndbuf), value: Self.sendBuffer)
             let promise = channel.eventLoop.makePromise(of: Exchange?.self)
-            try pipeline.addHandler(ConnectionDoor(setup: self, share: share, upgrade: promise))
+            let gate = ConnectionGate(places: self.places, log: self.log) { isOnTrial in
+                let pipeline = channel.pipeline.syncOperations
+                // First: whatever happens now, it keeps the promise.
+                try pipeline.addHandler(
+                    ConnectionDoor(setup: self, share: share, isOnTrial: isOnTrial, upgrade: promise))
+                if let certificate = self.certificate {
+                    try pipeline.addHandler(NIOSSLServerHandler(context: certificate.current), position: .first)
+                }
+            } refuse: {
+                promise.succeed(nil)
+            }
+            try channel.pipeline.syncOperations.addHandler(gate)
             return Connection(channel: channel, exchange: promise.futureResult)
         }
     }
@@ -114,8 +131,9 @@ struct ConnectionSetup: HTTPChannelHandler {
             ByteToMessageHandler(HTTPRequestDecoder(leftOverBytesStrategy: .dropBytes, limitConfiguration: decoding)),
             rules,
             HTTP1ToHTTPServerCodec(secure: self.certificate != nil),
+            RequestAccount(shares: self.shares, log: self.log),
             BodyGuard(timeLimit: .seconds(Int64(self.limits.bodySeconds))),
-            PreparedHandler(answers: self.answers, shares: self.shares),
+            PreparedHandler(answers: door.isOnTrial ? nil : self.answers, shares: self.shares),
         ])
         return try NIOAsyncChannel(
             wrappingChannelSynchronously: channel, configuration: .init(isOutboundHalfClosureEnabled: true)
@@ -127,10 +145,13 @@ struct ConnectionSetup: HTTPChannelHandler {
     private static let headerFieldCount = 64
 
     /// Adds HTTP/2 to a connection.
-    func addHTTP2(to channel: any Channel, _ streams: PreparedStreams) -> EventLoopFuture<Exchange> {
+    func addHTTP2(
+        to channel: any Channel, _ streams: PreparedStreams, isOnTrial: Bool
+    ) -> EventLoopFuture<Exchange> {
         do { try channel.pipeline.syncOperations.addHandler(streams) } catch {
             return channel.eventLoop.makeFailedFuture(error)
         }
-        return self.http2.setup(channel: channel, logger: Logger(label: "pinledger")).map { .http2($0) }
+        let http2 = isOnTrial ? self.routedHTTP2 : self.http2
+        return http2.setup(channel: channel, logger: Logger(label: "pinledger")).map { .http2($0) }
     }
 }

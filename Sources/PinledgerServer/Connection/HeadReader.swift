@@ -8,6 +8,9 @@ struct PlainGet {
     var ifNoneMatch: Range<Int>?
     var clientReport: Range<Int>?
     var lastEventID: Range<Int>?
+    var forwardedFor: Range<Int>?
+    /// There are several fields of that name, which count as one.
+    var hasMoreForwardedFor = false
 }
 
 /// Recognises the requests that nearly all clients send, and nothing else.
@@ -72,6 +75,10 @@ enum HeadReader {
             case .lastEventID:
                 guard request.lastEventID == nil else { return nil }
                 request.lastEventID = first..<last
+            case .forwardedFor:
+                // Only streams ask for it; proxies may well send several.
+                if request.forwardedFor != nil { request.hasMoreForwardedFor = true }
+                request.forwardedFor = first..<last
             case .unclear: return nil
             }
         }
@@ -79,7 +86,7 @@ enum HeadReader {
     }
 
     private enum Meaning {
-        case nothing, host, acceptEncoding, ifNoneMatch, clientReport, lastEventID
+        case nothing, host, acceptEncoding, ifNoneMatch, clientReport, lastEventID, forwardedFor
         /// Something the decoder and the router have to look at.
         case unclear
     }
@@ -112,6 +119,7 @@ enum HeadReader {
             return isNamed("proxy-connection") ? .unclear : .nothing
         case UInt8(ascii: "k"): return isNamed("keep-alive") ? .unclear : .nothing
         case UInt8(ascii: "l"): return isNamed("last-event-id") ? .lastEventID : .nothing
+        case UInt8(ascii: "x"): return isNamed("x-forwarded-for") ? .forwardedFor : .nothing
         default: return .nothing
         }
     }

@@ -31,6 +31,8 @@ final class LoopShare {
     let tally: LoopTally
     /// Those of clients that wait for documents.
     let streams: LoopStreams
+    /// Those that are not answered to the end.
+    let held: HeldRequests
 
     private let clock: @Sendable () -> Timestamp
     private var second: Int64
@@ -46,8 +48,10 @@ final class LoopShare {
     static func rounds(seconds: Int) -> UInt32 { UInt32(clamping: seconds * 2) }
 
     init(
-        clock: @escaping @Sendable () -> Timestamp, served: ServedCount, intake: AdoptionIntake?, streams: LoopStreams
+        clock: @escaping @Sendable () -> Timestamp, served: ServedCount, intake: AdoptionIntake?, streams: LoopStreams,
+        held: HeldRequests = HeldRequests(limit: .max)
     ) {
+        self.held = held
         self.streams = streams
         self.tally = LoopTally(intake: intake)
         let time = clock()
@@ -63,6 +67,7 @@ final class LoopShare {
     func makeRound() {
         self.now &+= 1
         self.tally.makeRound()
+        self.held.makeRound()
         let time = self.clock()
         if time.seconds != self.second {
             self.second = time.seconds
@@ -128,8 +133,9 @@ struct LoopShares: Sendable {
 
     init(
         group: any EventLoopGroup, clock: @escaping @Sendable () -> Timestamp, intake: AdoptionIntake,
-        push: DocumentPush
+        push: DocumentPush, requestMemory: Int
     ) {
+        let loops = group.makeIterator().reduce(0) { count, _ in count + 1 }
         var shares: [ObjectIdentifier: NIOLoopBoundBox<LoopShare>] = [:]
         var served: [ServedCount] = []
         for loop in group.makeIterator() {
@@ -138,7 +144,8 @@ struct LoopShares: Sendable {
             let wakeup = LoopWakeup()
             let box = NIOLoopBoundBox.makeBoxSendingValue(
                 LoopShare(
-                    clock: clock, served: count, intake: intake, streams: LoopStreams(push: push, wakeup: wakeup)),
+                    clock: clock, served: count, intake: intake, streams: LoopStreams(push: push, wakeup: wakeup),
+                    held: HeldRequests(limit: requestMemory / max(1, loops))),
                 eventLoop: loop
             )
             shares[ObjectIdentifier(loop)] = box

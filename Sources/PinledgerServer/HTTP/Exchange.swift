@@ -17,6 +17,8 @@ struct Exchange: Sendable {
     let foreignQuery: [(name: String, value: String)]
     /// Who asks; nil on routes that are open to everybody.
     let principal: Actor?
+    /// Whether an operator asks: by a valid token, or on a listener that is for operators alone.
+    let isOperators: Bool
     /// Bytes a body may have.
     let bodyLimit: Int
     /// The other end of the connection; nil where it is not known.

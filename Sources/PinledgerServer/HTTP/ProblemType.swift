@@ -88,6 +88,7 @@ enum ProblemType: String, CaseIterable, Sendable {
     case clockWrong = "clock_wrong"
     case overloaded = "overloaded"
     case tooManyReports = "too_many_reports"
+    case tooManyRequests = "too_many_requests"
     case databaseUnavailable = "database_unavailable"
     case outcomeUnknown = "outcome_unknown"
     case halted = "halted"
@@ -362,6 +363,8 @@ enum ProblemType: String, CaseIterable, Sendable {
                 .serviceUnavailable, "Too much is going on",
                 "Try again after `Retry-After` seconds, with the same idempotency key."
             )
+        case .tooManyRequests:
+            (.tooManyRequests, "Too much is asked", "Use what you have, and ask again after `Retry-After` seconds.")
         case .tooManyReports:
             (.tooManyRequests, "Too much is reported", "Keep the reports and send them after `Retry-After` seconds.")
         case .databaseUnavailable:

@@ -13,6 +13,9 @@ import Telemetry
 struct Responder: HTTPResponder {
     let table: RouteTable
     let authenticate: @Sendable (Request, _ acceptsPassword: Bool) throws(Problem) -> Actor
+    let content: Server.Listener.Content
+    let places: ConnectionPlaces
+    let rates: RequestRates
     let log: LimitedLog
     /// Where proxies are whose word on clients' addresses is taken.
     let trustedProxies: [IPNetwork]
@@ -108,14 +111,49 @@ struct Responder: HTTPResponder {
         let principal: Actor? =
             switch route.access {
             case .everybody: nil
+            case .optionalToken: try self.operatorIfTold(request)
             case .token: try self.authenticate(request, route.acceptsPassword)
             }
+        try self.admit(request, context, route, isOperators: principal != nil)
         return Exchange(
             request: request, requestID: context.id, parameters: parameters,
             query: route.isForeign ? [:] : try Self.query(query, of: route),
             foreignQuery: route.isForeign ? URIDecoding.decodableParameters(query) : [], principal: principal,
-            bodyLimit: route.bodyLimit, peer: context.peer
+            isOperators: principal != nil || self.content == .admin, bodyLimit: route.bodyLimit, peer: context.peer
         )
+    }
+
+    /// Who asks, where a token says so and is taken here. A node that cannot tell whether it is valid tells what everybody is told.
+    private func operatorIfTold(_ request: Request) throws(Problem) -> Actor? {
+        guard self.content == .everything, request.headers[.authorization] != nil else { return nil }
+        do { return try self.authenticate(request, false) } catch {
+            guard error.type == .halted else { throw error }
+            return nil
+        }
+    }
+
+    /// Refuses what there is no place for, and what one network asks for too often.
+    private func admit(
+        _ request: Request, _ context: ExchangeContext, _ route: Route, isOperators: Bool
+    ) throws(Problem) {
+        if let trial = self.places.trial(among: context.channels) {
+            if isOperators {
+                self.places.confirm(trial)
+            } else if route.surface != .both, !self.places.promote(trial) {
+                var problem = Problem(.overloaded, "All connections are taken, or all that your network may have.")
+                problem.headers[.retryAfter] = String(Int.random(in: 5...30))
+                throw problem
+            }
+        }
+        guard route.isCostly, !isOperators,
+            let network = ClientNetwork(
+                of: context.peer, forwardedFor: PreparedAnswer.joined(request.headers, .forwardedFor),
+                trusted: self.trustedProxies),
+            let wait = self.rates.admit(network)
+        else { return }
+        var problem = Problem(.tooManyRequests, "Your network has asked too often.")
+        problem.headers[.retryAfter] = String(Int(min(wait, 3600).rounded(.up)))
+        throw problem
     }
 
     private static func query(_ text: Substring, of route: Route) throws(Problem) -> [String: String] {

@@ -16,6 +16,8 @@ struct Route: Sendable {
     /// Who may call.
     enum Access: Sendable {
         case everybody
+        /// Everybody; operators are told more.
+        case optionalToken
         case token
     }
 
@@ -40,6 +42,8 @@ struct Route: Sendable {
     let acceptsPassword: Bool
     /// Whether its good answers are ``PreparedAnswer``s: the same bytes for everybody, without a request id.
     let isPrepared: Bool
+    /// Whether one request costs the node more than others do that everybody may make: a signature, or an answer of its own.
+    let isCostly: Bool
     /// The query parameters it knows.
     let query: [String]
     /// Whether it is another server's operation: what else stands in its query is passed over, and nothing of it is
@@ -53,8 +57,9 @@ struct Route: Sendable {
 
     init(
         _ operationID: String, _ method: HTTPRequest.Method, _ path: String, surface: Surface = .admin,
-        access: Access = .token, acceptsPassword: Bool = false, isPrepared: Bool = false, query: [String] = [],
-        isForeign: Bool = false, bodyLimit: Int = 64 * 1024, subtree: Subtree? = nil,
+        access: Access = .token, acceptsPassword: Bool = false, isPrepared: Bool = false,
+        isCostly: Bool = false, query: [String] = [], isForeign: Bool = false, bodyLimit: Int = 64 * 1024,
+        subtree: Subtree? = nil,
         _ handler: @escaping @Sendable (Exchange) async throws -> Response
     ) {
         self.operationID = operationID
@@ -64,6 +69,7 @@ struct Route: Sendable {
         self.access = access
         self.acceptsPassword = acceptsPassword
         self.isPrepared = isPrepared
+        self.isCostly = isCostly
         self.query = query
         self.isForeign = isForeign
         self.bodyLimit = bodyLimit

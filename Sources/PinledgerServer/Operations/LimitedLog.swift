@@ -65,13 +65,16 @@ package final class LimitedLog: Sendable {
     /// Says how many lines were left out since the last one, of each kind that has room for a line.
     func tellLeftOut() {
         for kind in Kind.allCases where self.lines.withLock({ $0[kind.rawValue].leftOut }) > 0 {
-            guard let leftOut = self.take(kind), leftOut > 0 else { continue }
+            // There may be no room for this line either, and it is none of those that were left out.
+            guard let leftOut = self.take(kind, counts: false), leftOut > 0 else { continue }
             self.logger.notice("log lines left out", metadata: ["about": "\(kind.name)", "left_out": "\(leftOut)"])
         }
     }
 
-    /// Takes the room for one line and returns how many were left out before it; nil, having counted it, where there is none.
-    private func take(_ kind: Kind) -> Int? {
+    /// Takes the room for one line and returns how many were left out before it; nil where there is none.
+    ///
+    /// - Parameter counts: Whether a line without room counts as left out.
+    private func take(_ kind: Kind, counts: Bool = true) -> Int? {
         let now = self.now()
         return self.lines.withLock { lines in
             var line = lines[kind.rawValue]
@@ -82,7 +85,7 @@ package final class LimitedLog: Sendable {
                 line.filledAt = now
             }
             guard line.tokens > 0 else {
-                line.leftOut += 1
+                if counts { line.leftOut += 1 }
                 return nil
             }
             line.tokens -= 1

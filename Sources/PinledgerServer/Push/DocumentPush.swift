@@ -1,4 +1,5 @@
 import NIOCore
+import Probing
 import Publishing
 import Synchronization
 
@@ -12,6 +13,8 @@ final class DocumentPush: Sendable {
     let heartbeat: Int
     private let table: DocumentTable
     private let intake: AdoptionIntake?
+    /// Where proxies are whose word on clients' addresses is taken.
+    private let trustedProxies: [IPNetwork]
     private let events = Mutex<[String: DocumentEvent]>([:])
     private let listeners = Mutex<[@Sendable (String) -> Void]>([])
     private let waiting = Mutex<(next: Int, continuations: [String: [Int: AsyncStream<Void>.Continuation]])>((0, [:]))
@@ -24,15 +27,24 @@ final class DocumentPush: Sendable {
 
     /// - Parameters:
     ///   - limit: Streams at once.
+    ///   - networkLimit: Streams at once of one network.
     ///   - intake: Where clients are counted; nil to count none.
     init(
-        table: DocumentTable, limit: Int, heartbeat: Int = DocumentEvent.heartbeat, intake: AdoptionIntake? = nil
+        table: DocumentTable, limit: Int, networkLimit: Int = .max, heartbeat: Int = DocumentEvent.heartbeat,
+        intake: AdoptionIntake? = nil, trustedProxies: [IPNetwork] = []
     ) {
         self.table = table
         self.intake = intake
-        self.slots = StreamSlots(limit: limit, connectionLimit: Self.connectionLimit)
+        self.trustedProxies = trustedProxies
+        self.slots = StreamSlots(
+            limit: limit, connectionLimit: Self.connectionLimit, networkLimit: networkLimit)
         self.heartbeat = heartbeat
         table.observe { [weak self] app in self?.tell(app) }
+    }
+
+    /// The network that a stream counts for; nil for one of a trusted proxy that does not say for whom it asks.
+    func network(of peer: SocketAddress?, forwardedFor: String?) -> ClientNetwork? {
+        ClientNetwork(of: peer, forwardedFor: forwardedFor, trusted: self.trustedProxies)
     }
 
     /// The app's current document; nil where there is none.

@@ -28,8 +28,12 @@ struct StreamRoutes: Sendable {
             .contentType: "text/event-stream", .cacheControl: "no-store", .accelBuffering: "no",
         ]
         if exchange.request.method == .head { return Response(status: .ok, headers: headers) }
-        guard let slot = self.push.slots.take(for: exchange.peer) else {
-            var problem = Problem(.overloaded, "Too many streams of documents are open, here or on this connection.")
+        let forwardedFor = PreparedAnswer.joined(exchange.request.headers, .forwardedFor)
+        let network = self.push.network(of: exchange.peer, forwardedFor: forwardedFor)
+        guard let slot = self.push.slots.take(for: exchange.peer, in: network) else {
+            var problem = Problem(
+                .overloaded,
+                "Too many streams of documents are open: here, on this connection, or in your network.")
             problem.headers[.retryAfter] = String(Int.random(in: 5...30))
             throw problem
         }

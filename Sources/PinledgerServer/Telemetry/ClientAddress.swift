@@ -48,7 +48,7 @@ enum ClientAddress {
 
 extension IPAddress {
     /// The IPv4 address that is mapped into this one (RFC 4291 section 2.5.5.2), or itself.
-    fileprivate var plain: IPAddress {
+    var plain: IPAddress {
         guard self.bytes.count == 16, self.bytes.prefix(12) == [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF] else {
             return self
         }

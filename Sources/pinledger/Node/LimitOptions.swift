@@ -15,6 +15,30 @@ struct LimitOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
+            "Connections at once of one network (/24, /48) on the clients' address; 0 for as many as there are (a quarter of the connections). Trusted proxies' do not count. [env: PINLEDGER_CONNECTIONS_PER_NETWORK]",
+            valueName: "count"))
+    var connectionsPerNetwork: Int?
+
+    @Option(
+        help: ArgumentHelp(
+            "Streams of documents at once of one network; 0 for as many as there are (a quarter of the streams). [env: PINLEDGER_STREAMS_PER_NETWORK]",
+            valueName: "count"))
+    var streamsPerNetwork: Int?
+
+    @Option(
+        help: ArgumentHelp(
+            "Requests a second of one network that cost most (evaluated documents, those of deployed clients with an answer of their own), ten times that at once; 0 for any number (200). [env: PINLEDGER_REQUESTS_PER_NETWORK]",
+            valueName: "count"))
+    var requestsPerNetwork: Double?
+
+    @Option(
+        help: ArgumentHelp(
+            "MiB that the requests may hold which are not answered to the end; above it those give way in which nothing has moved for the longest time (256). [env: PINLEDGER_REQUEST_MEMORY]",
+            valueName: "MiB"))
+    var requestMemory: Int?
+
+    @Option(
+        help: ArgumentHelp(
             "Time for the head of a request, and for the TLS handshake (10). [env: PINLEDGER_HEADER_TIMEOUT]",
             valueName: "seconds"))
     var headerTimeout: Int?
@@ -53,10 +77,17 @@ struct LimitOptions: ParsableArguments {
         var limits = Server.Limits()
         limits.connections = try Self.number(
             self.maxConnections, "max-connections", 1...1_000_000, limits.connections)
-        limits.connections = min(limits.connections, Self.descriptors)
-        // Clients that only fetch find a connection, however many wait for news.
-        limits.streams = try Self.number(
-            self.clientStreams, "client-streams", 0...1_000_000, min(10_000, limits.connections * 3 / 4))
+        limits.networkConnections = try Self.number(
+            self.connectionsPerNetwork, "connections-per-network", 0...1_000_000
+        ).map { $0 == 0 ? .max : $0 }
+        limits.clientStreams = try Self.number(self.clientStreams, "client-streams", 0...1_000_000)
+        limits.networkStreams = try Self.number(self.streamsPerNetwork, "streams-per-network", 0...1_000_000)
+            .map { $0 == 0 ? .max : $0 }
+        limits.networkRequests = try NodeConfiguration.number(
+            self.requestsPerNetwork, "PINLEDGER_REQUESTS_PER_NETWORK", default: limits.networkRequests,
+            in: 0...1_000_000_000)
+        limits.requestMemory =
+            try Self.number(self.requestMemory, "request-memory", 1...1_048_576, limits.requestMemory >> 20) << 20
         limits.headerSeconds = try Self.number(self.headerTimeout, "header-timeout", 1...3600, limits.headerSeconds)
         limits.idleSeconds = try Self.number(self.idleTimeout, "idle-timeout", 1...86_400, limits.idleSeconds)
         limits.bodySeconds = try Self.number(self.bodyTimeout, "body-timeout", 1...3600, limits.bodySeconds)
@@ -65,17 +96,14 @@ struct LimitOptions: ParsableArguments {
         return (limits, try Self.number(self.drainDelay, "drain-delay", 0...3600, 0))
     }
 
-    /// How many connections this process has file descriptors for, with some left for the database, files and listeners:
-    /// a listener that runs out of them would ask for the next connection again and again.
-    private static var descriptors: Int {
-        var limit = rlimit()
-        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return .max }
-        return max(8, Int(clamping: limit.rlim_cur) - 64)
-    }
-
     private static func number(
         _ flag: Int?, _ name: String, _ range: ClosedRange<Int>, _ standard: Int
     ) throws -> Int {
+        try Self.number(flag, name, range) ?? standard
+    }
+
+    /// A number from a flag, else from the environment; nil for neither.
+    private static func number(_ flag: Int?, _ name: String, _ range: ClosedRange<Int>) throws -> Int? {
         let variable = "PINLEDGER_" + name.uppercased().replacing("-", with: "_")
         let number: Int
         if let flag {
@@ -86,7 +114,7 @@ struct LimitOptions: ParsableArguments {
             }
             number = value
         } else {
-            number = standard
+            return nil
         }
         guard range.contains(number) else {
             throw CommandFailure(

@@ -40,10 +40,8 @@ struct Node {
         let parts = try await self.assemble()
         let (services, follower) = (parts.services, parts.follower)
         let (ledger, pool, writer, publisher) = (services.ledger, services.pool, services.writer, services.publisher)
-        let server = Server(
-            services: services, limits: self.configuration.limits,
-            certificate: self.configuration.certificate
-        )
+        let limits = Descriptors.fit(self.configuration.limits, self.logger)
+        let server = Server(services: services, limits: limits, certificate: self.configuration.certificate)
         let housekeeping = Housekeeping(
             ledger: ledger, pool: pool, snapshotKey: self.snapshotKey,
             telemetryDays: self.configuration.telemetry.retentionDays, logger: self.logger)
@@ -106,13 +104,13 @@ struct Node {
         let listen = self.configuration.listen
         var listeners = [
             Server.Listener(
-                .everything, host: listen.host, port: listen.port, connections: self.configuration.limits.connections)
+                .everything, host: listen.host, port: listen.port, connections: limits.connections)
         ]
         if let admin = self.configuration.adminListen {
             // Operators are few; and clients, however many, leave them their share.
             let share = max(1, listeners[0].connections / 16)
             listeners[0].content = .client
-            listeners[0].connections -= share
+            listeners[0].connections = max(1, listeners[0].connections - share)
             listeners.append(.init(.admin, host: admin.host, port: admin.port, connections: share))
         }
         let (bound, binding) = AsyncStream.makeStream(of: (listener: Int, port: Int).self)

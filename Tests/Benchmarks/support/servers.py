@@ -69,7 +69,9 @@ class Node(Process):
         arguments += ["--kek-file", str(ledger.key_file), "--listen", f"127.0.0.1:{port}", *options]
         if certificate:
             arguments += ["--tls-certificate", str(certificate.certificate), "--tls-key", str(certificate.key)]
-        super().__init__(self.directory / "log", arguments, port, environment)
+        # Every client of a benchmark comes from one address.
+        limits = {f"PINLEDGER_{what}_PER_NETWORK": "0" for what in ("CONNECTIONS", "STREAMS", "REQUESTS")}
+        super().__init__(self.directory / "log", arguments, port, limits | (environment or {}))
         self.api = API(port, ledger.token)
 
     def start(self, seconds: float = 120) -> "Node":

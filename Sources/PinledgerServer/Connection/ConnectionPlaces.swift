@@ -1,0 +1,165 @@
+import NIOCore
+import Probing
+import Synchronization
+
+/// The places for connections of one listener, and how many of them one network may have.
+///
+/// On a listener that is for operators too the last places are a reserve. A connection for which there is no other place,
+/// in all or for its network, is there on trial: a request with a valid token makes it an operator's, which keeps its
+/// place; of requests by everybody only those about the node's health are answered; and it gives way to the next connection
+/// that comes. So whoever holds every place keeps no operator out, unless it brings, between an operator's connecting and
+/// the end of its request's head, as many new connections as the reserve has places.
+final class ConnectionPlaces: Sendable {
+    struct Limits: Sendable {
+        /// In all, with the reserve.
+        var connections: Int
+        /// How many of them are the reserve; 0 where the listener is not for operators, or for nobody else.
+        var reserve = 0
+        /// How many one network may have without the reserve.
+        var network = Int.max
+    }
+
+    enum Admission: Hashable {
+        case place
+        case trial
+        /// There is none: it is to be closed.
+        case none
+    }
+
+    private struct Trial {
+        let channel: any Channel
+        let network: ClientNetwork?
+        /// The order in which they came.
+        let number: UInt64
+        /// Something else than an operator's request has come on it.
+        var isSpent = false
+    }
+
+    private struct State {
+        /// Those outside the reserve.
+        var taken: Set<ObjectIdentifier> = []
+        var networks: [ClientNetwork: Int] = [:]
+        var trials: [ObjectIdentifier: Trial] = [:]
+        var operators: Set<ObjectIdentifier> = []
+        var nextNumber: UInt64 = 0
+    }
+
+    let limits: Limits
+    /// Where connections come from that many clients share: no network's limit holds for them.
+    private let trustedProxies: [IPNetwork]
+    private let state = Mutex(State())
+    private let trials = Atomic(0)
+
+    init(limits: Limits, trustedProxies: [IPNetwork] = []) {
+        self.limits = limits
+        self.trustedProxies = trustedProxies
+    }
+
+    /// The network that a connection counts for; nil for one of a trusted proxy, or where it is not known.
+    func network(of address: SocketAddress?) -> ClientNetwork? {
+        guard let address = address.flatMap({ IPAddress($0) })?.plain,
+            !self.trustedProxies.contains(where: { $0.contains(address) })
+        else { return nil }
+        return ClientNetwork(of: address)
+    }
+
+    /// Finds a place for a connection, which MUST give it back unless there is none.
+    func take(_ channel: any Channel, of network: ClientNetwork?) -> Admission {
+        let (admission, displaced): (Admission, (any Channel)?) = self.state.withLock { state in
+            let own = network.map { state.networks[$0, default: 0] } ?? 0
+            if own < self.limits.network, state.taken.count < self.limits.connections - self.limits.reserve {
+                Self.take(ObjectIdentifier(channel), network, &state)
+                return (.place, nil)
+            }
+            // Where there is no reserve, the listener itself stops accepting; a few may come at once all the same.
+            guard self.limits.reserve > 0 else {
+                guard own < self.limits.network else { return (.none, nil) }
+                Self.take(ObjectIdentifier(channel), network, &state)
+                return (.place, nil)
+            }
+            var displaced: (any Channel)?
+            if state.trials.count + state.operators.count >= self.limits.reserve {
+                guard let id = Self.dispensable(of: state.trials) else { return (.none, nil) }
+                displaced = state.trials.removeValue(forKey: id)?.channel
+            }
+            state.trials[ObjectIdentifier(channel)] = Trial(
+                channel: channel, network: network, number: state.nextNumber)
+            state.nextNumber += 1
+            self.trials.store(state.trials.count, ordering: .relaxed)
+            return (.trial, displaced)
+        }
+        displaced?.close(promise: nil)
+        return admission
+    }
+
+    /// Gives a connection's place back.
+    func giveBack(_ channel: any Channel, of network: ClientNetwork?) {
+        let id = ObjectIdentifier(channel)
+        self.state.withLock { state in
+            if state.trials.removeValue(forKey: id) != nil {
+                self.trials.store(state.trials.count, ordering: .relaxed)
+            } else if state.taken.remove(id) != nil {
+                guard let network else { return }
+                let own = state.networks[network, default: 0] - 1
+                state.networks[network] = own > 0 ? own : nil
+            } else {
+                // One that had to give way has none to give back.
+                state.operators.remove(id)
+            }
+        }
+    }
+
+    private static func take(_ id: ObjectIdentifier, _ network: ClientNetwork?, _ state: inout State) {
+        state.taken.insert(id)
+        if let network { state.networks[network, default: 0] += 1 }
+    }
+
+    /// Of the network with the most connections on trial the one that has been there longest, and before it those that
+    /// have asked for something else than operators do.
+    private static func dispensable(of trials: [ObjectIdentifier: Trial]) -> ObjectIdentifier? {
+        if let spent = trials.filter({ $0.value.isSpent }).min(by: { $0.value.number < $1.value.number }) {
+            return spent.key
+        }
+        var counts: [ClientNetwork?: Int] = [:]
+        for trial in trials.values { counts[trial.network, default: 0] += 1 }
+        let most = counts.values.max()
+        return trials.filter { counts[$0.value.network] == most }.min { $0.value.number < $1.value.number }?.key
+    }
+
+    // MARK: Trials
+
+    /// Whether any connection is on trial.
+    var hasTrials: Bool { self.trials.load(ordering: .relaxed) > 0 }
+
+    /// Which of these is on trial; nil for none of them.
+    func trial(among ids: [ObjectIdentifier]) -> ObjectIdentifier? {
+        guard self.hasTrials else { return nil }
+        return self.state.withLock { state in ids.first { state.trials[$0] != nil } }
+    }
+
+    /// A request with a valid token has come on a connection on trial.
+    func confirm(_ id: ObjectIdentifier) {
+        self.state.withLock { state in
+            guard state.trials.removeValue(forKey: id) != nil else { return }
+            state.operators.insert(id)
+            self.trials.store(state.trials.count, ordering: .relaxed)
+        }
+    }
+
+    /// Gives a connection on trial a place outside the reserve; false where there still is none.
+    func promote(_ id: ObjectIdentifier) -> Bool {
+        self.state.withLock { state in
+            // It has become an operator's, or has a place already.
+            guard let trial = state.trials[id] else { return true }
+            let own = trial.network.map { state.networks[$0, default: 0] } ?? 0
+            guard own < self.limits.network, state.taken.count < self.limits.connections - self.limits.reserve else {
+                state.trials[id]?.isSpent = true
+                return false
+            }
+            state.trials[id] = nil
+            Self.take(id, trial.network, &state)
+            self.trials.store(state.trials.count, ordering: .relaxed)
+            return true
+        }
+    }
+}

@@ -1,0 +1,46 @@
+import Foundation
+import Logging
+import NIOPosix
+import PinledgerServer
+
+/// The file descriptors of this process.
+enum Descriptors {
+    /// Connections to the database: the pool's, the writer's, the listener's, and those that cancel statements. Each has a
+    /// socket and a descriptor to be woken by.
+    private static let database = 24
+    /// Certificates and tables that are read again, `/proc`, and what libraries open for a moment.
+    private static let files = 16
+    /// Connections that are accepted before it is seen that they are too many.
+    private static let surplus = 16
+    /// Probes, webhooks and pushes, which try again where there is none for them.
+    private static let outgoing = 64
+
+    /// The limits, with no more connections than there are file descriptors for: a listener that runs out of them takes
+    /// those that the database and files need.
+    ///
+    /// To be asked when the database's pool is there.
+    static func fit(_ limits: Server.Limits, _ logger: Logger) -> Server.Limits {
+        // Loops open theirs when they are made, which is otherwise when the first listener is.
+        _ = MultiThreadedEventLoopGroup.singleton
+        let room = Self.connections
+        guard room < limits.connections else { return limits }
+        logger.notice(
+            "fewer connections than configured: the process may open too few files",
+            metadata: [
+                "connections": "\(room)", "configured": "\(limits.connections)",
+                "advice": "raise the limit on open files (ulimit -n, LimitNOFILE=)",
+            ])
+        var limits = limits
+        limits.connections = room
+        return limits
+    }
+
+    /// How many connections this process can accept, with descriptors left for everything else that it does.
+    private static var connections: Int {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return .max }
+        let open = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count) ?? 64
+        let free = Int(clamping: limit.rlim_cur) - open - Self.database - Self.files - Self.surplus
+        return max(8, free - min(Self.outgoing, free / 4))
+    }
+}

@@ -1,0 +1,213 @@
+"""What one network may have of a node, and that operators always get through: strangers are other addresses of loopback."""
+
+import threading
+import time
+
+import pytest
+from pinledger import Process, eventually, free_port, from_now
+from test_limits import APP, DOCUMENT, start
+from test_nodes import start_node
+from test_tls import Streams, arguments, client_context, make_certificate
+from wire import Wire, get
+
+STREAM = DOCUMENT.replace("/document", "/stream")
+# Spelled so that it goes to the router: what has been signed already is answered before, and costs nothing.
+EVALUATED = DOCUMENT.replace(".", "%2E").replace("/document", "/evaluated?app_version=1.")
+
+
+@pytest.fixture(scope="module")
+def server():
+    server = start()
+    yield server
+    server.destroy()
+
+
+def kek(server) -> list[str]:
+    return ["--kek-file", str(server.data / "key-encryption-key")]
+
+
+@pytest.fixture(scope="module")
+def node(server):
+    """160 connections, of which a network may have 40, and operators have 10."""
+    node, api = start_node(server, "networks", *kek(server), "--max-connections", "160", "--header-timeout", "4")
+    node.api = api
+    yield node
+    node.stop()
+
+
+class Crowd:
+    """Connections of strangers, all of which are closed at the end."""
+
+    def __init__(self, node):
+        self.node, self.wires = node, []
+
+    def __enter__(self) -> "Crowd":
+        return self
+
+    def __exit__(self, *_) -> None:
+        for wire in self.wires:
+            wire.socket.close()
+
+    def come(self, count: int, source: str) -> None:
+        for _ in range(count):
+            try:
+                self.wires.append(Wire(self.node.port, source=source, seconds=5).send(get("/healthz")))
+            except ConnectionError:
+                pass
+
+
+def document(node, source: str, *fields: str):
+    with Wire(node.port, source=source, seconds=5) as wire:
+        return wire.send(get(DOCUMENT, *fields)).answer()
+
+
+def test_one_network_cannot_take_all_connections(node):
+    with Crowd(node) as crowd:
+        for host in range(1, 11):
+            crowd.come(20, f"127.0.1.{host}")
+        for _ in range(20):
+            assert document(node, "127.0.2.1").status == 200
+
+
+def test_a_network_gets_its_places_back(node):
+    for _ in range(3):
+        with Crowd(node) as crowd:
+            crowd.come(40, "127.0.3.1")
+            assert all(wire.answer().status == 200 for wire in crowd.wires)
+        eventually(lambda: document(node, "127.0.3.1").status == 200)
+
+
+@pytest.fixture
+def full(node):
+    """Strangers of many networks hold all that they can."""
+    with Crowd(node) as crowd:
+        for network in range(10, 20):
+            crowd.come(20, f"127.0.{network}.1")
+        yield crowd
+
+
+@pytest.fixture
+def flood(full):
+    """And more of them come all the time."""
+    ended = threading.Event()
+
+    def come() -> None:
+        while not ended.wait(0.02):
+            full.come(1, f"127.0.{10 + len(full.wires) % 10}.2")
+
+    thread = threading.Thread(target=come)
+    thread.start()
+    yield
+    ended.set()
+    thread.join()
+
+
+def test_operators_get_through_while_strangers_hold_every_connection(node, flood):
+    api, target = node.api, f"/v1/apps/{APP}/kill-switch"
+    for number in range(5):
+        began = time.monotonic()
+        body = {"expires_at": from_now(hours=1), "reason": "an attack"}
+        engaged = api.request("PUT", target, body) if number == 0 else api.request("GET", f"/v1/apps/{APP}")
+        assert engaged.status in (200, 201), str(engaged)
+        assert time.monotonic() - began < 2
+    assert api.request("DELETE", f"{target}?reason=over").status == 200
+
+
+def test_whoever_is_too_many_is_told_to_come_again_and_health_is_told(node, full):
+    with Wire(node.port, source="127.0.9.1", seconds=5) as wire:
+        assert wire.send(get("/healthz")).answer().status == 200
+        assert wire.send(get("/readyz")).answer().status == 200
+    refused = document(node, "127.0.9.1")
+    assert refused.status == 503 and b"/problems/overloaded" in refused.body and 5 <= int(refused["Retry-After"]) <= 30
+    # A token that is none keeps no place.
+    with Wire(node.port, source="127.0.9.1", seconds=8) as wire:
+        assert wire.send(get("/v1/apps", "Authorization: Bearer pk_adm_none")).answer().status == 401
+        assert wire.seconds_to_end() < 6
+
+
+def test_operators_get_through_over_http_2(server, tmp_path):
+    certificate = make_certificate(tmp_path, "networks")
+    port = free_port()
+    node = Process(tmp_path / "log", arguments(server, port, *certificate) + ["--max-connections", "32"], port)
+    node.spawn()
+    secure = client_context("h2")
+
+    def stranger(source: str) -> Wire:
+        return Wire(port, source=source, wrap=lambda plain: secure.wrap_socket(plain, server_hostname="localhost"))
+
+    token = ("authorization", f"Bearer {server.api.token}")
+    wires = []
+    try:
+        node.wait_until(lambda: stranger("127.0.0.1").socket.close() is None)
+        for network in range(10, 14):
+            wires += [stranger(f"127.0.{network}.1") for _ in range(8)]
+        with Streams(node) as wire:
+            wire.send(Streams.request(1, "/healthz") + Streams.request(3, "/v1/apps", token)).wait(1, 3)
+            assert (wire.status[1], wire.status[3]) == (200, 200)
+            # From then on it is served like any other.
+            wire.send(Streams.request(5, DOCUMENT)).wait(5)
+            assert wire.status[5] == 200
+    finally:
+        for wire in wires:
+            wire.socket.close()
+        node.stop()
+
+
+# MARK: Streams and requests
+
+
+@pytest.fixture(scope="module")
+def strict(server):
+    node, api = start_node(
+        server, "strict", *kek(server), "--streams-per-network", "2", "--requests-per-network", "1",
+        "--trusted-proxy", "127.0.5.0/24",
+    )  # fmt: skip
+    node.api = api
+    yield node
+    node.stop()
+
+
+@pytest.mark.parametrize("path", [STREAM, STREAM.replace(".", "%2E")], ids=["at the door", "routed"])
+def test_a_network_has_its_share_of_streams(strict, path):
+    wires = []
+
+    def status(source: str, *fields: str) -> int:
+        wire = Wire(strict.port, source=source, seconds=5)
+        wires.append(wire)
+        wire.send(get(path, *fields))
+        while b"\r\n\r\n" not in wire.received:
+            assert wire._more()
+        return int(wire.received.split()[1])
+
+    try:
+        assert [status(f"127.0.6.{host}") for host in (1, 2, 3)] == [200, 200, 503]
+        assert status("127.0.7.1") == 200
+        # Behind a proxy it is clients' networks that count.
+        behind = [status("127.0.5.1", f"X-Forwarded-For: {address}") for address in ("192.0.2.1", "192.0.2.2", "192.0.2.3")]
+        assert behind == [200, 200, 503]
+        assert status("127.0.5.1", "X-Forwarded-For: 198.51.100.1, 203.0.113.1") == 200
+        assert [status("127.0.5.1") for _ in range(3)] == [200, 200, 200]
+        # Nobody else is believed.
+        assert status("127.0.6.4", "X-Forwarded-For: 203.0.113.9") == 503
+    finally:
+        for wire in wires:
+            wire.socket.close()
+    eventually(lambda: strict.api.get("/readyz").json["client_streams"] == 0)
+
+
+def test_a_network_has_its_share_of_requests_that_cost_much(strict):
+    def statuses(source: str, count: int, *fields: str) -> list[int]:
+        with Wire(strict.port, source=source) as wire:
+            answers = [wire.send(get(f"{EVALUATED}{number}", *fields)).answer() for number in range(count)]
+        refused = [answer for answer in answers if answer.status == 429]
+        assert all(b"/problems/too_many_requests" in answer.body for answer in refused)
+        assert all(1 <= int(answer["Retry-After"]) <= 5 for answer in refused)
+        return [answer.status for answer in answers]
+
+    spent = statuses("127.0.8.1", 30)
+    assert spent[:10] == [200] * 10 and spent.count(429) >= 15
+    assert statuses("127.0.8.2", 1) == [429] and document(strict, "127.0.8.1").status == 200
+    assert statuses("127.0.9.1", 3) == [200] * 3
+    assert statuses("127.0.5.1", 3, "X-Forwarded-For: 192.0.2.1") == [200] * 3
+    assert 200 in statuses("127.0.5.1", 30)
+    eventually(lambda: "cause=too_many_requests" in strict.log.read_text())

@@ -1,0 +1,81 @@
+import NIOCore
+import NIOEmbedded
+import Probing
+import Testing
+
+@testable import PinledgerServer
+
+/// Who gets a place, and who gives way.
+@Suite struct `Places for connections` {
+    private static func network(_ number: Int) throws -> ClientNetwork {
+        ClientNetwork(of: try #require(IPAddress("198.51.\(number).1")))
+    }
+
+    @Test func `are few for one network, and the rest is for others`() throws {
+        let places = ConnectionPlaces(limits: .init(connections: 6, network: 2))
+        let (one, other) = (try Self.network(1), try Self.network(2))
+        let channels = (0..<7).map { _ in EmbeddedChannel() }
+        #expect(places.take(channels[0], of: one) == .place)
+        #expect(places.take(channels[1], of: one) == .place)
+        #expect(places.take(channels[2], of: one) == .none)
+        #expect(places.take(channels[3], of: other) == .place)
+        // A proxy's connections count for no network.
+        #expect(places.take(channels[4], of: nil) == .place)
+        places.giveBack(channels[0], of: one)
+        #expect(places.take(channels[5], of: one) == .place)
+        #expect(places.take(channels[6], of: one) == .none)
+    }
+
+    @Test func `have a reserve, in which strangers give way and operators stay`() throws {
+        let places = ConnectionPlaces(limits: .init(connections: 4, reserve: 2))
+        let stranger = try Self.network(1)
+        let channels = (0..<8).map { _ in EmbeddedChannel() }
+        let ids = channels.map { ObjectIdentifier($0) }
+        for channel in channels[..<2] { #expect(places.take(channel, of: stranger) == .place) }
+        #expect(!places.hasTrials)
+        // An operator comes among strangers, and says who it is.
+        for channel in channels[2..<4] { #expect(places.take(channel, of: stranger) == .trial) }
+        #expect(places.trial(among: [ids[0], ids[3]]) == ids[3])
+        places.confirm(ids[3])
+        #expect(places.trial(among: ids) == ids[2])
+        for channel in channels[4..<8] { #expect(places.take(channel, of: stranger) == .trial) }
+        #expect(places.trial(among: Array(ids[..<7])) == nil && places.trial(among: ids) == ids[7])
+        // Those that gave way give back nothing when they close.
+        for index in [2, 4, 5, 6] { places.giveBack(channels[index], of: stranger) }
+        // It stays where there are operators alone.
+        places.confirm(ids[7])
+        #expect(!places.hasTrials && places.take(EmbeddedChannel(), of: stranger) == .none)
+        for (index, channel) in channels.enumerated() where [0, 1, 3, 7].contains(index) {
+            places.giveBack(channel, of: stranger)
+        }
+        #expect(places.take(EmbeddedChannel(), of: stranger) == .place)
+    }
+
+    @Test func `in the reserve are taken from the network that has most, and from those that are no operator's first`()
+        throws
+    {
+        let places = ConnectionPlaces(limits: .init(connections: 5, reserve: 4))
+        let (flood, quiet) = (try Self.network(1), try Self.network(2))
+        #expect(places.take(EmbeddedChannel(), of: flood) == .place)
+        let channels = (0..<7).map { _ in EmbeddedChannel() }
+        let ids = channels.map { ObjectIdentifier($0) }
+        #expect(places.take(channels[0], of: quiet) == .trial)
+        for channel in channels[1..<6] { #expect(places.take(channel, of: flood) == .trial) }
+        #expect(ids.filter { places.trial(among: [$0]) != nil } == [ids[0], ids[3], ids[4], ids[5]])
+        #expect(!places.promote(ids[4]))
+        #expect(places.take(channels[6], of: flood) == .trial)
+        #expect(ids.filter { places.trial(among: [$0]) != nil } == [ids[0], ids[3], ids[5], ids[6]])
+    }
+
+    @Test func `become free for those on trial`() throws {
+        let places = ConnectionPlaces(limits: .init(connections: 2, reserve: 1, network: 1))
+        let (one, other) = (try Self.network(1), try Self.network(2))
+        let (first, second) = (EmbeddedChannel(), EmbeddedChannel())
+        #expect(places.take(first, of: one) == .place && places.take(second, of: other) == .trial)
+        #expect(!places.promote(ObjectIdentifier(second)))
+        places.giveBack(first, of: one)
+        #expect(places.promote(ObjectIdentifier(second)) && !places.hasTrials)
+        places.giveBack(second, of: other)
+        #expect(places.take(first, of: other) == .place)
+    }
+}
