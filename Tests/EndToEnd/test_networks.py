@@ -4,7 +4,7 @@ import threading
 import time
 
 import pytest
-from pinledger import Process, eventually, free_port, from_now
+from pinledger import API, Process, eventually, free_port, from_now
 from test_limits import APP, DOCUMENT, start
 from test_nodes import start_node
 from test_tls import Streams, arguments, client_context, make_certificate
@@ -211,3 +211,33 @@ def test_a_network_has_its_share_of_requests_that_cost_much(strict):
     assert statuses("127.0.5.1", 3, "X-Forwarded-For: 192.0.2.1") == [200] * 3
     assert 200 in statuses("127.0.5.1", 30)
     eventually(lambda: "cause=too_many_requests" in strict.log.read_text())
+
+
+# MARK: Readiness
+
+
+def test_strangers_are_told_whether_a_node_is_ready_and_operators_why(server, node):
+    api = node.api
+    told = {"status": "ready", "serves": True, "writes": True, "signs": True}
+    for use in ("", "?for=serves", "?for=writes", "?for=signs"):
+        answer = api.request("GET", f"/readyz{use}", token=None)
+        assert (answer.status, answer.json) == (200, told)
+        assert api.get(f"/readyz{use}").json.items() > told.items()
+    assert api.get("/readyz").json["position"] >= 3
+    assert api.request("GET", "/readyz", token="pk_adm_none").status == 401
+    assert api.get("/readyz?for=fun").status == 400
+
+
+def test_a_node_that_only_reads_is_ready_to_serve_and_not_to_write(server):
+    admin = free_port()
+    node, api = start_node(server, "apart", "--read-only", "--admin-listen", f"127.0.0.1:{admin}")
+    try:
+        told = {"serves": True, "writes": False, "signs": False}
+        for use, status in [("", 200), ("?for=writes", 503), ("?for=signs", 503)]:
+            # The clients' address takes no tokens.
+            answer = api.get(f"/readyz{use}")
+            assert (answer.status, answer.json) == (status, told | {"status": "ready" if status == 200 else "not_ready"})
+            operators = API(admin, None).get(f"/readyz{use}")
+            assert operators.status == status and operators.json["position"] >= 3
+    finally:
+        node.stop()

@@ -197,7 +197,7 @@ def corruption(stage: Stage, is_broken: bool) -> Measurement:
         # The server that runs goes on with what it knows, and stops where it sees that it does not fit.
         deadline = time.monotonic() + 4
         readiness = running.api.get("/readyz")
-        while damage.stops_running and readiness.status == 200 and time.monotonic() < deadline:
+        while damage.stops_running and readiness.json["status"] == "ready" and time.monotonic() < deadline:
             time.sleep(0.05)
             readiness = running.api.get("/readyz")
         outcome["running"] = readiness.json
@@ -207,7 +207,7 @@ def corruption(stage: Stage, is_broken: bool) -> Measurement:
             f"{damage.name}: {document.status} {'' if document.body == good else 'another document'}",
         )  # fmt: skip
         if damage.stops_running:
-            halted = readiness.status == 503 and readiness.json["status"] == "halted"
+            halted = readiness.json["status"] == "halted" and not readiness.json["writes"]
             measurement.expect("halts", halted, f"{damage.name}: /readyz says {readiness}")
         running.destroy()
         # The server that starts afterwards.
@@ -215,7 +215,7 @@ def corruption(stage: Stage, is_broken: bool) -> Measurement:
         starts, code, words = try_to_start(starting)
         outcome["start"] = {"readiness": starts, "exit": code, "words": words}
         if damage.stops_start:
-            refuses = code != 0 if starts is None else starts["status"] == "halted"
+            refuses = code != 0 if starts is None else not starts["writes"]
             measurement.expect("refuses to start", refuses, f"{damage.name}: it starts, and says {starts}")
             measurement.expect("says why", not words or "damaged" in words, f"{damage.name}: {words}")
         elif starts:
@@ -260,7 +260,7 @@ def follower(stage: Stage, measurement: Measurement, base: Ledger, app: str, out
         strike(copy, [statement(first + 4)])
         behind.resume()
         deadline = time.monotonic() + 15
-        while (readiness := behind.api.get("/readyz")).status == 200 and time.monotonic() < deadline:
+        while (readiness := behind.api.get("/readyz")).json["status"] == "ready" and time.monotonic() < deadline:
             time.sleep(0.05)
         document = behind.api.document(app)
         name = f"unread events, {kind}"
@@ -269,7 +269,7 @@ def follower(stage: Stage, measurement: Measurement, base: Ledger, app: str, out
             "fsck": {"status": findings.status, "findings": findings.report.get("findings", [])[:5]},
             "running": readiness.json,
         }  # fmt: skip
-        measurement.expect("halts", readiness.status == 503, f"{name}: /readyz says {readiness}")
+        measurement.expect("halts", readiness.json["status"] == "halted", f"{name}: /readyz says {readiness}")
         same = document.status == 200 and document.body == good
         measurement.expect("serves the last good", same, f"{name}: {document.status}")
         refused = behind.api.request("PATCH", f"/v1/apps/{app}", {"display_name": "on sand"})
@@ -309,7 +309,7 @@ def older_backup(stage: Stage, measurement: Measurement, base: Ledger, app: str,
         raise AssertionError(f"the backup could not be restored: {error}") from error
     dump.unlink()
     deadline = time.monotonic() + 15
-    while (readiness := running.api.get("/readyz")).status == 200 and time.monotonic() < deadline:
+    while (readiness := running.api.get("/readyz")).json["status"] == "ready" and time.monotonic() < deadline:
         time.sleep(0.05)
     document = running.api.document(app)
     findings = fsck(copy, previous=later)
@@ -317,7 +317,7 @@ def older_backup(stage: Stage, measurement: Measurement, base: Ledger, app: str,
         "fsck": {"status": findings.status, "findings": findings.report.get("findings", [])[:5]},
         "running": readiness.json,
     }  # fmt: skip
-    measurement.expect("halts", readiness.status == 503, f"{name}: /readyz says {readiness}")
+    measurement.expect("halts", readiness.json["status"] == "halted", f"{name}: /readyz says {readiness}")
     same = document.status == 200 and document.body == good
     measurement.expect("serves the last good", same, f"{name}: {document.status}")
     measurement.expect("found", findings.status == DAMAGED, f"{name}: fsck exits {findings.status}")

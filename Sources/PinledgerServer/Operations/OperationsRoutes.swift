@@ -30,7 +30,8 @@ struct OperationsRoutes: Sendable {
             Route("getHealth", .get, "/healthz", surface: .both, access: .everybody) { _ in
                 .json(["status": "alive", "version": .string(self.services.version)])
             },
-            Route("getReadiness", .get, "/readyz", surface: .both, access: .everybody, self.readiness),
+            Route(
+                "getReadiness", .get, "/readyz", surface: .both, access: .optionalToken, query: ["for"], self.readiness),
             Route("getContract", .get, "/openapi.yaml", surface: .both, access: .everybody, isPrepared: true) {
                 try Self.contract.response(to: $0.request)
             },
@@ -59,23 +60,36 @@ struct OperationsRoutes: Sendable {
         ]
     }
 
-    /// Whether this node should get traffic, and why not. Looks at memory only: a database that is down for a moment
-    /// must not take nodes out that can serve every document.
+    /// Whether this node should get traffic of one kind; operators are told more.
     private func readiness(_ exchange: Exchange) async throws -> Response {
-        let view = self.services.ledger.view
-        let fault = self.services.ledger.fault
-        let status = fault != nil ? "halted" : self.services.drain.hasBegun ? "draining" : "ready"
-        let json: JSON = .members([
-            "status": .string(status),
+        let name = exchange.query["for"] ?? Readiness.Use.serves.rawValue
+        guard let use = Readiness.Use(rawValue: name) else {
+            let known = Readiness.Use.allCases.map(\.rawValue).joined(separator: ", ")
+            throw Problem(.malformedRequest, "The query parameter for must be one of \(known).")
+        }
+        let readiness = Readiness(self.services)
+        var members = readiness.members(for: use)
+        if exchange.isOperators {
+            members["status"] = .string(readiness.status(for: use))
+            members.merge(self.details) { _, detail in detail }
+        }
+        return .json(.object(members), status: readiness.allows(use) ? .ok : .serviceUnavailable)
+    }
+
+    /// What is nobody's business but operators'.
+    private var details: [String: JSON] {
+        let ledger = self.services.ledger
+        let view = ledger.view
+        var details: [String: JSON] = [
             "position": .integer(view.head.position),
             "apps": .integer(Int64(view.state.apps.count)),
             "documents": .integer(Int64(self.services.publisher.table.count)),
             "client_streams": .integer(Int64(self.push.slots.count)),
             "can_sign": .bool(self.services.keys.canSign),
             "can_write": .bool(self.services.writer != nil),
-            "fault": fault.map { .string($0.description) },
-            "suspension": self.services.ledger.suspension.map { .string($0) },
-        ])
-        return .json(json, status: status == "ready" ? .ok : .serviceUnavailable)
+        ]
+        details["fault"] = ledger.fault.map { .string($0.description) }
+        details["suspension"] = ledger.suspension.map { .string($0) }
+        return details
     }
 }

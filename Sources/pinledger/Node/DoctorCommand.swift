@@ -201,14 +201,14 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
         let url = listen.map { "http://\($0)" } ?? context?.server ?? "http://\(NodeConfiguration.defaultListen)"
         let finding: Finding
         do {
-            let answer = try await APIClient.with(ServerContext(server: url, token: nil)) { client in
+            let token = context.flatMap { $0.server == url ? $0.token : nil }
+            let answer = try await APIClient.with(ServerContext(server: url, token: token)) { client in
                 try await client.send("GET", "/readyz")
             }
             let json = try? answer.json
             if let status = json?["status"]?.stringValue {
-                let facts = ["position", "apps", "documents", "can_sign", "can_write"].map {
-                    "\($0) \(json?.text($0) ?? "-")"
-                }
+                let names = ["serves", "writes", "signs", "position", "apps", "documents"]
+                let facts = names.compactMap { name in json?[name].map { _ in "\(name) \(json?.text(name) ?? "-")" } }
                 finding = Finding(
                     subject: "server", verdict: status == "ready" ? .ok : .fail,
                     detail: "\(url) is \(status): \(facts.joined(separator: ", "))",

@@ -86,6 +86,23 @@ struct FsckCommand: AsyncParsableCommand {
     private func audit(
         _ expectations: LedgerAuditor.Expectations
     ) async throws -> (LedgerAuditor.Outcome, [DocumentCheck.Stored]) {
+        try await self.withConnection { connection in
+            try await LedgerAuditor(expectations: expectations).run(on: connection) { connection in
+                try DocumentCheck.Stored.all(connection)
+            }
+        }
+    }
+
+    /// How far the ledger is now.
+    private func position() async throws -> Int64 {
+        try await self.withConnection { connection in
+            try await connection.query("SELECT next_position FROM pinledger.head").only.int64(0)
+        }
+    }
+
+    private func withConnection<Result>(
+        _ body: (PostgresConnection) async throws -> Result
+    ) async throws -> Result {
         var text = self.database ?? Environment["PINLEDGER_DATABASE"]
         if text == nil {
             let home = URL(fileURLWithPath: self.data).standardizedFileURL.path
@@ -98,9 +115,7 @@ struct FsckCommand: AsyncParsableCommand {
         do {
             let connection = try await PostgresConnection.connect(
                 PostgresConfiguration(connectionString: text ?? "", applicationName: "pinledger fsck"))
-            let result = try await LedgerAuditor(expectations: expectations).run(on: connection) { connection in
-                try DocumentCheck.Stored.all(connection)
-            }
+            let result = try await body(connection)
             await connection.close()
             return result
         } catch let error as PostgresError {
@@ -120,17 +135,20 @@ struct FsckCommand: AsyncParsableCommand {
             for key in outcome.state.keys.keys.values where key.isInKeySet && !trusted.contains(key.kid) {
                 throw CommandFailure("the server's JWKS lacks the key \(key.kid)", status: .notVerified)
             }
-            let position = try await client.send("GET", "/readyz").json["position"]?.integerValue ?? 0
+            var served: [(app: AppID, body: [UInt8])] = []
             for app in outcome.state.apps.keys.sorted(by: { $0.text < $1.text })
             where !outcome.damagedStreams.contains("app/\(app)") {
                 let answer = try await client.send(
                     "GET", "/client/v1/apps/\(APIClient.escaped(app.text))/document")
                 if answer.status == 200 {
-                    check.take(served: answer.body, of: app, mayBeNewer: position > outcome.position)
+                    served.append((app, answer.body))
                 } else if outcome.state.keys.active != nil {
                     check.missing(app, "the server answers \(answer.status)")
                 }
             }
+            // Asked last: what was served is of no later position.
+            let hasGrown = try await self.position() > outcome.position
+            for (app, body) in served { check.take(served: body, of: app, mayBeNewer: hasGrown) }
             return check
         }
     }
