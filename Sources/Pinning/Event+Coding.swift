@@ -7,19 +7,18 @@ extension Event {
     /// The names of all events that this program knows.
     package static let types = [
         "AppCreated", "AppRenamed", "AppRolloutSet", "CandidateDropped", "CandidatePromoted", "CandidateStarted",
-        "EndpointsSet", "FallbackSet", "FleetGuardRailSet", "FleetGuardRailsOverridden", "FleetKillSwitchEngaged",
-        "FleetKillSwitchReleased",
-        "GuardRailSet", "GuardRailsOverridden", "HostAdded", "HostRemoved", "HostRolloutSet", "HostSubdomainsSet",
-        "IssuerSet", "KeyDescribed", "KillSwitchEngaged", "KillSwitchReleased", "ModeSet", "MonitoringSet",
-        "PinActivated", "PinRetired", "PinRevoked", "PinRoleSet", "PinStaged", "PinsValidUntilSet",
-        "RolloutBakeStarted", "RolloutPaused", "RolloutPlanCleared", "RolloutPlanFinished", "RolloutPlanSet",
-        "RolloutResumed", "RolloutRolledBack", "RolloutSampleReached", "RolloutStepApproved", "RolloutStepExtended",
-        "RolloutStepTaken",
+        "ClientKeySet", "ClientRemoved", "ClientSet", "EndpointsSet", "FallbackSet", "FleetGuardRailSet",
+        "FleetGuardRailsOverridden", "FleetKillSwitchEngaged", "FleetKillSwitchReleased", "GuardRailSet",
+        "GuardRailsOverridden", "HostAdded", "HostRemoved", "HostRolloutSet", "HostSubdomainsSet", "IssuerSet",
+        "KeyDescribed", "KillSwitchEngaged", "KillSwitchReleased", "ModeSet", "MonitoringSet", "PinActivated",
+        "PinRetired", "PinRevoked", "PinRoleSet", "PinStaged", "PinsValidUntilSet", "RolloutBakeStarted",
+        "RolloutPaused", "RolloutPlanCleared", "RolloutPlanFinished", "RolloutPlanSet", "RolloutResumed",
+        "RolloutRolledBack", "RolloutSampleReached", "RolloutStepApproved", "RolloutStepExtended", "RolloutStepTaken",
         "RotationAborted", "RotationAdvanced", "RotationStarted", "SigningKeyActivated", "SigningKeyCreated",
-        "SigningKeyRailsOverridden", "SigningKeyRetired", "TelemetryKeyAdded",
-        "TelemetryKeyRetired", "TelemetryReacted", "TokenIssued", "TokenRevoked", "VersionGateSet",
-        "WarningCleared", "WarningRaised",
-        "WebhookChanged", "WebhookCreated", "WebhookPaused", "WebhookRemoved", "WebhookResumed", "WebhookSecretRotated",
+        "SigningKeyRailsOverridden", "SigningKeyRetired", "TelemetryKeyAdded", "TelemetryKeyRetired",
+        "TelemetryReacted", "TokenIssued", "TokenRevoked", "VersionGateSet", "WarningCleared", "WarningRaised",
+        "WebhookChanged", "WebhookCreated", "WebhookPaused", "WebhookRemoved", "WebhookResumed",
+        "WebhookSecretRotated",
     ]
 
     /// The event's name in the ledger.

@@ -168,6 +168,10 @@ import Testing
         }
     }
 
+    @Test func `of every type can be asked for by its type, and of no other`() {
+        #expect(Event.types == TypeName.allCases.map(\.rawValue).sorted())
+    }
+
     @Test(arguments: examples.keys.sorted())
     func `in its golden file is what it was, and is written as it was`(name: String) throws {
         let bytes = Array(try Data(contentsOf: Self.folder.appending(path: "\(name).json")))
