@@ -56,6 +56,14 @@ package enum ClientSigningKey: Sendable {
     }
 }
 
+extension ClientSigningKey {
+    /// Whether a stored key's name is that of this one: the first 32 hexadecimal digits of SHA-256 of its public half
+    /// (SubjectPublicKeyInfo in DER), a colon, and the app.
+    package func isNamed(by name: String) -> Bool {
+        name.utf8.starts(with: (Hex.encode(sha256(self.subjectPublicKeyInfo)).prefix(32) + ":").utf8)
+    }
+}
+
 extension ClientSigningKey: SealableSecret {
     /// The key at rest, as PKCS#8 in DER, bound to its name and its app.
     package func sealed(as id: String, of app: String, with key: KeyEncryptionKey) -> SealedSecret {
@@ -65,7 +73,7 @@ extension ClientSigningKey: SealableSecret {
             case .es256(let key): PKCS8.p256(number: key.number, point: key.publicKey.x963)
             case .rsaSHA512(let key): PKCS8.rsa(pkcs1: key.pkcs1)
             }
-        return SealedSecret(sealing: pkcs8, label: Self.label(id, app), with: key)
+        return SealedSecret(sealing: pkcs8, label: Self.label(id, of: app), with: key)
     }
 
     /// Opens what ``sealed(as:of:with:)`` made; PKCS#8 names the algorithm.
@@ -74,14 +82,14 @@ extension ClientSigningKey: SealableSecret {
     package init(
         opening sealed: SealedSecret, as id: String, of app: String, with key: KeyEncryptionKey
     ) throws(SealedSecret.Invalid) {
-        let pkcs8 = try sealed.open(label: Self.label(id, app), with: key)
+        let pkcs8 = try sealed.open(label: Self.label(id, of: app), with: key)
         guard let material = try? PrivateKeyMaterial(der: pkcs8), let key = try? ClientSigningKey(material) else {
             throw .malformed
         }
         self = key
     }
 
-    private static func label(_ id: String, _ app: String) -> SealingLabel {
+    package static func label(_ id: String, of app: String) -> SealingLabel {
         SealingLabel(role: "client", algorithm: "PKCS8", keyID: id, publicKey: Array(app.utf8))
     }
 }

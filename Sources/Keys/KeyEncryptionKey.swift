@@ -4,7 +4,8 @@ import PinWire
 /// The key that seals private keys at rest: 32 bytes in locked memory.
 ///
 /// It comes from a file, from the environment or from a passphrase, and never lies in the database beside what it
-/// seals.
+/// seals. Nothing is encrypted or authenticated with the key itself: each use has a key of its own, derived from it by
+/// HKDF (``derived(for:)``).
 package struct KeyEncryptionKey: Sendable {
     /// The number of bytes of the key.
     package static let byteCount = 32
@@ -24,14 +25,18 @@ package struct KeyEncryptionKey: Sendable {
     /// It tells which key is needed and, made by a hash, nothing about the key.
     package let id: String
 
-    private let key: SecureBytes
+    /// The key itself: what others are derived from.
+    let root: SecureBytes
+    /// What secrets are sealed with.
+    let sealing: SecureBytes
 
     /// Takes a key of 32 bytes.
     ///
     /// - Throws: ``Invalid/wrongLength(_:)``.
     package init(_ key: SecureBytes) throws(Invalid) {
         guard key.count == Self.byteCount else { throw .wrongLength(key.count) }
-        self.key = key
+        self.root = key
+        self.sealing = Self.derive("seal", from: key)
         self.id = Self.id(of: key)
     }
 
@@ -94,13 +99,6 @@ package struct KeyEncryptionKey: Sendable {
         }
         guard let key = key ?? nil else { throw .derivationFailed }
         return try KeyEncryptionKey(key)
-    }
-
-    /// Calls `body` with the key's 32 bytes.
-    func withPointer<Result, Failure: Error>(
-        _ body: (UnsafePointer<UInt8>) throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        try unsafe self.key.withPointer(body)
     }
 
     // libsodium's own decoders, because they work in constant time and write where they are told.

@@ -80,6 +80,9 @@ extension MessageKey: CustomStringConvertible, CustomDebugStringConvertible, Cus
 
 /// A secret that is kept sealed, bound to its name and to whom it belongs.
 package protocol SealableSecret: Sendable {
+    /// What a secret is bound to: its name and its owner.
+    static func label(_ id: String, of owner: String) -> SealingLabel
+
     /// The secret at rest, bound to its name and its owner.
     func sealed(as id: String, of owner: String, with key: KeyEncryptionKey) -> SealedSecret
 

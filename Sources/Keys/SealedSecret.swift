@@ -1,13 +1,14 @@
 import CSodium
 package import PinWire
 
-/// A private key at rest: encrypted with XChaCha20-Poly1305 under a ``KeyEncryptionKey``.
+/// A private key at rest: encrypted with XChaCha20-Poly1305 under a key derived from a ``KeyEncryptionKey``.
 ///
 /// The ciphertext is bound to a ``SealingLabel``, which is not in it: who moves a sealed key into another role, or
-/// under another public key, gets an error instead of a key.
+/// under another public key, gets an error instead of a key. What an earlier form sealed, with the key-encryption key
+/// itself, opens too.
 package struct SealedSecret: Hashable, Sendable {
     /// Why a secret could not be opened.
-    package enum Invalid: Error, Hashable, Sendable {
+    package enum Invalid: Error, Hashable, Sendable, CustomStringConvertible {
         /// It was sealed under another key-encryption key.
         case otherKeyEncryptionKey(sealedWith: String, given: String)
         /// The ciphertext or its label is not what was sealed.
@@ -16,6 +17,16 @@ package struct SealedSecret: Hashable, Sendable {
         case otherPublicKey
         /// A member is missing, has the wrong type or the wrong number of bytes.
         case malformed
+
+        package var description: String {
+            switch self {
+            case .otherKeyEncryptionKey(let sealedWith, let given):
+                "it is sealed with the key-encryption key \(sealedWith.prefix(64)), and this one is \(given)"
+            case .notAuthentic: "it is not what was sealed under its name with this key-encryption key"
+            case .otherPublicKey: "it holds the private half of another public key"
+            case .malformed: "it does not have the form of a sealed secret"
+            }
+        }
     }
 
     /// The number of bytes of a nonce; random ones may be drawn without count or record.
@@ -46,11 +57,11 @@ package struct SealedSecret: Hashable, Sendable {
     /// Seals a secret under a label, with a fresh nonce.
     package init(sealing secret: SecureBytes, label: SealingLabel, with key: KeyEncryptionKey) {
         let nonce = Random.bytes(Self.nonceByteCount)
-        let associated = label.associatedData
+        let associated = label.associatedData(of: .derivedKey)
         var ciphertext = [UInt8](repeating: 0, count: secret.count + Self.tagByteCount)
         let count = UInt64(secret.count)
         unsafe secret.withPointer { secret in
-            unsafe key.withPointer { key in
+            unsafe key.sealing.withPointer { key in
                 _ = unsafe crypto_aead_xchacha20poly1305_ietf_encrypt(
                     &ciphertext,
                     nil,
@@ -76,8 +87,13 @@ package struct SealedSecret: Hashable, Sendable {
         guard key.id == self.keyEncryptionKeyID else {
             throw .otherKeyEncryptionKey(sealedWith: self.keyEncryptionKeyID, given: key.id)
         }
-        let associated = label.associatedData
-        return try unsafe SecureBytes(count: self.ciphertext.count - Self.tagByteCount) { secret throws(Invalid) in
+        do { return try self.open(label.associatedData(of: .derivedKey), with: key.sealing) } catch {
+            return try self.open(label.associatedData(of: .rootKey), with: key.root)
+        }
+    }
+
+    private func open(_ associated: [UInt8], with key: SecureBytes) throws(Invalid) -> SecureBytes {
+        try unsafe SecureBytes(count: self.ciphertext.count - Self.tagByteCount) { secret throws(Invalid) in
             let status = unsafe key.withPointer { key in
                 unsafe crypto_aead_xchacha20poly1305_ietf_decrypt(
                     secret,
@@ -108,6 +124,9 @@ package struct SealedSecret: Hashable, Sendable {
 }
 
 extension SealedSecret {
+    /// The role of keys that sign native documents.
+    package static let documentRole = "document"
+
     /// Seals an Ed25519 key for a role.
     package init(sealing privateKey: Ed25519PrivateKey, role: String, with key: KeyEncryptionKey) {
         let label = SealingLabel(role: role, publicKey: privateKey.publicKey)
@@ -176,14 +195,22 @@ package struct SealingLabel: Hashable, Sendable {
         self.init(role: role, algorithm: "EdDSA", keyID: publicKey.keyID, publicKey: publicKey.bytes)
     }
 
-    /// Canonical JSON of `{alg, kid, public, role, v: 1}`, the public key in base64url.
-    package var associatedData: [UInt8] {
+    /// Which key the secret is sealed with.
+    package enum Form: Int64, Sendable {
+        /// The key-encryption key itself: read, and not written any more.
+        case rootKey = 1
+        /// A key derived from it for nothing else.
+        case derivedKey = 2
+    }
+
+    /// Canonical JSON of `{alg, kid, public, role, v}`, the public key in base64url, `v` the form.
+    package func associatedData(of form: Form) -> [UInt8] {
         let json: JSON = [
             "alg": .string(self.algorithm),
             "kid": .string(self.keyID),
             "public": .string(Base64URL.encode(self.publicKey)),
             "role": .string(self.role),
-            "v": 1,
+            "v": .integer(form.rawValue),
         ]
         return json.canonicalBytes
     }

@@ -34,16 +34,16 @@ package struct TelemetrySecret: DrawnSecret {
     }
 
     package func sealed(as id: String, of owner: String, with key: KeyEncryptionKey) -> SealedSecret {
-        self.key.sealed(under: Self.label(id, owner), with: key)
+        self.key.sealed(under: Self.label(id, of: owner), with: key)
     }
 
     package init(
         opening sealed: SealedSecret, as id: String, of owner: String, with key: KeyEncryptionKey
     ) throws(SealedSecret.Invalid) {
-        self.init(key: try MessageKey(opening: sealed, under: Self.label(id, owner), with: key))
+        self.init(key: try MessageKey(opening: sealed, under: Self.label(id, of: owner), with: key))
     }
 
-    private static func label(_ id: String, _ app: String) -> SealingLabel {
+    package static func label(_ id: String, of app: String) -> SealingLabel {
         SealingLabel(role: "telemetry", algorithm: "HMAC-SHA256", keyID: id, publicKey: Array(app.utf8))
     }
 }

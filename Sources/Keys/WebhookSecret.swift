@@ -43,7 +43,7 @@ package struct WebhookSecret: DrawnSecret {
 
     /// The secret at rest, bound to its name and its webhook.
     package func sealed(as id: String, of webhook: String, with key: KeyEncryptionKey) -> SealedSecret {
-        self.key.sealed(under: Self.label(id, webhook), with: key)
+        self.key.sealed(under: Self.label(id, of: webhook), with: key)
     }
 
     /// Opens what ``sealed(as:of:with:)`` made.
@@ -52,10 +52,10 @@ package struct WebhookSecret: DrawnSecret {
     package init(
         opening sealed: SealedSecret, as id: String, of webhook: String, with key: KeyEncryptionKey
     ) throws(SealedSecret.Invalid) {
-        self.init(try MessageKey(opening: sealed, under: Self.label(id, webhook), with: key))
+        self.init(try MessageKey(opening: sealed, under: Self.label(id, of: webhook), with: key))
     }
 
-    private static func label(_ id: String, _ webhook: String) -> SealingLabel {
+    package static func label(_ id: String, of webhook: String) -> SealingLabel {
         SealingLabel(role: "webhook", algorithm: "HMAC-SHA256", keyID: id, publicKey: Array(webhook.utf8))
     }
 }

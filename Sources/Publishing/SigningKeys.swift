@@ -12,7 +12,7 @@ package actor SigningKeys {
     private var opened: [String: Ed25519PrivateKey] = [:]
     /// Retired keys whose private halves this process has seen to.
     private var erased: Set<String> = []
-    private static let role = "document"
+    private static let role = SealedSecret.documentRole
 
     /// Without a key-encryption key the node can serve and not sign.
     package init(pool: PostgresPool, keyEncryptionKey: KeyEncryptionKey?) {

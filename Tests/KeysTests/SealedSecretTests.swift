@@ -30,9 +30,9 @@ import Testing
     @Test func `the label is bound as canonical JSON`() {
         let label = SealingLabel(role: "document", publicKey: self.key.publicKey)
         #expect(
-            String(decoding: label.associatedData, as: UTF8.self)
+            String(decoding: label.associatedData(of: .derivedKey), as: UTF8.self)
                 == #"{"alg":"EdDSA","kid":"kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k","#
-                + #""public":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo","role":"document","v":1}"#
+                + #""public":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo","role":"document","v":2}"#
         )
     }
 
@@ -106,6 +106,32 @@ import Testing
         }
     }
 
+    @Test func `what was sealed with the key-encryption key itself still opens, and is rewrapped`() throws {
+        // Made apart, in C: crypto_aead_xchacha20poly1305_ietf_encrypt with 32 bytes of 7, and `"v":1` in the label.
+        let old = try SealedSecret(
+            keyEncryptionKeyID: self.wrapping.id, nonce: (0..<24).map { UInt8($0) },
+            ciphertext: hex(
+                "35761a1815e101c59f43cbb3740e83681b9ffd7e6fc55e6883261b828662ebf789421ca55fa04eeedcb91f41e1fa95af"))
+        let publicKey = self.key.publicKey
+        #expect(
+            try old.open(role: "document", publicKey: publicKey, with: self.wrapping).publicKey == publicKey)
+        #expect(throws: SealedSecret.Invalid.notAuthentic) {
+            try old.open(role: "checkpoint", publicKey: publicKey, with: self.wrapping)
+        }
+        let newKey = try KeyEncryptionKey([UInt8](repeating: 9, count: 32))
+        let label = SealingLabel(role: "document", publicKey: publicKey)
+        let rewrapped = try old.rewrapped(label: label, from: self.wrapping, to: newKey)
+        #expect(try rewrapped.open(role: "document", publicKey: publicKey, with: newKey).publicKey == publicKey)
+    }
+
+    @Test(arguments: [
+        SealedSecret.Invalid.otherKeyEncryptionKey(sealedWith: "a", given: "b"), .notAuthentic, .otherPublicKey,
+        .malformed,
+    ])
+    func `a reason is a sentence for people`(reason: SealedSecret.Invalid) {
+        #expect("\(reason)".hasPrefix("it ") && !"\(reason)".contains("KeyEncryption"))
+    }
+
     @Test func `a rewrapped key opens with the new key only`() throws {
         let newKey = try KeyEncryptionKey([UInt8](repeating: 9, count: 32))
         let label = SealingLabel(role: "document", publicKey: self.key.publicKey)
@@ -143,6 +169,19 @@ import Testing
         let expected = Hex.encode(sha256(Array("pinledger/kek/v1".utf8) + Self.bytes).prefix(8))
         #expect(try KeyEncryptionKey(Self.bytes).id == expected)
         #expect(expected.count == 16)
+    }
+
+    @Test func `each use has a key of its own, derived by HKDF`() throws {
+        let key = try KeyEncryptionKey(Self.bytes)
+        // Computed apart: openssl kdf -keylen 32 -kdfopt digest:SHA256 -kdfopt hexkey:… -kdfopt info:… HKDF
+        let expected = SecureBytes(
+            copying: hex("efc88ebe1332f699ae1f4ea8def6562ce7ce9581ec3484de7493bcea73a20410"))
+        #expect(key.derived(for: "seal").isEqual(to: expected))
+        #expect(!key.derived(for: "seal").isEqual(to: key.derived(for: "authenticate/snapshot")))
+        // And HMAC-SHA-256 under such a key, by Python's hmac.
+        let tag = hex("93ae9906fb17b858af65b47adaec016e81e84f4c8c17eb3f5cccb49a338f17a7")
+        #expect(key.authenticate(Array("message".utf8), for: "snapshot") == tag)
+        #expect(key.authenticate(Array("message".utf8), for: "other") != tag)
     }
 
     @Test(arguments: [
