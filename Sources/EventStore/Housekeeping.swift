@@ -1,4 +1,5 @@
 package import Logging
+import Pinning
 package import Postgres
 
 /// What has to be done to the ledger's tables from time to time, by whichever node comes first.
@@ -54,6 +55,7 @@ package struct Housekeeping: Sendable {
                 Chore(statement: Statements.forgetAdoption),
                 Chore(statement: Statements.forgetDeliveries, limit: 10_000),
                 Chore(statement: Statements.forgetObservations),
+                Chore(statement: Statements.forgetSnapshots(before: LedgerState.foldVersion)),
                 Chore(statement: Statements.forgetOutcomes(days: telemetryDays), limit: 10_000),
             ]
         }
@@ -62,8 +64,8 @@ package struct Housekeeping: Sendable {
         static let patience = Duration.seconds(120)
     }
 
-    /// Makes partitions ahead and forgets old idempotency keys, counts, reports, observations and deliveries once an hour, and
-    /// keeps a snapshot whenever one is due; until cancelled.
+    /// Makes partitions ahead and forgets old idempotency keys, counts, reports, observations, deliveries and snapshots of
+    /// earlier forms once an hour, and keeps a snapshot whenever one is due; until cancelled.
     package func run() async {
         var ticks = 0
         while !Task.isCancelled {

@@ -85,6 +85,25 @@ package struct SnapshotStore: Sendable {
         )
     }
 
+    /// Has another key authenticate the snapshots that `old` authenticates, within the connection's transaction.
+    ///
+    /// - Returns: How many there were.
+    package static func retag(
+        from old: SnapshotKey, to new: SnapshotKey, on connection: isolated PostgresConnection
+    ) throws -> Int {
+        var count = 0
+        for row in try connection.query(prepared: Statements.snapshotTags) {
+            let (tag, seal) = (try row.bytes(2), try row.bytes(3))
+            guard tag == old.tag(of: seal) else { continue }
+            let retagged = try connection.query(
+                prepared: Statements.retagSnapshot,
+                [.int32(try row.int32(0)), .int64(try row.int64(1)), .bytes(tag), .bytes(new.tag(of: seal))]
+            ).only.bool(0)
+            if retagged { count += 1 }
+        }
+        return count
+    }
+
     /// The position and the age of the newest snapshot; nil where there is none.
     func newest() async throws -> (position: Int64, age: Duration)? {
         let rows = try await self.pool.read(Statements.newestSnapshot.sql, [.int32(LedgerState.foldVersion)])

@@ -47,6 +47,14 @@ enum Statements {
         WHERE fold_version = $1 ORDER BY position DESC LIMIT 1
         """
     static let storeSnapshot: PreparedStatement = "SELECT pinledger.store_snapshot($1, $2, $3, $4, $5)"
+    static func forgetSnapshots(before fold: Int32) -> PreparedStatement {
+        PreparedStatement("SELECT pinledger.forget_snapshots(\(fold))")
+    }
+    /// Of every snapshot, its tag and what it is a tag of.
+    static let snapshotTags: PreparedStatement = """
+        SELECT fold_version, position, digest, substr(body, length(body) - 31) FROM pinledger.snapshot
+        """
+    static let retagSnapshot: PreparedStatement = "SELECT pinledger.retag_snapshot($1, $2, $3, $4)"
     static let leafHash: PreparedStatement = "SELECT leaf_hash, recorded_at FROM pinledger.event WHERE position = $1"
     static let leafHashes: PreparedStatement = """
         SELECT leaf_hash FROM pinledger.event WHERE position >= $1 AND position < $2 ORDER BY position

@@ -156,6 +156,30 @@ struct SnapshotTests {
         }
     }
 
+    @Test func `a changed key takes over the snapshots that the old one authenticates, and no others`() async throws {
+        let database = try TestDatabase.current
+        try await TestNode.run(on: database) { node in
+            func store(_ key: SnapshotKey) -> SnapshotStore {
+                SnapshotStore(pool: node.pool, key: key, logger: .silent)
+            }
+            for key in [Self.key(1), Self.key(3)] {
+                _ = try await node.writer.execute(try Sample.create(try Sample.app()))
+                try await store(key).store(node.ledger.view)
+            }
+            for expected in [1, 0] {
+                let count = try await node.pool.withConnection { connection in
+                    try await connection.transaction { @Sendable connection in
+                        try SnapshotStore.retag(from: Self.key(1), to: Self.key(2), on: connection)
+                    }
+                }
+                #expect(count == expected)
+            }
+            #expect(try await store(Self.key(2)).load().view.head.position == 1)
+            #expect(try await store(Self.key(1)).load().view.head.position == 0)
+            #expect(try await store(Self.key(3)).load().view.head.position == 2)
+        }
+    }
+
     @Test func `an audit finds that a snapshot is what the ledger makes, or halts the ledger`() async throws {
         let database = try TestDatabase.current
         try await TestNode.run(on: database) { node in
