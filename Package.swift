@@ -163,7 +163,7 @@ let package = Package(
                 "CProcess", "Certificates", "Countries", "EventStore", "Firebase", "Formats", "Keys", "Observing",
                 "PinWire",
                 "Pinning", "PinledgerServer", "Postgres", "Probing", "Publishing", "PublicSuffixes", "Telemetry",
-                "TransparencyLog", "Webhooks",
+                "TransparencyLog", "Vault", "Webhooks",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),

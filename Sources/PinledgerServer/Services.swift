@@ -39,6 +39,8 @@ package struct Services: Sendable {
     package var lookout: Lookout
     /// What decisions know besides the ledger.
     package var surroundings: Surroundings
+    /// Whether documents stay behind the ledger.
+    package let lag: DocumentLag
     /// Whether the node is on its way out.
     package let drain = Drain()
 
@@ -69,6 +71,7 @@ package struct Services: Sendable {
         self.observations = observations
         self.lookout = lookout
         self.surroundings = surroundings
+        self.lag = DocumentLag(ledger: ledger, table: publisher.table, logger: logger)
     }
 
     var reader: LedgerReader { LedgerReader(pool: self.pool) }

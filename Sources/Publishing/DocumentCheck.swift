@@ -1,7 +1,7 @@
 package import EventStore
 import Keys
 package import PinWire
-package import Pinning
+import Pinning
 package import Postgres
 
 /// Compares signed documents with the ledger they were made from: signatures, claims, content, versions. A pure value.
@@ -10,6 +10,8 @@ package struct DocumentCheck: Sendable {
     package struct Stored: Sendable {
         package var app: String
         package var version: Int64
+        /// The number of events that it is said to take in.
+        package var position: Int64
         package var contentDigest: [UInt8]
         package var issuedAt: Timestamp
         package var expiresAt: Timestamp
@@ -21,17 +23,17 @@ package struct DocumentCheck: Sendable {
             var documents: [Stored] = []
             try connection.copyRows(
                 """
-                COPY (SELECT app, version, content_sha256, issued_at, expires_at, kid, body FROM pinledger.document
-                      ORDER BY app) TO STDOUT (FORMAT binary)
+                COPY (SELECT app, version, position, content_sha256, issued_at, expires_at, kid, body
+                      FROM pinledger.document ORDER BY app) TO STDOUT (FORMAT binary)
                 """
             ) { rows in
                 for row in rows {
                     documents.append(
                         Stored(
-                            app: try row.text(0), version: try row.int64(1), contentDigest: try row.bytes(2),
-                            issuedAt: Timestamp(microseconds: try row.timestamp(3)),
-                            expiresAt: Timestamp(microseconds: try row.timestamp(4)), keyID: try row.text(5),
-                            body: try row.bytes(6)
+                            app: try row.text(0), version: try row.int64(1), position: try row.int64(2),
+                            contentDigest: try row.bytes(3), issuedAt: Timestamp(microseconds: try row.timestamp(4)),
+                            expiresAt: Timestamp(microseconds: try row.timestamp(5)), keyID: try row.text(6),
+                            body: try row.bytes(7)
                         )
                     )
                 }
@@ -43,21 +45,30 @@ package struct DocumentCheck: Sendable {
     package private(set) var findings: [LedgerFinding] = []
     /// Documents that do not take in their app's newest events yet: published a moment later, and no damage.
     package private(set) var behind = 0
-    private let state: LedgerState
-    private let damagedStreams: Set<String>
+    private let ledger: LedgerAuditor.Outcome
     private let previous: AuditReport?
+    /// What was recorded later may not be published yet.
+    private let limit: Timestamp
+    /// The apps whose stored documents were judged.
+    private var stored: Set<String> = []
+
+    private var state: LedgerState { self.ledger.state }
+    private var damagedStreams: Set<String> { self.ledger.damagedStreams }
 
     /// - Parameters:
-    ///   - state: The fold of the ledger.
-    ///   - damagedStreams: Streams whose fold is not to be relied on.
-    package init(state: LedgerState, damagedStreams: Set<String>, previous: AuditReport?) {
-        self.state = state
-        self.damagedStreams = damagedStreams
+    ///   - ledger: What was found in the ledger.
+    ///   - now: When it was read.
+    ///   - grace: How many seconds nodes may take to publish what was recorded.
+    package init(ledger: LedgerAuditor.Outcome, previous: AuditReport?, at now: Timestamp, grace: Int64) {
+        self.ledger = ledger
         self.previous = previous
+        self.limit = now.adding(seconds: -grace)
     }
 
     /// Judges a stored document.
     package mutating func take(_ stored: Stored) {
+        self.stored.insert(stored.app)
+        self.checkPosition(of: stored)
         if let earlier = self.previous?.documents[stored.app], stored.version < earlier {
             self.add(.versionFell, stored.app, "version \(stored.version) stands where version \(earlier) stood")
         }
@@ -80,6 +91,53 @@ package struct DocumentCheck: Sendable {
             self.add(.documentWrong, stored.app, "kid is \(stored.keyID) in its column and another in the document")
         }
         self.compare(claims, of: stored.app)
+    }
+
+    /// A document is made of the ledger up to its position, and never of more than there is.
+    private mutating func checkPosition(of stored: Stored) {
+        guard (0...self.ledger.position).contains(stored.position) else {
+            return self.add(
+                .documentWrong, stored.app,
+                "it is said to take in \(stored.position) events, and the ledger has \(self.ledger.position)")
+        }
+        guard let id = try? AppID(stored.app), stored.version == self.state.documentVersion(of: id),
+            let last = self.ends(of: id).map(\.position).max(), last >= stored.position
+        else { return }
+        self.add(
+            .documentWrong, stored.app,
+            "it is said to take in \(stored.position) events, and its version those up to position \(last)")
+    }
+
+    /// Notes apps that have no stored document, after all that there are were judged.
+    package mutating func finish() {
+        for app in self.state.apps.keys.sorted(by: { $0.text < $1.text }) where !self.stored.contains(app.text) {
+            guard self.isReadable(app), let time = self.overdue(app) else { continue }
+            self.add(
+                .documentBehind, app.text,
+                """
+                no document is stored, and the ledger has had its present version since \(time.rfc3339): no node has \
+                published it, or it was deleted
+                """)
+        }
+    }
+
+    /// Where the streams end that a document is made of.
+    private func ends(of app: AppID) -> [LedgerAuditor.StreamEnd] {
+        [StreamID.app(app), .fleet].compactMap { self.ledger.ends[$0.text] }
+    }
+
+    /// Whether the fold of what a document is made of can be relied on.
+    private func isReadable(_ app: AppID) -> Bool {
+        [StreamID.app(app), .fleet].allSatisfy { !self.damagedStreams.contains($0.text) }
+    }
+
+    /// Since when a document of the present version should have been published; nil where a node may still be at it, or
+    /// none can sign.
+    private func overdue(_ app: AppID) -> Timestamp? {
+        guard let active = self.state.keys.active else { return nil }
+        let times = self.ends(of: app).map(\.time) + [active.activatedAt ?? active.createdAt]
+        guard let last = times.max(), last <= self.limit else { return nil }
+        return last
     }
 
     /// Judges a document as a server serves it.
@@ -131,16 +189,25 @@ package struct DocumentCheck: Sendable {
             return self.add(.documentWrong, app, "the document is for \(claims.text("aud"))")
         }
         // What is wrong with the ledger there is said already, and nothing can be compared with it.
-        let streams = ["app/\(app)", StreamID.fleet.text]
-        guard streams.allSatisfy({ !self.damagedStreams.contains($0) }) else { return }
-        guard let id = try? AppID(app), let current = self.state.documentVersion(of: id),
-            let document = self.state.document(of: id)
-        else { return self.add(.documentWrong, app, "the ledger knows no such app") }
+        guard let id = try? AppID(app) else { return self.add(.documentWrong, app, "the ledger knows no such app") }
+        guard self.isReadable(id) else { return }
+        guard let current = self.state.documentVersion(of: id), let document = self.state.document(of: id) else {
+            return self.add(.documentWrong, app, "the ledger knows no such app")
+        }
         let version = claims["version"]?.integerValue ?? 0
         if version > current {
             self.add(.documentWrong, app, "version \(version) is ahead of the ledger, which has come to \(current)")
         } else if version < current {
-            self.behind += 1
+            guard let time = self.overdue(id) else {
+                self.behind += 1
+                return
+            }
+            self.add(
+                .documentBehind, app,
+                """
+                version \(version) stands where the ledger has come to \(current) since \(time.rfc3339): no node has \
+                published that one, or an older document was put back
+                """)
         } else if claims["content_sha256"]?.stringValue != Hex.encode(document.contentDigest) {
             self.add(.documentWrong, app, "the content of version \(version) is not what the ledger says")
         }

@@ -1,11 +1,12 @@
 """What somebody who may do anything to the database does to it, and how a node that starts on it behaves."""
 
+import contextlib
 import hashlib
 import json
 import subprocess
 
 import pytest
-from pinledger import API, Process, free_port, host_body
+from pinledger import API, Process, eventually, free_port, host_body
 
 APP = "com.example.damage"
 #: The triggers that refuse every change of the ledger, whoever asks for it.
@@ -45,9 +46,27 @@ def sql(server, *statements: str) -> str:
     return done.stdout.strip()
 
 
-def fsck(server, status: int) -> dict:
-    done = server.cli("fsck", "--database", server.connection_string, "--output", "json", status=status)
+def fsck(server, status: int, *more: str) -> dict:
+    done = server.cli("fsck", "--database", server.connection_string, "--output", "json", *more, status=status)
     return json.loads(done.stdout)
+
+
+def codes(server, *more: str) -> set[str]:
+    """What a damaged database is said to have, with no time left for nodes to publish in."""
+    return {finding["code"] for finding in fsck(server, DAMAGED, "--grace", "0", *more)["findings"]}
+
+
+@contextlib.contextmanager
+def kept(server, table: str):
+    """Puts a table back as it was."""
+    sql(server, "DROP TABLE IF EXISTS public.kept", f"CREATE TABLE public.kept AS TABLE pinledger.{table}")
+    try:
+        yield
+    finally:
+        sql(
+            server, f"DELETE FROM pinledger.{table}", f"INSERT INTO pinledger.{table} SELECT * FROM public.kept",
+            "DROP TABLE public.kept",
+        )  # fmt: skip
 
 
 @pytest.fixture
@@ -55,10 +74,10 @@ def start(ledger):
     """Starts a node on the database as it is; it answers, whatever it thinks of it."""
     started = []
 
-    def start() -> API:
+    def start(*options: str) -> API:
         port = free_port()
         arguments = ["serve", "--database", ledger.connection_string, "--listen", f"127.0.0.1:{port}"]
-        arguments += ["--kek-file", str(ledger.data / "key-encryption-key")]
+        arguments += options or ["--kek-file", str(ledger.data / "key-encryption-key")]
         node = Process(ledger.home / f"damage-{port}.log", arguments, port)
         api = API(port, ledger.api.token)
         node.spawn()
@@ -95,6 +114,52 @@ def test_a_node_that_cannot_read_the_ledger_to_its_end_serves_documents_and_clai
         sql(ledger, flip)
     assert fsck(ledger, 0)["findings"] == []
     assert start().get("/readyz?for=writes").status == 200
+
+
+@pytest.mark.parametrize(
+    "table, change, code",
+    [
+        ("document", f"UPDATE pinledger.document SET position = position + 1000000 WHERE app = '{APP}'", "document_wrong"),
+        ("document", f"UPDATE pinledger.document SET position = 1 WHERE app = '{APP}'", "document_wrong"),
+        ("document", f"DELETE FROM pinledger.document WHERE app = '{APP}'", "document_behind"),
+        ("signing_secret", "DELETE FROM pinledger.signing_secret", "secret_missing"),
+    ],
+)  # fmt: skip
+def test_what_fits_no_ledger_shows_without_an_earlier_report(ledger, table, change, code):
+    eventually(lambda: not fsck(ledger, 0)["documents_behind"], "everything is published")
+    with kept(ledger, table):
+        sql(ledger, change)
+        assert codes(ledger) == {code}
+    assert fsck(ledger, 0, "--grace", "0")["findings"] == []
+
+
+def test_a_replaced_signing_secret_shows_to_whoever_has_the_key(ledger):
+    key = ["--kek-file", str(ledger.data / "key-encryption-key")]
+    assert fsck(ledger, 0, *key)["findings"] == []
+    with kept(ledger, "signing_secret"):
+        sql(ledger, "UPDATE pinledger.signing_secret SET ciphertext = set_byte(ciphertext, 0, get_byte(ciphertext, 0) # 1)")
+        assert codes(ledger, *key) == {"secret_wrong"}
+
+
+def test_an_older_document_that_is_put_back_is_told_of_by_fsck_and_by_a_node_that_only_reads(ledger, start):
+    stored = f"SELECT version FROM pinledger.document WHERE app = '{APP}'"
+    old = ledger.api.payload(APP)["version"]
+    eventually(lambda: int(sql(ledger, stored)) == old, "the present document is stored")
+    sql(ledger, "CREATE TABLE public.old AS TABLE pinledger.document")
+    ledger.api.must("POST", f"/v1/apps/{APP}/hosts", host_body("newer.example.com"))
+    new = ledger.api.payload(APP)["version"]
+    eventually(lambda: int(sql(ledger, stored)) == new > old, "the new document is stored")
+    with kept(ledger, "document"):
+        sql(
+            ledger, f"DELETE FROM pinledger.document WHERE app = '{APP}'",
+            f"INSERT INTO pinledger.document SELECT * FROM public.old WHERE app = '{APP}'", "DROP TABLE public.old",
+        )  # fmt: skip
+        assert codes(ledger) == {"document_behind"}
+        reader = start("--read-only")
+        assert reader.payload(APP)["version"] == old
+        eventually(lambda: reader.get("/readyz").json["documents_behind"] == 1, "the node says so")
+        log = (ledger.home / f"damage-{reader.port}.log").read_text()
+        assert f"{APP} (version {old} instead of {new})" in log
 
 
 def test_a_ledger_whose_tail_was_cut_off_is_betrayed_by_the_documents(ledger, start):

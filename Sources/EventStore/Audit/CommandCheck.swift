@@ -9,6 +9,8 @@ struct CommandCheck: Sendable {
         var key: CommandKey
         var first: Int64
         var count: Int64
+        /// The position behind the last; nonsense where the row is.
+        var end: Int64 { self.first &+ self.count }
     }
 
     /// Where the events of one key stand.
@@ -60,12 +62,12 @@ struct CommandCheck: Sendable {
         var known: Set<CommandKey> = []
         for row in self.rows {
             known.insert(row.key)
-            guard row.count > 0 else { continue }
+            guard row.count != 0 else { continue }
             let place = self.places[row.key]
-            guard place?.first == row.first, place?.last == row.first + row.count - 1 else {
+            guard place?.first == row.first, place?.last == row.end &- 1 else {
                 self.findings.append(
                     LedgerFinding(
-                        .commandWrong, at: row.first, through: row.first + row.count - 1,
+                        .commandWrong, at: row.first, through: row.end &- 1,
                         of: "\(row.key.actor) \(row.key.key)",
                         "the command is said to have recorded these events, and they do not carry its key"
                     )
@@ -88,7 +90,7 @@ struct CommandCheck: Sendable {
     private mutating func checkAcknowledged(_ known: Set<CommandKey>) {
         guard !self.acknowledged.isEmpty else { return }
         var byKey: [String: [(key: CommandKey, end: Int64)]] = [:]
-        for row in self.rows { byKey[row.key.key, default: []].append((row.key, row.first + row.count)) }
+        for row in self.rows { byKey[row.key.key, default: []].append((row.key, row.end)) }
         for (key, place) in self.places where !known.contains(key) {
             byKey[key.key, default: []].append((key, place.last + 1))
         }

@@ -1,4 +1,4 @@
-import PinWire
+package import PinWire
 package import Pinning
 package import Postgres
 package import TransparencyLog
@@ -29,6 +29,23 @@ package struct LedgerAuditor: Sendable {
         package var root: LogHash?
         /// How many events were read.
         package var events: Int64
+        /// The last event of each stream that could be read.
+        package var ends: [String: StreamEnd]
+    }
+
+    /// Where a stream ends by its events.
+    package struct StreamEnd: Hashable, Sendable {
+        package var version: Int64
+        /// The position of its last event.
+        package var position: Int64
+        /// When that was recorded.
+        package var time: Timestamp
+
+        package init(version: Int64, position: Int64, time: Timestamp) {
+            self.version = version
+            self.position = position
+            self.time = time
+        }
     }
 
     private let expectations: Expectations
@@ -51,13 +68,19 @@ package struct LedgerAuditor: Sendable {
         }
     }
 
-    private static func audit(
-        _ connection: isolated PostgresConnection, _ expectations: Expectations
+    /// Audits what the connection's transaction sees.
+    package static func audit(
+        _ connection: isolated PostgresConnection, _ expectations: Expectations = Expectations()
     ) throws -> Outcome {
-        let head = try connection.query("SELECT next_position, frontier FROM pinledger.head").only
-        let end = try head.int64(0)
+        let heads = try connection.query("SELECT next_position, frontier FROM pinledger.head")
+        let head = heads.count == 1 ? heads.first : nil
+        let end = try head?.int64(0) ?? Self.end(connection)
+        let stored = try head.flatMap { head in
+            let encoded = try head.bytes(1)
+            return try? UInt64(exactly: end).map { try MerkleFrontier(size: $0, encoded: encoded) }
+        }
         var check = LedgerCheck(
-            end: end, stored: try self.tree(connection),
+            end: max(0, end), stored: try self.tree(connection),
             commands: CommandCheck(rows: try self.commands(connection), acknowledged: expectations.acknowledged),
             previous: expectations.previous
         )
@@ -69,7 +92,6 @@ package struct LedgerAuditor: Sendable {
         ) { rows in
             for row in rows { check.take(try LedgerCheck.Row(row)) }
         }
-        let stored = try? MerkleFrontier(size: UInt64(end), encoded: try head.bytes(1))
         let streams = try connection.query("SELECT name, version, last_position FROM pinledger.stream ORDER BY name")
         check.finish(
             frontier: stored ?? MerkleFrontier(),
@@ -79,22 +101,30 @@ package struct LedgerAuditor: Sendable {
             }
         )
         var findings = check.findings
-        if stored == nil {
-            findings.add(LedgerFinding(.treeWrong, of: "head", "the head's hashes do not fit its position"))
+        if head == nil {
+            findings.add(LedgerFinding(.treeWrong, of: "head", "the head has \(heads.count) rows instead of one"))
+        } else if stored == nil {
+            findings.add(
+                LedgerFinding(.treeWrong, of: "head", "the head's hashes do not fit its position, \(end)"))
         }
         for finding in try self.guards(connection) { findings.add(finding) }
         return Outcome(
-            findings: findings, state: check.state, damagedStreams: check.damagedStreams, position: end,
-            root: check.frontier?.root, events: check.count)
+            findings: findings, state: check.state, damagedStreams: check.damagedStreams, position: max(0, end),
+            root: check.frontier?.root, events: check.count, ends: check.ends)
+    }
+
+    /// Where the ledger ends by its events.
+    private static func end(_ connection: isolated PostgresConnection) throws -> Int64 {
+        try connection.query("SELECT coalesce(max(position), -1) FROM pinledger.event").only.int64(0) &+ 1
     }
 
     private static func tree(_ connection: isolated PostgresConnection) throws -> [TileRoot] {
         let rows = try connection.query("SELECT level, index, hash FROM pinledger.tree_node")
         return try rows.map { row in
-            guard let hash = LogHash(try row.bytes(2)) else {
-                throw PostgresError(.decoding, "a tree node does not have 32 bytes")
+            guard let hash = LogHash(try row.bytes(2)), let index = UInt64(exactly: try row.int64(1)) else {
+                throw PostgresError(.decoding, "a tree node does not have 32 bytes, or has an index below zero")
             }
-            return TileRoot(level: Int(try row.int16(0)), index: UInt64(try row.natural(1)), hash: hash)
+            return TileRoot(level: Int(try row.int16(0)), index: index, hash: hash)
         }
     }
 

@@ -40,7 +40,8 @@ struct LedgerCheck: Sendable {
     private var tree: TreeCheck
     private var next: Int64 = 0
     private var lastTime = Timestamp(microseconds: 0)
-    private var streams: [String: (version: Int64, lastPosition: Int64)] = [:]
+    /// Where each stream ends, as far as it could be read.
+    private(set) var ends: [String: LedgerAuditor.StreamEnd] = [:]
     /// Streams of which an event is damaged or missing: what follows in them cannot fit, and is not to blame.
     private(set) var damagedStreams: Set<String> = []
     /// The last position that was found missing.
@@ -60,6 +61,13 @@ struct LedgerCheck: Sendable {
     /// Takes the next row in the order of positions.
     mutating func take(_ row: Row) {
         self.count += 1
+        guard (0..<self.end).contains(row.position) else {
+            self.findings.add(
+                LedgerFinding(
+                    .positionBeyondHead, at: row.position, "the head says that the ledger ends at \(self.end)")
+            )
+            return
+        }
         if row.position != self.next {
             self.findings.add(
                 LedgerFinding(
@@ -71,13 +79,6 @@ struct LedgerCheck: Sendable {
             self.lastMissing = row.position - 1
         }
         self.next = row.position + 1
-        guard row.position < self.end else {
-            self.findings.add(
-                LedgerFinding(
-                    .positionBeyondHead, at: row.position, "the head says that the ledger ends at \(self.end)")
-            )
-            return
-        }
         let hashed = MerkleTree.leafHash(row.entry)
         if hashed.bytes != row.leafHash {
             self.findings.add(
@@ -97,7 +98,7 @@ struct LedgerCheck: Sendable {
         do { entry = try Entry(bytes: row.entry) } catch {
             self.findings.add(
                 LedgerFinding(.entryUnreadable, at: row.position, of: row.stream, "the entry cannot be read: \(error)"))
-            self.streams[row.stream] = (row.streamVersion, row.position)
+            self.ends[row.stream] = .init(version: row.streamVersion, position: row.position, time: row.time)
             self.damagedStreams.insert(row.stream)
             return
         }
@@ -106,16 +107,17 @@ struct LedgerCheck: Sendable {
                 LedgerFinding(.entryUnreadable, at: row.position, of: row.stream, "the entry is not canonical JSON"))
         }
         self.compareColumns(row, entry)
-        let before = self.streams[row.stream] ?? (0, -1)
-        if entry.streamVersion > before.version + 1, self.lastMissing > before.lastPosition {
+        let before = self.ends[row.stream]
+        let next = (before?.version ?? 0) &+ 1
+        if entry.streamVersion > next, self.lastMissing > before?.position ?? -1 {
             // The events between are among those that are missing.
             self.damagedStreams.insert(row.stream)
-        } else if entry.streamVersion != before.version + 1 {
+        } else if entry.streamVersion != next {
             self.damagedStreams.insert(row.stream)
             self.findings.add(
                 LedgerFinding(
                     .streamVersionWrong, at: row.position, of: row.stream,
-                    "the event has version \(entry.streamVersion) of its stream, where \(before.version + 1) is the next"
+                    "the event has version \(entry.streamVersion) of its stream, where \(next) is the next"
                 )
             )
         }
@@ -124,7 +126,7 @@ struct LedgerCheck: Sendable {
                 LedgerFinding(.timeFalls, at: row.position, "the event lies before the one before it"))
         }
         self.lastTime = max(self.lastTime, entry.time)
-        self.streams[row.stream] = (entry.streamVersion, row.position)
+        self.ends[row.stream] = .init(version: entry.streamVersion, position: row.position, time: entry.time)
         if !self.state.apply(entry.event, of: entry.stream, at: entry.time),
             !self.damagedStreams.contains(row.stream)
         {
@@ -189,36 +191,38 @@ struct LedgerCheck: Sendable {
                 )
             )
         }
+        // What is missing at the end is named: nodes over it are not looked for.
         self.tree.finish(size: self.end, frontier: stored)
         for finding in self.tree.findings { self.findings.add(finding) }
+        var streams = self.ends
         for row in rows {
             // A stream whose last events are missing is as long as it says.
-            if self.lastMissing >= 0, row.version > self.streams[row.name]?.version ?? 0 {
+            if self.lastMissing >= 0, row.version > streams[row.name]?.version ?? 0 {
                 self.damagedStreams.insert(row.name)
-                self.streams[row.name] = nil
+                streams[row.name] = nil
                 continue
             }
-            let counted = self.streams.removeValue(forKey: row.name)
+            let counted = streams.removeValue(forKey: row.name)
             // Schema version 5 and before wrote the last position of the whole batch.
             guard let counted, counted.version == row.version,
-                (counted.lastPosition..<self.end).contains(row.lastPosition)
+                (counted.position..<self.end).contains(row.lastPosition)
             else {
                 self.findings.add(
                     LedgerFinding(
-                        .streamHeadWrong, at: counted?.lastPosition ?? row.lastPosition, of: row.name,
+                        .streamHeadWrong, at: counted?.position ?? row.lastPosition, of: row.name,
                         """
                         the stream is said to have \(row.version) events, the last at \(row.lastPosition); it has \
-                        \(counted.map { "\($0.version), the last at \($0.lastPosition)" } ?? "none")
+                        \(counted.map { "\($0.version), the last at \($0.position)" } ?? "none")
                         """
                     )
                 )
                 continue
             }
         }
-        for (name, counted) in self.streams.sorted(by: { $0.key < $1.key }) {
+        for (name, counted) in streams.sorted(by: { $0.key < $1.key }) {
             self.findings.add(
                 LedgerFinding(
-                    .streamHeadWrong, at: counted.lastPosition, of: name, "the stream's length is not recorded")
+                    .streamHeadWrong, at: counted.position, of: name, "the stream's length is not recorded")
             )
         }
         self.commands.finish()

@@ -32,6 +32,12 @@ package struct LedgerFinding: Hashable, Sendable {
         case documentUnverifiable = "document_unverifiable"
         /// A stored or served document says something else than the ledger.
         case documentWrong = "document_wrong"
+        /// No document, or one of an older version than the ledger's, although the ledger grew a while ago.
+        case documentBehind = "document_behind"
+        /// A secret that the ledger names is not stored.
+        case secretMissing = "secret_missing"
+        /// A stored secret is another's, sealed with another key, or not what its name says.
+        case secretWrong = "secret_wrong"
         /// A command that was answered as done is not recorded, or more than once.
         case acknowledgedLost = "acknowledged_lost"
         case acknowledgedTwice = "acknowledged_twice"
@@ -39,6 +45,21 @@ package struct LedgerFinding: Hashable, Sendable {
         case historyRewritten = "history_rewritten"
         /// A document's version is lower than in an earlier report.
         case versionFell = "version_fell"
+
+        /// What has to be mended.
+        package enum Part: Sendable {
+            case ledger
+            case documents
+            case secrets
+        }
+
+        package var part: Part {
+            switch self {
+            case .documentUnverifiable, .documentWrong, .documentBehind, .versionFell: .documents
+            case .secretMissing, .secretWrong: .secrets
+            default: .ledger
+            }
+        }
     }
 
     package var code: Code

@@ -30,7 +30,12 @@ struct TreeCheck: Sendable {
 
     /// Takes the leaf at `position`, which is not below that of the last one.
     mutating func take(position: Int64, hashed: LogHash, recorded: LogHash) {
-        while position >= self.tile.first + Self.width { self.closeTile() }
+        if position >= self.tile.first + Self.width { self.closeTile() }
+        // Of a tile that has no entry left everything is named by its positions.
+        if position >= self.tile.first + Self.width {
+            self.tile = Leaves(first: position / Self.width * Self.width)
+            self.next = self.tile.first
+        }
         if position != self.next { self.tile.isWhole = false }
         self.tile.hashed.append(leaf: hashed)
         self.tile.recorded.append(leaf: recorded)
@@ -66,7 +71,7 @@ struct TreeCheck: Sendable {
 
     /// Compares what is left with the head: the tiles of tiles, and the right edge.
     mutating func finish(size: Int64, frontier: MerkleFrontier) {
-        while self.tile.first + Self.width <= size { self.closeTile() }
+        if size - self.tile.first >= Self.width { self.closeTile() }
         if self.next != size { self.tile.isWhole = false }
         self.checkUpperLevels(size: UInt64(size))
         guard frontier.size == UInt64(size) else { return }
@@ -100,8 +105,10 @@ struct TreeCheck: Sendable {
                 )
             }
             guard level > 1 else { continue }
-            for index in 0..<count {
-                let below = (index * 256..<(index + 1) * 256).compactMap { self.stored[level - 1]?[$0] }
+            // Those with a node below them: the ledger's end, which may be anything, is not counted up to.
+            let below = self.stored[level - 1] ?? [:]
+            for index in Set(below.keys.map { $0 / 256 }).sorted() where index < count {
+                let below = (index * 256..<(index + 1) * 256).compactMap { below[$0] }
                 let first = Int64(index << UInt64(8 * level))
                 guard below.count == 256 else { continue }
                 if nodes[index] != MerkleFrontier(leaves: below).root {

@@ -30,7 +30,7 @@ package struct ClientKeys: Sendable {
     }
 
     /// Apps may share a key, and each keeps it sealed for itself.
-    private static func name(of key: ClientKey, _ app: AppID) -> String { "\(key.id):\(app.text)" }
+    static func name(of key: ClientKey, _ app: AppID) -> String { "\(key.id):\(app.text)" }
 }
 
 extension VaultStatements {

@@ -7,14 +7,16 @@ import Pinning
 import Postgres
 import Publishing
 import TransparencyLog
+import Vault
 
-struct FsckCommand: AsyncParsableCommand {
+struct FsckCommand: AsyncParsableCommand, HoldsKeys {
     static let configuration = CommandConfiguration(
         commandName: "fsck",
         abstract: "Recomputes the whole ledger from the database, and names all that does not fit.",
         discussion: """
             Reads, at one instant and without locks: every event, its hash, the Merkle tree, the streams, the recorded \
-            commands, the guards against changes, and every stored document. Needs the rights of pinledger_reader.
+            commands, the guards against changes, every stored document, and which secrets are stored. Needs the rights of \
+            pinledger_reader; to open the secrets (--kek-file), those of pinledger_app.
 
             Nothing inside a database can show that its end was cut off, or that all of it was written anew by somebody \
             with every right. So keep each report (--output json) elsewhere, and give it to the next run (--previous).
@@ -45,9 +47,33 @@ struct FsckCommand: AsyncParsableCommand {
     var previous: String?
     @Option(help: ArgumentHelp("A server whose documents are to be compared with the ledger.", valueName: "url"))
     var server: String?
+    @Option(
+        help: ArgumentHelp(
+            "Key-encryption key with which every stored secret is opened and compared with the ledger.",
+            valueName: "file")
+    )
+    var kekFile: String?
+    @Option(
+        help: ArgumentHelp(
+            "How long after a change its document may still be missing or old (60).", valueName: "seconds")
+    )
+    var grace: Int64 = 60
     @Option(name: [.short, .long], help: "table or json") var output: RemoteOptions.OutputForm = .table
 
+    /// What is read beside the ledger, at the same instant.
+    private struct Beside: Sendable {
+        var time: Timestamp
+        var documents: [DocumentCheck.Stored]
+        var names: [SecretCheck.Name]?
+        /// Read only where there is a key to open them with.
+        var secrets: [StoredSecret]
+    }
+
     func run() async throws {
+        guard (0...86_400).contains(self.grace) else {
+            throw CommandFailure("--grace is not 0 to 86400 seconds", status: .usage)
+        }
+        let key = try self.kekFile.map(NodeConfiguration.readKey)
         var expectations = LedgerAuditor.Expectations()
         if let file = self.acknowledged {
             guard let text = String(streamSafe: try Self.read(file)) else {
@@ -61,34 +87,76 @@ struct FsckCommand: AsyncParsableCommand {
             }
         }
         let began = ContinuousClock.now
-        let (outcome, documents) = try await self.audit(expectations)
+        let (outcome, beside) = try await self.audit(expectations, opensSecrets: key != nil)
+        let documents = beside.documents
         var check = DocumentCheck(
-            state: outcome.state, damagedStreams: outcome.damagedStreams, previous: expectations.previous)
+            ledger: outcome, previous: expectations.previous, at: beside.time, grace: self.grace)
         for document in documents { check.take(document) }
+        check.finish()
         for app in (expectations.previous?.documents ?? [:]).keys.sorted()
         where !documents.contains(where: { $0.app == app }) {
             if let id = try? AppID(app) { check.missing(id, "a document stood here in the earlier report") }
         }
         if let server = self.server { try await self.compare(server, with: outcome, &check) }
         var findings = outcome.findings
-        for finding in check.findings { findings.add(finding) }
+        var secrets = SecretCheck(ledger: outcome, at: beside.time)
+        if let names = beside.names { secrets.take(names) }
+        if let key { secrets.take(beside.secrets, with: key) }
+        for finding in check.findings + secrets.findings { findings.add(finding) }
         let seconds = Double((ContinuousClock.now - began) / .milliseconds(1)).rounded() / 1000
         self.show(findings, outcome, documents, behind: check.behind, seconds: seconds)
-        if !findings.isEmpty {
-            throw CommandFailure(
-                "the ledger is damaged: \(findings.count) finding\(findings.count == 1 ? "" : "s")",
-                advice: "Stop writing, keep the database as it is for an investigation, and restore from a backup.",
-                status: .notVerified
-            )
-        }
+        if !findings.isEmpty { throw Self.failure(findings) }
+    }
+
+    /// What to do about the worst of what was found.
+    private static func failure(_ findings: LedgerFindings) -> CommandFailure {
+        let parts = Set(findings.kept.map(\.code.part))
+        let (what, advice) =
+            if parts.contains(.ledger) {
+                (
+                    "the ledger is damaged",
+                    "Stop writing, keep the database as it is for an investigation, and restore from a backup."
+                )
+            } else if parts.contains(.secrets) {
+                (
+                    "the ledger is sound, and stored secrets are not",
+                    """
+                    Take the secrets named from a backup of the database, or make new ones (`pinledger key create`); then \
+                    find out who wrote to their tables.
+                    """
+                )
+            } else {
+                (
+                    "the ledger is sound, and published documents are not",
+                    """
+                    A node with the key-encryption key publishes the present documents when it starts; then find out who \
+                    wrote to the table `document`.
+                    """
+                )
+            }
+        return CommandFailure(
+            "\(what): \(findings.count) finding\(findings.count == 1 ? "" : "s")", advice: advice,
+            status: .notVerified)
     }
 
     private func audit(
-        _ expectations: LedgerAuditor.Expectations
-    ) async throws -> (LedgerAuditor.Outcome, [DocumentCheck.Stored]) {
+        _ expectations: LedgerAuditor.Expectations, opensSecrets: Bool
+    ) async throws -> (LedgerAuditor.Outcome, Beside) {
         try await self.withConnection { connection in
-            try await LedgerAuditor(expectations: expectations).run(on: connection) { connection in
-                try DocumentCheck.Stored.all(connection)
+            do {
+                return try await LedgerAuditor(expectations: expectations).run(on: connection) { connection in
+                    Beside(
+                        time: Timestamp(microseconds: try connection.query("SELECT now()").only.timestamp(0)),
+                        documents: try DocumentCheck.Stored.all(connection),
+                        names: try SecretCheck.Name.all(connection),
+                        secrets: opensSecrets
+                            ? try StoredSecret.Kind.allCases.flatMap { try StoredSecret.all($0, on: connection) } : []
+                    )
+                }
+            } catch let error as PostgresError where error.sqlState == "42501" && opensSecrets {
+                throw CommandFailure(
+                    "this account may not read the sealed secrets: \(error)",
+                    advice: "Use an account with the role pinledger_app, or leave --kek-file out.", status: .usage)
             }
         }
     }

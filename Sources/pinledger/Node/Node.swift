@@ -65,6 +65,7 @@ struct Node {
             .init(service: Loop { await follower.run() }),
             .init(service: Loop { await writer?.run() }),
             .init(service: Loop { await publisher.run() }),
+            .init(service: Loop { await services.lag.run() }),
             .init(service: Loop { await services.lookout.run() }),
             .init(service: Loop { await services.adoption.run() }),
             .init(service: Loop { await services.telemetry.recorder.run() }),

@@ -1,0 +1,76 @@
+package import EventStore
+package import Logging
+import PinWire
+import Pinning
+import Synchronization
+
+/// Watches for documents that stay behind the ledger: because no node signs, or because somebody put older ones back.
+///
+/// A node that signs mends that by itself. One that only reads serves what is stored, and can only say that it is old.
+package final class DocumentLag: Sendable {
+    private struct Content {
+        /// When an app's document was first seen to be behind.
+        var since: [AppID: ContinuousClock.Instant] = [:]
+        var late = 0
+    }
+
+    private let ledger: Ledger
+    private let table: DocumentTable
+    private let grace: Duration
+    private let logger: Logger
+    private let content = Mutex(Content())
+
+    /// - Parameter grace: How long nodes may take to publish what was recorded.
+    package init(ledger: Ledger, table: DocumentTable, grace: Duration = .seconds(10), logger: Logger) {
+        self.ledger = ledger
+        self.table = table
+        self.grace = grace
+        self.logger = logger
+    }
+
+    /// How many apps' documents have been behind the ledger for longer than nodes may take.
+    package var count: Int { self.content.withLock { $0.late } }
+
+    /// Looks until cancelled.
+    package func run() async {
+        while !Task.isCancelled {
+            await self.look()
+            try? await Task.sleep(for: min(self.grace, .seconds(5)))
+        }
+    }
+
+    /// Compares every served document's version with the ledger's.
+    package func look() async {
+        let state = self.ledger.view.state
+        // Before the first signing key there is nothing to serve, and a halted node says so by itself.
+        guard state.keys.active != nil, self.ledger.fault == nil else { return }
+        let now = ContinuousClock.now
+        var behind: [AppID: Int64] = [:]
+        for (count, app) in state.apps.keys.enumerated() {
+            if count % 20 == 19 { await Task.yield() }
+            guard let version = state.documentVersion(of: app) else { continue }
+            let served = self.table[app]?.version ?? 0
+            if served < version { behind[app] = served }
+        }
+        let (before, late) = self.content.withLock { content in
+            var since: [AppID: ContinuousClock.Instant] = [:]
+            for app in behind.keys { since[app] = content.since[app] ?? now }
+            content.since = since
+            let late = since.filter { now - $0.value >= self.grace }.keys.sorted { $0.text < $1.text }
+            defer { content.late = late.count }
+            return (content.late, late)
+        }
+        if before == 0, !late.isEmpty {
+            let named = late.prefix(5).map { app in
+                "\(app) (version \(behind[app] ?? 0) instead of \(state.documentVersion(of: app) ?? 0))"
+            }
+            self.logger.warning(
+                """
+                documents are older than the ledger: no node publishes what was recorded, or older documents were put \
+                back; a node with the key-encryption key mends it
+                """, metadata: ["count": "\(late.count)", "apps": "\(named.joined(separator: ", "))"])
+        } else if before > 0, late.isEmpty {
+            self.logger.notice("every document is as new as the ledger")
+        }
+    }
+}

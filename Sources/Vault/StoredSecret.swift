@@ -1,0 +1,91 @@
+package import Keys
+package import Postgres
+
+/// A secret as the database keeps it: sealed, with its name and its owner.
+package struct StoredSecret: Sendable {
+    /// What a secret is for.
+    package enum Kind: String, CaseIterable, Sendable {
+        /// Signs native documents; it has no owner.
+        case signing
+        /// Signs documents in deployed clients' formats; an app's.
+        case client
+        /// Authenticates an app's reports.
+        case telemetry
+        /// Signs a webhook's messages.
+        case webhook
+
+        /// What people call one.
+        package var noun: String {
+            switch self {
+            case .signing: "signing key"
+            case .client: "client key"
+            case .telemetry: "telemetry key"
+            case .webhook: "webhook secret"
+            }
+        }
+
+        /// Every secret of the kind: id, owner, id of the key-encryption key, nonce and ciphertext.
+        fileprivate var statement: String {
+            switch self {
+            case .signing: "SELECT kid, '', kek_id, nonce, ciphertext FROM pinledger.signing_secret ORDER BY 1"
+            case .client: "SELECT secret, app, kek_id, nonce, ciphertext FROM pinledger.client_secret ORDER BY 1"
+            case .telemetry: "SELECT secret, app, kek_id, nonce, ciphertext FROM pinledger.telemetry_secret ORDER BY 1"
+            case .webhook: "SELECT secret, webhook, kek_id, nonce, ciphertext FROM pinledger.webhook_secret ORDER BY 1"
+            }
+        }
+    }
+
+    package let kind: Kind
+    package let id: String
+    package let owner: String
+    package let keyEncryptionKeyID: String
+    package let nonce: [UInt8]
+    package let ciphertext: [UInt8]
+
+    /// Every stored secret of a kind. Needs the rights of `pinledger_app`.
+    package static func all(_ kind: Kind, on connection: isolated PostgresConnection) throws -> [StoredSecret] {
+        try connection.query(kind.statement).map { row in
+            StoredSecret(
+                kind: kind, id: try row.text(0), owner: try row.text(1), keyEncryptionKeyID: try row.text(2),
+                nonce: try row.bytes(3), ciphertext: try row.bytes(4))
+        }
+    }
+
+    /// What it is bound to; nil for a signing key whose public half is not known.
+    func label(_ publicKeys: [String: Ed25519PublicKey]) -> SealingLabel? {
+        switch self.kind {
+        case .signing: publicKeys[self.id].map { SealingLabel(role: SealedSecret.documentRole, publicKey: $0) }
+        case .client: ClientSigningKey.label(self.id, of: self.owner)
+        case .telemetry: TelemetrySecret.label(self.id, of: self.owner)
+        case .webhook: WebhookSecret.label(self.id, of: self.owner)
+        }
+    }
+
+    /// The sealed form.
+    ///
+    /// - Throws: ``SealedSecret/Invalid/malformed``.
+    func sealed() throws(SealedSecret.Invalid) -> SealedSecret {
+        try SealedSecret(
+            keyEncryptionKeyID: self.keyEncryptionKeyID, nonce: self.nonce, ciphertext: self.ciphertext)
+    }
+
+    /// Opens it, as whoever uses it would, and looks whether it is what its name says.
+    ///
+    /// - Parameter publicKeys: The public halves of signing keys, by their names.
+    /// - Throws: ``SealedSecret/Invalid``.
+    package func check(
+        with key: KeyEncryptionKey, publicKeys: [String: Ed25519PublicKey]
+    ) throws(SealedSecret.Invalid) {
+        let sealed = try self.sealed()
+        switch self.kind {
+        case .signing:
+            guard let publicKey = publicKeys[self.id] else { throw .otherPublicKey }
+            _ = try sealed.open(role: SealedSecret.documentRole, publicKey: publicKey, with: key)
+        case .client:
+            let opened = try ClientSigningKey(opening: sealed, as: self.id, of: self.owner, with: key)
+            guard opened.isNamed(by: self.id) else { throw .otherPublicKey }
+        case .telemetry: _ = try TelemetrySecret(opening: sealed, as: self.id, of: self.owner, with: key)
+        case .webhook: _ = try WebhookSecret(opening: sealed, as: self.id, of: self.owner, with: key)
+        }
+    }
+}

@@ -1,0 +1,83 @@
+import EventStore
+import Fixtures
+import PinWire
+import Pinning
+import Postgres
+import Testing
+
+/// What an audit says of rows beside the events that do not fit them. None of it may end the process, or take longer
+/// than the ledger is long.
+@Suite(.database, .timeLimit(.minutes(5)))
+struct AuditTests {
+    private static let unguarded = """
+        ALTER TABLE pinledger.event DISABLE TRIGGER refuse_change;
+        ALTER TABLE pinledger.event_00000000000000 DISABLE TRIGGER refuse_change;
+        ALTER TABLE pinledger.tree_node DISABLE TRIGGER refuse_change;
+        ALTER TABLE pinledger.tree_node DROP CONSTRAINT tree_node_index_check;
+        ALTER TABLE pinledger.head DROP CONSTRAINT head_next_position_check, DROP CONSTRAINT head_frontier_check;
+        ALTER TABLE pinledger.command DROP CONSTRAINT command_event_count_check;
+        """
+
+    /// The ledger has positions 0 to 599.
+    static let damages: [(sql: String, code: LedgerFinding.Code)] = [
+        ("DELETE FROM pinledger.head", .treeWrong),
+        ("UPDATE pinledger.head SET next_position = -1", .treeWrong),
+        ("UPDATE pinledger.head SET next_position = -9223372036854775808", .treeWrong),
+        ("UPDATE pinledger.head SET next_position = 601", .positionMissing),
+        ("UPDATE pinledger.head SET next_position = 599", .positionBeyondHead),
+        ("UPDATE pinledger.head SET next_position = 0", .positionBeyondHead),
+        ("UPDATE pinledger.head SET next_position = 9223372036854775807", .positionMissing),
+        (
+            "UPDATE pinledger.head SET next_position = 4611686018427387904, frontier = sha256('x')",
+            .positionMissing
+        ),
+        ("UPDATE pinledger.head SET frontier = frontier || sha256('x')", .treeWrong),
+        ("UPDATE pinledger.stream SET version = version + 1", .streamHeadWrong),
+        ("UPDATE pinledger.stream SET version = 9223372036854775807", .streamHeadWrong),
+        ("UPDATE pinledger.stream SET last_position = -9223372036854775808", .streamHeadWrong),
+        ("DELETE FROM pinledger.stream", .streamHeadWrong),
+        ("UPDATE pinledger.command SET first_position = 9223372036854775807", .commandWrong),
+        ("UPDATE pinledger.command SET first_position = -9223372036854775808, event_count = -1", .commandWrong),
+        ("UPDATE pinledger.command SET event_count = 2147483647", .commandWrong),
+        ("UPDATE pinledger.event SET position = 9999999 WHERE position = 599", .positionMissing),
+        ("UPDATE pinledger.event SET position = 9999999 WHERE position = 599", .positionBeyondHead),
+        ("DELETE FROM pinledger.event WHERE position BETWEEN 3 AND 550", .positionMissing),
+        (
+            """
+            UPDATE pinledger.event SET stream_version = 9223372036854775807, entry = 'x', leaf_hash = sha256('\\x0078')
+            WHERE position = 5
+            """, .entryUnreadable
+        ),
+        ("UPDATE pinledger.tree_node SET hash = sha256('x')", .treeWrong),
+        ("INSERT INTO pinledger.tree_node VALUES (56, 9223372036854775807, sha256('x'))", .treeWrong),
+        ("DELETE FROM pinledger.tree_node", .treeWrong),
+    ]
+
+    @Test func `whatever stands there, it is named, and the audit ends`() async throws {
+        let database = try TestDatabase.current
+        try await TestNode.run(on: database) { node in
+            let app = try Sample.app()
+            _ = try await node.writer.execute(try Sample.create(app, key: "first"))
+            let names = (0..<599).map { AppCommand.rename("n\($0)") }
+            _ = try await node.writer.execute(try Sample.request(.app(app, names)))
+        }
+        try await database.execute(Self.unguarded)
+        let connection = try await database.connect()
+        for (sql, code) in Self.damages {
+            let began = ContinuousClock.now
+            let codes = try await connection.perform { @Sendable connection in
+                // Put back at the end, by a transaction that is not committed.
+                try connection.execute(script: "BEGIN; \(sql)")
+                let outcome = try LedgerAuditor.audit(connection)
+                try connection.execute(script: "ROLLBACK")
+                return Set(outcome.findings.kept.map(\.code))
+            }
+            #expect(codes.contains(code), "\(sql): \(codes)")
+            #expect(ContinuousClock.now - began < .seconds(10), "\(sql)")
+        }
+        let sound = try await LedgerAuditor().run(on: connection) { _ in }.0
+        #expect(sound.findings.kept.map(\.code).allSatisfy { $0 == .guardMissing })
+        #expect(sound.ends["app/\(sound.state.apps.keys.first?.text ?? "")"]?.position == 599)
+        await connection.close()
+    }
+}
