@@ -40,21 +40,23 @@ extension LedgerReader {
                 [.text(stream.text), .int64(version), .int64(position), .int64(Self.foldPage)]
             )
             let page = try Self.stored(rows)
-            for stored in page {
-                let entry = stored.entry
-                let outcome = state.apply(
-                    entry.event, of: entry.stream, version: entry.streamVersion, at: entry.time)
-                switch outcome {
-                case .applied: continue
-                case .outOfTurn: throw LedgerFault.streamVersion(position: entry.position)
-                case .unfit: throw LedgerFault.unfit(position: entry.position)
-                }
-            }
+            for stored in page { try state.take(stored.entry) }
             guard page.count == Int(Self.foldPage) else { return }
             // Long streams are folded page by page, and others get their turn on this thread.
             await Task.yield()
         }
     }
 
-    private static let foldPage: Int64 = 500
+    static let foldPage: Int64 = 500
+}
+
+extension LedgerState {
+    /// Takes in the next event of a stream that is read by itself.
+    mutating func take(_ entry: Entry) throws(LedgerFault) {
+        switch self.apply(entry.event, of: entry.stream, version: entry.streamVersion, at: entry.time) {
+        case .applied: return
+        case .outOfTurn: throw .streamVersion(position: entry.position)
+        case .unfit: throw .unfit(position: entry.position)
+        }
+    }
 }

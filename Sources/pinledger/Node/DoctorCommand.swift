@@ -3,8 +3,11 @@ import EventStore
 import Foundation
 import Keys
 import PinWire
+import Pinning
 import Postgres
 import PublicSuffixes
+import Publishing
+import Vault
 
 struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
     static let configuration = CommandConfiguration(
@@ -31,11 +34,16 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
     func run() async throws {
         var findings: [Finding] = []
         findings.append(self.publicSuffixes())
-        findings.append(self.keyFile())
+        let (key, keyFinding) = self.keyFile()
+        findings.append(keyFinding)
         let (connection, finding) = await self.database()
         findings.append(finding)
         if let connection {
-            findings += await self.schema(connection)
+            let schema = await self.schema(connection)
+            findings += schema
+            if let key, !schema.contains(where: { $0.subject == "migrations" && $0.verdict == .fail }) {
+                findings.append(await self.secrets(connection, key))
+            }
             findings.append(await self.clock(connection))
             await connection.close()
         }
@@ -60,24 +68,80 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
         }
     }
 
-    private func keyFile() -> Finding {
+    private func keyFile() -> (KeyEncryptionKey?, Finding) {
         let file =
             self.options.kekFile ?? Environment["PINLEDGER_KEK_FILE"]
             ?? (self.isDevelopment ? "\(self.home)/key-encryption-key" : nil)
         guard let file else {
-            return Finding(
-                subject: "key-encryption key", verdict: .warn, detail: "none is named: this node can serve, not sign",
-                advice: "Give --kek-file or set PINLEDGER_KEK_FILE, unless the node is meant to be read-only."
+            return (
+                nil,
+                Finding(
+                    subject: "key-encryption key", verdict: .warn,
+                    detail: "none is named: this node can serve, not sign",
+                    advice: "Give --kek-file or set PINLEDGER_KEK_FILE, unless the node is meant to be read-only."
+                )
             )
         }
         do {
             let key = try NodeConfiguration.readKey(file)
-            return Finding(subject: "key-encryption key", verdict: .ok, detail: "\(file), id \(key.id)")
+            return (key, Finding(subject: "key-encryption key", verdict: .ok, detail: "\(file), id \(key.id)"))
         } catch {
             let failure = error as? CommandFailure
+            return (
+                nil,
+                Finding(
+                    subject: "key-encryption key", verdict: .fail, detail: failure?.message ?? "\(error)",
+                    advice: failure?.advice)
+            )
+        }
+    }
+
+    /// Whether the key-encryption key opens what is sealed: a node does not start with one that does not open the key
+    /// that signs.
+    private func secrets(_ connection: PostgresConnection, _ key: KeyEncryptionKey) async -> Finding {
+        let subject = "sealed secrets"
+        do {
+            let (ring, secrets) = try await connection.perform { @Sendable connection in
+                (
+                    try LedgerReader.keys(on: connection),
+                    try StoredSecret.Kind.allCases.flatMap { try StoredSecret.all($0, on: connection) }
+                )
+            }
+            let publicKeys = ring.publicKeys
+            let active = ring.activeKeyID
+            if let active, !secrets.contains(where: { $0.kind == .signing && $0.id == active }) {
+                return Finding(
+                    subject: subject, verdict: .fail,
+                    detail: "the private half of the signing key \(active) is not stored",
+                    advice:
+                        "Take the row of pinledger.signing_secret from a backup, or make a new key: pinledger key create"
+                )
+            }
+            var unopened: [String] = []
+            for secret in secrets {
+                // A signing key that the ledger does not name was never used.
+                if secret.kind == .signing, publicKeys[secret.id] == nil { continue }
+                do { try secret.check(with: key, publicKeys: publicKeys) } catch {
+                    let text = "the \(secret.kind.noun) \(secret.id) cannot be opened: \(error)"
+                    unopened.insert(text, at: secret.id == active ? 0 : unopened.count)
+                }
+            }
+            guard let first = unopened.first else {
+                return Finding(
+                    subject: subject, verdict: .ok, detail: "\(secrets.count), which the key-encryption key opens")
+            }
+            let more = unopened.count > 1 ? ", and \(unopened.count - 1) more" : ""
             return Finding(
-                subject: "key-encryption key", verdict: .fail, detail: failure?.message ?? "\(error)",
-                advice: failure?.advice)
+                subject: subject, verdict: .fail, detail: first + more,
+                advice:
+                    "Give the key-encryption key that the secrets are sealed with. `pinledger key rewrap` changes it.")
+        } catch let error as PostgresError where error.sqlState == "42501" {
+            return Finding(
+                subject: subject, verdict: .warn, detail: "this account may not read them",
+                advice: "GRANT pinledger_app TO the account, unless the node is read-only.")
+        } catch {
+            return Finding(
+                subject: subject, verdict: .fail, detail: "\(error)", advice: "pinledger fsck names all the damage")
         }
     }
 

@@ -202,7 +202,7 @@ struct Node {
 
     /// What snapshots are authenticated with, where this node has the key-encryption key.
     private var snapshotKey: SnapshotKey? {
-        self.configuration.keyEncryptionKey.map { key in SnapshotKey { key.authenticate($0, for: "snapshot") } }
+        self.configuration.keyEncryptionKey.map(SnapshotKey.init)
     }
 
     /// Everything behind the sockets, caught up with the ledger.

@@ -7,8 +7,10 @@ struct KeyCommands: AsyncParsableCommand {
         discussion: """
             To rotate: `key create` announces a new key in the JWKS; after a day, `key activate` has it sign everything; \
             after a week, `key retire` takes the old one out of the JWKS.
+
+            What private halves are sealed with in the database is another key, which `key rewrap` changes.
             """,
-        subcommands: [List.self, Create.self, Activate.self, Retire.self]
+        subcommands: [List.self, Create.self, Activate.self, Retire.self, KeyRewrapCommand.self]
     )
 
     struct List: AsyncParsableCommand {

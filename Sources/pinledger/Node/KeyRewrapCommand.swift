@@ -1,0 +1,140 @@
+import ArgumentParser
+import EventStore
+import Keys
+import Postgres
+import Publishing
+import Vault
+
+struct KeyRewrapCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "rewrap", abstract: "Changes the key-encryption key of everything that is sealed in the database.",
+        discussion: """
+            Opens every sealed secret with the present key-encryption key, seals it with the new one, and looks that the new \
+            one opens it: signing keys, deployed clients' keys, telemetry keys and webhook secrets. What authenticates \
+            snapshots is changed with them. All of it is one transaction: it happens whole or not at all.
+
+            The keys themselves stay, so clients notice nothing. Nodes that run go on signing with what they have opened; \
+            start each again with the new key, then run this once more: it finds what a node has sealed with the old key \
+            meanwhile. Backups from before need the old key: keep it as long as you keep them.
+
+            Needs an account with the role pinledger_app.
+            """
+    )
+
+    @Option(help: ArgumentHelp("Connection string of the database. [env: PINLEDGER_DATABASE]", valueName: "conninfo"))
+    var database: String?
+    @Option(
+        help: ArgumentHelp("File of the present key-encryption key. [env: PINLEDGER_KEK_FILE]", valueName: "file"))
+    var kekFile: String?
+    @Option(
+        help: ArgumentHelp("File of the new one: `openssl rand -base64 32`, mode 0600.", valueName: "file"))
+    var newKekFile: String
+    @Flag(help: "Do it all, and take it back.") var dryRun = false
+
+    /// Ends the transaction of a dry run.
+    private struct Rehearsed: Error {
+        let done: Done
+    }
+
+    private struct Done: Sendable {
+        var secrets: SecretRewrap.Outcome
+        var snapshots: Int
+    }
+
+    func run() async throws {
+        guard let database = self.database ?? Environment["PINLEDGER_DATABASE"] else {
+            throw CommandFailure(
+                "no database is named", advice: "Give --database or set PINLEDGER_DATABASE.", status: .usage)
+        }
+        guard let file = self.kekFile ?? Environment["PINLEDGER_KEK_FILE"] else {
+            throw CommandFailure(
+                "the present key-encryption key is not named", advice: "Give --kek-file or set PINLEDGER_KEK_FILE.",
+                status: .usage)
+        }
+        let (old, new) = (try NodeConfiguration.readKey(file), try NodeConfiguration.readKey(self.newKekFile))
+        let done: Done
+        do {
+            done = try await self.rewrap(database, from: old, to: new)
+        } catch let rehearsed as Rehearsed {
+            done = rehearsed.done
+        } catch let failure as SecretRewrap.Failure {
+            throw CommandFailure(
+                "nothing was changed: \(failure)", advice: "`pinledger doctor` says which secrets a key opens.")
+        } catch let fault as LedgerFault {
+            throw CommandFailure(
+                "nothing was changed: \(fault)", advice: "pinledger fsck names all the damage", status: .notVerified)
+        } catch let error as PostgresError where error.sqlState == "42883" || error.sqlState == "42P01" {
+            throw CommandFailure(
+                "nothing was changed: the database is not migrated", advice: "Run `pinledger migrate`.")
+        } catch let error as PostgresError {
+            let unreachable = error.code == .connectionFailed
+            let unknown = error.code == .outcomeUnknown
+            throw CommandFailure(
+                unknown ? "it is not known whether the key was changed: \(error)" : "nothing was changed: \(error)",
+                advice: unknown ? "Run it again: what is sealed with the new key already is left as it is." : nil,
+                status: unreachable ? .unreachable : .failure)
+        }
+        self.show(done, from: old, to: new)
+    }
+
+    private func rewrap(
+        _ database: String, from old: KeyEncryptionKey, to new: KeyEncryptionKey
+    ) async throws -> Done {
+        let connection = try await PostgresConnection.connect(
+            PostgresConfiguration(
+                connectionString: database, applicationName: "pinledger key rewrap", statementTimeout: .seconds(60),
+                lockTimeout: .seconds(10)))
+        let isRehearsal = self.dryRun
+        do {
+            let done = try await connection.transaction { @Sendable connection in
+                let rewrap = try SecretRewrap(
+                    from: old, to: new, publicKeys: try LedgerReader.keys(on: connection).publicKeys)
+                let done = Done(
+                    secrets: try rewrap.run(on: connection),
+                    snapshots: try SnapshotStore.retag(
+                        from: SnapshotKey(old), to: SnapshotKey(new), on: connection))
+                if isRehearsal { throw Rehearsed(done: done) }
+                return done
+            }
+            await connection.close()
+            return done
+        } catch {
+            await connection.close()
+            throw error
+        }
+    }
+
+    private func show(_ done: Done, from old: KeyEncryptionKey, to new: KeyEncryptionKey) {
+        var table = Table(["SEALED", "REWRAPPED", "WITH THE NEW KEY ALREADY"])
+        for kind in StoredSecret.Kind.allCases {
+            table.add([
+                "\(kind.noun)s", "\(done.secrets.rewrapped[kind] ?? 0)", "\(done.secrets.left[kind] ?? 0)",
+            ])
+        }
+        table.add(["snapshots", "\(done.snapshots)", "-"])
+        Console.print(table.text)
+        for id in done.secrets.unnamed {
+            Console.print("left: the signing key \(id), which the ledger does not name; nothing is signed with it")
+        }
+        let count = done.secrets.rewrapped.values.reduce(0, +) + done.snapshots
+        if self.dryRun {
+            Console.print("dry run: nothing was changed; everything opens with \(old.id) and would open with \(new.id)")
+        } else if count == 0 {
+            Console.print("nothing to do: everything is sealed with \(new.id)")
+        } else {
+            Console.print(
+                """
+                the key-encryption key is \(new.id) instead of \(old.id)
+                Start every node again with the new key, then run this once more. Keep the old key as long as backups \
+                from before.
+                """)
+        }
+    }
+}
+
+extension SnapshotKey {
+    /// What a node with this key-encryption key authenticates snapshots with.
+    init(_ key: KeyEncryptionKey) {
+        self.init { key.authenticate($0, for: "snapshot") }
+    }
+}
