@@ -80,6 +80,7 @@ def test_a_server_that_crashes_leaves_neither_a_core_nor_registers():
         resource.setrlimit(resource.RLIMIT_CORE, (resource.getrlimit(resource.RLIMIT_CORE)[1],) * 2)
         server.start()
         pid = server.process.pid
+        assert Path(f"/proc/{pid}/comm").read_text() == "pinledger\n"
         limits = Path(f"/proc/{pid}/limits").read_text()
         assert re.search(r"Max core file size\s+0\s+0\s", limits)
         # A signal from outside is reported like a crash, and then the process goes on.

@@ -7,4 +7,7 @@
 /// attach to it nor read its memory (PR_SET_DUMPABLE, prctl(2)). 0, or -1 with `errno` set.
 int process_forbid_dumps(void);
 
+/// Sets the name that `ps` and `pgrep` show of the process, of which 15 bytes count (PR_SET_NAME, prctl(2)).
+void process_set_name(const char *name);
+
 #endif

@@ -5,7 +5,7 @@ import Postgres
 import Publishing
 import Vault
 
-struct KeyRewrapCommand: AsyncParsableCommand {
+struct KeyRewrapCommand: AsyncParsableCommand, HoldsKeys {
     static let configuration = CommandConfiguration(
         commandName: "rewrap", abstract: "Changes the key-encryption key of everything that is sealed in the database.",
         discussion: """

@@ -19,6 +19,8 @@ enum ProcessProtection {
                 "pinledger: warning: core dumps cannot be forbidden: \(String(cString: strerror(errno)))")
         }
         self.hideMemoryFromCrashReports()
+        // A program that executed itself is called after the link that it was reached by.
+        process_set_name("pinledger")
     }
 
     private static let variable = "SWIFT_BACKTRACE"
