@@ -148,8 +148,9 @@ extension StringProtocol {
 
     /// Without spaces and tabs before and after it.
     fileprivate var trimmed: String {
-        var rest = self.trimmedStart
-        while let last = rest.last, last == " " || last == "\t" { rest = rest.dropLast() }
+        // Of a Substring the last character goes in constant time.
+        var rest = Substring(self.trimmedStart)
+        while let last = rest.last, last == " " || last == "\t" { rest.removeLast() }
         return String(rest)
     }
 }
