@@ -270,6 +270,17 @@ let package = Package(
                 .product(name: "Yams", package: "Yams"),
             ]
         ),
+        .testTarget(
+            name: "HostileInputTests",
+            dependencies: [
+                "Certificates", "EventStore", "Firebase", "Formats", "Keys", "PinWire", "Pinning", "PinledgerServer",
+                "Postgres", "Probing", "Publishing", "SeededRandom", "Telemetry", "TransparencyLog", "Webhooks",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOEmbedded", package: "swift-nio"),
+                .product(name: "NIOHPACK", package: "swift-nio-http2"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+            ]
+        ),
         .testTarget(name: "PostgresTests", dependencies: ["Fixtures", "Postgres"]),
         .testTarget(
             name: "PublishingTests",

@@ -1,0 +1,114 @@
+import Foundation
+import Testing
+
+/// Bytes become text in few places, so that all text can be compared, hashed and split in linear time.
+///
+/// `StreamSafeText` says why. A new place takes `String(streamSafe:)`, `String(ascii:)` or `String(shown:)`. One where
+/// the bytes are known to be ASCII or few, or are the program's own, is listed here with the reason.
+@Suite struct `Text from bytes` {
+    /// Spellings that make text of bytes without a bound.
+    private static let makers = [
+        "String(decoding:", "String(validating:", "String(validatingUTF8:", "String(validatingCString:",
+        "String(cString:",
+        "String(bytes:", "String(data:", "String(buffer:", "String(bytesNoCopy:", "String(contentsOf",
+        "String(utf8String:",
+        "String(contentsOfFile", "readString(", "getString(", "readUTF8ValidatedString(",
+    ]
+
+    /// File, how often, and why that is safe.
+    private static let known: [(file: String, count: Int, why: String)] = [
+        ("Certificates/AlternativeNames.swift", 1, "an address as inet_ntop spells it"),
+        ("Certificates/JSONWebKeys.swift", 1, "three bytes at the most"),
+        ("Certificates/KeyStore.swift", 1, "a name of OpenSSL's"),
+        ("Certificates/OpenSSL.swift", 1, "a message of OpenSSL's"),
+        ("Certificates/PEMScanner.swift", 1, "printable ASCII"),
+        ("Certificates/PinText.swift", 3, "200 bytes at the most"),
+        ("Certificates/PrintableText.swift", 3, "1000 bytes at the most, and bounded here"),
+        ("Certificates/PublicKey.swift", 4, "names of OpenSSL's"),
+        ("Certificates/UploadReader.swift", 1, "whether it is UTF-8, and no more"),
+        ("Countries/CountryFile.swift", 3, "a file of the operator's, two letters, and a message of the library's"),
+        ("EventStore/Migrator.swift", 1, "the program's own"),
+        ("Formats/Dynapins/DynapinsToken.swift", 1, "Base64"),
+        ("Formats/Text/DistinguishedName.swift", 3, "names out of certificates, which PrintableText bounds"),
+        ("Formats/Text/OrderedJSON.swift", 1, "what the program writes"),
+        ("Formats/Text/PEM.swift", 1, "Base64"),
+        ("Formats/Text/XMLReader.swift", 1, "whether it is UTF-8, and no more"),
+        ("Formats/Text/XMLReader+Scanning.swift", 2, "a name in ASCII, and an entity of ten bytes"),
+        ("Formats/Wultra/AppVersion+Wultra.swift", 1, "ASCII of 128 bytes at the most"),
+        ("Formats/Wultra/WultraInitRequest.swift", 1, "nine digits"),
+        ("Keys/Base62.swift", 1, "ASCII"),
+        ("Keys/PrivateKeyText.swift", 1, "40 bytes at the most"),
+        ("Keys/Sodium.swift", 1, "ASCII"),
+        ("PinWire/AppID.swift", 1, "ASCII of 128 bytes at the most"),
+        ("PinWire/CanonicalJSON.swift", 2, "what the program writes, and digits"),
+        ("PinWire/CanonicalScanner.swift", 1, "bytes that the scanner has found safe"),
+        ("PinWire/HostPattern.swift", 1, "ASCII of 253 bytes at the most"),
+        ("PinWire/JSONParser.swift", 2, "400 digits at the most, and whether it is UTF-8"),
+        ("PinWire/Pin.swift", 1, "Base64"),
+        ("PinWire/Reports/JSONCursor.swift", 1, "ASCII"),
+        ("PinWire/StreamSafeText.swift", 2, "the gate itself"),
+        ("PinWire/StructuredDictionary.swift", 2, "ASCII of 1024 bytes at the most"),
+        ("PinWire/Timestamp.swift", 1, "ASCII"),
+        ("PinledgerServer/Admin/GuardRailPages.swift", 1, "the program's own"),
+        (
+            "PinledgerServer/Client/EvaluatedQuery.swift", 2,
+            "a name and a value of a head that HeadReader or RequestText let in"
+        ),
+        ("PinledgerServer/Client/PreparedAnswers.swift", 2, "of a head that HeadReader or RequestText let in"),
+        ("PinledgerServer/Compat/CompatAnswers.swift", 1, "ASCII"),
+        ("PinledgerServer/Connection/ConnectionDoor.swift", 3, "printable ASCII, as HeadReader lets in"),
+        ("PinledgerServer/HTTP/RequestText.swift", 1, "ASCII"),
+        ("PinledgerServer/Push/ClientStream.swift", 3, "printable ASCII, as HeadReader lets in"),
+        ("Pinning/Event+Scanning.swift", 1, "the name of an event, of bytes that the scanner has found safe"),
+        ("Pinning/RecentNames.swift", 1, "bytes that the scanner has found safe"),
+        ("Pinning/SnapshotBytes.swift", 1, "255 bytes at the most, before anything compares them"),
+        ("Postgres/ConnectionParameters.swift", 2, "what the operator set"),
+        ("Postgres/LibpqResult.swift", 3, "words of the server's own"),
+        (
+            "Postgres/LibpqSession+Notifications.swift", 2,
+            "a channel's name, and a payload that is dropped unless it is ASCII"
+        ),
+        ("Postgres/LibpqSession.swift", 1, "a message of the server's, which is shown alone"),
+        ("Probing/Addresses/IPAddress.swift", 1, "an address as inet_ntop spells it"),
+        ("Probing/Addresses/SystemLookUp.swift", 1, "a message of the system's"),
+        ("Probing/TLS/Handshake.swift", 5, "words of OpenSSL's, and a protocol's name of 255 bytes"),
+        ("Probing/TLS/OpenSSLError.swift", 1, "a message of OpenSSL's"),
+        ("Probing/TLS/TrustStore.swift", 2, "what the operator set"),
+        ("PublicSuffixes/PublicSuffixList.swift", 1, "the part of a host name"),
+        ("Publishing/DocumentCheck.swift", 2, "taken apart by bytes in CompactJWS"),
+        ("Publishing/DocumentStore.swift", 1, "taken apart by bytes in CompactJWS"),
+        ("Publishing/Evaluated/EvaluatedSource.swift", 1, "taken apart by bytes in CompactJWS"),
+        ("TransparencyLog/LogHash.swift", 1, "Base64"),
+        ("Webhooks/DeliveryVerdict.swift", 1, "shown alone, scalar by scalar"),
+        ("Webhooks/NameResolver.swift", 1, "a message of the system's"),
+    ]
+
+    /// The command line reads what its own user gives it, or a server that he trusts.
+    private static let own = "pinledger/"
+
+    @Test func `is made where its cost is bounded, and nowhere else`() throws {
+        let sources = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Sources").standardized
+        var found: [String: Int] = [:]
+        let files = try #require(FileManager.default.enumerator(at: sources, includingPropertiesForKeys: nil))
+        for case let file as URL in files where file.pathExtension == "swift" {
+            let name = String(file.path.dropFirst(sources.path.count).drop { $0 == "/" })
+            guard !name.hasPrefix(Self.own) else { continue }
+            let text = try String(contentsOf: file, encoding: .utf8)
+            for line in text.split(separator: "\n") {
+                let code = line.drop { $0 == " " }
+                guard !code.hasPrefix("//") else { continue }
+                for maker in Self.makers { found[name, default: 0] += code.components(separatedBy: maker).count - 1 }
+            }
+        }
+        found = found.filter { $0.value > 0 }
+        let known = Dictionary(uniqueKeysWithValues: Self.known.map { ($0.file, $0.count) })
+        for (file, count) in found.sorted(by: { $0.key < $1.key }) where known[file] != count {
+            Issue.record(
+                "\(file) makes text of bytes \(count) times, and \(known[file] ?? 0) are known: use String(streamSafe:)"
+            )
+        }
+        for file in known.keys.sorted() where found[file] == nil {
+            Issue.record("\(file) makes no text of bytes any more")
+        }
+    }
+}
