@@ -19,7 +19,7 @@ HERE = Path(__file__).parent
 #: In the order in which they run.
 CASES = [
     "fetch", "evaluated", "compat", "evaluate", "tls", "append", "admin", "nodes", "fold", "start", "memory", "idle", "propagation",
-    "probe", "telemetry", "push",
+    "probe", "telemetry", "push", "hostile",
 ]  # fmt: skip
 
 
