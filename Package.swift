@@ -171,6 +171,7 @@ let package = Package(
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ]
@@ -220,6 +221,19 @@ let package = Package(
             dependencies: [
                 "EventStore", "Fixtures", "PinWire", "Pinning", "Postgres", "TransparencyLog",
                 .product(name: "Logging", package: "swift-log"),
+            ]
+        ),
+        .testTarget(
+            name: "CommandTests",
+            dependencies: [
+                "EventStore", "Firebase", "Formats", "Keys", "PinWire", "Pinning", "PinledgerServer", "Postgres",
+                "Publishing",
+                "PublicSuffixes", "TransparencyLog", "Vault", "Webhooks", "pinledger",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ]
         ),
         .testTarget(name: "CertificatesTests", dependencies: ["Certificates", "PinWire"], exclude: ["Vectors"]),

@@ -9,7 +9,11 @@ import CPublicSuffix
 /// Loading reads a file of some 50 kB and takes milliseconds: once at start, not for each request.
 @safe package final class PublicSuffixList: Sendable {
     /// Neither the distribution's list nor a built-in one could be loaded.
-    package struct Unavailable: Error {}
+    package struct Unavailable: Error, CustomStringConvertible {
+        package var description: String { "this machine has no public suffix list" }
+
+        package init() {}
+    }
 
     // @safe class and nonisolated(unsafe), invariant: the pointer never changes, and between `load` and `deinit`
     // libpsl only reads what it points to. psl_is_public_suffix takes it as const, keeps the name it looks up on its

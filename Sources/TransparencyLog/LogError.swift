@@ -1,5 +1,5 @@
 /// Why a proof could not be made, or was refused.
-package enum LogError: Error, Hashable, Sendable {
+package enum LogError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The leaf index is not smaller than the tree's size.
     case leafOutsideTree(leafIndex: UInt64, treeSize: UInt64)
     /// A consistency proof needs 0 < old size ≤ new size. What an empty log promises is the caller's business.
@@ -18,4 +18,19 @@ package enum LogError: Error, Hashable, Sendable {
     case entryTooLarge(byteCount: Int)
     /// The bytes are not a bundle of length-prefixed entries.
     case malformedBundle
+
+    package var description: String {
+        switch self {
+        case .leafOutsideTree(let leafIndex, let treeSize): "leaf \(leafIndex) is not in a tree of \(treeSize) leaves"
+        case .sizesOutOfOrder(let oldSize, let newSize): "no tree of \(oldSize) leaves grows to one of \(newSize)"
+        case .treeTooLarge(let size): "a tree of \(size) leaves is too large"
+        case .malformedFrontier(let size, let byteCount):
+            "the edge of a tree of \(size) leaves does not have \(byteCount) bytes"
+        case .wrongProofLength: "the proof has too few hashes, or too many"
+        case .rootMismatch: "the proof leads to another root"
+        case .missingHashes: "hashes of the tree are missing"
+        case .entryTooLarge(let byteCount): "an entry of \(byteCount) bytes is too large"
+        case .malformedBundle: "the bundle of entries is malformed"
+        }
+    }
 }

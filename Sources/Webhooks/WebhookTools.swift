@@ -34,11 +34,18 @@ package struct WebhookTools: Sendable {
     }
 
     /// Why no test can be sent.
-    package enum TestUnavailable: Error, Hashable, Sendable {
+    package enum TestUnavailable: Error, Hashable, Sendable, CustomStringConvertible {
         /// This node sends nothing.
         case noClient
         /// Too many tests are under way.
         case overloaded
+
+        package var description: String {
+            switch self {
+            case .noClient: "this node sends no webhooks"
+            case .overloaded: "too many tests of webhooks are under way"
+            }
+        }
     }
 
     /// Sends a webhook a message of no event, and says what came of it.

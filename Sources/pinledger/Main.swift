@@ -16,11 +16,7 @@ struct Main {
             } else {
                 try command.run()
             }
-        } catch let failure as CommandFailure {
-            Console.error("pinledger: \(failure.message)")
-            if let advice = failure.advice { Console.error("  \(advice)") }
-            exit(failure.status.rawValue)
-        } catch {
+        } catch let error where ErrorText.isOfArguments(error) {
             let code = Pinledger.exitCode(for: error)
             let text = Pinledger.fullMessage(for: error)
             if code == .success {

@@ -6,13 +6,21 @@ import PinWire
 import Pinning
 
 /// Why a node cannot sign an evaluated document now.
-package enum EvaluatedUnavailable: Error, Hashable, Sendable {
+package enum EvaluatedUnavailable: Error, Hashable, Sendable, CustomStringConvertible {
     /// It has no key-encryption key, or there is no signing key at all.
     case noKey
     /// Nothing is signed while the ledger is damaged or the clock is wrong.
     case halted
     /// Too many wait for it already.
     case overloaded
+
+    package var description: String {
+        switch self {
+        case .noKey: "this node has no key to sign with"
+        case .halted: "this node signs nothing while the ledger is damaged or the clock is wrong"
+        case .overloaded: "too many documents wait to be signed"
+        }
+    }
 }
 
 /// Signs evaluated documents, one at a time, on a thread of its own: to take a large document in and to sign many small

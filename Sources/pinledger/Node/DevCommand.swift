@@ -107,11 +107,10 @@ struct DevCommand: AsyncParsableCommand, HoldsKeys {
                 let context = try await Self.settle(home, configuration.listen.host, port, services)
                 if let example, let app { try await Self.load(example, into: app, context, services) }
                 Self.greet(context, app: app)
-            } catch let failure as CommandFailure {
+            } catch {
+                let failure = ErrorText.failure(for: error)
                 Console.error("pinledger: \(failure.message)")
                 if let advice = failure.advice { Console.error("  \(advice)") }
-            } catch {
-                Console.error("pinledger: \(error)")
             }
         }
     }

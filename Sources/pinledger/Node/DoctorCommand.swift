@@ -63,7 +63,7 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
             return Finding(subject: "public suffix list", verdict: .ok, detail: list.provenance)
         } catch {
             return Finding(
-                subject: "public suffix list", verdict: .fail, detail: "\(error)",
+                subject: "public suffix list", verdict: .fail, detail: ErrorText.sentence(for: error),
                 advice: "apt-get install libpsl5 publicsuffix")
         }
     }
@@ -90,8 +90,8 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
             return (
                 nil,
                 Finding(
-                    subject: "key-encryption key", verdict: .fail, detail: failure?.message ?? "\(error)",
-                    advice: failure?.advice)
+                    subject: "key-encryption key", verdict: .fail,
+                    detail: failure?.message ?? ErrorText.sentence(for: error), advice: failure?.advice)
             )
         }
     }
@@ -181,7 +181,7 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
                 return (
                     nil,
                     Finding(
-                        subject: subject, verdict: .fail, detail: "\(error)",
+                        subject: subject, verdict: .fail, detail: ErrorText.sentence(for: error),
                         advice: self.isDevelopment
                             ? "Start `pinledger dev`." : "Check the connection string, the server and its pg_hba.conf.")
                 )
@@ -189,7 +189,7 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
         } catch {
             return (
                 nil,
-                Finding(subject: subject, verdict: .fail, detail: (error as? CommandFailure)?.message ?? "\(error)")
+                Finding(subject: subject, verdict: .fail, detail: ErrorText.sentence(for: error))
             )
         }
     }
@@ -201,7 +201,7 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
                 return [
                     Finding(
                         subject: "migrations", verdict: .fail, detail: "\(migrations.count) pending",
-                        advice: "pinledger migrate")
+                        advice: "Run `pinledger migrate`.")
                 ]
             case .upToDate: break
             }
@@ -233,7 +233,11 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
             )
             return findings
         } catch {
-            return [Finding(subject: "migrations", verdict: .fail, detail: "\(error)", advice: "pinledger migrate")]
+            return [
+                Finding(
+                    subject: "migrations", verdict: .fail, detail: ErrorText.sentence(for: error),
+                    advice: "Run `pinledger migrate`.")
+            ]
         }
     }
 
@@ -254,41 +258,74 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
                     advice: "Set both clocks by NTP: documents would be issued in the future or the past.")
             }
         } catch {
-            return Finding(subject: "clock", verdict: .fail, detail: "\(error)")
+            return Finding(subject: "clock", verdict: .fail, detail: ErrorText.sentence(for: error))
         }
     }
 
-    /// Whether the port is free, or taken by a server of ours that is well.
+    /// Whether the ports are free, or taken by a server of ours that is well.
     private func server() async -> [Finding] {
+        let isTLS = (self.options.tlsCertificate ?? Environment["PINLEDGER_TLS_CERTIFICATE"]) != nil
+        let scheme = isTLS ? "https" : "http"
         let context = try? ServerContext(path: "\(self.home)/context.json")
         let listen = self.options.listen ?? Environment["PINLEDGER_LISTEN"]
-        let url = listen.map { "http://\($0)" } ?? context?.server ?? "http://\(NodeConfiguration.defaultListen)"
-        let finding: Finding
-        do {
-            let token = context.flatMap { $0.server == url ? $0.token : nil }
-            let answer = try await APIClient.with(ServerContext(server: url, token: token)) { client in
-                try await client.send("GET", "/readyz")
-            }
+        let address = listen ?? (isTLS || context == nil ? NodeConfiguration.defaultListen : nil)
+        let url = address.map { Self.url(scheme, $0) } ?? context?.server ?? ""
+        var findings = [await self.look(at: url, "server")]
+        if let admin = self.options.adminListen ?? Environment["PINLEDGER_ADMIN_LISTEN"] {
+            findings.append(await self.look(at: Self.url(scheme, admin), "operators' address"))
+        }
+        return findings
+    }
+
+    /// Where a server that listens on an address is reached from this machine.
+    private static func url(_ scheme: String, _ address: String) -> String {
+        guard let listen = try? ListenAddress(address) else { return "\(scheme)://\(address)" }
+        let host = ["0.0.0.0": "127.0.0.1", "::": "::1"][listen.host] ?? listen.host
+        return "\(scheme)://\(host.contains(":") ? "[\(host)]" : host):\(listen.port)"
+    }
+
+    private func look(at url: String, _ subject: String) async -> Finding {
+        // Whoever listens there is asked for nothing secret: any certificate will do, and no token is sent.
+        let context = ServerContext(server: url, token: nil, trust: .anything)
+        guard let result = try? await APIClient.with(context, { await $0.look("/readyz") }) else {
+            return Finding(subject: subject, verdict: .fail, detail: "\(url) cannot be asked")
+        }
+        switch result {
+        case .success(let answer):
             let json = try? answer.json
-            if let status = json?["status"]?.stringValue {
-                let names = ["serves", "writes", "signs", "position", "apps", "documents"]
-                let facts = names.compactMap { name in json?[name].map { _ in "\(name) \(json?.text(name) ?? "-")" } }
-                finding = Finding(
-                    subject: "server", verdict: status == "ready" ? .ok : .fail,
-                    detail: "\(url) is \(status): \(facts.joined(separator: ", "))",
-                    advice: status == "ready" ? nil : json?["fault"]?.stringValue
-                )
-            } else {
-                finding = Finding(
-                    subject: "server", verdict: .fail, detail: "\(url) is another program",
+            guard let status = json?["status"]?.stringValue else {
+                return Finding(
+                    subject: subject, verdict: .fail, detail: "\(url) is another program",
                     advice: "Choose another port with --listen.")
             }
-        } catch {
-            finding = Finding(
-                subject: "server", verdict: .warn, detail: "none runs on \(url); the port is free",
-                advice: "pinledger serve, or pinledger dev")
+            let facts = ["serves", "writes", "signs", "position", "apps", "documents"].compactMap { name in
+                json?[name].map { _ in "\(name) \(json?.text(name) ?? "-")" }
+            }
+            return Finding(
+                subject: subject, verdict: status == "ready" ? .ok : .fail,
+                detail: "\(url) is \(status)" + (facts.isEmpty ? "" : ": \(facts.joined(separator: ", "))"),
+                advice: status == "ready" ? nil : json?["fault"]?.stringValue
+            )
+        case .failure(let broken):
+            switch broken.trouble {
+            case .refused:
+                return Finding(
+                    subject: subject, verdict: .warn, detail: "none runs on \(url); the port is free",
+                    advice: "Start one: `pinledger serve` or `pinledger dev`.")
+            case .needsTLS:
+                return Finding(
+                    subject: subject, verdict: .fail, detail: "\(url) is taken by a program that speaks TLS",
+                    advice: "If that is the server, give --tls-certificate here too; if not, choose another port.")
+            case .noTLS:
+                return Finding(
+                    subject: subject, verdict: .fail, detail: "\(url) is taken by a program that does not speak TLS",
+                    advice: "If that is the server, restart it with --tls-certificate; if not, choose another port.")
+            default:
+                return Finding(
+                    subject: subject, verdict: .fail, detail: "\(url) is taken: \(broken.failure.message)",
+                    advice: broken.failure.advice)
+            }
         }
-        return [finding]
     }
 
     private func show(_ findings: [Finding]) {

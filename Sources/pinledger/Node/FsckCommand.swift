@@ -58,6 +58,11 @@ struct FsckCommand: AsyncParsableCommand, HoldsKeys {
             "How long after a change its document may still be missing or old (60).", valueName: "seconds")
     )
     var grace: Int64 = 60
+    @Option(
+        help: ArgumentHelp(
+            "File with the authorities, in PEM, that the server's certificate must come from. Without it: PINLEDGER_CA_FILE, then SSL_CERT_FILE.",
+            valueName: "file"))
+    var caFile: String?
     @Option(name: [.short, .long], help: "table or json") var output: RemoteOptions.OutputForm = .table
 
     /// What is read beside the ledger, at the same instant.
@@ -196,7 +201,9 @@ struct FsckCommand: AsyncParsableCommand, HoldsKeys {
     private func compare(
         _ server: String, with outcome: LedgerAuditor.Outcome, _ check: inout DocumentCheck
     ) async throws {
-        check = try await APIClient.with(ServerContext(server: server, token: nil)) { [check] client in
+        check = try await APIClient.with(
+            ServerContext(server: server, token: nil, trust: ServerTrust(caFile: self.caFile))
+        ) { [check] client in
             var check = check
             let set = try JWK.keys(ofSet: try await client.get("/client/v1/jwks.json"))
             let trusted = Set(set.map(\.keyID))

@@ -36,7 +36,7 @@ struct LocalOperator: Sendable {
             digest: [UInt8](repeating: 0, count: 32)
         )
         do throws(WriteFailure) { _ = try await writer.execute(request) } catch {
-            throw CommandFailure("the change was not recorded: \(error)")
+            throw CommandFailure("nothing was recorded: \(ErrorText.sentence(for: error))")
         }
     }
 }

@@ -2,7 +2,6 @@ import AsyncHTTPClient
 import Foundation
 import NIOCore
 import NIOHTTP1
-import NIOPosix
 import PinWire
 
 /// The API as the operator's commands see it.
@@ -10,17 +9,22 @@ struct APIClient {
     let context: ServerContext
     private let http: HTTPClient
 
-    private init(context: ServerContext) {
+    private init(context: ServerContext) throws {
         self.context = context
         var configuration = HTTPClient.Configuration()
+        if context.server.lowercased().hasPrefix("https:") {
+            configuration.tlsConfiguration = try context.trust.configuration()
+        }
         configuration.redirectConfiguration = .disallow
+        // What does not connect is said at once; ``sendOnce(_:_:body:key:headers:)`` repeats by itself.
+        configuration.connectionPool.retryConnectionEstablishment = false
         configuration.timeout = .init(connect: .seconds(5), read: .seconds(60))
         self.http = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
     }
 
     /// Runs `body` with a client, which is shut down on every way out.
     static func with<R>(_ context: ServerContext, _ body: (APIClient) async throws -> R) async throws -> R {
-        let client = APIClient(context: context)
+        let client = try APIClient(context: context)
         do {
             let result = try await body(client)
             try await client.http.shutdown()
@@ -29,6 +33,13 @@ struct APIClient {
             try? await client.http.shutdown()
             throw error
         }
+    }
+
+    /// The server's address, without a slash at its end.
+    var base: String {
+        var base = self.context.server
+        while base.hasSuffix("/") { base.removeLast() }
+        return base
     }
 
     /// What came back.
@@ -81,7 +92,8 @@ struct APIClient {
         let end = ContinuousClock.now + .seconds(60)
         var isUncertain = false
         var last = ""
-        for pause in [Duration.milliseconds(250), .seconds(1), .seconds(2), .seconds(4), .zero] {
+        let pauses = [Duration.milliseconds(250), .seconds(1), .seconds(2), .seconds(4), .seconds(6), .zero]
+        for pause in pauses {
             do {
                 let answer = try await self.exchange(
                     method, path, body: body, headers: headers + [("Idempotency-Key", key)])
@@ -108,8 +120,7 @@ struct APIClient {
     private func exchange(
         _ method: String, _ path: String, body: [UInt8]?, headers: [(String, String)]
     ) async throws(BrokenExchange) -> Answer {
-        var base = self.context.server
-        while base.hasSuffix("/") { base.removeLast() }
+        let base = self.base
         var request = HTTPClientRequest(url: base + path)
         request.method = HTTPMethod(rawValue: method)
         if let token = self.context.token { request.headers.add(name: "Authorization", value: "Bearer \(token)") }
@@ -128,26 +139,27 @@ struct APIClient {
                 status: Int(response.status.code), headers: response.headers, body: Array(bytes.readableBytesView)
             )
         } catch {
-            throw BrokenExchange(server: base, cause: error)
+            let trust = self.context.trust
+            throw BrokenExchange(
+                trouble: await ConnectionTrouble.found(error, server: base, trust: trust), server: base, trust: trust)
         }
     }
 
     /// A request that got no answer, or half of one.
     struct BrokenExchange: Error {
+        var trouble: ConnectionTrouble
         var server: String
-        var cause: any Error
+        var trust: ServerTrust
 
-        /// Whether there was no connection, so that the server has not seen the request.
-        var isUnsent: Bool {
-            self.cause is NIOConnectionError || self.cause as? HTTPClientError == .connectTimeout
-                || (self.cause as? IOError)?.errnoCode == ECONNREFUSED
-        }
+        /// Whether the server cannot have seen the request.
+        var isUnsent: Bool { self.trouble.isUnsent }
+        var failure: CommandFailure { self.trouble.failure(server: self.server, trust: self.trust) }
+    }
 
-        var failure: CommandFailure {
-            CommandFailure(
-                "\(self.server) cannot be reached: \(self.cause)",
-                advice: "Is the server running? `pinledger doctor` looks closer.", status: .unreachable
-            )
+    /// Asks without a body, and gives what came back or why nothing did.
+    func look(_ path: String) async -> Result<Answer, BrokenExchange> {
+        do { return .success(try await self.exchange("GET", path, body: nil, headers: [])) } catch {
+            return .failure(error)
         }
     }
 

@@ -7,10 +7,13 @@ import PinWire
 struct ServerContext: Sendable {
     var server: String
     var token: String?
+    /// By what the server is known where its address is `https`.
+    var trust: ServerTrust
 
-    init(server: String, token: String?) {
+    init(server: String, token: String?, trust: ServerTrust = .system) {
         self.server = server
         self.token = token
+        self.trust = trust
     }
 
     /// Reads a context file, which `pinledger dev` writes into its directory; nil where there is none.
@@ -25,6 +28,7 @@ struct ServerContext: Sendable {
         guard let json = try? JSON(parsing: data), let server = json["server"]?.stringValue else { return nil }
         self.server = server
         self.token = json["token"]?.stringValue
+        self.trust = .system
     }
 
     /// The file's text.
@@ -51,6 +55,14 @@ struct ServerOptions: ParsableArguments {
     )
     var tokenFile: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "File with the authorities, in PEM, that the server's certificate must come from, in place of this machine's. Without it: PINLEDGER_CA_FILE, then SSL_CERT_FILE.",
+            valueName: "file"
+        )
+    )
+    var caFile: String?
+
     /// Server and token, by the order of precedence: flag, environment, directory.
     func context() throws -> ServerContext {
         let found = try ServerContext(path: "\(Environment["PINLEDGER_DATA"] ?? ".pinledger")/context.json")
@@ -71,7 +83,9 @@ struct ServerOptions: ParsableArguments {
             )
         }
         // A token is only sent to the server it was made for.
-        return ServerContext(server: url, token: token ?? (url == found?.server ? found?.token : nil))
+        return ServerContext(
+            server: url, token: token ?? (url == found?.server ? found?.token : nil),
+            trust: ServerTrust(caFile: self.caFile))
     }
 
     /// Runs `body` with a client, which is closed afterwards on every way out.

@@ -1,0 +1,46 @@
+import Foundation
+import NIOSSL
+
+/// By which authorities a command knows the server that it talks to.
+enum ServerTrust: Hashable, Sendable {
+    /// Those of this machine.
+    case system
+    /// Those in a file in PEM, and no others.
+    case authorities(file: String)
+    /// Any certificate. Only for a look at what listens on a port: no token goes there.
+    case anything
+
+    /// What a flag says, then `PINLEDGER_CA_FILE`, then `SSL_CERT_FILE`, as most programs read it.
+    init(caFile: String?) {
+        let file = caFile ?? Environment["PINLEDGER_CA_FILE"] ?? Environment["SSL_CERT_FILE"]
+        self = file.map { .authorities(file: $0) } ?? .system
+    }
+
+    /// The file with the authorities; nil for those of this machine.
+    var file: String? {
+        guard case .authorities(let file) = self else { return nil }
+        return file
+    }
+
+    /// How TLS is spoken with the server.
+    ///
+    /// - Throws: A ``CommandFailure`` where the file holds no certificate.
+    func configuration() throws -> TLSConfiguration {
+        var configuration = TLSConfiguration.makeClientConfiguration()
+        switch self {
+        case .system: break
+        case .anything: configuration.certificateVerification = .none
+        case .authorities(let file):
+            let advice = "It is named by --ca-file, PINLEDGER_CA_FILE or SSL_CERT_FILE, and holds certificates in PEM."
+            guard let data = FileManager.default.contents(atPath: file) else {
+                throw CommandFailure(
+                    "the file with certification authorities, \(file), cannot be read", advice: advice, status: .usage)
+            }
+            guard let authorities = try? NIOSSLCertificate.fromPEMBytes(Array(data)), !authorities.isEmpty else {
+                throw CommandFailure("\(file) holds no certificate in PEM", advice: advice, status: .usage)
+            }
+            configuration.trustRoots = .certificates(authorities)
+        }
+        return configuration
+    }
+}
