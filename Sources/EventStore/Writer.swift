@@ -69,7 +69,15 @@ package actor Writer {
     /// - Throws: ``WriteFailure``; all but `outcomeUnknown` mean that nothing was recorded.
     package nonisolated func execute(_ request: CommandRequest) async throws(WriteFailure) -> Recorded {
         if let refusal = self.ledger.refusal { throw refusal }
-        return try await self.queue.enter(request)
+        let log = ChangeLog(logger: self.logger)
+        do throws(WriteFailure) {
+            let recorded = try await self.queue.enter(request)
+            log.note(recorded, of: request)
+            return recorded
+        } catch {
+            log.note(error, of: request)
+            throw error
+        }
     }
 
     /// The entries a command would record now, as if nobody else were writing.

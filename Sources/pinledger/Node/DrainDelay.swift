@@ -1,3 +1,4 @@
+import Logging
 import PinledgerServer
 import ServiceLifecycle
 
@@ -5,10 +6,17 @@ import ServiceLifecycle
 struct DrainDelay: Service {
     let drain: Drain
     let seconds: Int
+    /// How long connections then have to end.
+    let drainSeconds: Int
+    let logger: Logger
 
     func run() async throws {
         try await gracefulShutdown()
+        self.logger.notice(
+            "told to stop (SIGTERM or SIGINT); /readyz answers 503 from now on",
+            metadata: ["drain_delay_seconds": "\(self.seconds)", "drain_timeout_seconds": "\(self.drainSeconds)"])
         self.drain.begin()
         try await Task.sleep(for: .seconds(self.seconds))
+        self.logger.notice("the listeners close, and connections drain")
     }
 }

@@ -134,7 +134,11 @@ struct Node {
             )
         )
         // Started last, stopped first: the listeners go on until it is done.
-        running.append(.init(service: DrainDelay(drain: services.drain, seconds: self.configuration.drainDelay)))
+        running.append(
+            .init(
+                service: DrainDelay(
+                    drain: services.drain, seconds: self.configuration.drainDelay,
+                    drainSeconds: self.configuration.limits.drainSeconds, logger: self.logger)))
         var group = ServiceGroupConfiguration(
             services: running, gracefulShutdownSignals: [.sigterm, .sigint], logger: self.logger
         )
@@ -146,6 +150,8 @@ struct Node {
             await services.webhooks.client?.close()
             await google?.close()
             await pool.close()
+            self.logger.error(
+                "the server ended with an error", metadata: ["error": "\(ErrorText.sentence(for: error))"])
             throw error
         }
         ledger.close()
@@ -153,6 +159,7 @@ struct Node {
         await services.webhooks.client?.close()
         await google?.close()
         await pool.close()
+        self.logger.notice("the server ended in order")
     }
 
     /// What keeps the project of a service account in step.

@@ -1,0 +1,48 @@
+import Logging
+import PinWire
+import Pinning
+
+/// One line in the server's log for each change, and one for each that a guard rail stopped. The ledger has the whole; the
+/// line says at which time and by whom to look.
+struct ChangeLog: Sendable {
+    let logger: Logger
+
+    /// Events of one change that are named.
+    private static let limit = 5
+
+    func note(_ recorded: Recorded, of request: CommandRequest) {
+        guard let first = recorded.entries.first, !recorded.isReplay else { return }
+        var types: [String] = []
+        for entry in recorded.entries where types.last != entry.event.type { types.append(entry.event.type) }
+        let names = types.prefix(Self.limit).joined(separator: ", ") + (types.count > Self.limit ? ", …" : "")
+        var metadata = self.metadata(of: request)
+        metadata["position"] = "\(first.position)"
+        metadata["events"] = "\(names)"
+        self.logger.notice("a change was recorded", metadata: metadata)
+    }
+
+    /// What the server itself does is tried again and again: only what somebody asked for is told.
+    func note(_ failure: WriteFailure, of request: CommandRequest) {
+        guard request.origin.actor.kind != .system, case .refused(let refusal) = failure else { return }
+        var metadata = self.metadata(of: request)
+        if case .guarded(let findings) = refusal {
+            let codes = Set(findings.filter { $0.severity != .warn }.map(\.rail)).sorted().map(\.code)
+            metadata["code"] = "\(codes.joined(separator: ", "))"
+            if let first = findings.first { metadata["why"] = "\(first.detail)" }
+        } else if let rail = refusal.rail {
+            metadata["code"] = "\(rail.code)"
+        } else {
+            return
+        }
+        self.logger.notice("a guard rail stopped a change", metadata: metadata)
+    }
+
+    private func metadata(of request: CommandRequest) -> Logger.Metadata {
+        var metadata: Logger.Metadata = [
+            "stream": "\(request.command.stream.text)",
+            "actor": "\(request.origin.actor.kind.rawValue):\(request.origin.actor.id)",
+        ]
+        if let id = request.origin.requestID { metadata["request_id"] = "\(id)" }
+        return metadata
+    }
+}
