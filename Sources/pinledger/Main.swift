@@ -25,6 +25,11 @@ struct Main {
             }
             if !text.isEmpty { Console.error(text) }
             exit(code == .validationFailure ? ExitStatus.usage.rawValue : code.rawValue)
+        } catch {
+            let failure = ErrorText.failure(for: error)
+            Console.error("pinledger: \(failure.message)")
+            if let advice = failure.advice { Console.error("  \(advice)") }
+            exit(failure.status.rawValue)
         }
     }
 }
