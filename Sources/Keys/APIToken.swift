@@ -12,6 +12,8 @@ package enum TokenKind: String, CaseIterable, Hashable, Sendable {
     case client = "cli"
     /// A wrapped secret, to be unwrapped once.
     case wrapping = "wrp"
+    /// In the address of an app's calendar feed, for nothing else.
+    case calendar = "cal"
     /// A console session's.
     case session = "ses"
 }

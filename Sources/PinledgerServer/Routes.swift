@@ -39,6 +39,7 @@ struct Routes: Sendable {
             + RotationRoutes(services: services).routes
             + RolloutRoutes(services: services).routes
             + CalendarRoutes(services: services).routes
+            + CalendarFeedRoutes(services: services).routes
             + ProbeRoutes(services: services).routes
             + MaterialRoutes(services: services).routes
             + GuardRailRoutes(services: services).routes

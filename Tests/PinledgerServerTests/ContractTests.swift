@@ -1,5 +1,6 @@
 import Foundation
 import HTTPTypes
+import Pinning
 import Testing
 import Yams
 
@@ -39,6 +40,20 @@ import Yams
         #expect(routed.subtracting(described).isEmpty, "routes that the contract lacks")
         #expect(described.subtracting(routed).isEmpty, "operations that have no route")
         #expect(routed.count == ExampleServer.routes.all.count, "an operation stands twice in the route table")
+    }
+
+    @Test func `the contract names every type of event and every group of them`() throws {
+        let components = try #require(try Self.contract()["components"] as? [String: Any])
+        let schemas = try #require(components["schemas"] as? [String: [String: Any]])
+        #expect(try #require(schemas["EventType"]?["enum"] as? [String]) == Event.types)
+        let filter = try #require(schemas["EventFilter"]?["anyOf"] as? [[String: Any]])
+        let groups = filter.compactMap { $0["enum"] as? [String] }.first
+        #expect(groups == EventGroup.allCases.map(\.name).sorted())
+        let parameters = try #require(components["parameters"] as? [String: [String: Any]])
+        let schema = try #require(parameters["EventTypes"]?["schema"] as? [String: Any])
+        let pattern = try Regex(try #require(schema["pattern"] as? String))
+        for name in EventGroup.names { #expect("PinRevoked,\(name)".wholeMatch(of: pattern) != nil, "\(name)") }
+        #expect("PinRevoked,Pin".wholeMatch(of: pattern) == nil)
     }
 
     @Test func `the contract names the query parameters of every route`() throws {
@@ -101,6 +116,7 @@ import Yams
     @Test func `operations that draw something new for every request take no plan`() throws {
         let drawing: Set = [
             "createWebhook", "rotateWebhookSecret", "createToken", "createKey", "createTelemetryKey", "setClientKey",
+            "createCalendarFeed",
         ]
         for route in ExampleServer.routes.all where route.query.contains("dry_run") {
             #expect(route.query.contains("plan_hash") != drawing.contains(route.operationID), "\(route.operationID)")

@@ -16,18 +16,23 @@ struct CalendarRoutes: Sendable {
     var routes: [Route] {
         [
             Route("getCalendar", .get, "/v1/apps/{app}/calendar") { exchange in
-                .json(try self.calendar(exchange).json(horizons: self.services.surroundings.facts().horizons))
+                .json(
+                    try self.calendar(of: try exchange.app).json(horizons: self.services.surroundings.facts().horizons))
             },
             Route("getCalendarFeed", .get, "/v1/apps/{app}/calendar.ics", acceptsPassword: true) { exchange in
-                let feed = CalendarFeed(try self.calendar(exchange), at: self.services.clock())
-                return Response(
-                    status: .ok,
-                    headers: [.contentType: "text/calendar; charset=utf-8", .cacheControl: "no-store"],
-                    body: ResponseBody(byteBuffer: ByteBuffer(bytes: feed.bytes))
-                )
+                try self.feed(of: try exchange.app)
             },
             Route("listAttention", .get, "/v1/attention", query: ["app", "severity"], self.attention),
         ]
+    }
+
+    /// An app's calendar as iCalendar.
+    func feed(of app: AppID) throws -> Response {
+        let feed = CalendarFeed(try self.calendar(of: app), at: self.services.clock())
+        return Response(
+            status: .ok, headers: [.contentType: "text/calendar; charset=utf-8", .cacheControl: "no-store"],
+            body: ResponseBody(byteBuffer: ByteBuffer(bytes: feed.bytes))
+        )
     }
 
     private func context() -> DecisionContext {
@@ -37,8 +42,7 @@ struct CalendarRoutes: Sendable {
         )
     }
 
-    private func calendar(_ exchange: Exchange) throws -> AppCalendar {
-        let app = try exchange.app
+    private func calendar(of app: AppID) throws -> AppCalendar {
         guard let calendar = self.services.ledger.view.state.calendar(of: app, in: self.context()) else {
             throw Problem(Refusal.appUnknown(app))
         }

@@ -11,8 +11,9 @@ import ServiceLifecycle
 
 /// New events as they are recorded, as server-sent events: `/v1/events`.
 ///
-/// `id` is the event's position. A client that comes back with `Last-Event-ID` goes on after it and misses nothing; one
-/// that comes without hears what is recorded from now on. A stream lasts no longer than the token that opened it.
+/// `id` is the event's position. A client that comes back with `Last-Event-ID` goes on after it and misses nothing, and
+/// `after` says the same; `from` begins with the event of a position. One that says none of them is sent what is recorded
+/// from now on. A stream lasts no longer than the token that opened it.
 struct EventStream: Sendable {
     let services: Services
     let slots: StreamSlots
@@ -28,7 +29,7 @@ struct EventStream: Sendable {
     }
 
     var routes: [Route] {
-        [Route("streamEvents", .get, "/v1/events", query: ["app", "after"], self.stream)]
+        [Route("streamEvents", .get, "/v1/events", query: ["app", "after", "from"], self.stream)]
     }
 
     private func stream(_ exchange: Exchange) async throws -> Response {
@@ -36,7 +37,14 @@ struct EventStream: Sendable {
         if let app { _ = try self.services.app(app) }
         let head = self.services.ledger.position
         var cursor = head
-        if let after = try exchange.number("after", in: 0...JSON.largestInteger) { cursor = after + 1 }
+        let (after, from) = (
+            try exchange.number("after", in: 0...JSON.largestInteger),
+            try exchange.number("from", in: 0...JSON.largestInteger)
+        )
+        guard after == nil || from == nil else {
+            throw Problem(.malformedRequest, "Send one of the query parameters after and from.")
+        }
+        if let start = from ?? after.map({ $0 + 1 }) { cursor = start }
         if let text = exchange.request.headers[.lastEventID] {
             guard let last = Int64(text), last >= 0, last <= JSON.largestInteger else {
                 throw Problem(.malformedRequest, "Last-Event-ID must be a position.")

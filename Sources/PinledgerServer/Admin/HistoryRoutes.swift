@@ -42,15 +42,16 @@ struct HistoryRoutes: Sendable {
         var filter = filter
         filter.types =
             try exchange.query["type"].map { text in
-                let types = text.split(separator: ",").map(String.init)
-                guard !types.isEmpty, Set(Event.types).isSuperset(of: types) else {
+                let names = text.split(separator: ",").map(String.init)
+                let types = names.compactMap(EventGroup.types(named:))
+                guard !types.isEmpty, types.count == names.count else {
                     throw Problem(
                         .malformedRequest,
-                        "The query parameter type must be event types with commas between them. Known are "
-                            + "\(Event.types.joined(separator: ", "))."
+                        "The query parameter type must be event types or groups of them with commas between them. Known are "
+                            + "\(EventGroup.names.joined(separator: ", "))."
                     )
                 }
-                return types
+                return types.flatMap { $0 }
             } ?? []
         filter.actorID = try exchange.query["actor"].map { text in
             guard (1...128).contains(text.utf8.count), text.isPrintableASCII else {

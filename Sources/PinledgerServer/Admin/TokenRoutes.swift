@@ -49,7 +49,10 @@ struct TokenRoutes: Sendable {
 
     private func list(_ exchange: Exchange) async throws -> Response {
         let access = self.services.ledger.view.state.access
-        let tokens = access.tokens.values.sorted { ($0.createdAt, $0.id) < ($1.createdAt, $1.id) }
+        // Feeds of calendars have a list of their own.
+        let tokens = access.tokens.values.filter { !CalendarSecret.isID($0.id) }.sorted {
+            ($0.createdAt, $0.id) < ($1.createdAt, $1.id)
+        }
         return .json(["tokens": .array(tokens.map(\.json))], headers: [.eTag: "\"\(access.version)\""])
     }
 

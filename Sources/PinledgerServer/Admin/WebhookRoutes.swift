@@ -156,10 +156,11 @@ struct WebhookRoutes: Sendable {
         var types: [String] = []
         for element in try field.elements(atMost: WebhookSettings.filterLimit) {
             let type = try element.string()
-            guard Event.types.contains(type) else {
-                throw element.defect("is no type of event; known are \(Event.types.joined(separator: ", "))")
+            guard let named = EventGroup.types(named: type) else {
+                throw element.defect(
+                    "is neither a type of event nor a group; known are \(EventGroup.names.joined(separator: ", "))")
             }
-            types.append(type)
+            types += named.filter { !types.contains($0) }
         }
         return types
     }

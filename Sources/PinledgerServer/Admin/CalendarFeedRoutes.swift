@@ -1,0 +1,116 @@
+import EventStore
+import HTTPTypes
+import Hummingbird
+import Keys
+import NIOCore
+import PinWire
+import Pinning
+import Publishing
+
+/// Addresses of calendar feeds, for programs that take an address and nothing else: `/v1/apps/{app}/calendar-feeds`, and
+/// the feeds themselves below `/calendars`, on the operators' listener.
+///
+/// In the ledger a feed is a token whose id begins with `cal_` and that opens no other operation.
+struct CalendarFeedRoutes: Sendable {
+    let services: Services
+    private var change: ChangeHandler { ChangeHandler(services: self.services) }
+
+    /// Life of a feed that is not told otherwise, and the longest: a year.
+    private static let defaultSeconds: Int64 = 365 * 86_400
+
+    init(services: Services) {
+        self.services = services
+    }
+
+    var routes: [Route] {
+        let all = "/v1/apps/{app}/calendar-feeds"
+        return [
+            Route("listCalendarFeeds", .get, all, self.list),
+            Route("createCalendarFeed", .post, all, query: ChangeHandler.drawingQuery, self.create),
+            Route("revokeCalendarFeed", .delete, "\(all)/{feed}", query: ChangeHandler.bodilessQuery, self.revoke),
+            Route("getCalendarByFeed", .get, "/calendars/{app}/{feed}/pins.ics", access: .everybody, self.get),
+        ]
+    }
+
+    private func list(_ exchange: Exchange) async throws -> Response {
+        let app = try self.services.app(try exchange.app)
+        let access = self.services.ledger.view.state.access
+        let feeds = access.feeds(of: app.id).map { feed in
+            JSON.members([
+                "feed_id": .string(feed.id), "name": .string(feed.name),
+                "created_at": .string(feed.createdAt.rfc3339), "expires_at": .string(feed.expiresAt.rfc3339),
+                "revoked_at": feed.revokedAt.map { .string($0.rfc3339) },
+            ])
+        }
+        return .json(["feeds": .array(feeds)], headers: [.eTag: "\"\(access.version)\""])
+    }
+
+    private func create(_ exchange: Exchange) async throws -> Response {
+        let app = try self.services.app(try exchange.app)
+        let change = try await exchange.change { (members) throws(JSONDefect) in
+            (
+                name: try members.optional("name")?.plainText(atMost: 100) ?? "calendar",
+                expiresAt: try members.optional("expires_at")?.timestamp()
+            )
+        }
+        let secret = CalendarSecret.generate(app: app.id.text)
+        let id = CalendarSecret.newID()
+        let command = AccessCommand.issueToken(
+            id: id, name: Access.feedName(change.content.name, of: app.id), digest: secret.digest,
+            expiresAt: change.content.expiresAt ?? self.services.clock().adding(seconds: Self.defaultSeconds)
+        )
+        let result = try await self.change.perform(.access(command), of: change, in: exchange)
+        // The address is shown this once. A repeated request gets the same record without it.
+        let isNew = !result.recorded.isReplay && !result.isDryRun
+        let path = "/calendars/\(app.id)/\(secret.revealedText)/pins.ics"
+        return self.change.response(
+            to: result, status: .created, location: "/v1/apps/\(app.id)/calendar-feeds",
+            adding: isNew ? ["path": .string(path), "feed_id": .string(id)] : [:]
+        )
+    }
+
+    private func revoke(_ exchange: Exchange) async throws -> Response {
+        let app = try self.services.app(try exchange.app)
+        let id = exchange.parameters["feed"] ?? ""
+        guard CalendarSecret.isID(id) else {
+            throw Problem(
+                .malformedRequest,
+                "In the path, a feed must be its id: cal_ and 16 letters and digits, not its address.")
+        }
+        guard self.services.ledger.view.state.access.feeds(of: app.id).contains(where: { $0.id == id }) else {
+            throw Problem(Refusal.tokenUnknown(id))
+        }
+        return try await self.change(
+            .access(.revokeToken(id: id)), of: try exchange.bodilessChange(), in: exchange)
+    }
+
+    /// The calendar of an app, for whoever has its address. What is wrong, revoked or over gets one and the same answer.
+    private func get(_ exchange: Exchange) async throws -> Response {
+        let unknown = Problem(.notFound, "There is no calendar here: the address is wrong, was revoked or has expired.")
+        if let fault = self.services.ledger.partialFault { throw Problem(fault) }
+        let access = self.services.ledger.view.state.access
+        guard let app = try? exchange.app,
+            let secret = CalendarSecret(exchange.parameters["feed"] ?? "", app: app.text),
+            let id = access.idByDigest[secret.digest], CalendarSecret.isID(id), let feed = access.tokens[id],
+            secret.matches(digest: feed.digest), feed.isValid(at: self.services.clock())
+        else { throw unknown }
+        return try CalendarRoutes(services: self.services).feed(of: app)
+    }
+}
+
+extension Access {
+    /// The name under which a feed is recorded. No app's id has a colon.
+    static func feedName(_ name: String, of app: AppID) -> String { "calendar feed of \(app): \(name)" }
+
+    /// The calendar feeds of an app, the oldest first, also revoked ones.
+    func feeds(of app: AppID) -> [AccessToken] {
+        let prefix = Self.feedName("", of: app)
+        return self.tokens.values.filter { CalendarSecret.isID($0.id) && $0.name.hasPrefix(prefix) }
+            .sorted { ($0.createdAt, $0.id) < ($1.createdAt, $1.id) }
+            .map { feed in
+                var feed = feed
+                feed.name = String(feed.name.dropFirst(prefix.count))
+                return feed
+            }
+    }
+}

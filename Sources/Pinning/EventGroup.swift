@@ -1,0 +1,53 @@
+/// Types of events that belong together, by one name: `kill-switch.*`.
+///
+/// A filter that names one type of a group easily misses its siblings, such as the fleet's kill switch beside an app's.
+package enum EventGroup: String, CaseIterable, Sendable {
+    case app, host, pin, candidate, rollout, rotation, key, token, webhook, telemetry, warning, client
+    case killSwitch = "kill-switch"
+    case guardRail = "guard-rail"
+
+    /// The name in filters.
+    package var name: String { "\(self.rawValue).*" }
+
+    /// The group that a filter names; nil for none.
+    package init?(name: String) {
+        guard name.hasSuffix(".*"), let group = EventGroup(rawValue: String(name.dropLast(2))) else { return nil }
+        self = group
+    }
+
+    /// The types that belong to it, in order.
+    package var types: [String] {
+        Event.types.filter { type in
+            if self != .guardRail, type.contains("GuardRail") || type.contains("RailsOverridden") { return false }
+            return switch self {
+            case .app:
+                [
+                    "AppCreated", "AppRenamed", "VersionGateSet", "FallbackSet", "MonitoringSet", "PinsValidUntilSet",
+                    "IssuerSet",
+                ].contains(type)
+            case .host: ["HostAdded", "HostRemoved", "HostSubdomainsSet", "ModeSet", "EndpointsSet"].contains(type)
+            case .pin: type.hasPrefix("Pin") && type != "PinsValidUntilSet" || type == "KeyDescribed"
+            case .candidate: type.hasPrefix("Candidate")
+            case .rollout: type.contains("Rollout")
+            case .rotation: type.hasPrefix("Rotation")
+            case .key: type.hasPrefix("SigningKey")
+            case .token: type.hasPrefix("Token")
+            case .webhook: type.hasPrefix("Webhook")
+            case .telemetry: type.hasPrefix("Telemetry")
+            case .warning: type.hasPrefix("Warning")
+            case .client: type.hasPrefix("Client")
+            case .killSwitch: type.contains("KillSwitch")
+            case .guardRail: type.contains("GuardRail") || type.contains("RailsOverridden")
+            }
+        }
+    }
+
+    /// The types that a filter's element means, one or a group's; nil for a name that is neither.
+    package static func types(named name: String) -> [String]? {
+        if let group = EventGroup(name: name) { return group.types }
+        return Event.types.contains(name) ? [name] : nil
+    }
+
+    /// All that a filter's element may be.
+    package static var names: [String] { EventGroup.allCases.map(\.name).sorted() + Event.types }
+}
