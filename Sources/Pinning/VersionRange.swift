@@ -35,6 +35,17 @@ package struct VersionRange: Hashable, Sendable, CustomStringConvertible {
 
     package var json: JSON { self.gate.json }
 
+    /// The range as options of `pinledger kill` have it.
+    var options: String {
+        var words: [String] = []
+        if self.gate.minimum != nil || self.gate.maximum != nil {
+            words.append("--versions \(self.gate.minimum?.text ?? "")..\(self.gate.maximum?.text ?? "")")
+        }
+        words += self.gate.excluded.map { "--except \($0.text)" }
+        if let build = self.gate.minimumBuild { words.append("--min-build \(build)") }
+        return words.joined(separator: " ")
+    }
+
     /// In words, such as "3.1.0 to 3.1.2 except 3.1.1".
     package var description: String {
         var text: String

@@ -27,7 +27,8 @@ package struct ProbeSchedule: Hashable, Sendable {
 
     /// Seconds between probes of a host that answers.
     package var interval: Int64
-    /// Seconds between probes while a rotation watches the host, whether or not it answers.
+    /// Seconds between probes while a rotation watches the host, whether or not it answers; ``interval`` where that is
+    /// shorter.
     package var watchedInterval: Int64
     /// The most seconds between probes of a host that does not answer.
     package var longestInterval: Int64
@@ -61,7 +62,8 @@ package struct ProbeSchedule: Hashable, Sendable {
 
     /// Doubles with each failure, up to the longest. The jitter comes on top.
     private func nominalInterval(failures: Int, isWatched: Bool) -> Double {
-        guard !isWatched else { return Double(self.watchedInterval) }
+        // A rotation is watched more closely than the rest, never less.
+        guard !isWatched else { return Double(min(self.watchedInterval, self.interval)) }
         // 2^40 seconds are beyond every limit.
         let doubled = Double(self.interval) * Double(1 << min(max(failures, 0), 40))
         return min(doubled, Double(max(self.longestInterval, self.interval)))

@@ -32,6 +32,15 @@ import Testing
         #expect(self.seconds(failures, isWatched: true) == 60)
     }
 
+    /// `--probe-interval 10` is not slowed down by a rotation.
+    @Test(arguments: [(10, 10), (60, 60), (900, 60)] as [(Int64, Int64)])
+    func `probes a watched host never less often than another`(interval: Int64, seconds: Int64) {
+        let schedule = ProbeSchedule(interval: interval)
+        let history = ProbeSchedule.History(last: self.last, failures: 0)
+        let next = schedule.next(after: history, isWatched: true, now: self.last, random: 0.5)
+        #expect(next == self.last.adding(seconds: seconds))
+    }
+
     @Test func `spreads first probes over an interval, and makes watched ones at once`() {
         let now = self.last
         for (random, seconds) in [(0, 0), (0.25, 225), (0.5, 450)] as [(Double, Int64)] {

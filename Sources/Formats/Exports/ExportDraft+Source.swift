@@ -59,7 +59,7 @@ extension ExportDraft {
             for entry in entries where !names.contains(entry.name) {
                 self.notes.append(
                     "\(entry.name): left out for versions of NetKit without PinnedKey. They compare keys themselves, "
-                        + "which are not known of all its pins; `pinledger pin describe` keeps them."
+                        + "which are not known of all its pins; `pinledger pin describe APP FILE` keeps them."
                 )
             }
         }

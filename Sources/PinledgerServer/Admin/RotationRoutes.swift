@@ -30,18 +30,20 @@ struct RotationRoutes: Sendable {
     private func list(_ exchange: Exchange) async throws -> Response {
         let app = try self.services.app(try exchange.app)
         let progress = try app.rotations.map { try self.progress(of: $0.id, app.id) }
-        return .json(["rotations": .array(progress.map(Self.json))], headers: [.eTag: "\"\(app.version)\""])
+        return .json(
+            ["rotations": .array(progress.map { Self.json($0, app.id) })], headers: [.eTag: "\"\(app.version)\""])
     }
 
     private func get(_ exchange: Exchange) async throws -> Response {
         let app = try self.services.app(try exchange.app)
         let progress = try self.progress(of: try exchange.rotation, app.id)
-        return .json(Self.json(progress), headers: [.eTag: "\"\(app.version)\""])
+        return .json(Self.json(progress, app.id), headers: [.eTag: "\"\(app.version)\""])
     }
 
     /// The rotation with what stands in its way whoever insists, in the words of the problem that advancing it would be.
-    private static func json(_ progress: RotationProgress) -> JSON {
-        guard case .object(var members) = progress.json, let obstacle = progress.obstacle else { return progress.json }
+    private static func json(_ progress: RotationProgress, _ app: AppID) -> JSON {
+        let json = progress.json(of: app)
+        guard case .object(var members) = json, let obstacle = progress.obstacle else { return json }
         let problem = Problem(obstacle)
         members["obstacle"] = [
             "type": .string("/problems/\(problem.type.rawValue)"), "detail": .string(problem.detail),

@@ -140,7 +140,7 @@ enum ProblemType: String, CaseIterable, Sendable {
         case .tokenMissing:
             (
                 .unauthorized, "A token is needed",
-                "Send `Authorization: Bearer pk_…`; the first one comes from `pinledger token bootstrap`, further ones from `pinledger token create`."
+                "Send `Authorization: Bearer pk_…`; the first one comes from `pinledger token bootstrap`, further ones from `pinledger token create NAME`."
             )
         case .tokenMalformed:
             (
@@ -172,11 +172,19 @@ enum ProblemType: String, CaseIterable, Sendable {
                 .contentTooLarge, "The change is too large for one event",
                 "Split it, for example a long whitelist into a shorter one."
             )
-        case .appExists: (.conflict, "The app exists", "Change it with PATCH, or choose another id.")
+        case .appExists:
+            (
+                .conflict, "The app exists",
+                "Change it (`pinledger app set APP --name NAME`, or PATCH), or choose another id."
+            )
         case .appUnknown: (.notFound, "There is no such app", "List the apps with `pinledger app list`, or create it.")
-        case .hostExists: (.conflict, "The app has this host", "Change the host with PATCH.")
+        case .hostExists:
+            (
+                .conflict, "The app has this host",
+                "Change the host: `pinledger host set APP HOST --mode MODE`, or PATCH."
+            )
         case .hostUnknown:
-            (.notFound, "The app has no such host", "List the hosts with `pinledger host list`, or add it.")
+            (.notFound, "The app has no such host", "List the hosts with `pinledger host list APP`, or add it.")
         case .publicSuffix:
             (
                 .unprocessableContent, "The name is a public suffix",
@@ -184,9 +192,16 @@ enum ProblemType: String, CaseIterable, Sendable {
             )
         case .limitReached:
             (.unprocessableContent, "A limit is reached", "Remove what is no longer needed, or split the app.")
-        case .pinExists: (.conflict, "The policy has this pin", "Change its role or state with PATCH.")
+        case .pinExists:
+            (
+                .conflict, "The policy has this pin",
+                "Change its role or state: `pinledger pin role APP HOST PIN --role ROLE`, or PATCH."
+            )
         case .pinUnknown:
-            (.notFound, "The policy has no such pin", "List the pins with `pinledger pin list`; check host and policy.")
+            (
+                .notFound, "The policy has no such pin",
+                "List the pins with `pinledger pin list APP HOST`; check host and policy."
+            )
         case .pinState:
             (
                 .conflict, "The pin is in another state",
@@ -229,14 +244,14 @@ enum ProblemType: String, CaseIterable, Sendable {
         case .rotationExists:
             (
                 .conflict, "There is a rotation of this name",
-                "Choose another name; `pinledger rotation status` lists them."
+                "Choose another name; `pinledger rotation status APP` lists them."
             )
         case .rotationUnknown:
-            (.notFound, "There is no such rotation", "List the app's rotations with `pinledger rotation status`.")
+            (.notFound, "There is no such rotation", "List the app's rotations with `pinledger rotation status APP`.")
         case .rotationState:
             (
                 .conflict, "The rotation is in another phase",
-                "Look how far it is: `pinledger rotation status`. Somebody may have advanced or ended it."
+                "Look how far it is: `pinledger rotation status APP`. Somebody may have advanced or ended it."
             )
         case .rotationKey:
             (
@@ -244,16 +259,19 @@ enum ProblemType: String, CaseIterable, Sendable {
                 "A rotation needs an active primary pin to replace, and its next key published; look at the host's pins."
             )
         case .rolloutPlanUnknown:
-            (.notFound, "The rollout has no plan", "Make one: `pinledger rollout plan set`.")
+            (
+                .notFound, "The rollout has no plan",
+                "Make one: `pinledger rollout plan set APP HOST --step PERCENT:HOLD`."
+            )
         case .rolloutState:
             (
                 .conflict, "The rollout is in no state for this",
-                "Look how far it is and what it waits for: `pinledger rollout status`."
+                "Look how far it is and what it waits for: `pinledger rollout status APP`."
             )
         case .rolloutPlanned:
             (
                 .conflict, "A plan says how far the rollout goes",
-                "Hold it with `pinledger rollout pause`, go to another of its steps with `jump`, or take it away with `pinledger rollout plan clear`, which leaves the share where it is."
+                "Hold it with `pinledger rollout pause APP HOST`, go to another of its steps with `pinledger rollout jump APP HOST --step N`, or take it away with `pinledger rollout plan clear APP HOST`, which leaves the share where it is."
             )
         case .rolloutRolledBack:
             (
@@ -279,7 +297,7 @@ enum ProblemType: String, CaseIterable, Sendable {
             )
         case .candidateExists: (.conflict, "There is a candidate already", "Promote or drop it first.")
         case .candidateMissing:
-            (.conflict, "There is no candidate", "Start one first: POST …/candidate, or `pinledger rollout start`.")
+            (.conflict, "There is no candidate", "Start one first: `pinledger rollout start APP HOST --percent SHARE`.")
         case .reasonRequired:
             (.unprocessableContent, "A reason is required", "Say why in `reason`; it is recorded for ever.")
         case .invalidExpiry:
@@ -309,12 +327,12 @@ enum ProblemType: String, CaseIterable, Sendable {
         case .deliveryUnknown:
             (
                 .notFound, "There is no such delivery",
-                "List them with `pinledger webhook deliveries`. What is older, or did not pass the filters, is replayed by range."
+                "List them with `pinledger webhook deliveries ID`. What is older, or did not pass the filters, is replayed by range."
             )
         case .clientUnknown:
             (
                 .notFound, "The app has no such clients",
-                "List its kinds with `pinledger client list`, or declare this one with `pinledger client set`."
+                "List its kinds with `pinledger client list APP`, or declare this one with `pinledger client set APP KIND`."
             )
         case .clientKey:
             (
@@ -324,7 +342,7 @@ enum ProblemType: String, CaseIterable, Sendable {
         case .clientKeyMissing:
             (
                 .conflict, "The key of these clients has not been set",
-                "Set it with `pinledger client key`: import the one that installs have built in, or have one made for new installs."
+                "Set it with `pinledger client key APP KIND`: import the one that installs have built in, or have one made for new installs."
             )
         case .clientKeyless:
             (
@@ -334,7 +352,7 @@ enum ProblemType: String, CaseIterable, Sendable {
         case .nothingToExport:
             (
                 .conflict, "There is no file to make",
-                "`detail` says which hosts stand in the way, or why each is left out. Pins are written of hosts that enforce, or only report where the format can say so; TrustKit takes none that enforces with one pin alone; for PEM, show the keys themselves (`pinledger pin describe`). A template for Firebase has to have room for all hosts' pins and for each range of versions that a kill switch means."
+                "`detail` says which hosts stand in the way, or why each is left out. Pins are written of hosts that enforce, or only report where the format can say so; TrustKit takes none that enforces with one pin alone; for PEM, show the keys themselves (`pinledger pin describe APP FILE`). A template for Firebase has to have room for all hosts' pins and for each range of versions that a kill switch means."
             )
         case .importRefused:
             (.unprocessableContent, "The file cannot be imported", "Correct what `errors` names; nothing was recorded.")

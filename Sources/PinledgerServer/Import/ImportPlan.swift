@@ -33,7 +33,8 @@ extension ImportPlan {
         self.say(
             .note, .whole,
             "The file does not say which keys stand in reserve: of each host the first is taken as the primary one, the others as backups",
-            "Where another key is served, change the roles after the import: `pinledger pin role`.")
+            "Where another key is served, change the roles after the import: `pinledger pin role APP HOST PIN --role ROLE`."
+        )
     }
 
     private mutating func add(_ host: ImportedHost, to app: App?, _ isPublicSuffix: (String) -> Bool) {

@@ -95,7 +95,7 @@ struct WultraImport {
                 self.plan.say(
                     .fatal, .whole,
                     "has version rules or texts, and the app has others for its clients of the kind wultra already",
-                    "Remove them here, or from the app: `pinledger client set`.")
+                    "Remove them here, or from the app: `pinledger client set APP wultra --settings FILE`.")
                 return
             }
             wanted.versionRules = file.settings.versionRules

@@ -9,11 +9,13 @@ extension App {
     func attention(in context: DecisionContext) -> [AttentionItem] {
         var items: [AttentionItem] = []
         if let killSwitch, killSwitch.isInForce(at: context.now) {
-            items.append(.inForce(killSwitch, over: self.id.text, app: self.id))
+            items.append(.inForce(killSwitch, over: self.id.text, app: self.id, words: self.id.text))
         }
         for engaged in self.versionKillSwitches where engaged.killSwitch.isInForce(at: context.now) {
             let scope = "the versions \(engaged.versions) of \(self.id)"
-            items.append(.inForce(engaged.killSwitch, over: scope, app: self.id))
+            items.append(
+                .inForce(engaged.killSwitch, over: scope, app: self.id, words: "\(self.id) \(engaged.versions.options)")
+            )
         }
         for rail in self.loweredRails.sorted() { items.append(.lowered(rail, for: self.id.text, app: self.id)) }
         if self.pinsValidUntil == nil, self.hosts.values.contains(where: { $0.enforces }) {
@@ -53,7 +55,7 @@ extension App {
             "The certificate \(certificate.subject) \(place) \(isOver ? "has expired at" : "expires at") \(entry.date)\(isOver ? "" : ", in \(Self.days(until: entry.date, at: now))").",
             remedy: isReserve
                 ? "Have a certificate issued for the key before it is needed."
-                : "Renew it with the same key, or bring the next key to clients first: `pinledger rotation start`."
+                : "Renew it with the same key, or bring the next key to clients first: `pinledger rotation start \(self.id) \(entry.host?.text ?? "HOST") --next FILE`."
         )
         item.host = entry.host
         item.pin = entry.pin
@@ -91,14 +93,15 @@ extension App {
             guard now < since.adding(seconds: Self.lately) else { return nil }
             item = AttentionItem(
                 .info, .rotationAborted, app: self.id, "\(subject) was aborted at \(since).",
-                remedy: "Start another one when the reason is gone: `pinledger rotation start`."
+                remedy:
+                    "Start another one when the reason is gone: `pinledger rotation start \(self.id) \(rotation.hosts.map(\.text).joined(separator: " ")) --next FILE`."
             )
         case .deliver, .switch, .settle, .cleanUp:
             if progress.isReady, let next = progress.nextPhase {
                 item = AttentionItem(
                     rotation.kind == .emergency ? .urgent : .soon, .rotationReady, app: self.id,
                     "\(subject) is ready for \(next.rawValue).",
-                    remedy: "Advance it: `pinledger rotation advance \(self.id) \(rotation.id)`."
+                    remedy: "Advance it: `\(progress.advanceCommand(of: self.id))`."
                 )
             } else if rotation.phase == .switch || Self.isOverdue(progress, at: now) {
                 let missing = progress.waits.filter { $0.isMet != true }.map { "\($0.what): \($0.detail)" }

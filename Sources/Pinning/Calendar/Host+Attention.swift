@@ -18,7 +18,8 @@ extension Host {
             items += self.matches(policy, slot, of: pattern, app, in: context)
         }
         if let killSwitch, killSwitch.isInForce(at: context.now) {
-            items.append(.inForce(killSwitch, over: "\(pattern) of \(app.id)", app: app.id))
+            items.append(
+                .inForce(killSwitch, over: "\(pattern) of \(app.id)", app: app.id, words: "\(app.id) \(pattern)"))
         }
         // The app knows when it was changed last, not when its rollouts were: what is said is true of both.
         if self.candidate != nil, app.updatedAt.adding(seconds: Self.longSeconds) <= context.now {
@@ -76,6 +77,13 @@ extension Host {
         }
     }
 
+    /// The services at which clients that enforce are locked out now, as far as probes have seen.
+    func lockOuts(of pattern: HostPattern, _ app: App, in context: DecisionContext) -> [AttentionItem] {
+        PolicySlot.allCases.flatMap { slot in
+            self[slot].map { self.matches($0, slot, of: pattern, app, in: context) } ?? []
+        }.filter { $0.kind == .servedKeyUnpinned && $0.severity == .urgent }
+    }
+
     /// What a policy's published pins have to do with the chains that are served now.
     private func matches(
         _ policy: Policy, _ slot: PolicySlot, of pattern: HostPattern, _ app: App, in context: DecisionContext
@@ -93,8 +101,8 @@ extension Host {
             var item = AttentionItem(
                 enforces ? .urgent : .soon, .servedKeyUnpinned, app: app.id,
                 "\(endpoint) presents \(miss.pins.first.map { "\($0)" } ?? "no key") (\(miss.address), seen from \(miss.vantage)), and the \(slot.rawValue) of \(pattern) has no pin that matches: \(enforces ? "its devices refuse the server" : "its devices report every connection").",
-                remedy:
-                    "Publish the pin of the key that is served, or have the server present a pinned one; in between, `pinledger kill engage` lets clients in."
+                remedy: WrongKey.remedy(endpoint, miss, of: pattern, in: app.id)
+                    + " In between, `pinledger kill engage \(app.id) \(pattern) --reason WHY` lets clients in, to whoever presents that key too."
             )
             item.rail = slot == .candidate ? .armWithoutServedKey : .liveChainUnmatched
             item.policy = slot

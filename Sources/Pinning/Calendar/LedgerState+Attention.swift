@@ -47,7 +47,7 @@ extension LedgerState {
     private func fleetAttention(in context: DecisionContext) -> [AttentionItem] {
         var items: [AttentionItem] = []
         if let killSwitch = self.fleet.killSwitch, killSwitch.isInForce(at: context.now) {
-            items.append(.inForce(killSwitch, over: "every app", app: nil))
+            items.append(.inForce(killSwitch, over: "every app", app: nil, words: "--everything"))
         }
         for rail in self.fleet.loweredRails.sorted() { items.append(.lowered(rail, for: "every app", app: nil)) }
         if self.isUnwatched(in: context) {
@@ -105,11 +105,13 @@ extension Webhook {
 }
 
 extension AttentionItem {
-    static func inForce(_ killSwitch: KillSwitch, over scope: String, app: AppID?) -> AttentionItem {
+    static func inForce(
+        _ killSwitch: KillSwitch, over scope: String, app: AppID?, words: String
+    ) -> AttentionItem {
         var item = AttentionItem(
             .urgent, .killSwitch, app: app,
             "A kill switch has turned pinning off for \(scope) since \(killSwitch.engagedAt), until \(killSwitch.expiresAt).",
-            remedy: "Release it as soon as the pins are right: `pinledger kill release`."
+            remedy: "Release it as soon as the pins are right: `pinledger kill release \(words)`."
         )
         item.rail = .killSwitchAlone
         item.date = killSwitch.expiresAt
@@ -120,7 +122,8 @@ extension AttentionItem {
         var item = AttentionItem(
             .info, .guardRailLowered, app: app,
             "The guard rail \(rail.code) (\(rail.entry.title)) only warns for \(scope).",
-            remedy: "Raise it again when the reason is gone: PUT guard-rails/\(rail.code) with `lowered` false."
+            remedy:
+                "Raise it again when the reason is gone: `pinledger guard-rail raise \(rail.code)\(app.map { " --app \($0)" } ?? "")`."
         )
         item.rail = rail
         return item

@@ -85,7 +85,7 @@ enum CertificateRails {
             return evidence.key.weaknesses.map { weakness in
                 Finding(
                     .weakKey, .warn, pin: evidence.key.pin, "The key is pinned already, and \(weakness).",
-                    remedy: "Replace it: `pinledger rotation start`."
+                    remedy: "Replace it: `pinledger rotation start \(change.id) HOST --next FILE`."
                 )
             }
         }
@@ -207,7 +207,7 @@ enum CertificateRails {
                     .expiryLadder, .warn, host: arm.pattern, policy: arm.slot, pin: pin,
                     "The certificate of this key expires at \(certificate.notAfter), in \(days) day\(days == 1 ? "" : "s").",
                     remedy:
-                        "Renew it with the same key, or begin to replace the key: `pinledger rotation start`. `pinledger attention` lists all that expires."
+                        "Renew it with the same key, or begin to replace the key: `pinledger rotation start \(change.id) \(arm.pattern) --next FILE`. `pinledger attention` lists all that expires."
                 )
             }
         }

@@ -74,7 +74,7 @@ enum DeliveryRails {
             Finding(
                 .backupNotServed, .warn, host: lone.pattern, policy: lone.slot, pin: rotation.next,
                 "When the old key goes, the next one is the only pin of \(lone.pattern): the rotation cannot come to its phase clean_up like this.",
-                remedy: "Add another backup pin before then: `pinledger pin add`."
+                remedy: "Add another backup pin before then: `pinledger pin add \(change.id) \(lone.pattern) FILE`."
             )
         ]
     }
@@ -191,7 +191,7 @@ enum DeliveryRails {
                 .notDelivered, .warn, host: rotation.hosts.first, pin: rotation.next,
                 "When the server's key is changed now, clients refuse it until they have fetched the new document: \(delivery.sentence(at: change.now)).",
                 remedy:
-                    "Weigh it against the compromise. `pinledger kill engage` lets everybody in meanwhile, an attacker too."
+                    "Weigh it against the compromise. `pinledger kill engage \(change.id) --reason WHY` lets everybody in meanwhile, an attacker too."
             )
         ]
     }
@@ -212,7 +212,8 @@ enum DeliveryRails {
                 return .unknown(
                     .oldKeyTooSoon, host: arm.pattern, pin: pin,
                     "Which key \(arm.pattern) presents instead of this one, and since when, is not known.",
-                    remedy: "\(sight.remedy(for: arm.pattern)) Or use a rotation: `pinledger rotation start`."
+                    remedy:
+                        "\(sight.remedy(for: arm.pattern)) Or use a rotation: `pinledger rotation start \(change.id) \(arm.pattern) --next FILE`."
                 )
             }
             let goals = Rotation.Goals(for: change.facts)

@@ -45,7 +45,7 @@ enum FleetRails {
                             .liveChainUnmatched, .override, host: pattern, policy: slot,
                             "\(LiveRails.place(of: miss)), and the \(slot.rawValue) of \(pattern) of \(app.id) has no pin that matches it: without the kill switch its devices would refuse the server.",
                             remedy:
-                                "Publish the pin of the key that is served first, or engage a kill switch for \(pattern) of \(app.id) alone before you end this one."
+                                "Redeploy the right certificate at \(miss.endpoint) first, one whose key is pinned, or engage a kill switch for \(pattern) of \(app.id) alone before you end this one."
                         )
                     )
                 }

@@ -130,7 +130,8 @@ enum LiveRails {
             return Finding(
                 .lastLivePin, arm.now.mode == .enforce ? .block : .warn, host: arm.pattern, policy: arm.slot,
                 "\(place), and this takes away the last pin that matches it: \(arm.now.mode == .enforce ? "clients that meet it there would refuse it" : "clients that meet it there would report it").",
-                remedy: Self.remedy(for: miss.endpoint)
+                remedy:
+                    "Leave that pin in service while \(miss.endpoint) presents its key; look with `pinledger probe \(miss.endpoint)`."
             )
         }
         // What was locked out before is not made worse, and may be on its way to be mended.
@@ -140,17 +141,13 @@ enum LiveRails {
             isCandidate ? .armWithoutServedKey : .liveChainUnmatched,
             arm.now.mode == .enforce && !wasLockedOut ? .block : .warn, host: arm.pattern, policy: arm.slot,
             "\(place), and the \(arm.slot.rawValue) has no pin that matches it: \(arm.now.mode == .enforce ? "its devices would refuse the server" : "its devices would report every connection").",
-            remedy: Self.remedy(for: miss.endpoint)
+            remedy: WrongKey.remedy(miss.endpoint, miss.chain, of: arm.pattern, in: change.id)
         )
     }
 
     static func place(of miss: (endpoint: Endpoint, chain: ServedChain)) -> String {
         let key = miss.chain.pins.first.map { "\($0)" } ?? "no key"
         return "\(miss.endpoint) presents \(key) (\(miss.chain.address), \(miss.chain.lastSeen))"
-    }
-
-    static func remedy(for endpoint: Endpoint) -> String {
-        "Publish the pin of the key that is served, or have the server present a pinned one; look again with `pinledger probe \(endpoint)`."
     }
 
     /// G09 where enforcing begins: an address that was silent today may still come back with the key that it had.

@@ -70,8 +70,8 @@ enum ReachRails {
                         policy: slot,
                         "\(LiveRails.place(of: miss)), and the \(slot.rawValue) of \(pattern) has no pin that matches it: \(growth.cause.consequence).",
                         remedy: growth.canBeHeld
-                            ? "Publish the pin of the key that is served first, or engage a kill switch for \(pattern) alone before you end this one."
-                            : LiveRails.remedy(for: miss.endpoint)
+                            ? "Redeploy the right certificate at \(miss.endpoint) first, one whose key is pinned, or engage a kill switch for \(pattern) alone before you end this one."
+                            : WrongKey.remedy(miss.endpoint, miss.chain, of: pattern, in: change.id)
                     )
                 )
             }

@@ -112,7 +112,7 @@ extension ReactionVerdict {
         case .pinned:
             "The key that servers present is pinned: look for whoever intercepts connections, or a fault of the client (`pinledger telemetry show \(app)`)."
         case .unpinned:
-            "The key that servers present is not pinned: publish its pin, or put the pinned key back (`pinledger probe \(self.evidence.host)`)."
+            "The key that servers present is not pinned: redeploy the right certificate, one whose key is pinned, and look again (`pinledger probe \(self.evidence.host)`)."
         case .split:
             "Not all servers present a pinned key: find those that do not (`pinledger probe \(self.evidence.host)`)."
         case .unknown:

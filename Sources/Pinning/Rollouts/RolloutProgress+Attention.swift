@@ -24,7 +24,7 @@ extension RolloutProgress {
             guard now < self.plan.since.adding(seconds: Self.lately) else { return nil }
             item = AttentionItem(
                 .info, .rolloutRolledBack, app: app, "\(subject) was rolled back at \(self.plan.since).",
-                remedy: "See why (`pinledger history \(app)`), then drop the candidate or begin anew.")
+                remedy: "See why (`pinledger history \(app)`), then drop the candidate or start again.")
             item.date = self.plan.since
         } else if self.waitsForApproval {
             item = AttentionItem(
@@ -36,7 +36,7 @@ extension RolloutProgress {
         {
             item = AttentionItem(
                 .soon, .rolloutStuck, app: app, "\(subject) does not get on\(step): \(wait.detail).",
-                remedy: "See why so few clients report; go on without them: `pinledger rollout jump \(words)`."
+                remedy: "See why so few clients report; go on without them: `pinledger rollout jump \(words) --step N`."
             )
             item.date = self.plan.since
         } else {

@@ -24,6 +24,13 @@ package struct RotationProgress: Hashable, Sendable {
     package var findings: [Finding]
     /// Why the next phase cannot be begun at all, whoever insists; nil where it can.
     package var obstacle: Refusal?
+    /// Services of its hosts at which clients are locked out now, as far as probes have seen.
+    package var lockOuts: [AttentionItem] = []
+
+    /// The command that ends the phase, whole.
+    func advanceCommand(of app: AppID) -> String {
+        "pinledger rotation advance \(app) \(self.rotation.id) --from \(self.rotation.phase.rawValue) --reason \"\(self.rotation.phase.reason)\""
+    }
 
     /// Whether the next phase can begin without insisting.
     package var isReady: Bool {
@@ -58,7 +65,42 @@ extension LedgerState {
         } catch {
             progress.obstacle = error
         }
+        progress.lockOuts = rotation.hosts.flatMap { pattern in
+            state.hosts[pattern]?.lockOuts(of: pattern, state, in: context).map { item in
+                var item = item
+                item.host = pattern
+                return item
+            } ?? []
+        }
+        progress.showWhatIsMissing()
         return progress
+    }
+}
+
+extension RotationProgress {
+    /// Adds a wait for each finding that stands in the way, where all that is waited for seems to have come: whoever is
+    /// told "not ready" sees why.
+    fileprivate mutating func showWhatIsMissing() {
+        guard self.nextPhase != nil, self.obstacle == nil, self.waits.allSatisfy({ $0.isMet == true }) else { return }
+        for finding in self.findings where finding.severity != .warn {
+            self.waits.append(
+                Wait(
+                    what: "\(finding.rail.code) (\(finding.rail.entry.title)) has nothing against it",
+                    isMet: finding.verdict == .violated ? false : nil, detail: finding.detail, until: nil))
+        }
+    }
+}
+
+extension Rotation.Phase {
+    /// Why the phase is ended, for the command that ends it.
+    fileprivate var reason: String {
+        switch self {
+        case .deliver: "clients have the next key"
+        case .switch: "the servers present the next key"
+        case .settle: "the next key has proved itself"
+        case .cleanUp: "no client relies on the old key"
+        case .done, .aborted: ""
+        }
     }
 }
 
@@ -155,7 +197,7 @@ extension App {
 }
 
 extension RotationProgress {
-    package var json: JSON {
+    package func json(of app: AppID) -> JSON {
         guard case .object(var members) = self.rotation.json else { return .null }
         members["waits_for"] = .array(
             self.waits.map { wait in
@@ -171,6 +213,8 @@ extension RotationProgress {
         members["next_phase"] = self.nextPhase.map { .string($0.rawValue) }
         members["ready"] = .bool(self.isReady)
         members["findings"] = .array(self.findings.map(\.json))
+        if self.nextPhase != nil { members["command"] = .string(self.advanceCommand(of: app)) }
+        if !self.lockOuts.isEmpty { members["locked_out"] = .array(self.lockOuts.map(\.json)) }
         return .object(members)
     }
 }
