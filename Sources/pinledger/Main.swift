@@ -56,7 +56,7 @@ struct Pinledger: AsyncParsableCommand {
                     AppCommands.self, HostCommands.self, PinCommands.self, RolloutCommands.self, KillCommands.self,
                     ImportCommand.self, RotationCommands.self, ProbeCommand.self, GuardRailCommands.self,
                     ExplainCommand.self, SimulateCommand.self,
-                    AttentionCommand.self, CalendarCommand.self,
+                    AttentionCommand.self, CalendarCommands.self,
                 ]
             ),
             CommandGroup(
@@ -66,7 +66,8 @@ struct Pinledger: AsyncParsableCommand {
                 name: "Looking back",
                 subcommands: [HistoryCommand.self, DocumentCommands.self, TelemetryCommands.self]),
             CommandGroup(
-                name: "Keys and access", subcommands: [KeyCommands.self, TokenCommands.self, WebhookCommands.self]),
+                name: "Keys and access",
+                subcommands: [KeyCommands.self, TokenCommands.self, WhoAmICommand.self, WebhookCommands.self]),
         ]
     )
 }

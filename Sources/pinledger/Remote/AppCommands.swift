@@ -93,7 +93,8 @@ struct AppCommands: AsyncParsableCommand {
         @Option(help: "What people call it.") var name: String?
         @Option(help: "Lowest app version that candidates reach.") var minVersion: String?
         @Option(help: "Highest app version that candidates reach.") var maxVersion: String?
-        @Option(help: "Time after which clients stop enforcing (RFC 3339).") var pinsValidUntil: String?
+        @Option(help: "Time after which clients stop enforcing: 30d (from now), 2026-11-22 or 2026-11-22T18:30:00Z.")
+        var pinsValidUntil: String?
         @Option(
             help: "A member of the app as JSON: NAME=JSON, such as monitoring={\"enabled\":true,\"reaction\":\"act\"}.")
         var json: [String] = []
@@ -111,7 +112,7 @@ struct AppCommands: AsyncParsableCommand {
                 members["version_gate"] = gate == [:] ? .null : gate
             }
             if let until = self.pinsValidUntil {
-                members["pins_valid_until"] = until == "none" ? .null : .string(until)
+                members["pins_valid_until"] = until == "none" ? .null : .string(try TimeInput.rfc3339(until, .ahead))
             }
             for assignment in self.json {
                 let parts = assignment.split(separator: "=", maxSplits: 1)

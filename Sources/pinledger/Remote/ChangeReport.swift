@@ -10,21 +10,69 @@ enum ChangeReport {
             Console.print("Nothing to do: everything is as you want it.")
             return
         }
+        if !isDryRun {
+            for sentence in Self.sentences(of: events) { Console.print(sentence) }
+        }
         Console.print(isDryRun ? "Would record:" : "Recorded:")
         for event in events { Console.print("  " + EventLine.text(of: event)) }
         if isDryRun {
-            for item in json["difference"]?.arrayValue ?? [] {
-                let pointer = item["pointer"]?.stringValue ?? ""
-                if let before = item["before"], before != .null {
-                    Console.print("  - \(pointer): \(before.canonicalText)")
-                }
-                if let after = item["after"], after != .null { Console.print("  + \(pointer): \(after.canonicalText)") }
-            }
+            let items = (json["difference"]?.arrayValue ?? []).compactMap(DifferenceLine.text)
+            if !items.isEmpty { Console.print("What would change:") }
+            for line in items { Console.print("  " + line) }
         } else if let stream = json["stream"]?.stringValue, let version = json["version"]?.integerValue {
             Console.print("\(stream) is at version \(version).")
         }
         // What did not stand in the way is for people, not for pipes.
         FindingReport.print(json["guard_rail_findings"]?.arrayValue ?? []) { Console.error($0) }
+    }
+}
+
+extension ChangeReport {
+    /// Sentences that a change is told in; the rest of a large one is counted.
+    private static let limit = 10
+
+    private static func sentences(of events: [JSON]) -> [String] {
+        let sentences = events.compactMap { EventSentence($0).text }
+        guard sentences.count > Self.limit else { return sentences }
+        return sentences.prefix(Self.limit) + ["… and \(sentences.count - Self.limit) changes more, listed below."]
+    }
+}
+
+/// One difference between before and after on one line.
+enum DifferenceLine {
+    static func text(_ item: JSON) -> String? {
+        let place = Self.place(item.text("pointer"))
+        let before = item["before"].flatMap { $0 == .null ? nil : $0 }
+        let after = item["after"].flatMap { $0 == .null ? nil : $0 }
+        switch (before, after) {
+        case (let before?, let after?): return "\(place): \(Self.value(before)) -> \(Self.value(after))"
+        case (let before?, nil): return "\(place): \(Self.value(before)) goes"
+        case (nil, let after?): return "\(place): \(Self.value(after)) comes"
+        case (nil, nil): return nil
+        }
+    }
+
+    /// A JSON Pointer (RFC 6901) as words: `hosts, api.example.com, baseline, mode`.
+    private static func place(_ pointer: String) -> String {
+        let parts = pointer.split(separator: "/").map { part in
+            let name = part.replacing("~1", with: "/").replacing("~0", with: "~")
+            // A member's name has underscores for spaces; an id keeps its own.
+            return name.allSatisfy { $0.isLowercase || $0 == "_" } ? name.replacing("_", with: " ") : name
+        }
+        return parts.isEmpty ? "everything" : parts.joined(separator: ", ")
+    }
+
+    private static func value(_ value: JSON) -> String {
+        switch value {
+        case .string(let text): return text
+        case .bool(let flag): return flag ? "yes" : "no"
+        case .integer(let number): return String(number)
+        case .array(let elements): return elements.map(Self.value).joined(separator: "; ")
+        case .object(let members):
+            return members.sorted { $0.key < $1.key }
+                .map { "\($0.key.replacing("_", with: " ")) \(Self.value($0.value))" }.joined(separator: ", ")
+        default: return value.canonicalText
+        }
     }
 }
 

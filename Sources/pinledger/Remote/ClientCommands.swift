@@ -13,7 +13,7 @@ struct ClientCommands: AsyncParsableCommand {
 
             Kinds: dynapins, wultra, remote_config, muejam, netkit, ssl_pinning are served while they run; trustkit_ios, \
             trustkit_android, apple_ats, android_nsc, okhttp, okhttp_3, react_native, flutter, curl have their pins built \
-            into the app (`pinledger export`).
+            into the app (`pinledger export FORMAT APP`).
             """,
         subcommands: [List.self, Show.self, Set.self, Key.self, Remove.self]
     )
@@ -109,7 +109,9 @@ struct ClientCommands: AsyncParsableCommand {
                 ChangeReport.print(json, self.remote.output)
                 guard let key else { return }
                 if self.change.dryRun {
-                    return Console.error("Then the key would be set; a dry run of that: `pinledger client key`.")
+                    return Console.error(
+                        "Then the key would be set; a dry run of that: `pinledger client key \(self.app) \(self.kind) --dry-run`."
+                    )
                 }
                 var next = self.change
                 next.ifVersion = self.change.ifVersion == nil ? nil : json["version"]?.integerValue

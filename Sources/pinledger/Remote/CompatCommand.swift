@@ -30,7 +30,8 @@ struct CompatCommand: AsyncParsableCommand {
     private static func print(_ json: JSON) {
         let clients = json["clients"]?.arrayValue ?? []
         guard !clients.isEmpty else {
-            return Console.error("No kind of client is declared: `pinledger client set`, or name one with --client.")
+            return Console.error(
+                "No kind of client is declared: `pinledger client set APP KIND`, or name one with --client.")
         }
         var table = Table(["HOST", "CLIENT", "SEES", "WORST", "LIMITS"])
         for host in json["hosts"]?.arrayValue ?? [] {

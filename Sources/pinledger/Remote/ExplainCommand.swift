@@ -19,9 +19,19 @@ struct ExplainCommand: AsyncParsableCommand {
     @Argument(help: "An app, or a guard rail's code; without it the list of all guard rails.") var subject: String?
     @Argument(help: "Names of hosts that the device connects to.") var hosts: [String] = []
     @OptionGroup var device: DeviceOptions
-    @Option(help: ArgumentHelp("As it was then.", valueName: "time")) var at: String?
-    @Option(help: ArgumentHelp("As it was after so many events of the ledger.", valueName: "count")) var position:
-        Int64?
+    @Option(
+        help: ArgumentHelp(
+            "As it was then: 2026-11-22T18:30:00Z, 2026-11-22 (its beginning) or 2d (ago).", valueName: "time")) var at:
+        String?
+    @Option(
+        help: ArgumentHelp(
+            "As it was at this position of the ledger, that is after so many events and before the event of this position.",
+            valueName: "position"))
+    var position: Int64?
+    @Option(
+        help: ArgumentHelp(
+            "As it was right after the event of this position, as `history` shows it.", valueName: "position"))
+    var event: Int64?
     @OptionGroup var remote: RemoteOptions
 
     func run() async throws {
@@ -37,11 +47,17 @@ struct ExplainCommand: AsyncParsableCommand {
             throw CommandFailure(
                 "there is no guard rail \(subject)", advice: "`pinledger explain` lists all.", status: .notFound)
         }
+        guard self.position == nil || self.event == nil else {
+            throw CommandFailure("give --position or --event, not both", status: .usage)
+        }
+        guard (0..<JSON.largestInteger).contains(self.event ?? 0) else {
+            throw CommandFailure("--event must be the position of an event, from 0", status: .usage)
+        }
         let question = JSON.members([
             "device": self.device.json,
             "hosts": self.hosts.isEmpty ? nil : .array(self.hosts.map { .string($0) }),
-            "at": self.at.map { .string($0) },
-            "position": self.position.map { .integer($0) },
+            "at": try self.at.map { .string(try TimeInput.rfc3339($0, .back)) },
+            "position": (self.position ?? self.event.map { $0 + 1 }).map { .integer($0) },
         ])
         try await self.remote.withClient { client in
             let path = "/v1/apps/\(APIClient.escaped(subject))/explain"
@@ -59,7 +75,7 @@ struct ExplainCommand: AsyncParsableCommand {
 
     private static func print(_ json: JSON) {
         Console.print(
-            "\(json.text("app")), version \(json.text("version")) (position \(json.text("position"))), at \(json.text("evaluated_at"))"
+            "\(json.text("app")), version \(json.text("version")) (after \(json.text("position")) events), at \(json.text("evaluated_at"))"
         )
         for host in json["hosts"]?.arrayValue ?? [] {
             Console.print("")

@@ -3,7 +3,11 @@ import PinWire
 
 struct HistoryCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "history", abstract: "Who changed what, when and why; newest first."
+        commandName: "history", abstract: "Who changed what, when and why; newest first.",
+        discussion: """
+            POSITION is the number of events before an event: `pinledger explain APP --position 42` shows how things stood \
+            before event 42, `--event 42` right after it.
+            """
     )
     @Argument(help: "Only this app.") var app: String?
     @Option(
@@ -12,9 +16,9 @@ struct HistoryCommand: AsyncParsableCommand {
     )
     var stream: String?
     @Option(help: "Only these types of events, with commas between them.") var type: String?
-    @Option(help: "Only events of this actor (its id).") var actor: String?
-    @Option(help: "Only events from this time on (RFC 3339).") var since: String?
-    @Option(help: "Only events before this time (RFC 3339).") var until: String?
+    @Option(help: "Only events of this actor: its id, or the name of its token.") var actor: String?
+    @Option(help: "Only events from this time on: 2026-11-22, 2026-11-22T18:30:00Z or 7d (ago).") var since: String?
+    @Option(help: "Only events before this time, written like --since.") var until: String?
     @Option(help: "How many at the most.") var limit = 50
     @Flag(help: "Oldest first.") var oldest = false
     @OptionGroup var remote: RemoteOptions
@@ -25,13 +29,15 @@ struct HistoryCommand: AsyncParsableCommand {
         }
         guard self.limit > 0 else { throw CommandFailure("--limit must be at least 1", status: .usage) }
         let base = self.app.map { "/v1/apps/\(APIClient.escaped($0))/history" } ?? "/v1/history"
-        var query = [
-            ("stream", self.stream), ("type", self.type), ("actor", self.actor), ("since", self.since),
-            ("until", self.until),
-        ]
-        .compactMap { name, value in value.map { "\(name)=\(APIClient.escaped($0))" } }
-        if self.oldest { query.append("order=oldest") }
+        let since = try self.since.map { try TimeInput.rfc3339($0, .back) }
+        let until = try self.until.map { try TimeInput.rfc3339($0, .back) }
         try await self.remote.withClient { client in
+            let actor = try await self.actorID(client)
+            var query = [
+                ("stream", self.stream), ("type", self.type), ("actor", actor), ("since", since), ("until", until),
+            ]
+            .compactMap { name, value in value.map { "\(name)=\(APIClient.escaped($0))" } }
+            if self.oldest { query.append("order=oldest") }
             var events: [JSON] = []
             var cursor: String?
             repeat {
@@ -41,6 +47,7 @@ struct HistoryCommand: AsyncParsableCommand {
                 events += json["events"]?.arrayValue ?? []
                 cursor = json["next_cursor"]?.stringValue
             } while cursor != nil && events.count < self.limit
+            if events.isEmpty { try await self.checkNames(client, actor) }
             ListReport.print(
                 ["events": .array(events)], "events", self.remote.output,
                 ["POSITION", "TIME", "WHO", "STREAM", "WHAT", "WHY"]
@@ -51,6 +58,44 @@ struct HistoryCommand: AsyncParsableCommand {
                     EventLine.text(of: event), event.text("reason"),
                 ]
             }
+        }
+    }
+
+    /// The actor's id: what was given, or the id of the one token that is called so.
+    private func actorID(_ client: APIClient) async throws -> String? {
+        guard let actor, !actor.hasPrefix("tok_"), !Self.ownActors.contains(actor) else { return self.actor }
+        let tokens = try await client.get("/v1/tokens")["tokens"]?.arrayValue ?? []
+        let ids = tokens.filter { $0["name"]?.stringValue == actor }.compactMap { $0["token_id"]?.stringValue }
+        guard ids.count <= 1 else {
+            throw CommandFailure(
+                "\(ids.count) tokens are called \(actor)", advice: "Give the id: \(ids.joined(separator: ", ")).",
+                status: .usage)
+        }
+        guard let id = ids.first else {
+            throw CommandFailure(
+                "there is no actor \(actor)",
+                advice:
+                    "`pinledger token list` shows the ids and names; the server itself is pinledger, and its machine local.",
+                status: .notFound)
+        }
+        return id
+    }
+
+    /// Ids of actors that are no tokens.
+    private static let ownActors = ["local", "pinledger"]
+
+    /// Where nothing was found: tells a name that is unknown from one that nothing matches.
+    private func checkNames(_ client: APIClient, _ actor: String?) async throws {
+        for prefix in ["app/", "watch/"] where self.stream?.hasPrefix(prefix) == true {
+            let app = self.stream?.dropFirst(prefix.count) ?? ""
+            _ = try await client.get("/v1/apps/\(APIClient.escaped(String(app)))")
+        }
+        guard let actor, actor.hasPrefix("tok_") else { return }
+        let tokens = try await client.get("/v1/tokens")["tokens"]?.arrayValue ?? []
+        guard tokens.contains(where: { $0["token_id"]?.stringValue == actor }) else {
+            throw CommandFailure(
+                "there is no token \(actor)", advice: "`pinledger token list` shows the ids and names.",
+                status: .notFound)
         }
     }
 }

@@ -40,15 +40,19 @@ struct HostCommands: AsyncParsableCommand {
     }
 
     struct Show: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Shows a host with its pins.")
+        static let configuration = CommandConfiguration(
+            abstract: "Shows a host with its pins, its services, and what probes see of them.")
         @Argument var app: String
         @Argument var host: String
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
             try await self.remote.withClient { client in
-                let json = try await client.get(HostCommands.path(self.app, self.host))
-                Console.print(self.remote.output == .table ? HostText.text(json) : json.canonicalText)
+                let path = HostCommands.path(self.app, self.host)
+                let json = try await client.get(path)
+                guard self.remote.output == .table else { return Console.print(json.canonicalText) }
+                Console.print(HostText.text(json))
+                ObservationText.print(try await client.get("\(path)/observations"), of: json)
             }
         }
     }
@@ -117,6 +121,34 @@ struct HostCommands: AsyncParsableCommand {
 
         func run() async throws {
             try await self.remote.change("DELETE", HostCommands.path(self.app, self.host), self.change)
+        }
+    }
+}
+
+/// What probes see of a host, for people.
+enum ObservationText {
+    static func print(_ json: JSON, of host: JSON) {
+        let active = ["baseline", "candidate"].flatMap { slot in
+            (host[slot]?["pins"]?.arrayValue ?? []).filter { $0["state"] == "active" }.map { $0.text("pin") }
+        }
+        let endpoints = json["endpoints"]?.arrayValue ?? []
+        guard !endpoints.isEmpty else {
+            return Console.print(
+                "  services: none is named to be probed (`pinledger host set APP \(host.text("host")) --endpoint HOST:PORT`)"
+            )
+        }
+        for endpoint in endpoints {
+            let last = endpoint["last_success"]?.stringValue.map { "last seen \($0)" } ?? "never seen by a probe"
+            Console.print("  service \(endpoint.text("endpoint")): \(last)")
+            for chain in (endpoint["chains"]?.arrayValue ?? []) where chain["current"] == true {
+                let certificates = chain["certificates"]?.arrayValue ?? []
+                let pins = certificates.map { $0["key"]?.text("pin") ?? "-" }
+                let pinned = pins.first { active.contains($0) }
+                let subject = certificates.first?.text("subject") ?? "-"
+                Console.print("    \(chain.text("address")) from \(chain.text("vantage")): \(subject)")
+                Console.print(
+                    pinned.map { "      pinned: \($0)" } ?? "      NOT PINNED: presents \(pins.first ?? "no key")")
+            }
         }
     }
 }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import NIOHTTP1
 import PinWire
 
 struct KillCommands: AsyncParsableCommand {
@@ -7,7 +8,7 @@ struct KillCommands: AsyncParsableCommand {
         commandName: "kill",
         abstract: "Kill switches: pinning off for a time, for a host, versions of an app, an app or everything.",
         discussion: "Nothing is deleted: released, everything is as before.",
-        subcommands: [List.self, Engage.self, Release.self]
+        subcommands: [List.self, Engage.self, Release.self, History.self]
     )
 
     struct Scope: ParsableArguments {
@@ -97,25 +98,35 @@ struct KillCommands: AsyncParsableCommand {
                 """
         )
         @OptionGroup var scope: Scope
-        @Option(name: .customLong("for"), help: "How long, such as 30m, 4h or 2d; 7 days at most.") var duration = "4h"
+        @Option(
+            name: .customLong("for"),
+            help: "How long, such as 30m, 4h or 2d, or until when (2026-11-22T18:30:00Z); 7 days at most.")
+        var duration = "4h"
+        @Flag(help: "With --everything: do not ask on a terminal.") var yes = false
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
-            let expiry = Node.clock().adding(seconds: try Self.seconds(self.duration))
+            if self.scope.everything, !self.yes, !self.change.dryRun { try Self.confirm() }
+            let expiry = Node.clock().adding(seconds: try TimeInput.seconds(self.duration))
             var members: [String: JSON] = ["expires_at": .string(Timestamp(seconds: expiry.seconds).rfc3339)]
             members["versions"] = try self.scope.range()?.json
-            try await self.remote.change("PUT", try self.scope.path(), members, self.change)
+            let path = try self.scope.path()
+            try await self.remote.withClient { client in
+                let answer = try await client.change("PUT", path, members, self.change)
+                ChangeReport.print(answer, self.remote.output)
+                guard self.remote.output == .table, answer["dry_run"] != true else { return }
+                for line in await KillCommands.reach(answer, self.scope.app, client) { Console.print(line) }
+            }
         }
 
-        static func seconds(_ text: String) throws -> Int64 {
-            let units: [Character: Int64] = ["s": 1, "m": 60, "h": 3600, "d": 86_400]
-            guard let unit = text.last.flatMap({ units[$0] }), let count = Int64(text.dropLast()),
-                (1...1_000_000).contains(count)
-            else {
-                throw CommandFailure("\(text) is not a time such as 30m, 4h or 2d", status: .usage)
+        /// Asks whoever sits at a terminal. A script is not asked: it says what it means.
+        private static func confirm() throws {
+            guard isatty(STDIN_FILENO) == 1 else { return }
+            Console.error("This turns pinning off for every host of every app. Type everything to go on:")
+            guard readLine()?.trimmingCharacters(in: .whitespaces) == "everything" else {
+                throw CommandFailure("nothing was changed", advice: "--yes goes on without the question.")
             }
-            return count * unit
         }
     }
 
@@ -128,7 +139,12 @@ struct KillCommands: AsyncParsableCommand {
         func run() async throws {
             var path = try self.scope.path()
             if let range = try self.scope.range() { path += "?\(Self.query(range))" }
-            try await self.remote.change("DELETE", path, self.change)
+            try await self.remote.withClient { client in
+                let answer = try await client.change("DELETE", path, [:], self.change)
+                ChangeReport.print(answer, self.remote.output)
+                guard self.remote.output == .table, answer["dry_run"] != true else { return }
+                for line in await KillCommands.reach(answer, self.scope.app, client) { Console.print(line) }
+            }
         }
 
         /// The range as the API has it in queries.
@@ -141,5 +157,73 @@ struct KillCommands: AsyncParsableCommand {
             return parameters.compactMap { name, value in value.map { "\(name)=\(APIClient.escaped($0))" } }
                 .joined(separator: "&")
         }
+    }
+
+    struct History: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Who engaged and released kill switches, when and why; the fleet's too; newest first.")
+        @Argument(help: "Only this app, its hosts and versions, and the fleet.") var app: String?
+        @Option(help: "Only from this time on: 2026-11-22, 2026-11-22T18:30:00Z or 7d (ago).") var since: String?
+        @Option(help: "How many at the most.") var limit = 50
+        @OptionGroup var remote: RemoteOptions
+
+        func run() async throws {
+            guard (1...1000).contains(self.limit) else {
+                throw CommandFailure("--limit must be from 1 to 1000", status: .usage)
+            }
+            var query = "type=\(APIClient.escaped("kill-switch.*"))&limit=\(self.limit)"
+            if let since = self.since { query += "&since=\(APIClient.escaped(try TimeInput.rfc3339(since, .back)))" }
+            try await self.remote.withClient { client in
+                // An app's own switches and the fleet's stand in two streams.
+                let paths =
+                    self.app.map { ["/v1/apps/\(APIClient.escaped($0))/history?", "/v1/history?stream=fleet&"] }
+                    ?? ["/v1/history?"]
+                var events: [JSON] = []
+                for path in paths { events += try await client.get(path + query)["events"]?.arrayValue ?? [] }
+                events.sort { $0["position"]?.integerValue ?? 0 > $1["position"]?.integerValue ?? 0 }
+                ListReport.print(
+                    ["events": .array(Array(events.prefix(self.limit)))], "events", self.remote.output,
+                    ["TIME", "WHO", "WHAT", "WHY"]
+                ) {
+                    [
+                        $0.text("time"), $0["actor"]?.text("name") ?? "-",
+                        EventSentence($0).text ?? $0.text("type"), $0.text("reason"),
+                    ]
+                }
+            }
+        }
+    }
+
+    /// When clients learn of a change of a kill switch, and which of them do not.
+    fileprivate static func reach(_ answer: JSON, _ app: String?, _ client: APIClient) async -> [String] {
+        guard answer["events"]?.arrayValue?.isEmpty == false else { return [] }
+        var lines: [String] = []
+        var age = ""
+        if let app,
+            case .success(let document) = await client.look("/client/v1/apps/\(APIClient.escaped(app))/document"),
+            document.status == 200, let seconds = Self.maxAge(document.headers.first(name: "cache-control"))
+        {
+            age = ", from caches within \(seconds) s"
+        }
+        lines.append(
+            "Clients learn of it when they next fetch their document\(age); those with an open stream at once.")
+        let findings = (answer["guard_rail_findings"]?.arrayValue ?? []).filter { $0["limit"] == "kill_switch" }
+        let kinds = Set(findings.compactMap { $0["client"]?.stringValue }).sorted()
+        if !kinds.isEmpty {
+            lines.append(
+                "\(kinds.count) kind\(kinds.count == 1 ? "" : "s") of deployed clients will not learn of it: \(kinds.joined(separator: ", "))."
+            )
+        } else if !findings.isEmpty {
+            lines.append("Some deployed clients will not learn of it; see the findings.")
+        }
+        return lines
+    }
+
+    /// `max-age` of a Cache-Control field (RFC 9111 section 5.2.2.1).
+    private static func maxAge(_ field: String?) -> Int? {
+        field?.split(separator: ",").compactMap { part -> Int? in
+            let text = part.trimmingCharacters(in: .whitespaces)
+            return text.hasPrefix("max-age=") ? Int(text.dropFirst(8)) : nil
+        }.first
     }
 }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import PinWire
+import Pinning
 
 struct RolloutCommands: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -28,7 +29,7 @@ struct RolloutCommands: AsyncParsableCommand {
         )
         @Argument var app: String
         @Argument var host: String
-        @Option(help: "Share of devices in per cent.") var percent: Double = 100
+        @Option(help: "Share of devices in per cent that get it; 100 for all.") var percent: Double
         @Option(help: "enforce, report_only or off") var mode = "enforce"
         @OptionGroup var pins: NewPinOptions
         @Flag(inversion: .prefixedNo, help: "Begin with the baseline's pins.") var copyBaseline: Bool?
@@ -38,11 +39,38 @@ struct RolloutCommands: AsyncParsableCommand {
         func run() async throws {
             var members: [String: JSON] = ["mode": .string(self.mode), "pins": try self.pins.json]
             members["copy_baseline"] = self.copyBaseline.map { .bool($0) }
-            if self.percent < 100 {
-                members["rollout"] = ["basis_points": try RolloutCommands.basisPoints(self.percent)]
+            let points = try RolloutCommands.basisPoints(self.percent)
+            if points != 10_000 { members["rollout"] = ["basis_points": points] }
+            let path = HostCommands.path(self.app, self.host)
+            try await self.remote.withClient { client in
+                let isEqual = self.isEqual(toBaselineOf: try await client.get(path), members)
+                let answer = try await client.change("POST", "\(path)/candidate", members, self.change)
+                ChangeReport.print(answer, self.remote.output)
+                guard answer["events"]?.arrayValue?.isEmpty == false else { return }
+                let share = Percent.text(basisPoints: Int(points.integerValue ?? 0))
+                Console.error("The candidate of \(self.host) goes to \(share) of the devices.")
+                guard isEqual else { return }
+                Console.error(
+                    "It is equal to the baseline, so that no device notices. Change it: `pinledger pin add \(self.app) \(self.host) FILE --policy candidate` or `pinledger host set \(self.app) \(self.host) --policy candidate --mode MODE`."
+                )
             }
-            try await self.remote.change(
-                "POST", "\(HostCommands.path(self.app, self.host))/candidate", members, self.change)
+        }
+
+        /// Whether devices get by the candidate what they get by the baseline: mode and active pins, roles included.
+        private func isEqual(toBaselineOf host: JSON, _ members: [String: JSON]) -> Bool {
+            guard let baseline = host["baseline"], baseline["source"] != "builtin",
+                baseline["mode"]?.stringValue == self.mode
+            else { return false }
+            func texts(_ pins: JSON?) -> Swift.Set<String> {
+                Swift.Set((pins?.arrayValue ?? []).map { "\($0.text("pin")) \($0.text("role"))" })
+            }
+            let active = (baseline["pins"]?.arrayValue ?? []).filter { $0["state"] == "active" }
+            let given = members["pins"]?.arrayValue ?? []
+            // What a file shows is sent as it is; whether the baseline has its key is left open.
+            guard given.allSatisfy({ $0["pin"] != nil }) else { return false }
+            let isCopied = self.copyBaseline ?? true
+            let candidate = texts(.array(given)).union(isCopied ? texts(.array(active)) : [])
+            return candidate == texts(.array(active))
         }
     }
 

@@ -27,14 +27,14 @@ struct RolloutPlanCommands: AsyncParsableCommand {
                   --step 1:1h,installs=500 --step 25:1d,approval --step 100:1d --bake 2d --promote
 
                 Each step is a share in per cent and what it waits for before the next one: a time, installs=N signed \
-                reports of the candidate, approval by `pinledger rollout advance`. Without --at it begins at once.
+                reports of the candidate, approval by `pinledger rollout advance APP HOST`. Without --at it begins at once.
                 """
         )
         @OptionGroup var target: RolloutTarget
         @Option(help: ArgumentHelp("A share and what it waits for; several in order.", valueName: "percent:hold"))
         var step: [String]
         @Option(help: "How long the last step is left alone at the end, such as 1d.") var bake: String?
-        @Option(help: "When it begins, UTC, such as 2026-02-01T06:00:00Z.") var at: String?
+        @Option(help: "When it begins, such as 2026-02-01T06:00:00Z, 2026-02-01 or 2d (from now).") var at: String?
         @Flag(help: "Promote the candidate at the end.") var promote = false
         @Option(help: "hold or revert: what happens where too few installs report, twice as long as was to be waited.")
         var onInconclusive: String?
@@ -43,8 +43,8 @@ struct RolloutPlanCommands: AsyncParsableCommand {
 
         func run() async throws {
             var members: [String: JSON] = ["steps": .array(try self.step.map(Self.step))]
-            members["bake_seconds"] = try self.bake.map { .integer(try KillCommands.Engage.seconds($0)) }
-            members["starts_at"] = self.at.map { .string($0) }
+            members["bake_seconds"] = try self.bake.map { .integer(try TimeInput.seconds($0)) }
+            members["starts_at"] = try self.at.map { .string(try TimeInput.rfc3339($0, .ahead)) }
             if self.promote { members["at_end"] = "promote" }
             members["on_inconclusive"] = self.onInconclusive.map { .string($0) }
             try await self.remote.change("PUT", "\(self.target.path)/plan", members, self.change)
@@ -66,7 +66,7 @@ struct RolloutPlanCommands: AsyncParsableCommand {
                     }
                     members["installs"] = .integer(count)
                 } else {
-                    members["for_seconds"] = .integer(try KillCommands.Engage.seconds(String(hold)))
+                    members["for_seconds"] = .integer(try TimeInput.seconds(String(hold)))
                 }
             }
             return .object(members)

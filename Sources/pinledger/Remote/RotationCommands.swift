@@ -56,7 +56,7 @@ struct RotationCommands: AsyncParsableCommand {
                 ("minimum_wait_seconds", self.minimumWait), ("sufficient_wait_seconds", self.sufficientWait),
                 ("settling_seconds", self.settling),
             ] {
-                goals[name] = try text.map { .integer(try KillCommands.Engage.seconds($0)) }
+                goals[name] = try text.map { .integer(try TimeInput.seconds($0)) }
             }
             var members: [String: JSON] = [
                 "rotation": .string(self.name ?? Self.name(at: Node.clock())),
@@ -97,7 +97,7 @@ struct RotationCommands: AsyncParsableCommand {
                 if rotations.isEmpty { Console.error("None.") }
                 for (place, rotation) in rotations.enumerated() {
                     if place > 0 { Console.print("") }
-                    RotationReport.print(rotation, app: self.app)
+                    RotationReport.print(rotation)
                 }
             }
         }
@@ -140,11 +140,15 @@ struct RotationCommands: AsyncParsableCommand {
 
 /// A rotation for people.
 enum RotationReport {
-    static func print(_ rotation: JSON, app: String) {
+    static func print(_ rotation: JSON) {
         let name = rotation.text("rotation")
         let hosts = rotation["hosts"]?.arrayValue?.compactMap(\.stringValue).joined(separator: ", ") ?? ""
         Console.print("\(name) (\(rotation.text("kind"))): \(hosts)")
         Console.print("  \(Self.line(of: rotation))")
+        for lockOut in rotation["locked_out"]?.arrayValue ?? [] {
+            Console.print("  CLIENTS ARE LOCKED OUT NOW: \(lockOut.text("detail"))")
+            Console.print("    \(lockOut.text("remedy"))")
+        }
         Console.print("  next key  \(rotation.text("next"))")
         for old in rotation["old"]?.arrayValue ?? [] { Console.print("  old key   \(old.stringValue ?? "-")") }
         for wait in rotation["waits_for"]?.arrayValue ?? [] {
@@ -154,8 +158,7 @@ enum RotationReport {
         Console.print("  \(rotation.text("advice"))")
         guard let next = rotation["next_phase"]?.stringValue else { return }
         if rotation["ready"] == true {
-            Console.print(
-                "  Ready for \(next): pinledger rotation advance \(app) \(name) --from \(rotation.text("phase"))")
+            Console.print("  Ready for \(next): \(rotation.text("command"))")
         } else if let obstacle = rotation["obstacle"] {
             Console.print("  Not possible, whoever insists: \(obstacle.text("detail"))")
         } else {

@@ -32,6 +32,10 @@ struct TelemetryCommands: AsyncParsableCommand {
                 if let host = self.host { path += "&host=\(APIClient.escaped(host))" }
                 if self.minutes { path += "&minutes=true" }
                 let json = try await client.get(path)
+                if let host = self.host, json["cells"]?.arrayValue?.isEmpty != false {
+                    // A host that nothing was reported of is told apart from one that the app does not have.
+                    _ = try await client.get(HostCommands.path(self.app, host))
+                }
                 guard self.remote.output == .table else { return Console.print(json.canonicalText) }
                 TelemetryText.print(json)
             }
@@ -145,7 +149,9 @@ struct TelemetryCommands: AsyncParsableCommand {
                         guard json["dry_run"] == true else {
                             throw CommandFailure(
                                 "it is recorded, and its secret was in an answer that was lost",
-                                advice: "Retire it and make another one: `pinledger telemetry key retire`.")
+                                advice:
+                                    "Retire it and make another one: `pinledger telemetry key retire \(self.app) ID`; `pinledger telemetry key list \(self.app)` has the id."
+                            )
                         }
                         return
                     }

@@ -2,6 +2,28 @@ import ArgumentParser
 import Keys
 import PinWire
 
+struct WhoAmICommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "whoami", abstract: "Shows which server is asked, and as whom.")
+    @OptionGroup var remote: RemoteOptions
+
+    func run() async throws {
+        let context = try self.remote.context()
+        try await self.remote.withClient { client in
+            let json = try await client.get("/v1/whoami")
+            guard self.remote.output == .table else { return Console.print(json.canonicalText) }
+            var table = Table(["WHAT", "VALUE"])
+            table.add(["server", context.server])
+            table.add(["name", json["actor"]?.text("name") ?? "-"])
+            table.add(["id", json["actor"]?.text("id") ?? "-"])
+            table.add(["kind", json["actor"]?.text("kind") ?? "-"])
+            table.add(["token valid until", LocalTime.text(json["token"]?.text("expires_at") ?? "-")])
+            table.add(["server's time", LocalTime.text(json.text("server_time"))])
+            Console.print(table.text)
+        }
+    }
+}
+
 struct TokenCommands: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "token", abstract: "API tokens.",
@@ -30,13 +52,15 @@ struct TokenCommands: AsyncParsableCommand {
     struct Create: AsyncParsableCommand {
         static let configuration = CommandConfiguration(abstract: "Makes a token and shows its text, this once.")
         @Argument(help: "What it is for.") var name: String
-        @Option(name: .customLong("for"), help: "How long it is valid, such as 12h or 30d; a year at most.")
+        @Option(
+            name: .customLong("for"),
+            help: "How long it is valid, such as 12h or 30d, or until when (2026-11-22); a year at most.")
         var duration = "90d"
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
-            let expiry = Node.clock().adding(seconds: try KillCommands.Engage.seconds(self.duration))
+            let expiry = Node.clock().adding(seconds: try TimeInput.seconds(self.duration))
             let members: [String: JSON] = [
                 "name": .string(self.name), "expires_at": .string(Timestamp(seconds: expiry.seconds).rfc3339),
             ]
@@ -47,7 +71,9 @@ struct TokenCommands: AsyncParsableCommand {
                     guard json["dry_run"] == true else {
                         throw CommandFailure(
                             "it is recorded, and the token was in an answer that was lost",
-                            advice: "Revoke it (`pinledger token revoke`) and create another.")
+                            advice:
+                                "Revoke it (`pinledger token list` has its id; `pinledger token revoke ID`) and create another."
+                        )
                     }
                     return
                 }

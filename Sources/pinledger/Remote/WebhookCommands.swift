@@ -19,13 +19,42 @@ struct WebhookCommands: AsyncParsableCommand {
 
     /// Which events are sent.
     struct Filter: ParsableArguments {
-        @Option(help: ArgumentHelp("Only these types of events, with commas between them.", valueName: "types"))
+        @Option(
+            help: ArgumentHelp(
+                "Only these types of events or groups of them, such as kill-switch.*, with commas between them.",
+                valueName: "types"))
         var types: String?
         @Option(help: ArgumentHelp("Only events of these apps, with commas between them.", valueName: "apps"))
         var apps: String?
 
         static func list(_ text: String) -> JSON {
             .array(text.split(separator: ",").map { .string(String($0)) })
+        }
+
+        /// What such a filter leaves out that people would expect, as far as it can be told.
+        fileprivate static func warn(_ json: JSON, _ client: APIClient) async {
+            let settings = (json["events"]?.arrayValue ?? []).compactMap { $0["data"] }.first {
+                $0["types"] != nil || $0["apps"] != nil
+            }
+            guard let settings, json["dry_run"] != true else { return }
+            let types = settings["types"]?.arrayValue?.compactMap(\.stringValue) ?? []
+            let apps = settings["apps"]?.arrayValue?.compactMap(\.stringValue) ?? []
+            let wantsSwitches = types.isEmpty || types.contains("KillSwitchEngaged")
+            if wantsSwitches, !apps.isEmpty {
+                Console.error(
+                    "It is not sent the fleet's kill switch, which belongs to no app: add a webhook without --apps and with --types 'kill-switch.*'."
+                )
+            } else if wantsSwitches, !types.isEmpty, !types.contains("FleetKillSwitchEngaged") {
+                Console.error(
+                    "It is not sent the fleet's kill switch (FleetKillSwitchEngaged): --types 'kill-switch.*' has all of them."
+                )
+            }
+            for app in apps {
+                guard case .success(let answer) = await client.look("/v1/apps/\(APIClient.escaped(app))"),
+                    answer.status == 404
+                else { continue }
+                Console.error("There is no app \(app) yet.")
+            }
         }
 
         var members: [String: JSON] {
@@ -64,7 +93,7 @@ struct WebhookCommands: AsyncParsableCommand {
     struct Add: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Adds a receiver and shows its secret, this once.",
-            discussion: "pinledger webhook add https://hooks.example.com/pins --types KillSwitchEngaged,PinRevoked"
+            discussion: "pinledger webhook add https://hooks.example.com/pins --types 'kill-switch.*,PinRevoked'"
         )
         @Argument(help: "Where messages are posted to.") var url: String
         @OptionGroup var filter: Filter
@@ -78,6 +107,7 @@ struct WebhookCommands: AsyncParsableCommand {
             members["description"] = self.description.map { .string($0) }
             try await self.remote.withClient { client in
                 let json = try await client.change("POST", "/v1/webhooks", members, self.change)
+                await Filter.warn(json, client)
                 try WebhookCommands.show(json, self.remote.output)
             }
         }
@@ -123,7 +153,11 @@ struct WebhookCommands: AsyncParsableCommand {
             var members = self.filter.members
             members["url"] = self.url.map { .string($0) }
             members["description"] = self.description.map { $0.isEmpty ? .null : .string($0) }
-            try await self.remote.change("PATCH", WebhookCommands.path(self.id), members, self.change)
+            try await self.remote.withClient { client in
+                let json = try await client.change("PATCH", WebhookCommands.path(self.id), members, self.change)
+                await Filter.warn(json, client)
+                ChangeReport.print(json, self.remote.output)
+            }
         }
     }
 
@@ -187,7 +221,8 @@ struct WebhookCommands: AsyncParsableCommand {
             guard json["dry_run"] == true else {
                 throw CommandFailure(
                     "it is recorded, and its secret was in an answer that was lost",
-                    advice: "Make another one: `pinledger webhook rotate-secret`.")
+                    advice:
+                        "Make another one: `pinledger webhook rotate-secret ID`; `pinledger webhook list` has the id.")
             }
             return
         }

@@ -1,0 +1,168 @@
+import PinWire
+import Pinning
+
+/// What an event means, as a sentence for the operator who caused it.
+struct EventSentence {
+    private let event: JSON
+    private var data: JSON { self.event["data"] ?? .null }
+
+    init(_ event: JSON) {
+        self.event = event
+    }
+
+    /// The app whose stream it belongs to; `every app` for the fleet's.
+    private var app: String {
+        let stream = self.event.text("stream")
+        return stream.firstRange(of: "/").map { String(stream[$0.upperBound...]) } ?? "every app"
+    }
+
+    private var host: String { self.data.text("host") }
+    /// A host's, or where none is named the app's.
+    private var place: String { self.data["host"] == nil ? self.app : "\(self.host) of \(self.app)" }
+    private var policy: String { self.data.text("policy") }
+    private var pin: String { self.data.text("pin") }
+
+    /// The sentence; nil for a type that this program does not know.
+    var text: String? {
+        self.ofApp ?? self.ofPins ?? self.ofKillSwitches ?? self.ofRollouts ?? self.ofRotations ?? self.ofServer
+    }
+
+    private var ofApp: String? {
+        switch self.event.text("type") {
+        case "AppCreated": "The app \(self.app) is there; it has no hosts yet."
+        case "AppRenamed": "The app \(self.app) is called \(self.data.text("display_name"))."
+        case "VersionGateSet":
+            self.data["version_gate"].flatMap { $0 == .null ? nil : $0 } == nil
+                ? "Candidates of \(self.app) reach every version of the app."
+                : "Candidates of \(self.app) reach only some versions of the app."
+        case "AppRolloutSet": "\(Self.share(self.data["rollout"])) of the devices of \(self.app) get its candidates."
+        case "FallbackSet": "What \(self.app) does without a document has changed."
+        case "MonitoringSet": "What clients of \(self.app) report, and what follows from it, has changed."
+        case "PinsValidUntilSet":
+            self.data["pins_valid_until"]?.stringValue.map {
+                "Clients of \(self.app) stop enforcing pins at \(LocalTime.text($0))."
+            } ?? "Clients of \(self.app) enforce pins without an end."
+        case "HostAdded": "\(self.place) is added."
+        case "HostRemoved": "\(self.place) is removed: clients stop pinning it."
+        case "HostSubdomainsSet":
+            self.data["include_subdomains"] == true
+                ? "\(self.place) stands for all its subdomains too." : "\(self.place) stands for itself alone."
+        case "EndpointsSet": "The services of \(self.place) that are probed have changed."
+        case "ModeSet":
+            switch self.data.text("mode") {
+            case "enforce": "Pinning is ENFORCED by the \(self.policy) of \(self.place)."
+            case "report_only": "The \(self.policy) of \(self.place) only reports: no connection is refused."
+            default: "Pinning is OFF in the \(self.policy) of \(self.place)."
+            }
+        case "ClientSet": "Clients of the kind \(self.data.text("client")) are declared for \(self.app)."
+        case "ClientRemoved": "\(self.app) has no clients of the kind \(self.data.text("client")) any more."
+        case "ClientKeySet":
+            "Clients of the kind \(self.data.text("client")) get documents of \(self.app) signed with another key."
+        default: nil
+        }
+    }
+
+    private var ofPins: String? {
+        switch self.event.text("type") {
+        case "PinStaged": "\(self.pin) is recorded as a \(self.data.text("role")) key of \(self.place)."
+        case "PinActivated": "\(self.pin) is published for \(self.place)."
+        case "PinRoleSet": "\(self.pin) is the \(self.data.text("role")) key of \(self.place) now."
+        case "PinRetired": "\(self.pin) is out of use for \(self.place)."
+        case "PinRevoked": "\(self.pin) is revoked for \(self.place), and can never come back."
+        case "KeyDescribed": "What a file shows of a pinned key of \(self.app) is kept."
+        default: nil
+        }
+    }
+
+    private var ofKillSwitches: String? {
+        let versions = self.data["versions"].map { ", versions \(KillCommands.text(versions: $0))," } ?? ""
+        switch self.event.text("type") {
+        case "KillSwitchEngaged":
+            return "Pinning is OFF for \(self.place)\(versions) until \(LocalTime.text(self.data.text("expires_at")))."
+        case "KillSwitchReleased": return "Pinning is ON again for \(self.place)\(versions.dropLast())."
+        case "FleetKillSwitchEngaged":
+            return "Pinning is OFF for EVERY app until \(LocalTime.text(self.data.text("expires_at")))."
+        case "FleetKillSwitchReleased": return "Pinning is ON again for every app."
+        default: return nil
+        }
+    }
+
+    private var ofRollouts: String? {
+        switch self.event.text("type") {
+        case "CandidateStarted": "\(self.place) has a candidate."
+        case "CandidatePromoted": "The candidate of \(self.place) is the baseline now."
+        case "CandidateDropped": "The candidate of \(self.place) is gone: everybody gets the baseline."
+        case "HostRolloutSet": "\(Self.share(self.data["rollout"])) of the devices get the candidate of \(self.place)."
+        case "RolloutPlanSet": "The rollout of \(self.place) goes on by a plan."
+        case "RolloutPlanCleared": "The rollout of \(self.place) has no plan any more; its share stays."
+        case "RolloutStepTaken":
+            "The rollout of \(self.place) is at step \(self.data.text("step")): \(Self.share(self.data)) of the devices."
+        case "RolloutStepApproved": "Step \(self.data.text("step")) of the rollout of \(self.place) is approved."
+        case "RolloutSampleReached":
+            "Enough installs reported in step \(self.data.text("step")) of the rollout of \(self.place)."
+        case "RolloutStepExtended": "The rollout of \(self.place) waits longer for reports."
+        case "RolloutBakeStarted": "The rollout of \(self.place) is at its last share, and is left alone for a time."
+        case "RolloutPlanFinished": "The plan of the rollout of \(self.place) is finished."
+        case "RolloutPaused": "The rollout of \(self.place) is paused; devices keep what they have."
+        case "RolloutResumed": "The rollout of \(self.place) goes on."
+        case "RolloutRolledBack": "The rollout of \(self.place) is rolled back: nobody gets the candidate."
+        default: nil
+        }
+    }
+
+    private var ofRotations: String? {
+        let name = self.data.text("rotation")
+        switch self.event.text("type") {
+        case "RotationStarted":
+            return
+                "The rotation \(name) has begun for \((self.data["hosts"]?.arrayValue ?? []).compactMap(\.stringValue).joined(separator: ", "))."
+        case "RotationAdvanced":
+            return switch self.data.text("phase") {
+            case "switch": "The rotation \(name) is in its phase switch: change the key on every server now."
+            case "settle":
+                "The rotation \(name) settles: the next key is the primary, and the old one is still accepted."
+            case "clean_up":
+                "The rotation \(name) cleans up: the old key is out of the documents. Keep its private half."
+            default: "The rotation \(name) is done."
+            }
+        case "RotationAborted": return "The rotation \(name) is aborted."
+        default: return nil
+        }
+    }
+
+    private var ofServer: String? {
+        let id = self.data.text("webhook_id")
+        return switch self.event.text("type") {
+        case "IssuerSet": "Documents name \(self.data.text("issuer")) as their issuer."
+        case "GuardRailSet", "FleetGuardRailSet":
+            "The guard rail \(self.data.text("code")) \(self.data["lowered"] == true ? "only warns" : "is in force again") for \(self.app)."
+        case "GuardRailsOverridden", "FleetGuardRailsOverridden", "SigningKeyRailsOverridden":
+            "Overridden: \((self.data["findings"]?.arrayValue ?? []).map { $0.text("code") }.joined(separator: ", "))."
+        case "SigningKeyCreated": "The signing key \(self.data.text("kid")) is announced to clients."
+        case "SigningKeyActivated": "The signing key \(self.data.text("kid")) signs documents now."
+        case "SigningKeyRetired": "The signing key \(self.data.text("kid")) is retired: clients no longer trust it."
+        case "TokenIssued":
+            "\(self.data.text("token_id")) (\(self.data.text("name"))) is valid until \(LocalTime.text(self.data.text("expires_at")))."
+        case "TokenRevoked": "\(self.data.text("token_id")) opens nothing any more."
+        case "TelemetryKeyAdded": "Reports of \(self.app) may be signed with the key \(self.data.text("key_id"))."
+        case "TelemetryKeyRetired":
+            "Reports of \(self.app) signed with the key \(self.data.text("key_id")) are refused."
+        case "TelemetryReacted": "The server reacted to what clients of \(self.app) report."
+        case "WarningRaised": "\(self.app) has a new warning: \(self.data.text("detail"))"
+        case "WarningCleared": "A warning about \(self.app) is cleared."
+        case "WebhookCreated": "The webhook \(id) sends to \(self.data.text("url"))."
+        case "WebhookChanged": "The webhook \(id) is changed."
+        case "WebhookPaused": "The webhook \(id) is paused: events wait in the ledger."
+        case "WebhookResumed": "The webhook \(id) goes on with the event after the last one sent."
+        case "WebhookRemoved": "The webhook \(id) is removed, and its secret erased."
+        case "WebhookSecretRotated": "The webhook \(id) signs with a new secret; the old one counts for a day."
+        default: nil
+        }
+    }
+
+    /// The share of a rollout; all where there is none.
+    private static func share(_ rollout: JSON?) -> String {
+        guard let points = rollout?["basis_points"]?.integerValue else { return "All" }
+        return Percent.text(basisPoints: Int(points))
+    }
+}

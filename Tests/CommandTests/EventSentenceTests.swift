@@ -1,0 +1,42 @@
+import Foundation
+import PinWire
+import Pinning
+import Testing
+
+@testable import pinledger
+
+@Suite struct `An event in a sentence` {
+    private static let folder = SourceTexts.root.appending(path: "Tests/PinningTests/Golden")
+    static let files = ((try? FileManager.default.contentsOfDirectory(atPath: folder.path())) ?? []).sorted()
+
+    /// There is a golden file of every type of event: a new one without a sentence fails here.
+    @Test(arguments: files) func `is told for every type`(name: String) throws {
+        let entry = try JSON(parsing: Array(try Data(contentsOf: Self.folder.appending(path: name))))
+        let text = try #require(EventSentence(entry).text, "\(name) has no sentence")
+        #expect(text.hasSuffix(".") || text.contains(": "))
+        #expect(!text.contains(entry.text("type")))
+        #expect(!text.contains(" - ") && !text.hasSuffix(" -."), "\(text)")
+    }
+
+    @Test func `says until when pinning is off, in the operator's time and in UTC`() throws {
+        let zone = try #require(TimeZone(secondsFromGMT: 7200))
+        let now = try #require(Timestamp(rfc3339: "2026-11-22T00:30:00Z"))
+        let end = try #require(Timestamp(rfc3339: "2026-11-22T01:24:00Z"))
+        #expect(LocalTime.text(end, now: now, zone: zone) == "03:24 local time (01:24Z)")
+        let later = try #require(Timestamp(rfc3339: "2026-11-22T23:24:00Z"))
+        #expect(LocalTime.text(later, now: now, zone: zone) == "2026-11-23 01:24 local time (2026-11-22T23:24Z)")
+    }
+
+    @Test(
+        arguments: [
+            (["pointer": "/mode", "before": "enforce", "after": "off"], "mode: enforce -> off"),
+            (["pointer": "/hosts/a.b/baseline/pins", "after": ["x", "y"]], "hosts, a.b, baseline, pins: x; y comes"),
+            (
+                ["pointer": "/hosts/~0a~1b", "before": ["mode": "off", "is_on": true]],
+                "hosts, ~a/b: is on yes, mode off goes"
+            ),
+        ] as [(JSON, String)])
+    func `has a difference that people can read`(item: JSON, line: String) {
+        #expect(DifferenceLine.text(item) == line)
+    }
+}

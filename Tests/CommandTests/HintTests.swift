@@ -1,0 +1,127 @@
+import ArgumentParser
+import Foundation
+import PinWire
+import Pinning
+import Testing
+
+@testable import pinledger
+
+/// Every command that the program prints or its documents name is one that it takes.
+@Suite struct `A command in a hint` {
+    struct Hint: Sendable, CustomTestStringConvertible {
+        var place: String
+        var words: [String]
+        /// Whether it ends in `…`, which may stand for further words or for none.
+        var isOpen: Bool
+        var testDescription: String { "\(self.place): \(self.words.joined(separator: " "))" }
+    }
+
+    /// The commands between backticks in a text. What is interpolated and what stands for something else (`APP`, `…`)
+    /// becomes a word that any argument takes.
+    static func hints(in text: String, at place: String) -> [Hint] {
+        let joined = text.replacing(#/\\\n\s*/#, with: "")
+        return joined.matches(of: #/`pinledger([ \n][^`]*)?`/#).map { match in
+            var line = Self.withoutInterpolations(String(match.1 ?? ""))
+            if let pipe = line.firstIndex(of: "|") { line = String(line[..<pipe]) }
+            let words = Self.split(line).map { word in
+                word.contains("…") || (word.count > 1 && word.allSatisfy { $0.isUppercase || $0 == ":" || $0 == "_" })
+                    || word == "N" ? "1" : word
+            }
+            return Hint(place: place, words: words, isOpen: line.hasSuffix("…"))
+        }
+    }
+
+    /// The words of a line, as a shell splits it, with quotes but without anything else.
+    private static func split(_ line: String) -> [String] {
+        var words: [String] = []
+        var word = ""
+        var isQuoted = false
+        for character in line.replacing("\\\"", with: "\"") {
+            if character == "\"" || character == "'" {
+                isQuoted.toggle()
+            } else if character == " " || character == "\n", !isQuoted {
+                if !word.isEmpty { words.append(word) }
+                word = ""
+            } else {
+                word.append(character)
+            }
+        }
+        if !word.isEmpty { words.append(word) }
+        return words
+    }
+
+    private static func withoutInterpolations(_ text: String) -> String {
+        var result = ""
+        var rest = Substring(text)
+        while let start = rest.firstRange(of: "\\(") {
+            result += rest[..<start.lowerBound] + "1"
+            var depth = 1
+            var index = start.upperBound
+            while index < rest.endIndex, depth > 0 {
+                if rest[index] == "(" { depth += 1 }
+                if rest[index] == ")" { depth -= 1 }
+                index = rest.index(after: index)
+            }
+            rest = rest[index...]
+        }
+        return result + rest
+    }
+
+    static let printed: [Hint] = ((try? SourceTexts.swift()) ?? []).flatMap { Self.hints(in: $0.text, at: $0.path) }
+
+    /// Whether the parser takes the words; nil, or what it says.
+    private func complaint(about words: some Collection<String>) -> String? {
+        do {
+            _ = try Pinledger.parseAsRoot(Array(words))
+            return nil
+        } catch {
+            return Pinledger.exitCode(for: error) == .success ? nil : Pinledger.message(for: error)
+        }
+    }
+
+    @Test func `is found in the source`() { #expect(Self.printed.count > 50) }
+
+    @Test(arguments: printed) func `is whole: it runs once its placeholders are filled`(hint: Hint) {
+        let complaint = self.complaint(about: hint.words)
+        #expect(complaint == nil, "\(hint.testDescription): \(complaint ?? "")")
+    }
+
+    @Test(arguments: ["README.md", "openapi/openapi.yaml", "Sources/CHandbook/guard-rails.md"])
+    func `is a command of the program where a document names it`(path: String) throws {
+        let text = try String(contentsOf: SourceTexts.root.appending(path: path), encoding: .utf8)
+        for hint in Self.hints(in: text, at: path) {
+            guard let complaint = self.complaint(about: hint.words) else { continue }
+            if hint.isOpen, self.complaint(about: hint.words.dropLast()) == nil { continue }
+            // A document may name a command without its arguments.
+            #expect(complaint.contains("Missing"), "\(hint.testDescription): \(complaint)")
+        }
+    }
+
+    @Test func `is found out where it is wrong`() {
+        for line in ["`pinledger version`", "`pinledger pin add`", "`pinledger app list --frobnicate`"] {
+            let hints = Self.hints(in: line, at: "here")
+            #expect(hints.count == 1 && hints.allSatisfy { self.complaint(about: $0.words) != nil }, "\(line)")
+        }
+    }
+
+    /// The operator of the command line reads commands, not requests.
+    @Test func `stands beside each request that a hint names`() throws {
+        for (path, text) in try SourceTexts.swift() where path.hasPrefix("Pinning/") || path.contains("ProblemType") {
+            for match in text.matches(of: #/"[^"\n]*\b(?:POST|PUT|PATCH|DELETE)\b[^"\n]*"/#)
+            where !match.output.contains("`pinledger ") && match.output.contains(" ") {
+                Issue.record("\(path) speaks of a request alone: \(match.output)")
+            }
+        }
+    }
+
+    @Test func `names a version of the app as options have it`() throws {
+        let gate = VersionGate(
+            minimum: try AppVersion("3.1.0"), maximum: try AppVersion("3.1.2"), excluded: [try AppVersion("3.1.1")],
+            minimumBuild: 7)
+        let words = "kill release com.example --versions 3.1.0..3.1.2 --except 3.1.1 --min-build 7".split(
+            separator: " ")
+        let command = try Pinledger.parseAsRoot(words.map(String.init))
+        let release = try #require(command as? KillCommands.Release)
+        #expect(try release.scope.range() == gate)
+    }
+}
