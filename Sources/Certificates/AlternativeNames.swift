@@ -2,13 +2,15 @@ internal import COpenSSL
 internal import Glibc
 internal import PinWire
 
-/// The subject alternative names (RFC 5280 section 4.2.1.6) that hosts are known by: DNS names and IP addresses.
+/// The subject alternative names (RFC 5280 section 4.2.1.6) that hosts are known by: DNS names and IP addresses; and
+/// the first e-mail address.
 struct AlternativeNames {
     /// The most names of each kind that are kept. No public authority issues a certificate with as many.
     static let limit = 1000
 
     private(set) var dnsNames: [String] = []
     private(set) var ipAddresses: [String] = []
+    private(set) var emailAddress: String?
 
     /// Takes over what OpenSSL decoded of the extension; nil stands for none. With the extension there twice, or not
     /// readable, OpenSSL gives none, and certificates like that have no names for clients either.
@@ -29,6 +31,9 @@ struct AlternativeNames {
         case GEN_IPADD where self.ipAddresses.count < Self.limit:
             let bytes = unsafe OpenSSL.bytes(of: value.assumingMemoryBound(to: ASN1_STRING.self))
             if let text = Self.address(bytes) { self.ipAddresses.append(text) }
+        case GEN_EMAIL where self.emailAddress == nil:
+            let text = unsafe PrintableText.text(OpenSSL.bytes(of: value.assumingMemoryBound(to: ASN1_STRING.self)))
+            if !text.isEmpty { self.emailAddress = text }
         default: return
         }
     }

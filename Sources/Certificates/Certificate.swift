@@ -50,10 +50,13 @@ struct Certificate {
             let issuer = unsafe X509_get_issuer_name(certificate)
             let names = unsafe AlternativeNames(
                 X509_get_ext_d2i(certificate, NID_subject_alt_name, nil, nil).map { OpaquePointer($0) })
+            let commonName = unsafe NameText.commonName(of: subject)
             let facts = unsafe CertificateFacts(
                 key: key.facts, sha256: sha256, sha1: sha1, subject: NameText.text(of: subject),
-                issuer: NameText.text(of: issuer), commonName: NameText.commonName(of: subject),
-                dnsNames: names.dnsNames, ipAddresses: names.ipAddresses, serial: Self.serial(of: certificate),
+                issuer: NameText.text(of: issuer), commonName: commonName, dnsNames: names.dnsNames,
+                ipAddresses: names.ipAddresses,
+                emailAddress: commonName?.isEmpty == false ? nil : names.emailAddress,
+                serial: Self.serial(of: certificate),
                 notBefore: notBefore, notAfter: notAfter,
                 isCA: X509_get_extension_flags(certificate) & UInt32(EXFLAG_CA) != 0,
                 isSelfSigned: Self.isSelfSigned(certificate, subject, issuer))

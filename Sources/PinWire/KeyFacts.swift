@@ -44,6 +44,9 @@ public struct CertificateFacts: Hashable, Sendable {
     /// Subject alternative names: DNS names in lower case, and IP addresses in their textual form.
     public var dnsNames: [String]
     public var ipAddresses: [String]
+    /// Of a certificate without a common name, the first e-mail address among its alternative names: Apple's systems show
+    /// such a certificate under it.
+    public var emailAddress: String?
     /// The serial number in lower-case hexadecimal, without leading zeros; a negative one begins with `-`.
     public var serial: String
     public var notBefore: Timestamp
@@ -59,7 +62,8 @@ public struct CertificateFacts: Hashable, Sendable {
 
     public init(
         key: KeyFacts, sha256: [UInt8], sha1: [UInt8], subject: String, issuer: String, commonName: String? = nil,
-        dnsNames: [String] = [], ipAddresses: [String] = [], serial: String, notBefore: Timestamp, notAfter: Timestamp,
+        dnsNames: [String] = [], ipAddresses: [String] = [], emailAddress: String? = nil, serial: String,
+        notBefore: Timestamp, notAfter: Timestamp,
         isCA: Bool = false, isSelfSigned: Bool = false
     ) {
         self.key = key
@@ -70,6 +74,7 @@ public struct CertificateFacts: Hashable, Sendable {
         self.commonName = commonName
         self.dnsNames = dnsNames
         self.ipAddresses = ipAddresses
+        self.emailAddress = emailAddress
         self.serial = serial
         self.notBefore = notBefore
         self.notAfter = notAfter

@@ -61,9 +61,20 @@ def key_id(public: str) -> str:
 class Identity:
     """A server's key and certificate, in files that a TLS server can be given."""
 
-    def __init__(self, directory: Path, name: str, host: str = HOST, *, common_name: str | None = None, days: int = 90):
-        private = ec.generate_private_key(ec.SECP256R1())
-        subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, host if common_name is None else common_name)])
+    def __init__(
+        self, directory: Path, name: str, host: str = HOST, *, common_name: str | None = None, days: int = 90,
+        renewing: "Identity | None" = None, email: str | None = None,
+    ):  # fmt: skip
+        """
+        common_name: The host where it is not given; none where it is empty.
+        renewing: Whose key the certificate is of.
+        email: An alternative name besides the host.
+        """
+        private = ec.generate_private_key(ec.SECP256R1()) if renewing is None else renewing.private
+        common_name = host if common_name is None else common_name
+        subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, common_name)] if common_name else [])
+        alternatives = [x509.DNSName(host)] + ([] if email is None else [x509.RFC822Name(email)])
+        self.private = private
         start = datetime.now(timezone.utc).replace(microsecond=0) - timedelta(hours=1)
         self.public = private.public_key()
         self.x509 = (
@@ -74,7 +85,7 @@ class Identity:
             .serial_number(x509.random_serial_number())
             .not_valid_before(start)
             .not_valid_after(start + timedelta(days=days))
-            .add_extension(x509.SubjectAlternativeName([x509.DNSName(host)]), critical=False)
+            .add_extension(x509.SubjectAlternativeName(alternatives), critical=not common_name)
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
             .sign(private, hashes.SHA256())
         )

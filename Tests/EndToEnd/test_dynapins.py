@@ -13,7 +13,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from deployed import (
     ED25519_NAME, ED25519_PRIVATE, ED25519_PUBLIC, HOST, P256_NAME, P256_PRIVATE, P256_PUBLIC, Identity, KillSwitch, add_host,
-    ask, check_conditional, compact, declare, is_not_kept_longer, make_app, private_key, problem, public_key,
+    ask, check_conditional, client_path, compact, declare, is_not_kept_longer, make_app, private_key, problem, public_key,
 )  # fmt: skip
 from jwcrypto import jwk, jws
 from pinledger import Server, from_now, pin_hex, pin_of
@@ -130,8 +130,21 @@ def test_the_first_protocol_is_verified_over_go_s_bytes(api, first, identities):
     check_conditional(api, path(first), answer)
 
 
-def test_the_fingerprint_alone_is_signed_for_those_who_read_the_documentation(api, first, identities):
-    answer = ask(api, path(first, name="cert-fingerprint"))
+def test_a_fingerprint_alone_can_be_replayed_and_is_not_signed_unless_clients_are_declared_that_want_it(api, identities):
+    first = make(api, identities, {"protocol": "ed25519"}, ED25519_PRIVATE)
+    target = path(first, name="cert-fingerprint")
+    for _ in range(2):
+        assert "cert_fingerprint" in problem(ask(api, target), 404, "not_found")["detail"]
+    refused = api.request("PUT", client_path(first, "dynapins"), {"settings": {"protocol": "es256", "cert_fingerprint": True}})
+    assert (refused.status, refused.json["type"]) == (422, "/problems/invalid_value"), str(refused)
+
+    def limits() -> list[str]:
+        return [one["limit"] for one in api.must("GET", f"/v1/apps/{first}/compat").json["clients"][0]["findings"]]
+
+    assert "replayable" not in limits()
+    declare(api, first, "dynapins", {"protocol": "ed25519", "cert_fingerprint": True})
+    assert "replayable" in limits()
+    answer = ask(api, target)
     assert answer.status == 200, str(answer)
     told = answer.json
     assert set(told) == {"domain", "fingerprint", "signature", "ttl"}
@@ -327,7 +340,8 @@ def test_the_served_key_comes_first_whichever_is_the_primary(tmp_path):
         apps = {}
         for protocol, key in {"ed25519": ED25519_PRIVATE, "es256": P256_PRIVATE}.items():
             apps[protocol] = make_app(api, f"com.example.served.{protocol}", old, new, spare)
-            declare(api, apps[protocol], "dynapins", {"protocol": protocol}, key)
+            settings = {"protocol": protocol} | ({"cert_fingerprint": True} if protocol == "ed25519" else {})
+            declare(api, apps[protocol], "dynapins", settings, key)
             api.must("PATCH", f"/v1/apps/{apps[protocol]}/hosts/{HOST}", {"endpoints": [f"{HOST}:{tls.port}"]})
 
         def first_pins() -> set[str]:

@@ -141,13 +141,19 @@ def test_an_app_that_nobody_knows_has_the_shape_that_wultra_has(api, app):
 
 
 @pytest.mark.parametrize(
-    "query", ["", "appName=", "appName=no%20such", "&appVersion=x&osVersion=17&platform=IOS", "&appVersion=1.0.0&osVersion=x&platform=IOS",
+    "query", ["", "appName=", "appName=no%20such", "&appVersion=3.1", "&appVersion=3.1.2.4&osVersion=17&platform=IOS", "&appVersion=x&osVersion=17&platform=IOS", "&appVersion=1.0.0&osVersion=x&platform=IOS",
               "&appVersion=1.0.0&osVersion=17&platform=WEB"],
 )  # fmt: skip
 def test_a_request_that_cannot_be_read_is_told_so(api, app, query):
     target = init(app, query) if query.startswith("&") else f"/compat/wultra/app/init?{query}"
     answer = ask(api, target, X_Cert_Pinning_Challenge=CHALLENGE)
-    assert answer.status in (400, 404) and {"code", "message"} <= set(answer.json), str(answer)
+    if answer.status == 404:
+        assert query == "appName=no%20such" and answer.json["code"] == "APP_NOT_FOUND", str(answer)
+        return
+    assert (answer.status, answer.json["status"]) == (400, "ERROR"), str(answer)
+    error = answer.json["responseObject"]
+    assert error["code"] == "ERROR_REQUEST" and error["message"]
+    assert [set(one) for one in error.get("violations", [])] == [{"fieldName", "invalidValue", "hint"}] * query.startswith("&")
     if query.startswith("&"):
         # The app is known, and so is its key: clients can trust that it is no answer.
         assert answer.status == 400
@@ -157,6 +163,8 @@ def test_a_request_that_cannot_be_read_is_told_so(api, app, query):
 def test_the_public_key_is_the_one_that_developers_build_in(api, app):
     answer = ask(api, f"/compat/wultra/app/init/public-key?appName={app}")
     assert answer.status == 200 and answer.json == {"publicKey": P256_POINT}
+    nobody = ask(api, "/compat/wultra/app/init/public-key")
+    assert (nobody.status, nobody.json["responseObject"]["code"]) == (400, "ERROR_REQUEST")
     point = base64.b64decode(answer.json["publicKey"])
     assert len(point) == 65 and ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), point) == public_key(P256_PUBLIC)
 
@@ -203,23 +211,25 @@ def test_the_gate_is_asked_by_those_who_say_all_of_it(api, app, query):
 # MARK: What is answered of an app's state
 
 
-def test_entries_go_by_the_common_name_and_the_certificate(api, tmp_path, identities):
+def test_entries_go_by_the_host_and_by_what_the_certificate_is_known_by(api, tmp_path, identities):
     app = f"com.example.wultra.{next(NUMBERS)}"
     named = Identity(tmp_path, "named", common_name="Shop Front", days=20)
-    nameless = Identity(tmp_path, "nameless", common_name="x", days=20)
+    nameless = Identity(tmp_path, "nameless", common_name="", email="Ops@example.com", days=20)
     make_app(api, app, identities[0], named, nameless)
     # A pin of which nobody showed a certificate: these clients have no words for it.
     add_host(api, app, "bare.example.com", {"pin": pin_of("bare 1")}, {"pin": pin_of("bare 2")})
     declare(api, app, "wultra", {}, P256_PRIVATE)
     found = fetch(api, app)["fingerprints"]
     assert sorted(found, key=json.dumps) == sorted(
-        [entry(identities[0]), entry(named, "Shop Front"), entry(nameless, "x")], key=json.dumps
-    )
+        [
+            entry(identities[0]), entry(named, "Shop Front"), entry(named), entry(nameless, "Ops@example.com"), entry(nameless),
+        ], key=json.dumps
+    )  # fmt: skip
     # A bound of so many days, in steps of a quarter: certificates that end before keep their own end.
     declare(api, app, "wultra", {"entry_days": 40})
-    ends = {one["name"]: one["expires"] for one in fetch(api, app)["fingerprints"]}
-    assert ends["Shop Front"] == named.expires
-    assert 30 * 86_400 - 60 <= ends[HOST] - time.time() <= 40 * 86_400
+    ends = {(one["name"], one["fingerprint"]): one["expires"] for one in fetch(api, app)["fingerprints"]}
+    assert ends["Shop Front", entry(named)["fingerprint"]] == named.expires
+    assert 30 * 86_400 - 60 <= ends[HOST, entry(identities[0])["fingerprint"]] - time.time() <= 40 * 86_400
 
 
 def test_a_kill_switch_is_told_to_those_who_understand_it_and_nobody_loses_an_entry(api, identities):

@@ -223,39 +223,82 @@ private typealias Wultra = WultraExamples
         }
     }
 
-    @Test func `deletes no certificate whose key has another one, unless it has expired`() throws {
+    /// The app with what was settled for its clients.
+    private static func settled(_ app: App, _ settings: ClientSettings?) -> App {
+        var app = app
+        if let settings { app.clients[.wultra] = Client(settings: settings) }
+        return app
+    }
+
+    private static func fingerprints(_ app: App) -> Set<[UInt8]> {
+        Set(
+            WultraInitTemplate(Wultra.view(app), app.clients[.wultra]?.settings ?? ClientSettings()).entries.map(
+                \.fingerprint))
+    }
+
+    @Test func `deletes one of two certificates of a key, then the key with the other`() throws {
         let app = Self.app(.reportOnly, [(Self.one, .primary, .active), (Self.renewed, .primary, .active)])
-        let error = #expect(throws: WultraAdminError.self) {
-            try WultraAdminCommand.deleting(Self.one.sha256, from: Self.api, of: app, at: Wultra.noon)
+        let first = try WultraAdminCommand.deleting(Self.one.sha256, from: Self.api, of: app, at: Wultra.noon)
+        #expect(first.commands.isEmpty)
+        let after = Self.settled(app, first.settings)
+        #expect(Self.fingerprints(app) == [Self.one.sha256, Self.renewed.sha256])
+        #expect(Self.fingerprints(after) == [Self.renewed.sha256])
+        let shown = Wultra.text(WultraAdminAnswer.app(after, publicKey: nil, material: [:], at: Wultra.noon))
+        #expect(!shown.contains(Base64.encode(Self.one.sha256)) && shown.contains(Base64.encode(Self.renewed.sha256)))
+        // Once more is no change.
+        let again = try WultraAdminCommand.deleting(Self.one.sha256, from: Self.api, of: after, at: Wultra.noon)
+        #expect(again.commands.isEmpty && again.settings == nil)
+        // Whoever adds it gets it back.
+        let added = try WultraAdminCommand.adding(Self.one, to: Self.api, of: after)
+        #expect(Self.fingerprints(Self.settled(after, added.settings)) == [Self.one.sha256, Self.renewed.sha256])
+        let last = try WultraAdminCommand.deleting(Self.renewed.sha256, from: Self.api, of: after, at: Wultra.noon)
+        #expect(last.commands == [.retirePin(Self.api, .baseline, Wultra.pin(1))])
+        #expect(last.settings?.withheld == [])
+    }
+
+    @Test func `forgets what was deleted when it expires, and keeps no more than there is room for`() throws {
+        var app = Self.app(.reportOnly, [(Self.one, .primary, .active), (Self.renewed, .primary, .active)])
+        let full = (0..<ClientSettings.ruleLimit).map {
+            WithheldCertificate(host: Self.api, sha256: sha256(Array("\($0)".utf8)))
         }
-        #expect(error?.code == .refused)
+        app = Self.settled(app, ClientSettings(withheld: full.sorted()))
+        // None of these is a certificate that is still valid.
+        let command = try WultraAdminCommand.deleting(Self.one.sha256, from: Self.api, of: app, at: Wultra.noon)
+        #expect(command.settings?.withheld == [WithheldCertificate(host: Self.api, sha256: Self.one.sha256)])
+        var settings = ClientSettings()
+        for one in full { try settings.withhold(one) }
+        #expect(throws: ClientSettings.Malformed.self) {
+            try settings.withhold(WithheldCertificate(host: Self.api, sha256: Self.one.sha256))
+        }
+        let read = try ClientSettings(JSONField(settings.json(of: .wultra)), of: .wultra)
+        #expect(read == settings)
+    }
+
+    @Test func `deletes nothing of a key whose certificate was replaced when it expired`() throws {
         let old = Wultra.certificate(1, "api.example.com", edition: 2, notAfter: Wultra.noon)
         let replaced = Self.app(.reportOnly, [(Self.one, .primary, .active), (old, .primary, .active)])
         let none = try WultraAdminCommand.deleting(old.sha256, from: Self.api, of: replaced, at: Wultra.noon)
-        #expect(none.commands.isEmpty)
+        #expect(none.commands.isEmpty && none.settings == nil)
         let last = try WultraAdminCommand.deleting(Self.one.sha256, from: Self.api, of: replaced, at: Wultra.noon)
         #expect(last.commands == [.retirePin(Self.api, .baseline, Wultra.pin(1))])
     }
 
-    @Test func `deletes nothing that is not there`() throws {
+    @Test func `is done where what it deletes is not there`() throws {
         let app = Self.app(.reportOnly, [(Self.one, .primary, .active), (Self.two, .backup, .retired)])
         for (fingerprint, host) in [
             (Self.two.sha256, Self.api), (Self.three.sha256, Self.api),
             (Self.one.sha256, Wultra.pattern("www.example.com")),
         ] {
-            let error = #expect(throws: WultraAdminError.self) {
-                try WultraAdminCommand.deleting(fingerprint, from: host, of: app, at: Wultra.noon)
-            }
-            #expect(error?.code == .refused)
+            let command = try WultraAdminCommand.deleting(fingerprint, from: host, of: app, at: Wultra.noon)
+            #expect(command.commands.isEmpty && command.settings == nil)
         }
-        #expect(throws: WultraAdminError.self) {
-            try WultraAdminCommand.deletingDomain(Wultra.pattern("www.example.com"), of: app)
-        }
+        let command = WultraAdminCommand.deletingDomain(Wultra.pattern("www.example.com"), of: app)
+        #expect(command.commands.isEmpty && command.settings == nil)
     }
 
     @Test func `deletes a domain`() throws {
         let app = Self.app(.enforce, [(Self.one, .primary, .active), (Self.two, .backup, .active)])
-        let command = try WultraAdminCommand.deletingDomain(Self.api, of: app)
+        let command = WultraAdminCommand.deletingDomain(Self.api, of: app)
         #expect(command.commands == [.removeHost(Self.api)])
         #expect(try Wultra.after(app, command.commands).hosts.isEmpty)
     }
@@ -353,12 +396,12 @@ private typealias Wultra = WultraExamples
         let error = #expect(throws: WultraAdminError.self) {
             try WultraAdminCommand.adding(rule, to: settings, of: app)
         }
-        #expect(error?.code == .refused)
+        #expect(error?.code == .malformed)
         var other = rule
         other.majorOSVersion = 12
         #expect(try WultraAdminCommand.adding(other, to: settings, of: app).settings?.versionRules.last?.id == 9)
-        #expect(try WultraAdminCommand.deletingVersionRule(8, from: settings).settings?.versionRules == [])
-        #expect(throws: WultraAdminError.self) { try WultraAdminCommand.deletingVersionRule(9, from: settings) }
+        #expect(WultraAdminCommand.deletingVersionRule(8, from: settings).settings?.versionRules == [])
+        #expect(WultraAdminCommand.deletingVersionRule(9, from: settings).settings == nil)
     }
 
     @Test func `adds no more version rules than an app may have`() throws {

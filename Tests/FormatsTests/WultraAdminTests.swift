@@ -17,7 +17,7 @@ private typealias Wultra = WultraExamples
     enum Reader: Sendable {
         case app, auto, pem, rule, text, certificate, domain
 
-        func read(_ text: String) throws(WultraAdminError) -> WultraAdminRequest {
+        func read(_ text: String) throws(WultraAdminError) -> WultraAdminRequest? {
             let bytes = Array(text.utf8)
             let parts = text.split(separator: "|", omittingEmptySubsequences: false).map(String.init)
             switch self {
@@ -26,8 +26,9 @@ private typealias Wultra = WultraExamples
             case .pem: return try .addCertificate(bytes)
             case .rule: return try .addVersionRule(bytes)
             case .text: return try .setText(bytes)
-            case .certificate: return try .deleteCertificate(domain: parts.first, fingerprint: parts.last)
-            case .domain: return try .deleteDomain(text)
+            case .certificate:
+                return try WultraAdminRequest.deleteCertificate(domain: parts.first, fingerprint: parts.last)
+            case .domain: return try WultraAdminRequest.deleteDomain(text)
             }
         }
     }
@@ -35,8 +36,7 @@ private typealias Wultra = WultraExamples
     @Test(
         arguments: [
             (.app, #"{"name":"mobile-app","displayName":"My App"}"#, .createApp(Wultra.shop, displayName: "My App")),
-            (.app, #"{"name":"mobile-app","id":7}"#, .createApp(Wultra.shop, displayName: "mobile-app")),
-            (.app, #"{"name":"9_","displayName":null}"#, .createApp(Wultra.appID("9_"), displayName: "9_")),
+            (.app, #"{"name":"9_","displayName":"x","id":7}"#, .createApp(Wultra.appID("9_"), displayName: "x")),
             (.auto, #"{"domain":"API.example.com"}"#, .addServedCertificate(api)),
             (.pem, #"{"domain":"api.example.com","pem":"x"}"#, .addCertificate(api, pem: "x", depth: nil)),
             (.pem, #"{"domain":"api.example.com","pem":"x","depth":1}"#, .addCertificate(api, pem: "x", depth: 1)),
@@ -75,6 +75,7 @@ private typealias Wultra = WultraExamples
             (.app, #"{"name":"a b"}"#, "name"), (.app, #"{"name":"ahé"}"#, "name"), (.app, #"{"name":7}"#, "name"),
             (.app, #"{"name":"ab\n"}"#, "name"), (.app, "{\"name\":\"\(String(repeating: "a", count: 256))\"}", "name"),
             (.app, "{\"name\":\"\(String(repeating: "a", count: 255))\"}", "name"),
+            (.app, #"{"name":"ab"}"#, "displayName"), (.app, #"{"name":"ab","displayName":null}"#, "displayName"),
             (.app, #"{"name":"ab","displayName":" "}"#, "displayName"),
             (.app, #"{"name":"ab","displayName":"a\u0007"}"#, "displayName"),
             (.auto, #"{}"#, "domain"), (.auto, #"{"domain":"https://api.example.com"}"#, "domain"),
@@ -82,8 +83,6 @@ private typealias Wultra = WultraExamples
             (.pem, #"{"pem":"x"}"#, "domain"), (.pem, #"{"domain":"api.example.com"}"#, "pem"),
             (.pem, #"{"domain":"api.example.com","pem":"x","depth":-1}"#, "depth"),
             (.pem, #"{"domain":"api.example.com","pem":"x","depth":"1"}"#, "depth"),
-            (.certificate, "|\(fingerprint)", "domain"), (.certificate, "api.example.com|", "fingerprint"),
-            (.certificate, "api.example.com|AAAA", "fingerprint"), (.domain, "", "domain"),
             (.rule, #"{"requiredVersion":"1.0.0"}"#, "platform"),
             (.rule, #"{"platform":"WINDOWS","requiredVersion":"1.0.0"}"#, "platform"),
             (.rule, #"{"platform":"IOS","requiredVersion":"one"}"#, "requiredVersion"),
@@ -106,6 +105,48 @@ private typealias Wultra = WultraExamples
         let error = #expect(throws: WultraAdminError.self) { try reader.read(text) }
         #expect(error?.code == .malformed && error?.status == 400)
         #expect(error?.violations.map(\.field) == [field])
+    }
+
+    @Test(
+        arguments: [
+            (.certificate, "|\(fingerprint)"), (.certificate, "api.example.com|"), (.certificate, "a b|\(fingerprint)"),
+            (.certificate, "api.example.com|AAAA"), (.domain, ""), (.domain, "192.0.2.1"), (.domain, "a b"),
+        ] as [(Reader, String)])
+    func `asks for nothing where it deletes what no app can have`(reader: Reader, text: String) throws {
+        #expect(try reader.read(text) == nil)
+    }
+
+    @Test func `to delete has to say what`() {
+        for (domain, fingerprint) in [(nil, nil), ("api.example.com", nil), (nil, Self.fingerprint)]
+            as [(String?, String?)]
+        {
+            let error = #expect(throws: WultraAdminError.self) {
+                try WultraAdminRequest.deleteCertificate(domain: domain, fingerprint: fingerprint)
+            }
+            #expect(error?.code == .malformed && error?.violations.isEmpty == true)
+        }
+        #expect(throws: WultraAdminError.self) { try WultraAdminRequest.deleteDomain(nil) }
+    }
+
+    /// The member that is wrong, and what is repeated of it.
+    @Test(
+        arguments: [
+            (.app, #"{"name":"a b","displayName":"x"}"#, #","invalidValue":"a b""#),
+            (.app, #"{"name":7,"displayName":"x"}"#, #","invalidValue":7"#), (.app, #"{"displayName":"x"}"#, ""),
+            (.app, #"{"name":["x"],"displayName":"x"}"#, ""), (.app, #"{"name":null,"displayName":"x"}"#, ""),
+            (.rule, #"{"platform":"IOS","requiredVersion":"2.0"}"#, #","invalidValue":"2.0""#),
+            (.pem, #"{"domain":"api.example.com","pem":"x","depth":false}"#, #","invalidValue":false"#),
+            (
+                .text, "{\"messageKey\":\"\(String(repeating: "k", count: 256))\",\"language\":\"en\",\"text\":\"x\"}",
+                ""
+            ),
+        ] as [(Reader, String, String)])
+    func `is told what it has in the wrong member`(reader: Reader, text: String, repeated: String) throws {
+        let error = try #require(throws: WultraAdminError.self) { try reader.read(text) }
+        let field = try #require(error.violations.first?.field)
+        #expect(
+            Wultra.text(error.body).contains(#""violations":[{"fieldName":"\#(field)"\#(repeated),"hint":""#),
+            "\(Wultra.text(error.body))")
     }
 
     /// Whatever is read here is recorded, and every entry of the ledger must be readable for ever.
@@ -162,7 +203,8 @@ private typealias Wultra = WultraExamples
 
     @Test func `says that a name is too long to be kept`() {
         let error = #expect(throws: WultraAdminError.self) {
-            try WultraAdminRequest.createApp(Array("{\"name\":\"\(String(repeating: "a", count: 129))\"}".utf8))
+            try WultraAdminRequest.createApp(
+                Array("{\"name\":\"\(String(repeating: "a", count: 129))\",\"displayName\":\"x\"}".utf8))
         }
         #expect(error?.message == "name must have at most 128 characters: longer names cannot be kept here.")
     }
@@ -189,8 +231,13 @@ private typealias Wultra = WultraExamples
                 #"{"status":"ERROR","responseObject":{"code":"ERROR_AUTHENTICATION","message":"Authentication failed."}}"#
             ),
             (
+                .unmet("There is no version rule 7."), 400,
+                #"{"status":"ERROR","responseObject":{"code":"ERROR_REQUEST","message":"There is no version rule 7.","#
+                    + #""violations":[]}}"#
+            ),
+            (
                 .unforeseen, 500,
-                #"{"status":"ERROR","responseObject":{"code":"UNKNOWN_ERROR","message":"An unforeseen error came up."}}"#
+                #"{"status":"ERROR","responseObject":{"code":"INTERNAL_ERROR","message":"An unforeseen error came up."}}"#
             ),
         ] as [(WultraAdminError, Int, String)])
     func `is told why it failed`(error: WultraAdminError, status: Int, body: String) {

@@ -28,6 +28,7 @@ private typealias Wultra = WultraExamples
             WultraEntry(name: "api.example.com", fingerprint: one.sha256, expires: 4_102_444_800),
             WultraEntry(name: "api.example.com", fingerprint: backup.sha256, expires: 4_102_444_800),
             WultraEntry(name: "*.example.org", fingerprint: other.sha256, expires: 4_102_444_800),
+            WultraEntry(name: "www.example.org", fingerprint: other.sha256, expires: 4_102_444_800),
         ]
         #expect(self.entries(app) == expected)
     }
@@ -43,15 +44,66 @@ private typealias Wultra = WultraExamples
     @Test func `has no entry twice`() {
         let shared = Wultra.certificate(1, "*.example.com", dnsNames: ["*.example.com"])
         let app = Wultra.app(.init("a.example.com", .enforce, shared), .init("b.example.com", .enforce, shared))
-        #expect(self.entries(app).map(\.fingerprint) == [shared.sha256])
+        #expect(self.entries(app).map(\.name) == ["*.example.com", "a.example.com", "b.example.com"])
+        #expect(self.entries(app).allSatisfy { $0.fingerprint == shared.sha256 })
+    }
+
+    /// A certificate's common name, e-mail address, DNS names and subject, the host, and the names it is found under.
+    @Test(
+        arguments: [
+            ("api.example.com", nil, ["api.example.com"], "CN=api.example.com", ["api.example.com"]),
+            ("Shop Front", nil, ["api.example.com"], "CN=Shop Front", ["Shop Front", "api.example.com"]),
+            ("*.example.com", nil, ["*.example.com"], "CN=*.example.com", ["*.example.com", "api.example.com"]),
+            (
+                "Shop", "ops@example.com", ["www.example.com"], "emailAddress=it@example.com,CN=Shop",
+                ["Shop", "api.example.com"]
+            ),
+            (
+                nil, "ops@example.com", ["www.example.com", "api.example.com"], "",
+                ["ops@example.com", "www.example.com", "api.example.com"]
+            ),
+            (nil, nil, ["www.example.com", "api.example.com"], "", ["www.example.com", "api.example.com"]),
+            ("", nil, ["api.example.com"], "CN=", ["api.example.com"]), (nil, nil, [], "", ["api.example.com"]),
+            (
+                nil, nil, ["api.example.com"], "OU=Second,OU=First,O=Example\\, Ltd.,emailAddress=it@example.com",
+                ["First", "Example, Ltd.", "it@example.com", "api.example.com"]
+            ),
+        ] as [(String?, String?, [String], String, [String])])
+    func `has an entry under each name that a client may look up`(
+        commonName: String?, email: String?, dnsNames: [String], subject: String, names: [String]
+    ) {
+        var certificate = Wultra.certificate(1, commonName, dnsNames: dnsNames)
+        certificate.emailAddress = email
+        certificate.subject = subject
+        let app = Wultra.app(.init("api.example.com", .enforce, certificate))
+        #expect(self.entries(app).map(\.name) == names)
+        #expect(self.entries(app).allSatisfy { $0.fingerprint == certificate.sha256 && $0.depth == 0 })
+        let file = WultraStaticFile(Wultra.view(app), ClientSettings())
+        #expect(Set(file.entries.map(\.name)) == Set(names) && file.notes.isEmpty)
+    }
+
+    @Test func `leaves out a certificate that was deleted, for its host alone`() throws {
+        let one = Wultra.certificate(1, "api.example.com", dnsNames: ["api.example.com", "www.example.com"])
+        let renewed = Wultra.certificate(1, "api.example.com", edition: 1)
+        let app = Wultra.app(
+            .init("api.example.com", .enforce, one, renewed), .init("www.example.com", .enforce, one))
+        let settings = ClientSettings(
+            withheld: [WithheldCertificate(host: Wultra.pattern("api.example.com"), sha256: one.sha256)])
+        let entries = WultraInitTemplate(Wultra.view(app), settings).entries
+        #expect(
+            Set(entries.map { "\($0.name) \($0.fingerprint == one.sha256)" }) == [
+                "api.example.com false", "api.example.com true", "www.example.com true",
+                // The key is the other host's too, and so is what is known of it.
+                "www.example.com false",
+            ])
+        let own = Wultra.app(.init("api.example.com", .enforce, one, renewed))
+        #expect(WultraInitTemplate(Wultra.view(own), settings).entries.map(\.fingerprint) == [renewed.sha256])
     }
 
     @Test func `leaves out what these clients cannot find`() {
-        let nameless = Wultra.certificate(1, nil, dnsNames: ["api.example.com"])
-        let empty = Wultra.certificate(2, "", dnsNames: ["api.example.com"])
         let expired = Wultra.certificate(3, "api.example.com", notAfter: Wultra.noon)
         let authority = Wultra.certificate(4, "Issuing", isAuthority: true)
-        var app = Wultra.app(.init("api.example.com", .enforce, nameless, empty, expired, authority))
+        var app = Wultra.app(.init("api.example.com", .enforce, expired, authority))
         // A key of which nobody showed a certificate.
         app.hosts[Wultra.pattern("api.example.com")]?[.baseline]?.pins[Wultra.pin(9)] = PinRecord(
             role: .backup, state: .active, note: nil, since: Wultra.noon)
@@ -81,7 +133,7 @@ private typealias Wultra = WultraExamples
         let app = Wultra.app(.init("api.example.com", .enforce, Wultra.certificate(1, name)))
         let template = WultraInitTemplate(Wultra.view(app), ClientSettings())
         let json = try JSON(parsing: template.body(at: Wultra.noon))
-        #expect(json["fingerprints"]?.arrayValue?.first?["name"] == .string(name))
+        #expect(json["fingerprints"]?.arrayValue?.map { $0["name"] } == [.string(name), "api.example.com"])
         #expect(json.objectValue?.keys.sorted() == ["fingerprints", "timestamp"])
     }
 
@@ -176,7 +228,7 @@ private typealias Wultra = WultraExamples
             + #"{"name":"api.example.com","sslPinningRequired":false},"#
             + #"{"name":"*.example.com","sslPinningRequired":false}]}}"#
         #expect(Wultra.text(template.body(at: Wultra.noon)).hasSuffix(expected))
-        #expect(template.entries.map(\.fingerprint) == [wildcard.sha256, shared.sha256])
+        #expect(Set(template.entries.map(\.fingerprint)) == [wildcard.sha256, shared.sha256])
         let old = WultraInitTemplate(Wultra.view(app), ClientSettings())
         #expect(try self.domains(old) == nil && old.entries == template.entries)
     }
@@ -242,13 +294,11 @@ private typealias Wultra = WultraExamples
             .init("f.example.com", .enforce, Wultra.certificate(5, "f.example.com")))
         app.keys[Wultra.pin(5)] = nil
         let file = WultraStaticFile(Wultra.view(app), ClientSettings())
-        #expect(file.entries.map(\.name) == ["a.example.com", "b.example.com"])
+        #expect(Set(file.entries.map(\.name)) == ["a.example.com", "b.example.com", "Example"])
         #expect(
             file.notes == [
                 "a.example.com is in the file although its mode is off: clients refuse a server of which they have "
                     + "no entry.",
-                "b.example.com: \(Wultra.pin(2)) left out. Its certificate has no common name, by which clients find "
-                    + "what to trust.",
                 "c.example.com: \(Wultra.pin(4)) left out. Its last certificate expired at \(Wultra.noon).",
                 "c.example.com: left out. Clients find none of its certificates.",
                 "d.example.com: left out. Its pins are those built into the app, which the server does not have.",

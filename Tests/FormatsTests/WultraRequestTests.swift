@@ -16,7 +16,7 @@ private typealias Wultra = WultraExamples
     @Test(
         arguments: [
             ("3.1.2", "14.5.1", "IOS", "3.1.2", 14, .ios),
-            ("3.1.2", "17.4", "IOS", "3.1.2", 17, .ios), ("3.1", "13", "ANDROID", "3.1", 13, .android),
+            ("3.1.2", "17.4", "IOS", "3.1.2", 17, .ios), ("3.1.0", "13", "ANDROID", "3.1.0", 13, .android),
             ("3.1.2-beta.1", "14-rc", "android", "3.1.2-beta.1", 14, .android),
             ("3.1.2-beta 4", "9", "Ios", "3.1.2-beta-4", 9, .ios), ("3.1.2-", "9", "IOS", "3.1.2--", 9, .ios),
             ("03.1.2", "14.5.1.2 (API 34)", "IOS", "3.1.2", 14, .ios),
@@ -34,7 +34,7 @@ private typealias Wultra = WultraExamples
     @Test(
         arguments: [
             ("3.1.2", nil, "IOS"), ("3.1.2", "17", nil), (nil, "17", "IOS"), ("", "17", "IOS"), ("3.1.2", "", "IOS"),
-            ("3.1.2", "17", ""), ("nonsense", nil, nil), (nil, nil, "WINDOWS"),
+            ("3.1.2", "17", ""), ("3.1.2", nil, "WINDOWS"), (nil, nil, "WINDOWS"), (nil, "iOS 17", nil),
         ] as [(String?, String?, String?)])
     func `does not ask it with less, whatever it says`(appVersion: String?, osVersion: String?, platform: String?)
         throws
@@ -46,13 +46,13 @@ private typealias Wultra = WultraExamples
 
     @Test(
         arguments: [
-            (nil, "3.1.2", "17", "IOS", "UNKNOWN_ERROR", 400), ("", "3.1.2", "17", "IOS", "UNKNOWN_ERROR", 400),
+            (nil, "3.1.2", "17", "IOS", "ERROR_REQUEST", 400), ("", "3.1.2", "17", "IOS", "ERROR_REQUEST", 400),
             ("..", "3.1.2", "17", "IOS", "APP_NOT_FOUND", 404), ("a app", "3.1.2", "17", "IOS", "APP_NOT_FOUND", 404),
-            ("app", "three", "17", "IOS", "UNKNOWN_ERROR", 400),
-            ("app", "3.1.2beta", "17", "IOS", "UNKNOWN_ERROR", 400),
-            ("app", "-1", "17", "IOS", "UNKNOWN_ERROR", 400), ("app", "3.1.2", "iOS 17", "IOS", "UNKNOWN_ERROR", 400),
-            ("app", "3.1.2", "1234567890", "IOS", "UNKNOWN_ERROR", 400),
-            ("app", "3.1.2", "17", "WINDOWS", "UNKNOWN_ERROR", 400),
+            ("app", "three", "17", "IOS", "ERROR_REQUEST", 400),
+            ("app", "3.1.2beta", "17", "IOS", "ERROR_REQUEST", 400),
+            ("app", "-1", "17", "IOS", "ERROR_REQUEST", 400), ("app", "3.1.2", "iOS 17", "IOS", "ERROR_REQUEST", 400),
+            ("app", "3.1.2", "1234567890", "IOS", "ERROR_REQUEST", 400),
+            ("app", "3.1.2", "17", "WINDOWS", "ERROR_REQUEST", 400),
         ] as [(String?, String, String, String, String, Int)])
     func `is refused where it makes no sense`(
         name: String?, appVersion: String, osVersion: String, platform: String, code: String, status: Int
@@ -61,6 +61,27 @@ private typealias Wultra = WultraExamples
             try WultraInitRequest(appName: name, appVersion: appVersion, osVersion: osVersion, platform: platform)
         }
         #expect(error?.code.rawValue == code && error?.status == status)
+    }
+
+    /// What is asked, and the body of the refusal, in the envelope that Wultra's server has for such requests.
+    @Test(
+        arguments: [
+            (nil, nil, nil, #""message":"The parameter appName is required."}}"#),
+            (
+                "app", "3.1", nil,
+                #""violations":[{"fieldName":"appInit.applicationVersion","invalidValue":"3.1","hint":""#
+            ),
+            ("app", "3.1.2.4", nil, #""fieldName":"appInit.applicationVersion","invalidValue":"3.1.2.4","#),
+            ("app", "three", nil, #""invalidValue":"three","#),
+            ("app", "3.1.2", "WEB", #""fieldName":"appInit.platform","invalidValue":"WEB","#),
+        ] as [(String?, String?, String?, String)])
+    func `is told which parameter is wrong`(name: String?, appVersion: String?, platform: String?, part: String) throws
+    {
+        let error = try #require(throws: WultraError.self) {
+            try WultraInitRequest(appName: name, appVersion: appVersion, osVersion: "17", platform: platform)
+        }
+        let body = Wultra.text(error.body)
+        #expect(body.hasPrefix(#"{"status":"ERROR","responseObject":{"code":"ERROR_REQUEST","#) && body.contains(part))
     }
 
     @Test(

@@ -9,7 +9,8 @@ import Testing
         arguments: [
             (Problem(.appUnknown, "x"), 404), (Problem(.limitReached, "x"), 400),
             (Problem(.eventTooLarge, "x"), 400), (Problem(.invalidValue, "x"), 400), (Problem(.tokenMissing, "x"), 401),
-            (Problem(.bodyTooLarge, "x"), 413), (Problem(.unsupportedMediaType, "x"), 415),
+            (Problem(.bodyTooLarge, "x"), 413), (Problem(.unsupportedMediaType, "x"), 400),
+            (Problem(.methodNotAllowed, "x"), 400), (Problem(.notFound, "x"), 404),
             (Problem(.overloaded, "x"), 503),
             (Problem(WultraAdminFault(description: "not for strangers")), 500),
         ] as [(Problem, Int)])

@@ -1,10 +1,10 @@
 import PinWire
 
 extension AppVersion {
-    /// Reads a version as Wultra's server takes it: groups of digits, then optionally `-` and any text, which counts as
-    /// a pre-release. Wultra asks for exactly three groups; one to four are read here. Nil for anything else.
+    /// Reads a version as Wultra's server takes it: three groups of digits, then optionally `-` and any text, which counts
+    /// as a pre-release. Nil for anything else.
     init?(wultra text: String) {
-        guard text.utf8.count <= 128 else { return nil }
+        guard text.utf8.count <= 128, Self.hasThreeGroups(text) else { return nil }
         if let version = try? AppVersion(text) {
             self = version
             return
@@ -22,5 +22,14 @@ extension AppVersion {
         let rest = word.isEmpty ? "-" : String(decoding: word, as: UTF8.self)
         guard let version = try? AppVersion("\(text[..<mark])-\(rest)") else { return nil }
         self = version
+    }
+
+    private static func hasThreeGroups(_ text: String) -> Bool {
+        let groups = text.utf8.prefix { $0 != UInt8(ascii: "-") }
+            .split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        return groups.count == 3
+            && groups.allSatisfy { group in
+                !group.isEmpty && group.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+            }
     }
 }

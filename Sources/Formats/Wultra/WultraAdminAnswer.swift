@@ -30,7 +30,7 @@ package enum WultraAdminAnswer {
                 let (one, other) = (roles.firstIndex(of: left.role) ?? 0, roles.firstIndex(of: right.role) ?? 0)
                 return one == other ? left.pin < right.pin : one < other
             }
-            let certificates = pins.flatMap { app.keys[$0.pin]?.listed(at: now) ?? [] }
+            let certificates = pins.flatMap { app.keys[$0.pin]?.listed(at: pattern, app.wultraSettings, now) ?? [] }
             return .members([
                 "name": .string(pattern.text),
                 "certificates": .array(certificates.map { Self.json($0, material[$0.sha256]) }),

@@ -17,18 +17,25 @@ struct WultraAdminBody {
         self.members = members
     }
 
+    /// That a member is not as it must be.
+    ///
+    /// - Parameter hint: what is wrong with it, as the end of a sentence.
+    func error(_ name: String, _ hint: String) -> WultraAdminError {
+        WultraAdminError(name, hint, value: OrderedJSON(repeating: self.members[name]))
+    }
+
     /// A text; nil where it is missing.
     func optionalText(_ name: String) throws(WultraAdminError) -> String? {
         switch self.members[name] {
         case nil, .null?: return nil
         case .string(let text)?: return text
-        case let other?: throw WultraAdminError(name, "must be a string, and is \(other.kind)")
+        case let other?: throw self.error(name, "must be a string, and is \(other.kind)")
         }
     }
 
     /// A text that is there and not empty.
     func text(_ name: String) throws(WultraAdminError) -> String {
-        guard let text = try self.optionalText(name), !text.isEmpty else { throw WultraAdminError(name, "is required") }
+        guard let text = try self.optionalText(name), !text.isEmpty else { throw self.error(name, "is required") }
         return text
     }
 
@@ -37,7 +44,7 @@ struct WultraAdminBody {
         switch self.members[name] {
         case nil, .null?: return nil
         case .integer(let number)? where range.contains(number): return number
-        default: throw WultraAdminError(name, "must be a whole number from \(range.lowerBound) to \(range.upperBound)")
+        default: throw self.error(name, "must be a whole number from \(range.lowerBound) to \(range.upperBound)")
         }
     }
 
@@ -46,7 +53,7 @@ struct WultraAdminBody {
         _ name: String, _ parse: (String) throws(E) -> T
     ) throws(WultraAdminError) -> T {
         let text = try self.text(name)
-        do throws(E) { return try parse(text) } catch { throw WultraAdminError(name, error.description) }
+        do throws(E) { return try parse(text) } catch { throw self.error(name, error.description) }
     }
 
     /// A version; nil where it is missing or empty.
@@ -57,6 +64,6 @@ struct WultraAdminBody {
 
     /// The host that a domain's name stands for.
     func host(_ name: String) throws(WultraAdminError) -> HostPattern {
-        try WultraAdminRequest.host(try self.text(name), name)
+        try self.parse(name) { (text) throws(HostPattern.Malformed) in try HostPattern(text.lowercased()) }
     }
 }

@@ -51,7 +51,7 @@ extension WultraAdminCommand {
     /// that gives it a second pin and a reserve. Where a guard rail refuses that, since servers present another key for
     /// instance, the certificate is recorded all the same. Whoever sets a mode by hand is not overruled: of a host that
     /// could have enforced before, the mode stays. Clients before 2.x look at no mode, and pin from the first
-    /// certificate on.
+    /// certificate on. A certificate that had been deleted is given to clients again.
     ///
     /// - Parameter depth: what the request says; it is not kept, but follows from the certificates.
     /// - Throws: ``WultraAdminError`` for a server's certificate that is not for the domain, a depth that is not the
@@ -63,11 +63,12 @@ extension WultraAdminCommand {
         let pin = certificate.key.pin
         let evidence = KeyEvidence.certificate(certificate)
         let reason = "Certificate added to \(pattern)"
+        let settings = app.wultraSettings.keeping(certificate, at: pattern)
         func new(_ role: PinRole) -> AppCommand.NewPin { AppCommand.NewPin(pin: pin, role: role, evidence: evidence) }
         guard let host = app.hosts[pattern] else {
             return Self(
                 [.addHost(pattern, includesSubdomains: false, mode: .reportOnly, pins: [new(.primary)])],
-                reason: reason)
+                settings: settings, reason: reason)
         }
         guard let policy = host[.baseline] else {
             throw WultraAdminError(.refused, "The pins of \(pattern) are those built into the app.")
@@ -76,7 +77,8 @@ extension WultraAdminCommand {
         let commands: [AppCommand]
         let role: PinRole
         switch policy.pins[pin] {
-        case let record? where record.state == .active: return Self([.describeKeys([evidence])], reason: reason)
+        case let record? where record.state == .active:
+            return Self([.describeKeys([evidence])], settings: settings, reason: reason)
         case let record? where record.state == .staged:
             role = record.role
             commands = [.describeKeys([evidence]), .activatePin(pattern, .baseline, pin)]
@@ -86,7 +88,8 @@ extension WultraAdminCommand {
         }
         let begins = policy.mode == .reportOnly && !Self.canEnforce(before) && Self.canEnforce(before + [role])
         return Self(
-            commands, desired: begins ? [.setMode(pattern, .baseline, .enforce)] : [], reason: reason)
+            commands, settings: settings, desired: begins ? [.setMode(pattern, .baseline, .enforce)] : [],
+            reason: reason)
     }
 
     private static func check(
@@ -113,41 +116,53 @@ extension WultraAdminCommand {
         roles.count >= 2 && roles.contains(where: \.isReserve)
     }
 
-    /// The certificate with a fingerprint is to go. Its pin is retired; where it was the primary one, the pin whose
-    /// certificate expires first takes its place.
+    /// The certificate with a fingerprint is to go. Of a key with another certificate, it is withheld from Wultra's
+    /// clients; where it is its key's last one, the key's pin is retired, and where that was the primary one, the pin
+    /// whose certificate expires first takes its place. Where there is no such certificate, nothing is wanted.
     ///
-    /// The ledger knows certificates by their keys: of a key with another certificate that is still valid, one cannot
-    /// be deleted alone. One that has expired and been replaced is not given to anybody any more, and nothing is to be
-    /// done.
-    ///
-    /// - Throws: ``WultraAdminError`` where there is no such certificate, and where its key has another one. The ledger
-    ///   refuses to leave a host that enforces with fewer than two pins.
+    /// - Throws: ``WultraAdminError`` where as many are withheld as may be. The ledger refuses to leave a host that
+    ///   enforces with fewer than two pins.
     package static func deleting(
         _ fingerprint: [UInt8], from pattern: HostPattern, of app: App, at now: Timestamp
     ) throws(WultraAdminError) -> Self {
-        let policy = try Self.policy(pattern, app)
         let reason = "Certificate deleted from \(pattern)"
+        guard let policy = app.hosts[pattern]?[.baseline] else { return Self([], reason: reason) }
+        var settings = app.wultraSettings
         for (pin, _) in policy.activePins {
             guard let known = app.keys[pin], known.certificates.contains(where: { $0.sha256 == fingerprint }) else {
                 continue
             }
-            let listed = known.listed(at: now)
+            let listed = known.listed(at: pattern, settings, now)
             guard listed.contains(where: { $0.sha256 == fingerprint }) else { return Self([], reason: reason) }
-            guard listed.count == 1 else {
+            guard listed.count > 1 else {
+                settings.withheld.removeAll { one in
+                    one.host == pattern && known.certificates.contains { $0.sha256 == one.sha256 }
+                }
+                return Self(
+                    Self.retirement(of: [pin], policy, pattern, app).commands,
+                    settings: settings == app.wultraSettings ? nil : settings, reason: reason)
+            }
+            settings.withheld.removeAll { !app.holds($0, at: now) }
+            do throws(ClientSettings.Malformed) {
+                try settings.withhold(WithheldCertificate(host: pattern, sha256: fingerprint))
+            } catch {
                 throw WultraAdminError(
                     .refused,
-                    "The key of this certificate has another one, which clients would still accept it by. Delete that "
-                        + "one first, or wait until this one expires.")
+                    "The certificate \(error) deleted ones of keys with another certificate: wait until some expire.")
             }
-            return Self(Self.retirement(of: [pin], policy, pattern, app).commands, reason: reason)
+            return Self([], settings: settings, reason: reason)
         }
-        throw WultraAdminError(.refused, "\(pattern) has no certificate with this fingerprint.")
+        return Self([], reason: reason)
     }
 
-    /// A domain is to go, with all that is known of it.
-    package static func deletingDomain(_ pattern: HostPattern, of app: App) throws(WultraAdminError) -> Self {
-        guard app.hosts[pattern] != nil else { throw Self.domainUnknown(pattern) }
-        return Self([.removeHost(pattern)], reason: "Domain \(pattern) deleted")
+    /// A domain is to go, with all that is known of it. Where there is none, nothing is wanted.
+    package static func deletingDomain(_ pattern: HostPattern, of app: App) -> Self {
+        let reason = "Domain \(pattern) deleted"
+        guard app.hosts[pattern] != nil else { return Self([], reason: reason) }
+        var settings = app.wultraSettings
+        settings.withheld.removeAll { $0.host == pattern }
+        return Self(
+            [.removeHost(pattern)], settings: settings == app.wultraSettings ? nil : settings, reason: reason)
     }
 
     /// Keys of a host are to go all of whose certificates have expired, where nobody can be in need of them.
@@ -194,23 +209,37 @@ extension WultraAdminCommand {
         commands.append(.setPinRole(pattern, .baseline, remaining[heir].pin, .primary))
         return (commands, remaining.map(\.role))
     }
-
-    private static func policy(_ pattern: HostPattern, _ app: App) throws(WultraAdminError) -> Policy {
-        guard let host = app.hosts[pattern] else { throw Self.domainUnknown(pattern) }
-        return host[.baseline] ?? Policy(mode: .off)
-    }
-
-    private static func domainUnknown(_ pattern: HostPattern) -> WultraAdminError {
-        WultraAdminError(.refused, "The app has no domain \(pattern).")
-    }
 }
 
 extension KeyKnowledge {
-    /// The certificates that Wultra's administrators see of the key, the newest first: those that are valid, or the
-    /// last one that was.
-    func listed(at now: Timestamp) -> [CertificateFacts] {
-        let valid = self.certificates.filter { now < $0.notAfter }
-        return valid.isEmpty ? Array(self.certificates.prefix(1)) : valid
+    /// The certificates that Wultra's administrators see of the key for a host, the newest first: those that are valid,
+    /// or the last one that was, but for those that they deleted.
+    func listed(at pattern: HostPattern, _ settings: ClientSettings, _ now: Timestamp) -> [CertificateFacts] {
+        let kept = self.certificates.filter { !settings.withholds($0, at: pattern) }
+        let valid = kept.filter { now < $0.notAfter }
+        return valid.isEmpty ? Array(kept.prefix(1)) : valid
+    }
+}
+
+extension App {
+    /// What is settled for clients of Wultra's kind.
+    var wultraSettings: ClientSettings { self.clients[.wultra]?.settings ?? ClientSettings() }
+
+    /// Whether a host has a key with a certificate that has not expired.
+    fileprivate func holds(_ certificate: WithheldCertificate, at now: Timestamp) -> Bool {
+        self.hosts[certificate.host]?[.baseline]?.activePins.contains { pin, _ in
+            self.keys[pin]?.certificates.contains { $0.sha256 == certificate.sha256 && now < $0.notAfter } == true
+        } == true
+    }
+}
+
+extension ClientSettings {
+    /// The settings by which a certificate is given to Wultra's clients for a host; nil where it is.
+    fileprivate func keeping(_ certificate: CertificateFacts, at pattern: HostPattern) -> ClientSettings? {
+        guard self.withholds(certificate, at: pattern) else { return nil }
+        var settings = self
+        settings.withheld.removeAll { $0.host == pattern && $0.sha256 == certificate.sha256 }
+        return settings
     }
 }
 

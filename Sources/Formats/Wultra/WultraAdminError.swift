@@ -1,3 +1,5 @@
+import PinWire
+
 /// What somebody is told whose administrative request failed, in the envelope of Wultra's mobile utility server:
 /// `{"status":"ERROR","responseObject":{"code","message","violations"}}`.
 package struct WultraAdminError: Error, Hashable, Sendable {
@@ -6,20 +8,31 @@ package struct WultraAdminError: Error, Hashable, Sendable {
         case refused = "APP_EXCEPTION"
         /// The request is not well-formed.
         case malformed = "ERROR_REQUEST"
-        case unforeseen = "UNKNOWN_ERROR"
+        case unforeseen = "INTERNAL_ERROR"
         case unauthenticated = "ERROR_AUTHENTICATION"
         case appNotFound = "APP_NOT_FOUND"
+        /// There is nothing at the path.
+        case notFound = "ERROR_NOT_FOUND"
     }
 
     /// One member or parameter that is not as it must be.
     package struct Violation: Hashable, Sendable {
         package var field: String
+        /// What the request has there; nil where it has nothing, or what is not to be repeated.
+        package var value: OrderedJSON?
         /// What is wrong with it, as the end of a sentence.
         package var hint: String
 
-        package init(field: String, hint: String) {
+        package init(field: String, value: OrderedJSON? = nil, hint: String) {
             self.field = field
+            self.value = value
             self.hint = hint
+        }
+
+        fileprivate var json: OrderedJSON {
+            .members([
+                "fieldName": .string(self.field), "invalidValue": self.value, "hint": .string(self.hint),
+            ])
         }
     }
 
@@ -27,16 +40,31 @@ package struct WultraAdminError: Error, Hashable, Sendable {
     /// What is wrong, as a sentence.
     package let message: String
     package let violations: [Violation]
+    /// Whether the member `violations` is there although it is empty.
+    private let listsViolations: Bool
 
     package init(_ code: Code, _ message: String, violations: [Violation] = []) {
+        self.init(code, message, violations: violations, listsViolations: !violations.isEmpty)
+    }
+
+    private init(_ code: Code, _ message: String, violations: [Violation], listsViolations: Bool) {
         self.code = code
         self.message = message
         self.violations = violations
+        self.listsViolations = listsViolations
     }
 
     /// A member or parameter is not as it must be.
-    package init(_ field: String, _ hint: String) {
-        self.init(.malformed, "\(field) \(hint).", violations: [Violation(field: field, hint: hint)])
+    ///
+    /// - Parameter value: what it is.
+    package init(_ field: String, _ hint: String, value: OrderedJSON? = nil) {
+        self.init(.malformed, "\(field) \(hint).", violations: [Violation(field: field, value: value, hint: hint)])
+    }
+
+    /// The request is well-formed, and something that it names is not there, or there already: Wultra's server counts
+    /// that among requests that are not, with no violation.
+    package static func unmet(_ message: String) -> WultraAdminError {
+        WultraAdminError(.malformed, message, violations: [], listsViolations: true)
     }
 
     /// There is no such app, or none with clients of this kind.
@@ -52,23 +80,35 @@ package struct WultraAdminError: Error, Hashable, Sendable {
         switch self.code {
         case .refused, .malformed: 400
         case .unauthenticated: 401
-        case .appNotFound: 404
+        case .appNotFound, .notFound: 404
         case .unforeseen: 500
         }
     }
 
     /// The body.
     package var body: [UInt8] {
-        let violations = self.violations.map { violation -> OrderedJSON in
-            .members(["fieldName": .string(violation.field), "hint": .string(violation.hint)])
-        }
-        return OrderedJSON.members([
+        OrderedJSON.members([
             "status": .string("ERROR"),
             "responseObject": .members([
                 "code": .string(self.code.rawValue),
                 "message": .string(self.message),
-                "violations": violations.isEmpty ? nil : .array(violations),
+                "violations": self.listsViolations ? .array(self.violations.map(\.json)) : nil,
             ]),
         ]).bytes()
+    }
+}
+
+extension OrderedJSON {
+    /// The most bytes of a text that are repeated to whoever sent it.
+    private static let repeatedLimit = 255
+
+    /// What of a request is repeated where it is wrong: texts that are not long, whole numbers, truth values.
+    init?(repeating json: JSON?) {
+        switch json {
+        case .string(let text)? where text.utf8.count <= Self.repeatedLimit: self = .string(text)
+        case .integer(let number)?: self = .integer(number)
+        case .bool(let flag)?: self = .bool(flag)
+        default: return nil
+        }
     }
 }

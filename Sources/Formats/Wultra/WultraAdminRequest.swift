@@ -22,22 +22,21 @@ package enum WultraAdminRequest: Hashable, Sendable {
     /// Reads the body of `POST /admin/apps`.
     ///
     /// Wultra's names have 2 to 255 letters, digits, hyphens and underscores, beginning with a letter or digit. Names
-    /// of apps have at most 128 characters here: longer ones are refused and say why. Without `displayName` the app is
-    /// shown by its name.
+    /// of apps have at most 128 characters here: longer ones are refused and say why.
     package static func createApp(_ bytes: [UInt8]) throws(WultraAdminError) -> Self {
         let body = try WultraAdminBody(bytes)
         let name = try body.text("name")
         guard Self.isName(name) else {
-            throw WultraAdminError(
+            throw body.error(
                 "name",
                 "must be 2 to 255 letters, digits, hyphens and underscores, beginning with a letter or digit")
         }
         guard let app = try? AppID(name) else {
-            throw WultraAdminError("name", "must have at most 128 characters: longer names cannot be kept here")
+            throw body.error("name", "must have at most 128 characters: longer names cannot be kept here")
         }
-        let displayName = try body.optionalText("displayName") ?? name
+        let displayName = try body.text("displayName")
         guard PlainText.isAcceptable(displayName, atMost: 200) else {
-            throw WultraAdminError("displayName", "must be 1 to 200 characters of plain text, and not only spaces")
+            throw body.error("displayName", "must be 1 to 200 characters of plain text, and not only spaces")
         }
         return .createApp(app, displayName: displayName)
     }
@@ -58,17 +57,27 @@ package enum WultraAdminRequest: Hashable, Sendable {
     ///
     /// - Parameter fingerprint: base64 of 32 bytes. Scripts that send `+` unescaped mean it, although it spells a
     ///   space.
-    package static func deleteCertificate(domain: String?, fingerprint: String?) throws(WultraAdminError) -> Self {
-        let host = try Self.host(domain ?? "", "domain")
-        guard let bytes = Base64.decode((fingerprint ?? "").replacing(" ", with: "+")), bytes.count == 32 else {
-            throw WultraAdminError("fingerprint", "must be base64 of a SHA-256 fingerprint, 44 characters")
-        }
+    /// - Returns: Nil where it names what no app can have, so that there is nothing to delete.
+    /// - Throws: ``WultraAdminError`` where a parameter is missing.
+    package static func deleteCertificate(domain: String?, fingerprint: String?) throws(WultraAdminError) -> Self? {
+        let host = HostPattern(deleted: try Self.required(domain, "domain"))
+        let text = try Self.required(fingerprint, "fingerprint")
+        guard let host, let bytes = Base64.decode(text.replacing(" ", with: "+")), bytes.count == 32 else { return nil }
         return .deleteCertificate(host, fingerprint: bytes)
     }
 
     /// Reads the query of `DELETE …/domains`.
-    package static func deleteDomain(_ domain: String?) throws(WultraAdminError) -> Self {
-        .deleteDomain(try Self.host(domain ?? "", "domain"))
+    ///
+    /// - Returns: Nil where it names what no app can have, so that there is nothing to delete.
+    /// - Throws: ``WultraAdminError`` where the parameter is missing.
+    package static func deleteDomain(_ domain: String?) throws(WultraAdminError) -> Self? {
+        guard let host = HostPattern(deleted: try Self.required(domain, "domain")) else { return nil }
+        return .deleteDomain(host)
+    }
+
+    private static func required(_ parameter: String?, _ name: String) throws(WultraAdminError) -> String {
+        guard let parameter else { throw WultraAdminError(.malformed, "The query parameter \(name) is required.") }
+        return parameter
     }
 
     /// Reads the body of `POST …/versions`.
@@ -86,7 +95,7 @@ package enum WultraAdminRequest: Hashable, Sendable {
                 try body.parse("messageKey", TextKey.init)
             })
         guard rule.suggestedVersion != nil || rule.requiredVersion != nil else {
-            throw WultraAdminError("suggestedVersion", "or requiredVersion must be given")
+            throw body.error("suggestedVersion", "or requiredVersion must be given")
         }
         return .addVersionRule(rule)
     }
@@ -108,7 +117,7 @@ package enum WultraAdminRequest: Hashable, Sendable {
             _ field: String, _ text: String, _ parse: (String) throws(ClientSettings.Malformed) -> T
         ) throws(WultraAdminError) -> T {
             do throws(ClientSettings.Malformed) { return try parse(text) } catch {
-                throw WultraAdminError(field, error.description)
+                throw WultraAdminError(field, error.description, value: OrderedJSON(repeating: .string(text)))
             }
         }
         return (try part("messageKey", key, TextKey.init), try part("language", language, Self.language))
@@ -117,11 +126,6 @@ package enum WultraAdminRequest: Hashable, Sendable {
     /// A text's language: two letters in any case.
     private static func language(_ text: String) throws(ClientSettings.Malformed) -> TextLanguage {
         try TextLanguage(text.lowercased())
-    }
-
-    static func host(_ text: String, _ field: String) throws(WultraAdminError) -> HostPattern {
-        guard !text.isEmpty else { throw WultraAdminError(field, "is required") }
-        do { return try HostPattern(text.lowercased()) } catch { throw WultraAdminError(field, error.description) }
     }
 
     /// Wultra's rule for names: `^[a-zA-Z0-9][a-zA-Z0-9-_]{1,254}$`.
@@ -137,5 +141,13 @@ package enum WultraAdminRequest: Hashable, Sendable {
         }
         return (2...255).contains(bytes.count) && isPlain(bytes[0])
             && bytes.allSatisfy { isPlain($0) || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_") }
+    }
+}
+
+extension HostPattern {
+    /// The host that a domain's name stands for; nil where it can be none.
+    fileprivate init?(deleted text: String) {
+        guard let host = try? HostPattern(text.lowercased()) else { return nil }
+        self = host
     }
 }

@@ -16,8 +16,7 @@ extension WultraAdminCommand {
         if let other = settings.versionRules.first(where: {
             $0.platform == rule.platform && $0.majorOSVersion == rule.majorOSVersion
         }) {
-            throw WultraAdminError(
-                .refused, "The rule \(other.id) is for the same platform and system: delete it first.")
+            throw .unmet("The rule \(other.id) is for the same platform and system: delete it first.")
         }
         var (settings, rule) = (settings, rule)
         rule.id = max(app.version, settings.versionRules.map(\.id).max() ?? 0) + 1
@@ -27,18 +26,12 @@ extension WultraAdminCommand {
         return Self([], settings: settings, reason: "Version rule \(rule.id) added")
     }
 
-    /// A rule is to go.
-    ///
-    /// - Throws: ``WultraAdminError`` where there is none with the id.
-    package static func deletingVersionRule(
-        _ id: Int64, from settings: ClientSettings
-    ) throws(WultraAdminError) -> Self {
-        guard settings.versionRules.contains(where: { $0.id == id }) else {
-            throw WultraAdminError(.refused, "The app has no version rule \(id).")
-        }
-        var settings = settings
-        settings.versionRules.removeAll { $0.id == id }
-        return Self([], settings: settings, reason: "Version rule \(id) deleted")
+    /// A rule is to go. Where there is none with the id nothing is wanted, and ``settings`` is nil.
+    package static func deletingVersionRule(_ id: Int64, from settings: ClientSettings) -> Self {
+        var remaining = settings
+        remaining.versionRules.removeAll { $0.id == id }
+        return Self(
+            [], settings: remaining == settings ? nil : remaining, reason: "Version rule \(id) deleted")
     }
 
     /// A text is to be added, or to take the place of the one with its key and language. With Wultra, texts belong to

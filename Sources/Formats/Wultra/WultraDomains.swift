@@ -12,12 +12,12 @@ struct WultraDomains {
     /// Nil where there is nothing to be said.
     ///
     /// Unpinned are hosts that are off, whatever turned them off, and hosts that only report, which these clients
-    /// cannot. A host is named by its pattern, and by the common names of its certificates, since clients know a server
-    /// by that; but not by one under which a host with pins is known as well.
+    /// cannot. A host is named by its pattern, and by the names of its certificates, since clients know a server by
+    /// those; but not by one under which a host with pins is known as well.
     init?(_ view: ClientView, _ settings: ClientSettings) {
         guard settings.understandsDomains else { return nil }
         func names(_ host: ClientView.Host) -> [String] {
-            [host.pattern.text] + host.pins.flatMap(\.certificates).compactMap { $0.wultraName(at: host.pattern) }
+            [host.pattern.text] + host.pins.flatMap(\.certificates).flatMap { $0.wultraNames(at: host.pattern) }
         }
         let kept = Set(view.hosts.filter { !$0.isUnpinned }.flatMap(names))
         var seen: Set<String> = []

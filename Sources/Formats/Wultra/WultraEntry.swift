@@ -3,11 +3,12 @@ import Pinning
 
 /// A certificate that clients are to trust, as they are told of it: an element of `fingerprints`.
 ///
-/// Clients find it by the common name of the server's certificate, which must be `name` to the letter: names of hosts,
-/// alternative names and wildcards count for nothing. Of several entries of one name any will do; that is how backups
-/// are given. Pins of which no certificate is known cannot be said, and neither can certificates without a common name.
+/// Clients find it by `name` to the letter: the SDKs look the common name of the server's certificate up, and apps that
+/// name the domain themselves look that up, under which Wultra's server answers. So a certificate has an entry under each
+/// of ``CertificateFacts/wultraNames(at:)``. Of several entries of one name any will do; that is how backups are given.
+/// Pins of which no certificate is known cannot be said.
 package struct WultraEntry: Hashable, Sendable {
-    /// The common name of the server's own certificate, whichever of the chain the fingerprint is of.
+    /// A name by which clients know the server's own certificate, whichever of the chain the fingerprint is of.
     package var name: String
     /// SHA-256 of the whole certificate in DER, 32 bytes.
     package var fingerprint: [UInt8]
@@ -45,56 +46,51 @@ package struct WultraEntry: Hashable, Sendable {
 }
 
 extension WultraEntry {
-    /// The entries of a view: one for each certificate of each pin, in the view's order, none twice.
+    /// The entries of a view: one for each name of each certificate of each pin, in the view's order, none twice.
     ///
     /// Also those of hosts whose pinning is off or only reports: without its entry a client refuses a server, and none
     /// before 2.x can be told otherwise. Authorities' certificates only where clients understand `depth`. What has
-    /// expired is left out.
+    /// expired, or is withheld, is left out.
     static func entries(of view: ClientView, _ settings: ClientSettings, _ expiry: WultraExpiry) -> [WultraEntry] {
         var seen: Set<WultraEntry> = []
         return view.hosts.flatMap { host in
-            Self.certificates(of: host).flatMap { certificate in
+            let known = Self.certificates(of: host, settings)
+            return known.flatMap { certificate in
                 guard let expires = expiry.end(of: certificate) else { return [WultraEntry]() }
-                return Self.places(of: certificate, host, settings).map { name, depth in
+                return Self.places(of: certificate, host, among: known, settings).map { name, depth in
                     WultraEntry(name: name, fingerprint: certificate.sha256, expires: expires, depth: depth)
                 }
             }
         }.filter { seen.insert($0).inserted }
     }
 
-    private static func certificates(of host: ClientView.Host) -> [CertificateFacts] {
-        host.pins.flatMap(\.certificates)
+    private static func certificates(of host: ClientView.Host, _ settings: ClientSettings) -> [CertificateFacts] {
+        host.pins.flatMap(\.certificates).filter { !settings.withholds($0, at: host.pattern) }
     }
 
     /// Under which names and at which depths a certificate is to be found.
     private static func places(
-        of certificate: CertificateFacts, _ host: ClientView.Host, _ settings: ClientSettings
+        of certificate: CertificateFacts, _ host: ClientView.Host, among known: [CertificateFacts],
+        _ settings: ClientSettings
     ) -> [(name: String, depth: Int64)] {
         if certificate.isServers(at: host.pattern) {
-            guard let name = certificate.wultraName(at: host.pattern) else { return [] }
-            return [(name, 0)]
+            return certificate.wultraNames(at: host.pattern).map { ($0, 0) }
         }
         guard settings.understandsDomains else { return [] }
-        let known = Self.certificates(of: host)
-        let leaves = known.compactMap { leaf in leaf.wultraName(at: host.pattern).map { (name: $0, leaf: leaf) } }
-        let above = leaves.compactMap { name, leaf in
-            certificate.depth(above: leaf, among: known).map { (name: name, depth: $0) }
+        let leaves = known.filter { $0.isServers(at: host.pattern) }
+        let above = leaves.flatMap { leaf -> [(name: String, depth: Int64)] in
+            guard let depth = certificate.depth(above: leaf, among: known) else { return [] }
+            return leaf.wultraNames(at: host.pattern).map { ($0, depth) }
         }
         guard above.isEmpty else { return above }
         // Of none of the known certificates is it seen to be above: a root mostly has one authority between.
-        let names = leaves.isEmpty ? [host.pattern.text] : leaves.map(\.name)
+        let names = leaves.isEmpty ? [host.pattern.text] : leaves.flatMap { $0.wultraNames(at: host.pattern) }
         let depth: Int64 = certificate.isSelfSigned ? 2 : 1
         return names.map { ($0, depth) }
     }
 }
 
 extension CertificateFacts {
-    /// The name by which clients look a server's certificate up; nil where they cannot, and for an authority's.
-    func wultraName(at pattern: HostPattern) -> String? {
-        guard self.isServers(at: pattern), let name = self.commonName, !name.isEmpty else { return nil }
-        return name
-    }
-
     /// How many certificates this authority's is above `leaf`, as far as the names of issuers lead through `known`; nil
     /// where they lead elsewhere.
     fileprivate func depth(above leaf: CertificateFacts, among known: [CertificateFacts]) -> Int64? {

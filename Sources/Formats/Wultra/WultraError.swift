@@ -1,3 +1,5 @@
+import PinWire
+
 /// What a client is told that gets no pins, as Wultra's mobile utility server 1.x answers it.
 ///
 /// Clients look at the status alone. The answer is signed as every other one where the challenge is sound and the app
@@ -8,16 +10,36 @@ package struct WultraError: Error, Hashable, Sendable {
         case invalidChallenge = "INVALID_CHALLENGE"
         case appNotFound = "APP_NOT_FOUND"
         case publicKeyNotFound = "PUBLIC_KEY_NOT_FOUND"
-        case unknown = "UNKNOWN_ERROR"
+        /// A parameter is missing, or is not as it must be.
+        case malformed = "ERROR_REQUEST"
     }
 
     package let code: Code
     /// What is wrong, as a sentence.
     package let message: String
+    /// Which parameter is not as it must be; nil where one is missing, and of other errors.
+    package let violation: WultraAdminError.Violation?
 
-    init(_ code: Code, _ message: String) {
+    init(_ code: Code, _ message: String, _ violation: WultraAdminError.Violation? = nil) {
         self.code = code
         self.message = message
+        self.violation = violation
+    }
+
+    /// A parameter is missing.
+    package static func missing(_ parameter: String) -> WultraError {
+        WultraError(.malformed, "The parameter \(parameter) is required.")
+    }
+
+    /// A parameter is not as it must be.
+    ///
+    /// - Parameters:
+    ///   - field: the name that Wultra's server has for it.
+    ///   - hint: what is wrong with it, as a sentence.
+    static func malformed(_ field: String, _ value: String, _ hint: String) -> WultraError {
+        let violation = WultraAdminError.Violation(
+            field: field, value: OrderedJSON(repeating: .string(value)), hint: hint)
+        return WultraError(.malformed, "\(field) \(hint).", violation)
     }
 
     /// There is no such app, or none with clients of this kind.
@@ -35,12 +57,16 @@ package struct WultraError: Error, Hashable, Sendable {
         switch self.code {
         case .invalidChallenge: 403
         case .appNotFound, .publicKeyNotFound: 404
-        case .unknown: 400
+        case .malformed: 400
         }
     }
 
-    /// The body: JSON with `code` and `message`.
+    /// The body: JSON with `code` and `message`; of a malformed request in the envelope that ``WultraAdminError`` has.
     package var body: [UInt8] {
-        OrderedJSON.members(["code": .string(self.code.rawValue), "message": .string(self.message)]).bytes()
+        guard self.code != .malformed else {
+            let violations = self.violation.map { [$0] } ?? []
+            return WultraAdminError(.malformed, self.message, violations: violations).body
+        }
+        return OrderedJSON.members(["code": .string(self.code.rawValue), "message": .string(self.message)]).bytes()
     }
 }

@@ -4,44 +4,47 @@ package import Pinning
 /// A client's request for its pins: `GET /app/init` of Wultra's mobile utility server, but for the challenge.
 package struct WultraInitRequest: Hashable, Sendable {
     package let app: AppID
-    /// The app's version as far as it is one.
+    /// The app's version; nil where it is not said.
     package let appVersion: AppVersion?
     /// What the version gate is asked about; nil unless the request has all of `appVersion`, `osVersion` and
     /// `platform`.
     package let device: WultraDevice?
     package let languages: WultraLanguages
 
-    /// Reads the query's parameters. An empty one counts as missing, and what the gate is not asked about is not
-    /// refused: a client without pins is worse off than one without an answer of the gate.
+    /// Reads the query's parameters. An empty one counts as missing. Of the system's version and the platform nothing is
+    /// refused where the gate is not asked: a client without pins is worse off than one without an answer of the gate.
     ///
     /// - Parameters:
     ///   - acceptLanguage: the header `Accept-Language`.
-    /// - Throws: ``WultraError``: `UNKNOWN_ERROR` without `appName` and for a version or platform that is none,
+    /// - Throws: ``WultraError``: `ERROR_REQUEST` without `appName` and for a version or platform that is none,
     ///   `APP_NOT_FOUND` for a name that no app can have.
     package init(
         appName: String?, appVersion: String? = nil, osVersion: String? = nil, platform: String? = nil,
         acceptLanguage: String? = nil
     ) throws(WultraError) {
         func given(_ text: String?) -> String? { text?.isEmpty == false ? text : nil }
-        guard let name = given(appName) else { throw WultraError(.unknown, "The parameter appName is required.") }
+        guard let name = given(appName) else { throw .missing("appName") }
         guard let app = try? AppID(name) else { throw WultraError(.appNotFound, "There is no app of this name.") }
         self.app = app
-        self.appVersion = given(appVersion).flatMap { AppVersion(wultra: $0) }
         self.languages = WultraLanguages(acceptLanguage: acceptLanguage)
-        if given(appVersion) != nil, let osVersion = given(osVersion), let platform = given(platform) {
-            guard let version = self.appVersion else {
-                throw WultraError(.unknown, "The parameter appVersion must be a version such as 3.1.2.")
+        self.appVersion = try given(appVersion).map { (text) throws(WultraError) in
+            guard let version = AppVersion(wultra: text) else {
+                throw .malformed(
+                    "appInit.applicationVersion", text, "must be a version of three numbers, such as 3.1.2")
             }
-            guard let major = WultraDevice.majorVersion(osVersion) else {
-                throw WultraError(.unknown, "The parameter osVersion must be a version such as 17.4.1 or 17.4.")
-            }
-            guard let platform = WultraPlatform(rawValue: platform.uppercased()) else {
-                throw WultraError(.unknown, "The parameter platform must be IOS or ANDROID.")
-            }
-            self.device = WultraDevice(appVersion: version, platform: platform, majorOSVersion: major)
-        } else {
-            self.device = nil
+            return version
         }
+        guard let version = self.appVersion, let system = given(osVersion), let word = given(platform) else {
+            self.device = nil
+            return
+        }
+        guard let major = WultraDevice.majorVersion(system) else {
+            throw .malformed("appInit.systemVersion", system, "must be a version, such as 17.4.1 or 17.4, or a number")
+        }
+        guard let known = WultraPlatform(rawValue: word.uppercased()) else {
+            throw .malformed("appInit.platform", word, "must be IOS or ANDROID")
+        }
+        self.device = WultraDevice(appVersion: version, platform: known, majorOSVersion: major)
     }
 
     /// What the native rules can go by: the app's version.

@@ -20,18 +20,20 @@ package struct WultraStaticFile: Sendable {
             return left.fingerprint.lexicographicallyPrecedes(right.fingerprint)
         }
         let hosts = view.hosts.sorted { $0.pattern < $1.pattern }
-        var notes = hosts.flatMap { Self.notes(on: $0, expiry) }
+        var notes = hosts.flatMap { Self.notes(on: $0, settings, expiry) }
         if let note = HostNotes.killSwitch(among: hosts.filter { !$0.pins.isEmpty }) { notes.append(note) }
         self.notes = notes
     }
 
-    private static func notes(on host: ClientView.Host, _ expiry: WultraExpiry) -> [String] {
+    private static func notes(
+        on host: ClientView.Host, _ settings: ClientSettings, _ expiry: WultraExpiry
+    ) -> [String] {
         let pattern = host.pattern
         guard host.mode != nil else { return ["\(pattern): left out. \(HostNotes.isBuiltin)."] }
         guard !host.pins.isEmpty else { return ["\(pattern): left out. \(HostNotes.hasNoPins)."] }
         var notes: [String] = []
         for pin in host.orderedPins {
-            guard let why = Self.obstacle(of: pin, host, expiry) else { continue }
+            guard let why = Self.obstacle(of: pin, host, settings, expiry) else { continue }
             notes.append("\(pattern): \(pin.pin) left out. \(why).")
         }
         if notes.count == host.pins.count {
@@ -47,18 +49,14 @@ package struct WultraStaticFile: Sendable {
 
     /// Why a pin has no entry, as a sentence without its full stop; nil where it has one.
     private static func obstacle(
-        of pin: ClientView.ClientPin, _ host: ClientView.Host, _ expiry: WultraExpiry
+        of pin: ClientView.ClientPin, _ host: ClientView.Host, _ settings: ClientSettings, _ expiry: WultraExpiry
     ) -> String? {
         guard !pin.certificates.isEmpty else { return HostNotes.hasNoCertificate }
-        let own = pin.serverCertificates(at: host.pattern)
-        guard !own.isEmpty else {
+        let own = pin.serverCertificates(at: host.pattern).filter { !settings.withholds($0, at: host.pattern) }
+        guard let last = own.first else {
             return "It is an authority's, and entries of the file are for servers' own certificates"
         }
-        let named = own.filter { $0.wultraName(at: host.pattern) != nil }
-        guard let last = named.first else {
-            return "Its certificate has no common name, by which clients find what to trust"
-        }
-        return named.contains { expiry.end(of: $0) != nil } ? nil : "Its last certificate expired at \(last.notAfter)"
+        return own.contains { expiry.end(of: $0) != nil } ? nil : "Its last certificate expired at \(last.notAfter)"
     }
 
     /// The file as UTF-8.

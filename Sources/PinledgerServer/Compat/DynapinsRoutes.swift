@@ -62,7 +62,14 @@ struct DynapinsRoutes: Sendable {
     }
 
     private func fingerprint(_ exchange: Exchange) async throws -> Response {
-        try await self.answer(exchange, "/cert-fingerprint") { pins, settings, secret, _ in
+        let declared = try self.tools.declared(.dynapins, of: try exchange.app)
+        guard declared.client.settings.servesFingerprint else {
+            throw Problem(
+                .notFound,
+                "\(declared.app.id) has not declared that its clients ask for /cert-fingerprint, whose signature says neither for which domain nor when: set cert_fingerprint to true in the settings of dynapins if they do."
+            )
+        }
+        return try await self.answer(exchange, "/cert-fingerprint") { pins, settings, secret, _ in
             let fingerprint = DynapinsFingerprint(pins, ttlSeconds: settings.ttlSeconds)
             switch secret {
             case .ed25519(let secret): return fingerprint.body(signature: try secret.sign(fingerprint.signingBytes))

@@ -31,8 +31,9 @@ enum WultraAdminRefusal {
         switch problem.type {
         case .internalError: return .unforeseen
         case .appUnknown: return WultraAdminError(.appNotFound, problem.detail)
+        case .notFound: return WultraAdminError(.notFound, Self.sentences(problem))
         case .malformedRequest, .malformedJSON, .invalidValue, .unknownParameter, .bodyTooLarge, .unsupportedMediaType,
-            .notFound, .methodNotAllowed:
+            .methodNotAllowed:
             return WultraAdminError(.malformed, Self.sentences(problem))
         default: break
         }
@@ -51,8 +52,6 @@ enum WultraAdminRefusal {
         switch status {
         case .serviceUnavailable: return status
         case .contentTooLarge where error.code == .malformed: return status
-        case .unsupportedMediaType, .methodNotAllowed: return status
-        case .notFound where problem.type == .notFound: return status
         default: return HTTPResponse.Status(code: error.status)
         }
     }

@@ -9,23 +9,32 @@ extension WultraAdminRoutes {
     // MARK: Versions
 
     func listVersions(_ exchange: Exchange) async throws -> Response {
-        let settings = try self.services.wultraApp(try exchange.wultraApp).settings
-        return exchange.reply(status: 200, WultraAdminAnswer.versionRules(settings.versionRules))
+        exchange.reply(status: 200, WultraAdminAnswer.versionRules(self.versionRules(in: exchange)))
+    }
+
+    /// The rules of the app that the path names: none of one that is not there, as Wultra's server has it.
+    private func versionRules(in exchange: Exchange) -> [ClientVersionRule] {
+        let app = try? self.services.wultraApp(try exchange.wultraApp)
+        return app?.settings.versionRules ?? []
     }
 
     func getVersion(_ exchange: Exchange) async throws -> Response {
-        let settings = try self.services.wultraApp(try exchange.wultraApp).settings
         let id = try exchange.versionRule
-        guard let rule = settings.versionRules.first(where: { $0.id == id }) else {
-            throw WultraAdminError(.refused, "The app has no version rule \(id).")
+        guard let rule = self.versionRules(in: exchange).first(where: { $0.id == id }) else {
+            throw WultraAdminError.unmet("The app has no version rule \(id).")
         }
         return exchange.reply(status: 200, WultraAdminAnswer.versionRule(rule))
     }
 
     func add(_ rule: ClientVersionRule, _ body: [UInt8], in exchange: Exchange) async throws -> Response {
-        let result = try await self.changes.change(try exchange.wultraApp, body, in: exchange) {
-            (state) throws(WultraAdminError) in
-            try .adding(rule, to: state.settings, of: state.app)
+        let result: ChangeHandler.Result
+        do {
+            result = try await self.changes.change(try exchange.wultraApp, body, in: exchange) {
+                (state) throws(WultraAdminError) in
+                try .adding(rule, to: state.settings, of: state.app)
+            }
+        } catch let error as WultraAdminError where error.code == .appNotFound {
+            throw WultraAdminError.unmet(error.message)
         }
         // The new rule has the highest id of those that were recorded with it.
         guard let recorded = result.settings?.versionRules.last else {
@@ -36,10 +45,15 @@ extension WultraAdminRoutes {
 
     func deleteVersion(_ exchange: Exchange) async throws -> Response {
         let id = try exchange.versionRule
-        let result = try await self.changes.change(try exchange.wultraApp, [], in: exchange) {
-            (state) throws(WultraAdminError) in try .deletingVersionRule(id, from: state.settings)
+        guard self.services.writer != nil else { throw Problem(.readOnly, "This node only reads.") }
+        do {
+            let result = try await self.changes.change(try exchange.wultraApp, [], in: exchange) {
+                (state) throws(WultraAdminError) in .deletingVersionRule(id, from: state.settings)
+            }
+            return exchange.reply(WultraAdminAnswer.ok, to: result)
+        } catch let error as WultraAdminError where error.code == .appNotFound {
+            return exchange.reply(status: 200, WultraAdminAnswer.ok)
         }
-        return exchange.reply(WultraAdminAnswer.ok, to: result)
     }
 
     // MARK: Texts
@@ -81,28 +95,24 @@ extension WultraAdminRoutes {
         return exchange.reply(status: 200, WultraAdminAnswer.text(text))
     }
 
-    /// Takes a text from every app that has it, one change for each.
+    /// Takes a text from every app that has it, one change for each. Where none has it, that is done.
     func deleteText(_ exchange: Exchange) async throws -> Response {
-        let (key, language) = try exchange.textName
-        var isFound = false
-        for one in self.services.wultraApps {
+        guard self.services.writer != nil else { throw Problem(.readOnly, "This node only reads.") }
+        guard let (key, language) = try? exchange.textName else {
+            return exchange.reply(status: 200, WultraAdminAnswer.ok)
+        }
+        for one in self.services.wultraApps
+        where one.settings.texts.contains(where: { $0.key == key && $0.language == language }) {
             let id = one.app.id
-            if one.settings.texts.contains(where: { $0.key == key && $0.language == language }) {
-                _ = try await self.changes.change(id, [], in: exchange, part: id.text) {
-                    (state) throws(WultraAdminError) in .deletingText(key, language, from: state.settings)
-                }
-                isFound = true
-            } else if !isFound {
-                // A repeated request finds its text gone.
-                isFound = try await self.changes.replay(id, [], in: exchange, part: id.text) != nil
+            _ = try await self.changes.change(id, [], in: exchange, part: id.text) {
+                (state) throws(WultraAdminError) in .deletingText(key, language, from: state.settings)
             }
         }
-        guard isFound else { throw Self.textUnknown(key, language) }
         return exchange.reply(status: 200, WultraAdminAnswer.ok)
     }
 
     private static func textUnknown(_ key: TextKey, _ language: TextLanguage) -> WultraAdminError {
-        WultraAdminError(.refused, "There is no text \(key.text) in \(language.text).")
+        .unmet("There is no text \(key.text) in \(language.text).")
     }
 }
 

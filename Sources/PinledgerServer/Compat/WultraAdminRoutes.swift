@@ -31,13 +31,12 @@ struct WultraAdminRoutes: Sendable {
             self.posting("addWultraCertificate", "\(certificates)/pem") { (body) throws(WultraAdminError) in
                 try .addCertificate(body)
             },
-            self.route("deleteWultraCertificate", .delete, certificates, query: ["domain", "fingerprint"]) { exchange in
-                let request = try WultraAdminRequest.deleteCertificate(
+            self.deleting("deleteWultraCertificate", certificates, query: ["domain", "fingerprint"]) { exchange in
+                try WultraAdminRequest.deleteCertificate(
                     domain: exchange.query["domain"], fingerprint: exchange.query["fingerprint"])
-                return try await self.answer(request, [], in: exchange)
             },
-            self.route("deleteWultraDomain", .delete, "/apps/{app}/domains", query: ["domain"]) { exchange in
-                try await self.answer(try .deleteDomain(exchange.query["domain"]), [], in: exchange)
+            self.deleting("deleteWultraDomain", "/apps/{app}/domains", query: ["domain"]) { exchange in
+                try WultraAdminRequest.deleteDomain(exchange.query["domain"])
             },
             self.route("deleteExpiredWultraCertificates", .delete, "/certificates/expired", self.deleteExpired),
             self.route("listWultraVersions", .get, versions, self.listVersions),
@@ -79,6 +78,22 @@ struct WultraAdminRoutes: Sendable {
         }
     }
 
+    /// What names nothing that is there is done: scripts repeat their requests.
+    private func deleting(
+        _ id: String, _ path: String, query: [String],
+        _ read: @escaping @Sendable (Exchange) throws -> WultraAdminRequest?
+    ) -> Route {
+        self.route(id, .delete, path, query: query) { exchange in
+            guard self.services.writer != nil else { throw Problem(.readOnly, "This node only reads.") }
+            guard let request = try read(exchange) else { return exchange.reply(status: 200, WultraAdminAnswer.ok) }
+            do { return try await self.answer(request, [], in: exchange) } catch let error as WultraAdminError
+                where error.code == .appNotFound
+            {
+                return exchange.reply(status: 200, WultraAdminAnswer.ok)
+            }
+        }
+    }
+
     private func answer(_ request: WultraAdminRequest, _ body: [UInt8], in exchange: Exchange) async throws -> Response
     {
         guard self.services.writer != nil else { throw Problem(.readOnly, "This node only reads.") }
@@ -96,7 +111,7 @@ struct WultraAdminRoutes: Sendable {
             return exchange.reply(WultraAdminAnswer.ok, to: result)
         case .deleteDomain(let pattern):
             let result = try await self.changes.change(try exchange.wultraApp, body, in: exchange) {
-                (state) throws(WultraAdminError) in try .deletingDomain(pattern, of: state.app)
+                (state) throws(WultraAdminError) in .deletingDomain(pattern, of: state.app)
             }
             return exchange.reply(WultraAdminAnswer.ok, to: result)
         case .addVersionRule(let rule): return try await self.add(rule, body, in: exchange)
@@ -159,8 +174,10 @@ extension Exchange {
     /// The version rule that the path names.
     var versionRule: Int64 {
         get throws(WultraAdminError) {
-            guard let id = Int64(self.parameters["id"] ?? ""), ClientVersionRule.ids.contains(id) else {
-                throw WultraAdminError("id", "must be the whole number that the rule was given")
+            let text = self.parameters["id"] ?? ""
+            guard let id = Int64(text) else {
+                throw WultraAdminError(
+                    "id", "must be the whole number that the rule was given", value: .string(text.printable))
             }
             return id
         }

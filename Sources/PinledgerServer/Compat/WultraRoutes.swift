@@ -73,7 +73,10 @@ struct WultraRoutes: Sendable {
     }
 
     private func publicKey(_ exchange: Exchange) async throws -> Response {
-        let name = exchange.foreignParameters["appName"] ?? ""
+        guard let name = exchange.foreignParameters["appName"] else {
+            let error = WultraError.missing("appName")
+            return exchange.reply(status: error.status, error.body)
+        }
         if let fault = self.tools.services.ledger.partialFault { throw fault }
         guard let id = try? AppID(name), let declared = try? self.tools.declared(.wultra, of: id),
             let key = declared.client.key, let publicKey = P256PublicKey(subjectPublicKeyInfo: key.publicKey)

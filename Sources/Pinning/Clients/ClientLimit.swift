@@ -59,6 +59,8 @@ package enum ClientLimit: String, CaseIterable, Sendable, Hashable {
     case publicSuffix = "public_suffix"
     /// The first host of a process alone takes effect.
     case firstHostOnly = "first_host_only"
+    /// One host is named when the client is set up, and connections to all others are refused.
+    case oneHostOnly = "one_host_only"
     /// The first pins of a process hold until it ends.
     case pinsFrozen = "pins_frozen"
     /// One block of the configuration holds one domain.
@@ -84,6 +86,8 @@ package enum ClientLimit: String, CaseIterable, Sendable, Hashable {
     case wholePercentages = "whole_percentages"
     /// One lot of a device decides about all its rollouts.
     case sharedBucket = "shared_bucket"
+    /// Devices are drawn otherwise than this server and its own clients draw them.
+    case otherBuckets = "other_buckets"
     /// A version gate on candidates does not exist.
     case versionGate = "version_gate"
     /// `pins_valid_until` does not exist: pins are enforced after it.
@@ -103,6 +107,8 @@ package enum ClientLimit: String, CaseIterable, Sendable, Hashable {
 
     /// What is served is not signed.
     case unsigned
+    /// What is signed says neither for which host it is nor when: an answer can be replayed for another host, for ever.
+    case replayable
     /// The key that verifies signatures is built into the app.
     case signingKeyFixed = "signing_key_fixed"
     /// The certificate is checked on another connection than the one that is used.
@@ -138,6 +144,7 @@ package enum ClientLimit: String, CaseIterable, Sendable, Hashable {
         case .cannotExcept: "Exceptions cannot be said"
         case .publicSuffix: "The name has to be below a public suffix"
         case .firstHostOnly: "Only the first host takes effect"
+        case .oneHostOnly: "Only one host can be reached"
         case .pinsFrozen: "New pins wait for the next start"
         case .oneDomainEach: "One domain for each block"
         case .killSwitch: "The kill switch is not heard of"
@@ -149,6 +156,7 @@ package enum ClientLimit: String, CaseIterable, Sendable, Hashable {
         case .rolloutMethod: "Rollouts go by percentages alone"
         case .wholePercentages: "Percentages are whole"
         case .sharedBucket: "One lot decides about all rollouts"
+        case .otherBuckets: "Other devices are drawn"
         case .versionGate: "A version gate cannot be said"
         case .pinsValidUntil: "The end of the pins cannot be said"
         case .unprotectedAfterExpiry: "Pinning ends with its date"
@@ -157,6 +165,7 @@ package enum ClientLimit: String, CaseIterable, Sendable, Hashable {
         case .weeklyUpdate: "Changes take up to a week"
         case .sessionCache: "TLS sessions outlive changes"
         case .unsigned: "Nothing is signed"
+        case .replayable: "Answers can be replayed for other hosts"
         case .signingKeyFixed: "The signing key is built in"
         case .checkedBeforehand: "The check is another connection's"
         case .olderSystems: "Older systems ignore it"

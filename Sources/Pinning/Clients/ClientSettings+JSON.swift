@@ -5,13 +5,19 @@ extension ClientSettings {
     package func json(of kind: ClientKind) -> JSON {
         switch kind {
         case .dynapins:
-            return ["protocol": .string(self.dynapins.rawValue), "ttl_seconds": .integer(self.ttlSeconds)]
+            return .members([
+                "protocol": .string(self.dynapins.rawValue), "ttl_seconds": .integer(self.ttlSeconds),
+                // Entries of the ledger from before this member have none.
+                "cert_fingerprint": self.servesFingerprint ? .bool(true) : nil,
+            ])
         case .wultra:
             return .members([
                 "understands_domains": .bool(self.understandsDomains),
                 "entry_days": self.entryDays.map { .integer($0) },
                 "version_rules": .array(self.versionRules.map(\.json)),
                 "texts": .array(self.texts.map(\.json)),
+                // Entries of the ledger from before this member have none.
+                "withheld_certificates": self.withheld.isEmpty ? nil : .array(self.withheld.map(\.json)),
             ])
         case .remoteConfig:
             return .members([
@@ -34,6 +40,12 @@ extension ClientSettings {
             case .dynapins:
                 if let word = m.optional("protocol") { settings.dynapins = try word.oneOf(DynapinsProtocol.self) }
                 if let seconds = m.optional("ttl_seconds") { settings.ttlSeconds = try seconds.integer(60...604_800) }
+                if let flag = m.optional("cert_fingerprint") {
+                    settings.servesFingerprint = try flag.bool()
+                    guard !settings.servesFingerprint || settings.dynapins == .ed25519 else {
+                        throw flag.defect("must be false unless the protocol is ed25519, which alone has such answers")
+                    }
+                }
             case .wultra:
                 if let flag = m.optional("understands_domains") { settings.understandsDomains = try flag.bool() }
                 settings.entryDays = try m.optional("entry_days")?.integer(1...3650)
@@ -47,6 +59,14 @@ extension ClientSettings {
                     for field in try texts.elements(atMost: Self.ruleLimit) {
                         let text = try ClientText(field)
                         do throws(Malformed) { try settings.add(text) } catch { throw field.defect(error.description) }
+                    }
+                }
+                if let withheld = m.optional("withheld_certificates") {
+                    for field in try withheld.elements(atMost: Self.ruleLimit) {
+                        let certificate = try WithheldCertificate(field)
+                        do throws(Malformed) { try settings.withhold(certificate) } catch {
+                            throw field.defect(error.description)
+                        }
                     }
                 }
             case .remoteConfig:

@@ -5,6 +5,9 @@ package struct ClientSettings: Hashable, Sendable {
     package var dynapins: DynapinsProtocol
     /// Of Dynapins: for how long a client goes by an answer, in seconds.
     package var ttlSeconds: Int64
+    /// Of Dynapins: whether `/cert-fingerprint` is answered, of the protocol ``DynapinsProtocol/ed25519`` alone. Its
+    /// signature covers a key's hash and neither domain nor time.
+    package var servesFingerprint: Bool
     /// Of Wultra: whether installs understand 2.x's members `depth` and `domainsConfig`.
     package var understandsDomains: Bool
     /// Of Wultra: for how long an entry is trusted at most, in days, whatever its certificate says; nil for as long as
@@ -14,6 +17,8 @@ package struct ClientSettings: Hashable, Sendable {
     package var versionRules: [ClientVersionRule]
     /// Of Wultra: what people are told who should update.
     package var texts: [ClientText]
+    /// Of Wultra: certificates that are not given out any more, in order. See ``withholds(_:at:)``.
+    package var withheld: [WithheldCertificate]
     /// Of remote configuration: which of the two schemas.
     package var schema: RemoteConfigSchema
     /// Of remote configuration: the parameter's name.
@@ -27,17 +32,20 @@ package struct ClientSettings: Hashable, Sendable {
     package var firebaseApp: FirebaseAppID?
 
     package init(
-        dynapins: DynapinsProtocol = .es256, ttlSeconds: Int64 = 3600, understandsDomains: Bool = false,
-        entryDays: Int64? = nil, versionRules: [ClientVersionRule] = [], texts: [ClientText] = [],
+        dynapins: DynapinsProtocol = .es256, ttlSeconds: Int64 = 3600, servesFingerprint: Bool = false,
+        understandsDomains: Bool = false, entryDays: Int64? = nil, versionRules: [ClientVersionRule] = [],
+        texts: [ClientText] = [], withheld: [WithheldCertificate] = [],
         schema: RemoteConfigSchema = .advanced, parameter: String = "ssl_pinning_config",
         hash: RemoteConfigHash = .spki, firebaseProject: String? = nil, firebaseApp: FirebaseAppID? = nil
     ) {
         self.dynapins = dynapins
         self.ttlSeconds = ttlSeconds
+        self.servesFingerprint = servesFingerprint
         self.understandsDomains = understandsDomains
         self.entryDays = entryDays
         self.versionRules = versionRules
         self.texts = texts
+        self.withheld = withheld
         self.schema = schema
         self.parameter = parameter
         self.hash = hash
@@ -45,7 +53,7 @@ package struct ClientSettings: Hashable, Sendable {
         self.firebaseApp = firebaseApp
     }
 
-    /// Version rules, and texts, that one app may have.
+    /// Version rules, texts and withheld certificates that one app may have of each.
     package static let ruleLimit = 200
 
     /// Why something is not a setting, as the end of a sentence about it.

@@ -14,7 +14,7 @@ extension ClientCase {
         )
     }
 
-    private static let listed: [ClientCase] = [ClientKind.netkit, .dynapins].map {
+    private static let listed: [ClientCase] = [ClientKind.netkit].map {
         ClientCase(
             .wildcard, .differs, $0, "knows only names that are listed", .wildcard,
             Connection("a.cdn.example.com", stranger), .connects)
@@ -24,6 +24,12 @@ extension ClientCase {
         ClientCase(
             .wildcard, .breaks, .dynapins, as: .ed25519, "pins any depth", .wildcard,
             Connection("a.b.cdn.example.com", stranger), .refuses),
+        ClientCase(
+            .wildcard, .breaks, .dynapins, "refuses names below", .wildcard,
+            Connection("a.cdn.example.com", leaf(1, "a.cdn.example.com")), .refuses),
+        ClientCase(
+            .wildcard, .breaks, .dynapins, "refuses every name that ends alike", .wildcard,
+            Connection("othercdn.example.com", leaf(1, "othercdn.example.com")), .refuses),
         ClientCase(
             .subdomains, .differs, .okhttp, "cannot leave the name out", .deepWildcard,
             Connection("a.b.cdn.example.com", stranger), .connects),

@@ -204,11 +204,11 @@ extension ClientCase {
         ClientCase(
             .commonNameMissing, .breaks, .wultra, "finds no name on the served key",
             ClientApp(hosting(Keyed(leaf(1, isNamed: false)), two)),
-            Connection("api.example.com", leaf(1, isNamed: false)), .refuses),
+            Connection("api.example.com", leaf(1, isNamed: false), on: .android), .refuses),
         ClientCase(
             .commonNameMissing, .differs, .wultra, "finds no name on the key in reserve",
             ClientApp(hosting(one, Keyed(leaf(2, isNamed: false), .backup))),
-            Connection("api.example.com", leaf(2, isNamed: false)), .refuses),
+            Connection("api.example.com", leaf(2, isNamed: false), on: .android), .refuses),
         ClientCase(
             .hostNotCompared, .differs, .wultra, "takes one host's key for the other",
             ClientApp(

@@ -37,7 +37,12 @@ struct ClientDouble {
         let exact = patterns.first { $0.text == connection.name }
         // Only the first protocol's SDK matches `*.x`, and that at any depth.
         let wide = patterns.first { isFirst && $0.isWildcard && connection.name.hasSuffix(".\($0.name)") }
-        guard let asked = exact ?? wide else { return .connects }
+        guard let asked = exact ?? wide else {
+            // 0.2 gives TrustKit a name that it matches with nothing, and refuses what ends in the rest of it: no dot is
+            // asked for.
+            return !isFirst && patterns.contains { $0.isWildcard && connection.name.hasSuffix($0.name) }
+                ? .refuses : .connects
+        }
         let request = try DynapinsRequest(query: [(name: "domain", value: asked.text)])
         // All that is not 200 is refused.
         guard let pins = try? DynapinsPins(request, in: view) else { return .refuses }
@@ -64,9 +69,18 @@ struct ClientDouble {
         guard view.host(for: connection.name) != nil else { return .connects }
         var client = try Self.wultraClient(self.settings)
         _ = try Self.update(&client, view, self.settings)
-        let verdict = client.verdict(
-            commonName: connection.chain.first?.commonName ?? "", chain: connection.chain.map(\.sha256))
+        // The SDK for Android throws where there is no common name.
+        guard let name = connection.chain.first.flatMap({ Self.wultraName($0, on: connection.platform) }) else {
+            return .refuses
+        }
+        let verdict = client.verdict(commonName: name, chain: connection.chain.map(\.sha256))
         return verdict == .trusted ? .connects : .refuses
+    }
+
+    /// The name by which the SDKs look a certificate up.
+    private static func wultraName(_ certificate: CertificateFacts, on platform: Connection.Platform) -> String? {
+        if let name = certificate.commonName, !name.isEmpty { return name }
+        return platform == .android ? nil : certificate.emailAddress ?? certificate.dnsNames.first
     }
 
     static func wultraClient(_ settings: ClientSettings) throws -> WultraClient {

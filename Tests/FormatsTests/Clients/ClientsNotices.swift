@@ -37,6 +37,11 @@ let noticeCases: [NoticeCase] = [
         limit: .commonNameDiffers, kind: .wultra,
         app: ClientApp(hosting(Keyed(leaf(1, named: "API.example.com")), two)), quiet: .clean),
     NoticeCase(limit: .firstHostOnly, kind: .dynapins, app: .twoHosts, quiet: .clean),
+    NoticeCase(
+        limit: .oneHostOnly, kind: .dynapins, settings: .ed25519, app: .clean, quiet: .clean, quietSettings: .plain),
+    NoticeCase(
+        limit: .replayable, kind: .dynapins, settings: ClientSettings(dynapins: .ed25519, servesFingerprint: true),
+        app: .clean, quiet: .clean, quietSettings: .ed25519),
     NoticeCase(limit: .pinsFrozen, kind: .dynapins, app: .clean, quiet: .clean, quietSettings: .ed25519),
     NoticeCase(limit: .oneDomainEach, kind: .trustkitAndroid, app: .twoHosts, quiet: .clean),
     NoticeCase(limit: .enforceDefault, kind: .trustkitAndroid, app: .clean, quiet: .reporting),
@@ -49,6 +54,9 @@ let noticeCases: [NoticeCase] = [
         limit: .sharedBucket, kind: .remoteConfig,
         app: .launch(Rollout(basisPoints: 5000), [.appRolloutSet(Rollout(basisPoints: 5000))]),
         quiet: .launch(Rollout(basisPoints: 5000))),
+    NoticeCase(
+        limit: .otherBuckets, kind: .remoteConfig, app: .launch(Rollout(basisPoints: 1000)),
+        quiet: .launch(Rollout(basisPoints: 10_000))),
     NoticeCase(limit: .unprotectedAfterExpiry, kind: .trustkitIOS, app: .ending, quiet: .clean),
     NoticeCase(limit: .unprotectedAfterExpiry, kind: .trustkitAndroid, app: .ending, quiet: .clean),
     NoticeCase(limit: .unprotectedAfterExpiry, kind: .androidNSC, app: .ending, quiet: .clean),

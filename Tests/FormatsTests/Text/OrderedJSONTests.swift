@@ -1,5 +1,6 @@
 import Formats
 import PinWire
+import Pinning
 import Testing
 
 @Suite struct `Ordered JSON` {

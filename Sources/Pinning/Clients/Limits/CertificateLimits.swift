@@ -87,10 +87,10 @@ enum CertificateLimits {
         guard check.comparison == .certificate else { return [] }
         return check.pinned.flatMap { host -> [ClientFinding] in
             func isValid(_ pin: ClientView.ClientPin) -> Bool {
-                pin.serverCertificates(at: host.pattern).contains { check.view.now < $0.notAfter }
+                check.known(pin, at: host).contains { check.view.now < $0.notAfter }
             }
             return host.pins.compactMap { pin in
-                guard let last = pin.serverCertificates(at: host.pattern).first, !isValid(pin) else { return nil }
+                guard let last = check.known(pin, at: host).first, !isValid(pin) else { return nil }
                 return check.finding(
                     .certificateExpired, Self.severity(without: pin, host, check, isValid), host: host, pin: pin.pin,
                     "The last certificate that is known of this key of \(host.pattern) expired at \(last.notAfter): installs trust none of the key any more.",
@@ -107,12 +107,12 @@ enum CertificateLimits {
             host.pins.filter { !$0.serverCertificates(at: host.pattern).isEmpty }.compactMap { pin in
                 let other = check.seen(at: host).first { keys, chain in
                     keys.first == pin.pin && !check.accepts(keys, chain, at: host)
-                        && !pin.certificates.contains { $0.sha256 == chain.first?.sha256 }
+                        && !check.known(pin, at: host).contains { $0.sha256 == chain.first?.sha256 }
                 }
                 guard let certificate = other?.certificates.first else { return nil }
                 return check.finding(
                     .certificateRenewed, .breaks, host: host, pin: pin.pin,
-                    "A server of \(host.pattern) presents a certificate of this key that is not known here, and is valid until \(certificate.notAfter): \(check.kind.title) compares whole certificates, and refuses it.",
+                    "A server of \(host.pattern) presents a certificate of this key that installs are not given here, and is valid until \(certificate.notAfter): \(check.kind.title) compares whole certificates, and refuses it.",
                     remedy: check.kind.isServed
                         ? "Show the certificate that is served."
                         : "Show the certificate that is served, and release the app with its fingerprint.")
@@ -123,7 +123,7 @@ enum CertificateLimits {
     private static func renewal(_ check: ClientCheck) -> [ClientFinding] {
         guard check.comparison == .certificate else { return [] }
         let ends = check.pinned.flatMap { host in
-            host.pins.compactMap { $0.serverCertificates(at: host.pattern).first?.notAfter }
+            host.pins.compactMap { check.known($0, at: host).first?.notAfter }
         }.filter { check.view.now < $0 }
         guard let next = ends.min() else { return [] }
         return [

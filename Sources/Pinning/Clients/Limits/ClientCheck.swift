@@ -33,7 +33,9 @@ struct ClientCheck {
         var pooled: Set<[UInt8]> = []
         if kind == .wultra {
             for host in view.hosts {
-                for pin in host.pins { pooled.formUnion(Self.given(pin, at: host, kind, view.now).map(\.sha256)) }
+                for pin in host.pins {
+                    pooled.formUnion(Self.given(pin, at: host, kind, settings, view.now).map(\.sha256))
+                }
             }
         }
         self.pooled = pooled
@@ -94,20 +96,33 @@ struct ClientCheck {
     /// The certificates of a pin that the kind's clients are given to compare with, the newest first; none for kinds that
     /// compare keys.
     func given(_ pin: ClientView.ClientPin, at host: ClientView.Host) -> [CertificateFacts] {
-        Self.given(pin, at: host, self.kind, self.view.now)
+        Self.given(pin, at: host, self.kind, self.settings, self.view.now)
     }
 
     private static func given(
-        _ pin: ClientView.ClientPin, at host: ClientView.Host, _ kind: ClientKind, _ now: Timestamp
+        _ pin: ClientView.ClientPin, at host: ClientView.Host, _ kind: ClientKind, _ settings: ClientSettings,
+        _ now: Timestamp
     ) -> [CertificateFacts] {
-        let own = pin.serverCertificates(at: host.pattern)
+        let own = Self.known(pin, at: host, kind, settings)
         return switch kind {
         // A file does not change with the time.
         case .flutter: own
-        case .muejam: own.filter { now < $0.notAfter }
-        case .wultra: own.filter { now < $0.notAfter && $0.commonName?.isEmpty == false }
+        case .muejam, .wultra: own.filter { now < $0.notAfter }
         default: []
         }
+    }
+
+    /// The certificates of a pin that servers of a host can present as their own, but for those that are withheld from the
+    /// kind's clients; the newest first, expired ones too.
+    func known(_ pin: ClientView.ClientPin, at host: ClientView.Host) -> [CertificateFacts] {
+        Self.known(pin, at: host, self.kind, self.settings)
+    }
+
+    private static func known(
+        _ pin: ClientView.ClientPin, at host: ClientView.Host, _ kind: ClientKind, _ settings: ClientSettings
+    ) -> [CertificateFacts] {
+        let own = pin.serverCertificates(at: host.pattern)
+        return kind == .wultra ? own.filter { !settings.withholds($0, at: host.pattern) } : own
     }
 
     /// Whether a certificate is among those that clients have for a host.

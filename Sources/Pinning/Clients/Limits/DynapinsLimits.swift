@@ -5,7 +5,7 @@ enum DynapinsLimits {
     static func findings(of check: ClientCheck) -> [ClientFinding] {
         guard check.kind == .dynapins else { return [] }
         switch check.settings.dynapins {
-        case .ed25519: return Self.first(check) + Self.backups(check)
+        case .ed25519: return Self.first(check) + Self.backups(check) + Self.oneHost(check) + Self.replayable(check)
         case .es256: return Self.host(check) + Self.frozen(check)
         }
     }
@@ -45,6 +45,27 @@ enum DynapinsLimits {
                 .backupsIgnored, .notice,
                 "Dynapins up to 0.1 ignores pins in reserve until they come first: when a server changes its key, installs refuse it until the change is seen here and their answer has run out, which takes up to \(check.settings.ttlSeconds) seconds.",
                 remedy: "Shorten the answers' time before keys are changed.")
+        ]
+    }
+
+    /// Its session has one URL, which names one domain.
+    private static func oneHost(_ check: ClientCheck) -> [ClientFinding] {
+        guard !check.pinned.isEmpty else { return [] }
+        return [
+            check.finding(
+                .oneHostOnly, .notice,
+                "Dynapins up to 0.1 is given one URL with one domain, and its session refuses every connection to a host that this domain does not name, whether or not the host has pins here.",
+                remedy: "Use its session for that host alone, and another session for all others.")
+        ]
+    }
+
+    private static func replayable(_ check: ClientCheck) -> [ClientFinding] {
+        guard check.settings.servesFingerprint else { return [] }
+        return [
+            check.finding(
+                .replayable, .notice,
+                "`/cert-fingerprint` is declared, whose signature covers a key's hash alone: whoever kept one host's answer can give it out for every other host, for ever.",
+                remedy: "Set `cert_fingerprint` to false unless installs are known that ask for it.")
         ]
     }
 

@@ -66,8 +66,8 @@ enum NameLimits {
             )
         case .dynapins:
             return finding(
-                .differs,
-                "Dynapins 0.2 cannot use \(pattern): an app that is configured with it goes without pins; only names that it lists are pinned."
+                .breaks,
+                "Dynapins 0.2 cannot use the pins of \(pattern): an app that is configured with it refuses every connection to a name that ends in \(name), unless it lists the name too."
             )
         case .wultra, .muejam:
             return finding(

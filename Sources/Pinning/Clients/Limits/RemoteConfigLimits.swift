@@ -134,13 +134,21 @@ enum RemoteConfigLimits {
             check.isRollingOut(host)
                 && [check.view.document.rollout, host.rollout].contains { $0.map { $0.basisPoints < 10_000 } ?? false }
         }
+        guard !drawn.isEmpty else { return [] }
+        let other = check.finding(
+            .otherBuckets, .notice,
+            "These clients, and the conditions of the template, draw devices otherwise than this server and its own clients do: of a share they reach about as many devices, and other ones. What `explain` says of a device's rollout does not hold for its install of this kind.",
+            remedy:
+                "List devices that are to be in by the template's conditions, and take no install of one kind for a sample of the other."
+        )
         guard drawn.count > 1 || drawn.contains(where: { $0.rollout != nil && check.view.document.rollout != nil })
-        else { return [] }
+        else { return [other] }
         return [
+            other,
             check.finding(
                 .sharedBucket, .notice,
-                "These clients draw one lot for a device, which decides about all rollouts: the same devices are first in each, and others than those of this project's clients.",
-                remedy: "Do not take what one rollout shows for a second sample of what another does.")
+                "These clients draw one lot for a device, which decides about all rollouts: the same devices are first in each.",
+                remedy: "Do not take what one rollout shows for a second sample of what another does."),
         ]
     }
 }

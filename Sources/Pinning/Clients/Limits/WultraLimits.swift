@@ -9,42 +9,35 @@ enum WultraLimits {
             + Self.empty(check)
     }
 
-    /// Certificates of a pin that can be given out.
-    private static func valid(
-        _ pin: ClientView.ClientPin, _ host: ClientView.Host, _ check: ClientCheck
-    ) -> [CertificateFacts] {
-        pin.serverCertificates(at: host.pattern).filter { check.view.now < $0.notAfter }
-    }
-
-    private static func name(_ certificate: CertificateFacts) -> String? {
-        certificate.commonName.flatMap { $0.isEmpty ? nil : $0 }
-    }
-
+    /// Certificates without a common name are given out under what Apple's systems show of them, and under the host. The
+    /// SDK for Android reads the common name alone, and fails where there is none. Which of the two installs have is not
+    /// known here.
     private static func nameless(_ check: ClientCheck) -> [ClientFinding] {
         check.pinned.flatMap { host in
             host.pins.compactMap { pin in
-                let valid = Self.valid(pin, host, check)
-                guard !valid.isEmpty, valid.allSatisfy({ Self.name($0) == nil }) else { return nil }
-                let severity = host.severity(without: pin) {
-                    Self.valid($0, host, check).contains { Self.name($0) != nil }
-                }
+                let valid = check.given(pin, at: host)
+                guard let certificate = valid.first, valid.allSatisfy({ !$0.isNamed }) else { return nil }
+                let severity = host.severity(without: pin) { check.given($0, at: host).contains(where: \.isNamed) }
+                let names = certificate.wultraNames(at: host.pattern).joined(separator: ", ")
                 return check.finding(
                     .commonNameMissing, severity, host: host, pin: pin.pin,
-                    "The certificate of this key of \(host.pattern) has no common name, by which installs find what to trust: it cannot be given to them.",
+                    "The certificate of this key of \(host.pattern) has no common name: it is given out under \(names), by which installs on Apple's systems find it, and the SDK for Android refuses the server unless the app names \(host.pattern) itself.",
                     remedy: "Have a certificate issued whose subject has the common name \(host.pattern).")
             }
         }
     }
 
-    /// Entries go by what stands in the certificate, so that this is for those who list names in the app.
+    /// Entries are under the host and under the common name, so that this is for those who list names in the app.
     private static func names(_ check: ClientCheck) -> [ClientFinding] {
         check.pinned.compactMap { host in
             for pin in host.pins {
-                for certificate in Self.valid(pin, host, check) {
-                    guard let name = Self.name(certificate), name != host.pattern.text else { continue }
+                for certificate in check.given(pin, at: host) {
+                    guard certificate.isNamed, let name = certificate.commonName, name != host.pattern.text else {
+                        continue
+                    }
                     return check.finding(
                         .commonNameDiffers, .notice, host: host, pin: pin.pin,
-                        "The common name of a certificate of \(host.pattern) is \(name), which installs compare to the letter: they know the host by that name alone.",
+                        "The common name of a certificate of \(host.pattern) is \(name), which the SDKs compare to the letter: installs are given the certificate under both names, and find it under \(name) unless the app names \(host.pattern) itself.",
                         remedy: "List \(name) where the app lists the names that it expects.")
                 }
             }
@@ -57,8 +50,8 @@ enum WultraLimits {
         var byName: [String: [(certificate: CertificateFacts, host: ClientView.Host)]] = [:]
         var seen: Set<[UInt8]> = []
         for host in check.pinned {
-            for certificate in host.pins.flatMap({ Self.valid($0, host, check) })
-            where Self.name(certificate) != nil && seen.insert(certificate.sha256).inserted {
+            for certificate in host.pins.flatMap({ check.given($0, at: host) })
+            where seen.insert(certificate.sha256).inserted {
                 for name in Set(certificate.dnsNames) { byName[name, default: []].append((certificate, host)) }
             }
         }
@@ -84,7 +77,7 @@ enum WultraLimits {
     private static func shared(_ check: ClientCheck) -> [ClientFinding] {
         guard check.settings.understandsDomains, !check.view.isEverythingOff else { return [] }
         func names(_ host: ClientView.Host) -> [String] {
-            host.pins.flatMap { $0.serverCertificates(at: host.pattern) }.compactMap(Self.name)
+            host.pins.flatMap { check.known($0, at: host) }.flatMap { $0.wultraNames(at: host.pattern) }
         }
         func isFree(_ host: ClientView.Host) -> Bool { host.outcome == .off || host.outcome == .reportOnly }
         var free: [String: ClientView.Host] = [:]
@@ -110,7 +103,7 @@ enum WultraLimits {
                         ? (.killSwitch, "is turned off by a kill switch") : (.modeOff, "is off")
                 return check.unheard(
                     limit, host: host,
-                    "\(host.pattern) \(state), and a certificate of it has the common name \(name), by which installs know \(other.pattern) too: as that one is pinned, they go on enforcing for both.",
+                    "\(host.pattern) \(state), and a certificate of it has the name \(name), by which installs know \(other.pattern) too: as that one is pinned, they go on enforcing for both.",
                     remedy: "Turn \(other.pattern) off as well, or serve a certificate with a common name of its own.")
             }
             guard !host.pins.isEmpty, let name = known.first(where: { free[$0] != nil }), let other = free[name] else {
@@ -128,7 +121,7 @@ enum WultraLimits {
 
     private static func removal(_ check: ClientCheck) -> [ClientFinding] {
         guard check.settings.entryDays == nil else { return [] }
-        let valid = check.pinned.flatMap { host in host.pins.flatMap { Self.valid($0, host, check) } }
+        let valid = check.pinned.flatMap { host in host.pins.flatMap { check.given($0, at: host) } }
         let last = valid.max { ($0.notAfter, $1.key.pin) < ($1.notAfter, $0.key.pin) }
         guard let last, check.view.now.adding(seconds: Self.far) < last.notAfter else { return [] }
         return [
@@ -146,7 +139,7 @@ enum WultraLimits {
         let isEmpty = hosts.allSatisfy { host in
             host.pins.allSatisfy { pin in
                 !(check.settings.understandsDomains && pin.isAuthority(at: host.pattern))
-                    && !Self.valid(pin, host, check).contains { Self.name($0) != nil }
+                    && check.given(pin, at: host).isEmpty
             }
         }
         guard isEmpty else { return [] }
