@@ -87,9 +87,20 @@ public struct InstallID: Hashable, Sendable, CustomStringConvertible, CustomRefl
         self.bytes = bytes
     }
 
-    /// Reads 16 bytes in base64url; nil for anything else.
+    /// Reads 16 bytes in base64url or base64, with or without padding; nil for anything else. All spellings of the same
+    /// bytes are the same id.
     public init?(_ text: String) {
-        guard text.utf8.count == 22, let bytes = Base64URL.decode(text) else { return nil }
+        var digits = Array(text.utf8)
+        if digits.count == 24, digits.suffix(2).allSatisfy({ $0 == UInt8(ascii: "=") }) { digits.removeLast(2) }
+        guard digits.count == 22 else { return nil }
+        for place in digits.indices {
+            switch digits[place] {
+            case UInt8(ascii: "+"): digits[place] = UInt8(ascii: "-")
+            case UInt8(ascii: "/"): digits[place] = UInt8(ascii: "_")
+            default: break
+            }
+        }
+        guard let bytes = Base64URL.decode(String(decoding: digits, as: UTF8.self)) else { return nil }
         self.init(bytes: bytes)
     }
 

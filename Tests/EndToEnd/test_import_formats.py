@@ -11,7 +11,7 @@ from datetime import datetime, timedelta, timezone
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from deployed import HOST, P256_POINT, P256_PRIVATE, P256_PUBLIC, Identity, add_host, ask, key_id, private_key
-from pinledger import pin_of
+from pinledger import from_now, pin_of
 
 NUMBERS = itertools.count()
 XML, TEXT = "application/xml", "text/plain"
@@ -190,15 +190,32 @@ def test_an_end_that_no_document_may_have_is_not_taken_over(api, until, words):
     assert api.get(f"/v1/apps/{app}").json.get("pins_valid_until") is None
 
 
-def test_a_host_that_the_app_has_is_refused_with_what_differs(api):
+def test_one_app_takes_the_files_of_both_platforms_and_says_at_once_whom_a_switch_does_not_reach(api):
+    app = app_name()
+    assert send(api, "android_nsc", nsc(ONE, TWO, until=None), app).status == 201
+    second = send(api, "trustkit_ios", trustkit(ONE, TWO, until=None), app)
+    assert second.status == 200 and second.json["plan"] == ["declare clients of the kind trustkit_ios"], str(second)
+    assert any("with the same pins and mode" in one["detail"] for one in second.json["findings"])
+    assert {one["client"] for one in api.must("GET", f"/v1/apps/{app}/clients").json["clients"]} == {"android_nsc", "trustkit_ios"}
+    # Once more nothing is to be done.
+    before = api.recorded()
+    again = send(api, "trustkit_ios", trustkit(ONE, TWO, until=None), app)
+    assert again.status == 200 and again.json["plan"] == [] and api.recorded() == before
+    engaged = api.must("PUT", f"/v1/apps/{app}/kill-switch", {"expires_at": from_now(hours=1), "reason": "a test"}).json
+    told = {one["client"] for one in engaged["guard_rail_findings"] if one.get("limit") == "kill_switch"}
+    assert told == {"android_nsc", "trustkit_ios"}
+    api.must("DELETE", f"/v1/apps/{app}/kill-switch?reason=over")
+
+
+def test_a_host_that_the_app_has_otherwise_is_refused_with_all_that_differs(api):
     app = app_name()
     assert send(api, "android_nsc", nsc(ONE, TWO), app).status == 201
     before = api.recorded()
-    same = send(api, "apple_ats", ats(ONE, TWO), app)
-    assert (same.status, same.json["type"]) == (422, "/problems/import_refused")
-    assert "with the same pins and mode" in same.json["errors"][0]["detail"]
-    other = send(api, "apple_ats", ats(ONE, pin_of("import three")), app, force="true", reason="a%20test")
-    assert other.status == 422 and "the app lacks 1 pin" in other.json["errors"][0]["detail"]
+    three = pin_of("import three")
+    other = send(api, "apple_ats", ats(ONE, three), app, force="true", reason="a%20test")
+    assert (other.status, other.json["type"]) == (422, "/problems/import_refused")
+    assert f"the app lacks 1 pin: {three}" in other.json["errors"][0]["detail"]
+    assert f"the file lacks 1 pin: {TWO}" in other.json["errors"][0]["detail"]
     assert api.recorded() == before
     beside = send(api, "android_nsc", nsc(ONE, TWO, host="www.example.com"), app)
     assert beside.status == 200, str(beside)
@@ -390,6 +407,19 @@ def test_a_mobile_utility_server_is_taken_over(api, identities, form):
     assert ask(api, f"/compat/wultra/app/init/public-key?appName={app}").json == {"publicKey": P256_POINT}
 
 
+def test_the_names_under_which_a_certificate_will_be_found_are_told(api, tmp_path, identities):
+    app = f"wultra-{next(NUMBERS)}"
+    named = Identity(tmp_path, "named", common_name="Shop Front")
+    body = json.dumps(answers(app, identities[0], named)).encode()
+    planned = send(api, "wultra", body, app, "application/json", dry_run="true")
+    assert planned.status == 200, str(planned)
+    (told,) = (one for one in planned.json["findings"] if "Shop Front" in one["detail"])
+    assert told["severity"] == "note" and HOST in told["detail"]
+    plain = json.dumps(answers(app, *identities[:2])).encode()
+    findings = send(api, "wultra", plain, app, "application/json", dry_run="true").json["findings"]
+    assert not any("have the name" in one["detail"] for one in findings)
+
+
 def test_what_somebody_changes_during_an_import_is_not_undone(server, api, identities):
     app = app_name()
     api.must("POST", "/v1/apps", {"app": app})
@@ -493,8 +523,11 @@ def test_the_command_shows_the_plan_and_records_what_was_shown(server, api, tmp_
     told = server.cli("import", "android_nsc", str(file), "--app", app, "--plan-hash", hash, "--reason", "taken over")
     assert "Recorded as" in told.stdout
     assert {event["reason"] for event in api.history(f"/v1/apps/{app}/history")} == {"taken over"}
-    again = server.cli("import", "android_nsc", str(file), "--app", app, status=3)
-    assert "with the same pins and mode" in again.stderr
+    before = api.recorded()
+    again = server.cli("import", "android_nsc", str(file), "--app", app)
+    assert "with the same pins and mode" in again.stderr and api.recorded() == before
+    file.write_bytes(nsc(ONE, pin_of("import three")))
+    assert "the app lacks 1 pin" in server.cli("import", "android_nsc", str(file), "--app", app, status=3).stderr
     server.cli("import", "android_nsc", str(file), status=2)
     server.cli("import", "unheard", str(file), "--app", app, status=1)
 

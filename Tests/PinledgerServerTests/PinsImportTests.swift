@@ -56,7 +56,10 @@ import Testing
                 ])
         }
         let end = try #require(Timestamp(rfc3339: "2026-03-01T00:00:00Z"))
-        #expect(plan.commands == [.create(displayName: "com.example.app")] + hosts + [.setPinsValidUntil(end)])
+        #expect(
+            plan.commands == [.create(displayName: "com.example.app")] + hosts + [
+                .setPinsValidUntil(end), .setClient(.androidNSC, ClientSettings()),
+            ])
         #expect(plan.steps.count == plan.commands.count)
         #expect(plan.findings.map(\.severity) == [.note], "\(plan.findings)")
     }
@@ -65,7 +68,7 @@ import Testing
         let plan = try self.plan(try self.file([("a.example.com", ["1"])]))
         let warned = plan.findings.filter { $0.severity == .warning }
         #expect(warned.map(\.place) == [.text(line: 3, column: 1)])
-        guard case .addHost(_, _, let mode, let pins)? = plan.commands.last else {
+        guard case .addHost(_, _, let mode, let pins)? = plan.commands.dropLast().last else {
             Issue.record("no host is added: \(plan.commands)")
             return
         }
@@ -101,28 +104,77 @@ import Testing
             </network-security-config>
             """
         let plan = try self.plan(Array(text.utf8))
-        #expect(plan.commands.count == 3)
+        #expect(plan.commands.count == 4)
         #expect(plan.findings.filter { $0.severity == .warning }.map(\.place) == [.text(line: 2, column: 16)])
     }
 
     @Test(
         arguments: [
-            (["1", "2"], "with the same pins and mode"), (["1"], "the app lacks 1 pin, such as sha256/"),
-            (["1", "2", "3", "4"], "the file lacks 2 pins, such as sha256/"),
-        ] as [([String], String)])
-    func `is refused where the app has a host of it, with what differs`(present: [String], words: String) throws {
+            (["1"], ["the app lacks 1 pin: sha256/"]), (["1", "2", "3"], ["the file lacks 1 pin: sha256/"]),
+            (["3", "4"], ["the app lacks 2 pins: sha256/", "the file lacks 2 pins: sha256/"]),
+        ] as [([String], [String])])
+    func `is refused where the app has a host of it otherwise, with all that differs`(
+        present: [String], parts: [String]
+    ) throws {
         let app = try self.app(with: "a.example.com", pins: present)
         let plan = try self.plan(
             try self.file([("a.example.com", ["1", "2"]), ("b.example.com", ["1", "2"])]), app)
         #expect(plan.fatal.map(\.place) == [.text(line: 3, column: 1)])
-        #expect(plan.fatal.first?.message.contains(words) == true, "\(plan.fatal)")
+        let message = try #require(plan.fatal.first?.message)
+        #expect(parts.allSatisfy(message.contains))
+        for text in Set(present).symmetricDifference(["1", "2"]) {
+            #expect(message.contains(try self.pin(text).description), "\(message)")
+        }
         #expect(plan.fatal.first?.defect.message.hasPrefix("line 3, column 1: ") == true)
+    }
+
+    @Test func `takes hosts for done that the app has with the same pins and mode`() throws {
+        let app = try self.app(with: "a.example.com", pins: ["1", "2"])
+        let plan = try self.plan(
+            try self.file([("a.example.com", ["2", "1"]), ("b.example.com", ["1", "2"])]), app)
+        #expect(plan.fatal.isEmpty)
+        #expect(plan.steps.map { String($0.prefix(17)) } == ["add b.example.com", "declare clients o"])
+        #expect(plan.findings.contains { $0.severity == .note && $0.message.contains("with the same pins and mode") })
+    }
+
+    @Test func `of one pin is done where it is imported again`() throws {
+        let id = try AppID("com.example.app")
+        let start = Timestamp(seconds: 0)
+        var app = try #require(App(first: .appCreated(displayName: "x"), id: id, at: start))
+        let host = try HostPattern("a.example.com")
+        for event in [
+            .hostAdded(host, includesSubdomains: false, mode: .reportOnly),
+            .pinStaged(host, .baseline, try self.pin("1"), .primary, note: nil),
+            .pinActivated(host, .baseline, try self.pin("1")), .clientSet(.androidNSC, ClientSettings()),
+        ] as [AppEvent] { app.evolve(event, at: start) }
+        let plan = try self.plan(try self.file([("a.example.com", ["1"])]), app)
+        #expect(plan.fatal.isEmpty && plan.commands.isEmpty && plan.steps.isEmpty)
+    }
+
+    /// A file, and the kind of clients that it is for.
+    @Test(
+        arguments: [
+            ("android_nsc", "", .androidNSC),
+            ("android_nsc", "<trustkit-config enforcePinning='true'/>", .trustkitAndroid),
+        ] as [(String, String, ClientKind)])
+    func `declares the clients that have it built in`(format: String, more: String, kind: ClientKind) throws {
+        let pins = try ["1", "2"].map { "<pin digest='SHA-256'>\(try self.pin($0).base64)</pin>" }.joined()
+        let text =
+            "<network-security-config><domain-config><domain>a.example.com</domain><pin-set>\(pins)</pin-set>"
+            + "\(more)</domain-config></network-security-config>"
+        let plan = try self.plan(Array(text.utf8), as: format)
+        #expect(plan.commands.last == .setClient(kind, ClientSettings()))
+        #expect(plan.steps.last == "declare clients of the kind \(kind.rawValue)")
+        // Whoever declared them otherwise is not overruled.
+        var app = try self.app(with: "b.example.com", pins: ["1", "2"])
+        app.evolve(.clientSet(kind, ClientSettings(ttlSeconds: 60)), at: Timestamp(seconds: 0))
+        #expect(try !self.plan(Array(text.utf8), as: format, app).commands.contains { $0 == plan.commands.last })
     }
 
     @Test func `leaves the end of an app with hosts as it is`() throws {
         let app = try self.app(with: "b.example.com", pins: ["1", "2"])
         let plan = try self.plan(try self.file([("a.example.com", ["1", "2"])], until: "2026-02-10"), app)
-        #expect(plan.fatal.isEmpty && plan.commands.count == 1)
+        #expect(plan.fatal.isEmpty && plan.commands.count == 2)
         #expect(plan.findings.count { $0.severity == .warning } == 1)
     }
 

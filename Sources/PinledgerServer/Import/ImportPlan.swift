@@ -25,8 +25,8 @@ struct ImportPlan: Sendable {
 }
 
 extension ImportPlan {
-    /// Plans hosts that the app does not have; those that it has are refused, with what differs, and so are public
-    /// suffixes and pins of nobody's key.
+    /// Plans hosts that the app does not have. Those that it has with the same pins and mode are done; where something
+    /// differs they are refused, with all that does, and so are public suffixes and pins of nobody's key.
     mutating func add(_ hosts: [ImportedHost], to app: App?, isPublicSuffix: (String) -> Bool) {
         for host in hosts { self.add(host, to: app, isPublicSuffix) }
         guard hosts.contains(where: { $0.pins.count > 1 }) else { return }
@@ -40,9 +40,15 @@ extension ImportPlan {
     private mutating func add(_ host: ImportedHost, to app: App?, _ isPublicSuffix: (String) -> Bool) {
         let pattern = host.pattern
         if let present = app?.hosts[pattern] {
-            self.say(
-                .fatal, host.place, "names \(pattern), which the app has already: \(host.difference(from: present))",
-                "Remove it here, or the host from the app.")
+            if let difference = host.difference(from: present) {
+                self.say(
+                    .fatal, host.place, "names \(pattern), which the app has already: \(difference)",
+                    "Change the host first, by `pinledger pin` and `pinledger host set`, or leave it out of the file.")
+            } else {
+                self.say(
+                    .note, host.place, "names \(pattern), which the app has already with the same pins and mode",
+                    "There is nothing to be done.")
+            }
             return
         }
         guard !isPublicSuffix(pattern.name) else {
@@ -60,9 +66,8 @@ extension ImportPlan {
                 ProblemType.pinPlaceholder.entry.advice)
         }
         guard isSound else { return }
-        var mode = host.mode
-        if mode == .enforce, host.pins.count < 2 {
-            mode = .reportOnly
+        let mode = host.recordedMode
+        if mode != host.mode {
             self.say(
                 .warning, host.place,
                 "\(pattern) has one pin, and the loss of one key would lock every client out: it is recorded with the mode report_only",
@@ -73,6 +78,14 @@ extension ImportPlan {
         let names = host.includesSubdomains ? "\(pattern) and all names below it" : pattern.text
         let pins = host.pins.isEmpty ? "without pins" : "with \(Self.count(host.pins.count, "pin"))"
         self.steps.append("add \(names) \(pins), mode \(mode.rawValue)")
+    }
+
+    /// Declares a kind of client that the file is for, unless the app has it: from then on every change says what such
+    /// clients do not hear of.
+    mutating func declare(_ kind: ClientKind, _ settings: ClientSettings = ClientSettings(), in app: App?) {
+        guard app?.clients[kind] == nil else { return }
+        self.commands.append(.setClient(kind, settings))
+        self.steps.append("declare clients of the kind \(kind.rawValue)")
     }
 
     /// A number and what it counts.

@@ -21,26 +21,39 @@ struct ImportedHost: Sendable {
 }
 
 extension ImportedHost {
-    /// What of a host of the app is other than the file has it, as the end of a sentence.
-    func difference(from present: Host) -> String {
-        guard let policy = present[.baseline] else { return "with the pins built into the app" }
+    /// The mode that it is recorded with: with one pin nothing is enforced.
+    var recordedMode: PinMode { self.mode == .enforce && self.pins.count < 2 ? .reportOnly : self.mode }
+
+    /// What of a host of the app is other than what would be recorded of this one, as the end of a sentence; nil where
+    /// pins, mode and names are the same.
+    func difference(from present: Host, _ slot: PolicySlot = .baseline) -> String? {
+        guard let policy = present[slot] else {
+            return slot == .baseline ? "with the pins built into the app" : "without a candidate"
+        }
         var parts: [String] = []
-        if policy.mode != self.mode {
-            parts.append("its mode is \(policy.mode.rawValue) and not \(self.mode.rawValue)")
+        if policy.mode != self.recordedMode {
+            parts.append("its mode is \(policy.mode.rawValue) and not \(self.recordedMode.rawValue)")
         }
         if present.includesSubdomains != self.includesSubdomains {
             parts.append("the names below it are \(present.includesSubdomains ? "" : "not ")included")
         }
         let here = Set(policy.activePins.map(\.pin))
         let there = Set(self.pins.map(\.pin))
-        if here == there, parts.isEmpty { return "with the same pins and mode" }
-        if let pin = here.subtracting(there).min() {
-            parts.append("the file lacks \(ImportPlan.count(here.subtracting(there).count, "pin")), such as \(pin)")
-        }
-        if let pin = there.subtracting(here).min() {
-            parts.append("the app lacks \(ImportPlan.count(there.subtracting(here).count, "pin")), such as \(pin)")
-        }
+        if let list = Self.list(here.subtracting(there)) { parts.append("the file lacks \(list)") }
+        if let list = Self.list(there.subtracting(here)) { parts.append("the app lacks \(list)") }
+        guard !parts.isEmpty else { return nil }
         if here == there { parts.append("the pins are the same") }
         return parts.joined(separator: ", ")
+    }
+
+    /// The most pins that a message names.
+    private static let listLimit = 10
+
+    /// How many pins there are, and which; nil where there are none.
+    private static func list(_ pins: Set<Pin>) -> String? {
+        guard !pins.isEmpty else { return nil }
+        let names = pins.sorted().prefix(Self.listLimit).map(\.description).joined(separator: ", ")
+        let rest = pins.count > Self.listLimit ? " and \(pins.count - Self.listLimit) more" : ""
+        return "\(ImportPlan.count(pins.count, "pin")): \(names)\(rest)"
     }
 }

@@ -50,6 +50,7 @@ struct PinsImport {
                     place: .text(line: host.line, column: host.column))
             }, to: app, isPublicSuffix: isPublicSuffix)
         self.setEnd(file.hosts.filter { !$0.pins.isEmpty }, app, now)
+        if let kind = file.kind { self.plan.declare(kind, in: app) }
     }
 
     /// Takes over until when the pins hold, where one time can be said for all of them.

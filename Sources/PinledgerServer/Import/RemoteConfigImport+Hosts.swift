@@ -10,7 +10,6 @@ extension RemoteConfigImport {
         var seen: Set<HostPattern> = []
         func isNew(_ host: HostPattern) -> String? {
             if !seen.insert(host).inserted { return "names \(host) a second time" }
-            if app?.hosts[host] != nil { return "names \(host), which the app has already" }
             if isPublicSuffix(host.name) {
                 return "names \(host.name), a public suffix below which others register names"
             }
@@ -26,17 +25,33 @@ extension RemoteConfigImport {
                 let at = pointer.appending(name)
                 guard let host = self.pattern(name, at), let value = members[name] else { continue }
                 if let why = isNew(host) {
-                    self.say(.fatal, at, why, "Remove it here, or the host from the app.")
+                    self.say(.fatal, at, why, "Remove it here.")
                     continue
                 }
-                self.host(host, value, at, isEnabled: isEnabled, appShare: share ?? 10_000, gate: gate, strategy)
+                self.host(
+                    host, value, at, isEnabled: isEnabled, appShare: share ?? 10_000, gate: gate, strategy,
+                    present: app?.hosts[host])
             }
         }
         let targets = self.names(self.config["target_hosts"], self.pointer.appending("target_hosts"))
         for (name, at) in targets {
             guard let host = self.pattern(name, at) else { continue }
             if let why = isNew(host) {
-                self.say(.fatal, at, why, "Remove it here, or the host from the app.")
+                self.say(.fatal, at, why, "Remove it here.")
+                continue
+            }
+            if let present = app?.hosts[host] {
+                let policy = present[.baseline]
+                let isSame =
+                    present[.candidate] == nil && !present.includesSubdomains
+                    && (isEnabled ? policy == nil : policy?.mode == .off && policy?.activePins.isEmpty == true)
+                self.compare(
+                    host, at,
+                    isSame
+                        ? nil
+                        : policy.map { "its mode is \($0.mode.rawValue), with pins of its own" }
+                            ?? "it has the pins built into the app\(present[.candidate] == nil ? "" : " and a candidate")"
+                )
                 continue
             }
             self.plan.commands.append(.addHost(host, includesSubdomains: false, mode: isEnabled ? nil : .off, pins: []))
@@ -52,9 +67,22 @@ extension RemoteConfigImport {
         }
     }
 
+    /// Says of a host that the app has already whether that is what the file has.
+    private mutating func compare(_ host: HostPattern, _ at: JSONPointer, _ difference: String?) {
+        if let difference {
+            self.say(
+                .fatal, at, "names \(host), which the app has already: \(difference)",
+                "Change the host first, or leave it out of the file.")
+        } else {
+            self.say(
+                .note, at, "names \(host), which the app has already with the same pins and mode",
+                "There is nothing to be done.")
+        }
+    }
+
     private mutating func host(
         _ host: HostPattern, _ value: JSON, _ pointer: JSONPointer, isEnabled: Bool, appShare: Int, gate: VersionGate?,
-        _ strategy: Rollout
+        _ strategy: Rollout, present: Host?
     ) {
         guard case .object(let members) = value else {
             self.say(
@@ -68,6 +96,22 @@ extension RemoteConfigImport {
         let mode: PinMode = isEnabled && isHostEnabled ? .enforce : .off
         guard let pins = self.pins(members["pins"], pointer.appending("pins"), mode: mode) else { return }
 
+        if let present {
+            let isForAll = mode == .off || (share == 10_000 && appShare == 10_000 && gate == nil)
+            let stated = ImportedHost(
+                pattern: host, includesSubdomains: false, mode: mode, pins: pins, place: .value(pointer))
+            let isRollingOut = present[.candidate] != nil
+            var difference = stated.difference(from: present, isForAll ? .baseline : .candidate)
+            if difference == nil, isForAll, isRollingOut { difference = "a candidate is being rolled out" }
+            if difference == nil, !isForAll, present[.baseline] != nil {
+                difference = "its baseline has pins of its own"
+            }
+            if difference == nil, !isForAll, (present.rollout?.basisPoints ?? 10_000) != share {
+                difference = "its candidate reaches another share of devices"
+            }
+            self.compare(host, pointer, difference)
+            return
+        }
         let words = "\(pins.count) pins, mode \(mode.rawValue)"
         if mode == .off, members["enabled"] != nil || !isEnabled {
             self.say(

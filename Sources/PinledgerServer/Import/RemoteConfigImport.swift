@@ -63,6 +63,8 @@ struct RemoteConfigImport {
         self.fallback()
         self.monitoring()
         self.hosts(isEnabled: isEnabled, share: share, gate: gate, strategy, app, isPublicSuffix)
+        let isSimple = (self.config["hosts"] ?? .null) == .null
+        self.plan.declare(.remoteConfig, ClientSettings(schema: isSimple ? .simple : .advanced), in: app)
     }
 
     /// Finds the configuration inside its envelope, where there is one.

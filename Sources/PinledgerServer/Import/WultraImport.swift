@@ -69,6 +69,7 @@ struct WultraImport {
                     "Add the host with the certificate that it presents.")
                 continue
             }
+            self.noteNames(of: domain, now)
             hosts.append(
                 ImportedHost(
                     pattern: domain.pattern, includesSubdomains: false, mode: domain.isRequired ? .enforce : .off,
@@ -80,6 +81,20 @@ struct WultraImport {
         }
         self.plan.add(hosts, to: app, isPublicSuffix: isPublicSuffix)
         if !further.isEmpty { self.plan.commands.append(.describeKeys(further)) }
+    }
+
+    /// The server answers certificates under their domain alone, this one under what stands in them as well.
+    private mutating func noteNames(of domain: WultraFile.Domain, _ now: Timestamp) {
+        var names: [String] = []
+        for certificate in domain.certificates where now < certificate.facts.notAfter {
+            for name in certificate.facts.wultraNames(at: domain.pattern)
+            where name != domain.pattern.text && !names.contains(name) { names.append(name) }
+        }
+        guard !names.isEmpty else { return }
+        self.plan.say(
+            .note, .value(domain.place),
+            "is registered as \(domain.pattern), and its certificates have the name \(names.joined(separator: ", ")): the mobile utility server answers them under \(domain.pattern) alone, and here clients find them under each of these names",
+            "There is nothing to be done.")
     }
 
     private mutating func setClient(of file: WultraFile, _ app: App?) {

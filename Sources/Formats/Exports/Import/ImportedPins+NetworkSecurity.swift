@@ -1,4 +1,5 @@
 import PinWire
+import Pinning
 
 extension ImportedPins {
     /// What a `domain-config` has of its own or from the one around it.
@@ -39,6 +40,7 @@ extension ImportedPins {
                 own.isPinned = !element.children.isEmpty
                 own.validUntil = element.attribute("expiration").flatMap { self.date($0, at: element) }
             case "trustkit-config":
+                self.kind = .trustkitAndroid
                 own.mode = self.boolean("enforcePinning", of: element) ? .enforce : .reportOnly
                 if let reports = element.children.first(where: { $0.name == "report-uri" }) {
                     self.say("Where reports are sent is not taken over.", at: reports)

@@ -1,5 +1,5 @@
 package import PinWire
-import Pinning
+package import Pinning
 
 /// The files with built-in pins that are read.
 package enum ImportFormat: String, CaseIterable, Sendable, Hashable {
@@ -11,6 +11,16 @@ package enum ImportFormat: String, CaseIterable, Sendable, Hashable {
     case appleATS = "apple_ats"
     /// Headers of RFC 7469.
     case hpkp
+
+    /// The clients that read such files; nil for headers.
+    fileprivate var kind: ClientKind? {
+        switch self {
+        case .androidNSC: .androidNSC
+        case .trustkitIOS: .trustkitIOS
+        case .appleATS: .appleATS
+        case .hpkp: nil
+        }
+    }
 }
 
 /// The pins that a file for another client has built in, and what of it could not be taken over.
@@ -19,6 +29,8 @@ package struct ImportedPins: Hashable, Sendable {
     package internal(set) var hosts: [Host] = []
     /// In the order of their places.
     package internal(set) var findings: [Finding] = []
+    /// The clients whose file it is; nil for headers, which browsers read that look at them no more.
+    package internal(set) var kind: ClientKind?
     /// What the file has too much of; nothing of it is taken then.
     private var excess: TextDefect?
 
@@ -74,6 +86,7 @@ package struct ImportedPins: Hashable, Sendable {
     /// - Throws: ``TextDefect`` where the text is not of the format at all, or has more findings, hosts or pins than
     ///   can be kept; what is wrong with a part of it is a finding.
     package init(_ bytes: [UInt8], as format: ImportFormat, host: HostPattern? = nil) throws(TextDefect) {
+        self.kind = format.kind
         switch format {
         case .androidNSC: try self.readNetworkSecurity(try XMLReader.read(bytes))
         case .trustkitIOS: try self.readTrustKit(try XMLReader.read(bytes).propertyList())
