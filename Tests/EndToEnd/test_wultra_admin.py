@@ -762,7 +762,9 @@ def test_there_are_limits_to_rules_texts_and_bodies(api, script, app, own_texts)
         ("/texts", {"messageKey": "key 7", "language": "cs", "text": "x"}),
     ]:
         refused = script.refused("POST", path, body)
-        assert (refused.status, refused.code) == (400, "APP_EXCEPTION"), str(refused)
+        # Of a rule that is there already Wultra's server has another code.
+        code = "ERROR_REQUEST" if body.get("majorOsVersion") == 7 else "APP_EXCEPTION"
+        assert (refused.status, refused.code) == (400, code), str(refused)
     assert api.recorded() == before, "no app has changed"
     # In place of another there is room.
     script.post("/texts", {"messageKey": "key 7", "language": "en", "text": "y"})
