@@ -1,6 +1,7 @@
 /// What one app's clients receive: everything that holds at one position of the ledger, before it is signed.
 ///
-/// The payload is canonical JSON of integers and printable ASCII. `content_sha256` covers all but the freshness fields
+/// The payload is canonical JSON of integers and printable ASCII. Its instants are whole seconds, rounded down, here as on
+/// the wire: whoever decides by this value decides as clients do. `content_sha256` covers all but the freshness fields
 /// (`iat`, `exp`) and itself, so that signing again for freshness keeps it.
 public struct Document: Hashable, Sendable {
     /// Who signs: the `iss` claim.
@@ -10,7 +11,7 @@ public struct Document: Hashable, Sendable {
     /// Grows with every event that can change the document, and never falls.
     public var version: Int64
     /// After this instant clients stop enforcing the document's pins; nil for never.
-    public var pinsValidUntil: Timestamp?
+    public var pinsValidUntil: Timestamp? { didSet { self.pinsValidUntil = self.pinsValidUntil?.wholeSeconds } }
     public var killSwitches: [KillSwitch]
     public var rollout: Rollout?
     public var versionGate: VersionGate?
@@ -29,7 +30,7 @@ public struct Document: Hashable, Sendable {
         self.issuer = issuer
         self.app = app
         self.version = version
-        self.pinsValidUntil = pinsValidUntil
+        self.pinsValidUntil = pinsValidUntil?.wholeSeconds
         self.killSwitches = killSwitches
         self.rollout = rollout
         self.versionGate = versionGate
@@ -46,8 +47,8 @@ public struct Document: Hashable, Sendable {
         public var host: HostPattern?
         /// The versions of the app that the scope `app_versions` means; nil for the other scopes.
         public var versions: VersionGate?
-        public var engagedAt: Timestamp
-        public var expiresAt: Timestamp
+        public var engagedAt: Timestamp { didSet { self.engagedAt = self.engagedAt.wholeSeconds } }
+        public var expiresAt: Timestamp { didSet { self.expiresAt = self.expiresAt.wholeSeconds } }
 
         public init(
             scope: String, host: HostPattern?, versions: VersionGate? = nil, engagedAt: Timestamp, expiresAt: Timestamp
@@ -55,8 +56,8 @@ public struct Document: Hashable, Sendable {
             self.scope = scope
             self.host = host
             self.versions = versions
-            self.engagedAt = engagedAt
-            self.expiresAt = expiresAt
+            self.engagedAt = engagedAt.wholeSeconds
+            self.expiresAt = expiresAt.wholeSeconds
         }
 
         var json: JSON {
@@ -101,7 +102,7 @@ public struct Document: Hashable, Sendable {
                 "include_subdomains": .bool(self.includesSubdomains),
                 "baseline": self.baseline?.json ?? ["source": "builtin"],
                 "candidate": self.candidate?.json,
-                "rollout": self.rollout?.json,
+                "rollout": self.rollout?.documentJSON,
                 "arm": self.arm.map { .string($0.rawValue) },
             ])
         }
@@ -154,7 +155,7 @@ public struct Document: Hashable, Sendable {
             "pins_valid_until": self.pinsValidUntil.map { .integer($0.seconds) },
             "bucketing": .string(Self.bucketing),
             "kill_switches": .array(self.killSwitches.map(\.json)),
-            "rollout": self.rollout?.json,
+            "rollout": self.rollout?.documentJSON,
             "version_gate": self.versionGate?.json,
             "hosts": .array(self.hosts.map(\.json)),
             "fallback": self.fallback.json,

@@ -25,14 +25,17 @@ public struct Rollout: Hashable, Sendable {
         case unleash = "unleash-murmur3"
     }
 
-    /// Share of devices that are in, in basis points: 0 nobody, 10000 everybody.
+    /// Share of devices that are in, in basis points: 0 nobody, 10000 every device with one of the ``seed`` ids. One that
+    /// knows none of them is outside at 10000, too, and gets the candidate only when it is promoted or the rollout is
+    /// cleared.
     public var basisPoints: Int
     public var method: Method
     /// The ids to draw from, first known one wins; a device that knows none of them is not in.
     public var seed: [Seed]
     /// Whether a device keeps its bucket when the rollout is edited. If not, each edit draws a fresh cohort.
     public var isSticky: Bool
-    /// What makes this rollout's buckets independent of others'; nil for the default of its place.
+    /// What makes this rollout's buckets independent of others': 1 to 128 bytes of UTF-8 without control characters; nil
+    /// for the default of its place.
     public var salt: String?
     /// ISO 3166-1 alpha-2 codes, upper case; for ``Method/geography``.
     public var countries: [String]
@@ -68,13 +71,21 @@ public struct Rollout: Hashable, Sendable {
     /// The key that ids are hashed under.
     static func idKey(salt: String) -> [UInt8] { Array("pinroll/v1/id\u{0}\(salt)".utf8) }
 
-    public var json: JSON {
-        .members([
+    /// As it stands in events and answers.
+    public var json: JSON { self.json(isSigned: false) }
+
+    /// As it stands in documents, which hold printable ASCII: any other salt is `salt_utf8`, its UTF-8 in hexadecimal.
+    var documentJSON: JSON { self.json(isSigned: true) }
+
+    private func json(isSigned: Bool) -> JSON {
+        let isSpelled = isSigned && self.salt?.isPrintableASCII == false
+        return .members([
             "basis_points": .integer(Int64(self.basisPoints)),
             "method": .string(self.method.rawValue),
             "seed": .array(self.seed.map { .string($0.rawValue) }),
             "sticky": .bool(self.isSticky),
-            "salt": self.salt.map { .string($0) },
+            "salt": isSpelled ? nil : self.salt.map { .string($0) },
+            "salt_utf8": isSpelled ? self.salt.map { .string(Hex.encode(Array($0.utf8))) } : nil,
             "countries": self.countries.isEmpty ? nil : .array(self.countries.map { .string($0) }),
             "whitelist": self.whitelist.isEmpty ? nil : .array(self.whitelist.map { .string($0) }),
             "exclusions": self.exclusions.isEmpty ? nil : .array(self.exclusions.map { .string($0) }),
@@ -82,7 +93,7 @@ public struct Rollout: Hashable, Sendable {
         ])
     }
 
-    /// Reads ``json``. Only `basis_points` is required.
+    /// Reads ``json`` and ``documentJSON``. Only `basis_points` is required.
     public init(_ field: JSONField) throws(JSONDefect) {
         self = try field.object { (members) throws(JSONDefect) in
             var rollout = Rollout(basisPoints: Int(try members.required("basis_points").integer(0...10_000)))
@@ -96,9 +107,12 @@ public struct Rollout: Hashable, Sendable {
             if let sticky = members.optional("sticky") { rollout.isSticky = try sticky.bool() }
             if let salt = members.optional("salt") {
                 let text = try salt.string()
-                guard (1...128).contains(text.utf8.count), text.isPrintableASCII else {
-                    throw salt.defect("must be 1 to 128 printable ASCII characters")
-                }
+                guard Self.isSalt(text) else { throw salt.defect(Self.saltDefect) }
+                rollout.salt = text
+            } else if let salt = members.optional("salt_utf8") {
+                guard let bytes = Hex.decode(try salt.string()), let text = String(validating: bytes, as: UTF8.self),
+                    Self.isSalt(text), !text.isPrintableASCII
+                else { throw salt.defect("must be the UTF-8 of a salt that is not printable ASCII, in hexadecimal") }
                 rollout.salt = text
             }
             if let countries = members.optional("countries") {
@@ -128,6 +142,13 @@ public struct Rollout: Hashable, Sendable {
                 message: "must be a whole percentage (a multiple of 100) with unleash-murmur3, which has 100 buckets"
             )
         }
+    }
+
+    private static let saltDefect = "must be 1 to 128 bytes of UTF-8 without control characters"
+
+    private static func isSalt(_ text: String) -> Bool {
+        (1...128).contains(text.utf8.count)
+            && text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
     }
 
     private static func hashes(_ field: JSONField?) throws(JSONDefect) -> [String] {

@@ -3,6 +3,7 @@
 import itertools
 import json
 import time
+from datetime import datetime, timedelta, timezone
 
 import pytest
 from pinledger import from_now, host_body, pin_of
@@ -82,6 +83,83 @@ def test_the_past_is_explained_by_time_and_by_position(api, app):
     ahead = api.post(f"/v1/apps/{app}/explain", {"position": api.position() + 1000})
     assert ahead.status == 409 and ahead.json["type"] == "/problems/position_ahead"
     assert api.post(f"/v1/apps/{app}/explain", {"at": from_now(hours=1)}).status == 422
+
+
+def murmur3(text: str) -> int:
+    """MurmurHash3_x86_32 as Austin Appleby published it, which Unleash draws by."""
+    data, hash = text.encode(), 0
+    turn = lambda value, bits: (value << bits | value >> 32 - bits) & 0xFFFFFFFF  # noqa: E731
+    mix = lambda value: turn(value * 0xCC9E2D51 & 0xFFFFFFFF, 15) * 0x1B873593 & 0xFFFFFFFF  # noqa: E731
+    whole = len(data) // 4 * 4
+    for place in range(0, whole, 4):
+        hash = (turn(hash ^ mix(int.from_bytes(data[place : place + 4], "little")), 13) * 5 + 0xE6546B64) & 0xFFFFFFFF
+    if data[whole:]:
+        hash ^= mix(int.from_bytes(data[whole:], "little"))
+    hash ^= len(data)
+    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35), (16, 1)):
+        hash = (hash ^ hash >> shift) * factor & 0xFFFFFFFF
+    return hash
+
+
+def test_the_command_line_takes_a_group_of_unleash_over_whatever_its_script(server, api, app):
+    assert murmur3("gr1:123") % 100 + 1 == 73 and murmur3("groupX:999") % 100 + 1 == 25, "Unleash's own vectors"
+    start_candidate(api, app, 10_000)
+    told = server.cli(
+        "rollout", "set", app, HOST, "--percent", "40", "--bucketing", "unleash-murmur3", "--salt", "日本", "--seed", "user_id",
+        "--whitelist", "always", "--exclude", "never", "--reason", "as Unleash has it",
+    )  # fmt: skip
+    assert told.returncode == 0
+    (host,) = api.payload(app)["hosts"]
+    assert host["rollout"]["salt_utf8"] == "日本".encode().hex() and "salt" not in host["rollout"]
+    assert api.document(app).body.isascii()
+    assert api.get(f"/v1/apps/{app}/hosts/{HOST}").json["rollout"]["salt"] == "日本"
+
+    def arm(user: str) -> str:
+        return explain(api, app, {"user_id": user})["hosts"][0]["arm"]
+
+    for number in range(25):
+        expected = "candidate" if murmur3(f"日本:user {number}") % 100 + 1 <= 40 else "baseline"
+        assert arm(f"user {number}") == expected, number
+    assert (arm("always"), arm("never")) == ("candidate", "baseline")
+    # At 100 %, too, a device that has no such id is outside.
+    server.cli("rollout", "set", app, HOST, "--percent", "100", "--seed", "user_id", "--reason", "all that have an id")
+    assert arm("anybody") == "candidate" and explain(api, app)["hosts"][0]["arm"] == "baseline"
+
+
+@pytest.mark.parametrize(
+    ("rollout", "pointer", "words"),
+    [
+        ({"basis_points": 100, "countries": ["DE"]}, "/rollout/countries", "geography alone"),
+        ({"basis_points": 100, "method": "whitelist", "countries": ["DE"]}, "/rollout/countries", "geography alone"),
+        ({"basis_points": 100, "method": "geography", "countries": ["DE", "XX"]}, "/rollout/countries/1", "no country"),
+        ({"basis_points": 100, "method": "geography", "countries": ["ZZ"]}, "/rollout/countries/0", "no country"),
+        ({"basis_points": 100, "salt": "a\u0000b"}, "/rollout/salt", "control characters"),
+        ({"basis_points": 100, "salt_utf8": "e697a5"}, "/rollout/salt_utf8", "signed documents alone"),
+    ],
+)
+def test_what_could_have_no_effect_is_refused(api, app, rollout, pointer, words):
+    start_candidate(api, app, 10_000)
+    before = api.recorded()
+    for method, path, body in (
+        ("PATCH", f"/v1/apps/{app}", {"rollout": rollout}), ("PATCH", f"/v1/apps/{app}/hosts/{HOST}", {"rollout": rollout}),
+    ):  # fmt: skip
+        refused = api.request(method, path, body)
+        assert refused.status == 422, str(refused)
+        (error,) = refused.json["errors"]
+        assert error["pointer"] == pointer and words in error["detail"]
+    assert api.recorded() == before
+
+
+def test_explain_and_the_document_end_a_switch_at_the_same_instant(api, app):
+    """Ends are recorded in microseconds, and documents hold whole seconds."""
+    end = (datetime.now(timezone.utc) + timedelta(seconds=1)).replace(microsecond=750_000)
+    api.must("PUT", f"/v1/apps/{app}/kill-switch", {"expires_at": end.isoformat(), "reason": "a test"})
+    (switch,) = api.payload(app)["kill_switches"]
+    assert switch["expires_at"] == int(end.timestamp())
+    time.sleep(max(0, end.timestamp() - time.time()) + 0.1)
+    for seconds, outcome in ((-0.7, "enforce"), (-0.8, "off")):
+        at = (end + timedelta(seconds=seconds)).isoformat()
+        assert explain(api, app, at=at)["hosts"][0]["outcome"] == outcome, at
 
 
 def test_what_is_said_of_the_device_is_not_written_down(server, api, app):

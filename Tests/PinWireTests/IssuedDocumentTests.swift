@@ -26,6 +26,39 @@ import Testing
         }
     }
 
+    /// Whoever decides by the value that is signed, and whoever decides by what was read, decide the same at any time.
+    @Test func `gives back instants as the document has them, though they were recorded in microseconds`() throws {
+        var generator = SeededGenerator(seed: 7)
+        var document = try randomDocument(&generator)
+        let end = Timestamp(microseconds: 1_769_860_800_750_000)
+        document.pinsValidUntil = end
+        document.killSwitches = [
+            .init(scope: "app", host: nil, engagedAt: Timestamp(microseconds: 1_769_860_000_250_000), expiresAt: end)
+        ]
+        let start = Timestamp(seconds: 1_769_860_000)
+        let payload = document.payload(issuedAt: start, expiresAt: start.adding(seconds: 86_400))
+        let read = try IssuedDocument(payload: payload)
+        #expect(read.document == document)
+        for offset in stride(from: Int64(0), through: 1_000_000, by: 125_000) {
+            let now = Timestamp(microseconds: 1_769_860_800_000_000 + offset)
+            let (here, there) = (Evaluator(document), Evaluator(read))
+            #expect(
+                here.decide("api.example.com", for: Device(), at: now)
+                    == there.decide("api.example.com", for: Device(), at: now), "\(offset)")
+        }
+    }
+
+    @Test func `is printable ASCII whatever the salt, and gives the salt back`() throws {
+        var generator = SeededGenerator(seed: 7)
+        var document = try randomDocument(&generator)
+        document.rollout = Rollout(basisPoints: 2500, salt: "日本")
+        let start = Timestamp(seconds: 1_769_860_000)
+        let payload = document.payload(issuedAt: start, expiresAt: start.adding(seconds: 60))
+        #expect(payload.allSatisfy { (0x20...0x7E).contains($0) })
+        #expect(String(decoding: payload, as: UTF8.self).contains(#""salt_utf8":"e697a5e69cac""#))
+        #expect(try IssuedDocument(payload: payload).document == document)
+    }
+
     /// Payloads that differ from a good one in one thing each.
     @Test func `that differs in anything is refused`() throws {
         let good = String(decoding: try testFile("Golden/document-full.json"), as: UTF8.self)

@@ -74,6 +74,7 @@ import Testing
         Rollout(basisPoints: 1, method: .geography, seed: [.userID, .installID, .deviceID], countries: ["DE", "AT"]),
         Rollout(basisPoints: 5000, isSticky: false, salt: "a salt~"),
         Rollout(basisPoints: 7, salt: String(repeating: "s", count: 128)),
+        Rollout(basisPoints: 8, salt: "日本"), Rollout(basisPoints: 9, salt: String(repeating: "é", count: 64)),
     ])
     func `a rollout comes back as it was`(rollout: Rollout) throws {
         #expect(try Rollout(JSONField(rollout.json)) == rollout)
@@ -92,10 +93,15 @@ import Testing
         Bad(#"{"basis_points":1,"seed":["user_id","ip"]}"#, "/x/seed/1", "must be one of"),
         Bad(#"{"basis_points":1,"seed":"user_id"}"#, "/x/seed", "must be an array"),
         Bad(#"{"basis_points":1,"sticky":1}"#, "/x/sticky", "must be true or false"),
-        Bad(#"{"basis_points":1,"salt":""}"#, "/x/salt", "must be 1 to 128 printable"),
-        Bad(#"{"basis_points":1,"salt":"é"}"#, "/x/salt", "must be 1 to 128 printable"),
-        Bad(#"{"basis_points":1,"salt":"a\u0000"}"#, "/x/salt", "must be 1 to 128 printable"),
-        Bad(#"{"basis_points":1,"salt":"\u007f"}"#, "/x/salt", "must be 1 to 128 printable"),
+        Bad(#"{"basis_points":1,"salt":""}"#, "/x/salt", "must be 1 to 128 bytes"),
+        Bad(#"{"basis_points":1,"salt":"\u0085"}"#, "/x/salt", "must be 1 to 128 bytes"),
+        Bad(#"{"basis_points":1,"salt":"\#(String(repeating: "é", count: 65))"}"#, "/x/salt", "must be 1 to 128"),
+        Bad(#"{"basis_points":1,"salt_utf8":"61"}"#, "/x/salt_utf8", "must be the UTF-8 of a salt"),
+        Bad(#"{"basis_points":1,"salt_utf8":"E697A5"}"#, "/x/salt_utf8", "must be the UTF-8 of a salt"),
+        Bad(#"{"basis_points":1,"salt_utf8":"e697"}"#, "/x/salt_utf8", "must be the UTF-8 of a salt"),
+        Bad(#"{"basis_points":1,"salt":"a","salt_utf8":"e697a5"}"#, "/x/salt_utf8", "is not a member here"),
+        Bad(#"{"basis_points":1,"salt":"a\u0000"}"#, "/x/salt", "must be 1 to 128 bytes"),
+        Bad(#"{"basis_points":1,"salt":"\u007f"}"#, "/x/salt", "must be 1 to 128 bytes"),
         Bad(#"{"basis_points":1,"salt":"\#(String(repeating: "s", count: 129))"}"#, "/x/salt", "must be 1 to 128"),
         Bad(#"{"basis_points":1,"countries":["DE","de"]}"#, "/x/countries/1", "must be a country code"),
         Bad(#"{"basis_points":1,"countries":["DEU"]}"#, "/x/countries/0", "must be a country code"),

@@ -77,7 +77,7 @@ struct AppRoutes: Sendable {
             commands.append(.setVersionGate(gate.flatMap { $0.isOpen ? nil : $0 }))
         }
         if members.mentions("rollout") {
-            commands.append(.setRollout(try members.optional("rollout").mapped(Rollout.init)))
+            commands.append(.setRollout(try members.optional("rollout").mapped(Rollout.init(requested:))))
         }
         if members.mentions("fallback") {
             commands.append(.setFallback(try members.optional("fallback").mapped(Fallback.init) ?? Fallback()))

@@ -97,7 +97,7 @@ struct HostRoutes: Sendable {
             commands.append(.setEndpoints(pattern, try members.optional("endpoints").mapped(Endpoint.list)))
         }
         if members.mentions("rollout") {
-            commands.append(.setHostRollout(pattern, try members.optional("rollout").mapped(Rollout.init)))
+            commands.append(.setHostRollout(pattern, try members.optional("rollout").mapped(Rollout.init(requested:))))
         }
         return commands
     }
@@ -131,7 +131,7 @@ struct HostRoutes: Sendable {
             )
         ]
         if let rollout = members.optional("rollout") {
-            commands.append(.setHostRollout(pattern, try Rollout(rollout)))
+            commands.append(.setHostRollout(pattern, try Rollout(requested: rollout)))
         }
         return commands
     }

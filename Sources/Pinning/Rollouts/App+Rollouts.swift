@@ -147,7 +147,10 @@ extension App {
     /// the rollout has to bring its own.
     func setRollout(_ rollout: Rollout?, of pattern: HostPattern?) throws(Refusal) -> [AppEvent] {
         let now = self.rollout(of: pattern)
-        guard rollout != now else { return [] }
+        // Texts count as equal that are not the same bytes, and the bytes are what is hashed.
+        guard rollout != now || rollout?.salt.map({ Array($0.utf8) }) != now?.salt.map({ Array($0.utf8) }) else {
+            return []
+        }
         if let rollout, !rollout.isSticky, rollout.salt == nil, !(rollout.whitelist + rollout.exclusions).isEmpty {
             throw .rolloutWithoutSalt(pattern)
         }

@@ -79,11 +79,10 @@ struct RolloutCommands: AsyncParsableCommand {
             abstract: "Sets the rollout of a host's candidate, or of the whole app.")
         @Argument var app: String
         @Argument(help: "Without it: the rollout of every candidate of the app.") var host: String?
-        @Option(help: "Share of devices in per cent.") var percent: Double?
-        @Flag(help: "Clear the rollout: everybody is in.") var clear = false
-        @Option(help: "percentage, whitelist or geography") var method: String?
-        @Option(help: "device_id, user_id or install_id; several in order of preference.") var seed: [String] = []
-        @Option(help: "Country code for geography; several allowed.") var country: [String] = []
+        @Option(help: "Share of devices in per cent. At 100 a device without any of the ids is still outside.")
+        var percent: Double?
+        @Flag(help: "Clear the rollout: every device is in.") var clear = false
+        @OptionGroup var terms: RolloutTermOptions
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
 
@@ -93,12 +92,10 @@ struct RolloutCommands: AsyncParsableCommand {
             }
             var rollout: JSON = .null
             if let percent = self.percent {
-                rollout = .members([
-                    "basis_points": try RolloutCommands.basisPoints(percent),
-                    "method": self.method.map { .string($0) },
-                    "seed": self.seed.isEmpty ? nil : .array(self.seed.map { .string($0) }),
-                    "countries": self.country.isEmpty ? nil : .array(self.country.map { .string($0) }),
-                ])
+                let place =
+                    self.host.map { host in "host:\((try? HostPattern(host))?.text ?? host)" } ?? "app:\(self.app)"
+                let terms = self.terms.members(at: place).compactMapValues(\.self)
+                rollout = .object(terms.merging(["basis_points": try RolloutCommands.basisPoints(percent)]) { $1 })
             }
             let path = self.host.map { HostCommands.path(self.app, $0) } ?? "/v1/apps/\(APIClient.escaped(self.app))"
             try await self.remote.change("PATCH", path, ["rollout": rollout], self.change)
