@@ -37,7 +37,8 @@ struct ConfigurationTests {
         #expect(parameters["application_name"] == "mine")
         #expect(
             parameters["options"] == "-c statement_timeout=30000 -c lock_timeout=5000 "
-                + "-c idle_in_transaction_session_timeout=30000 -c lock_timeout=7"
+                + "-c idle_in_transaction_session_timeout=30000 -c tcp_keepalives_idle=5 -c tcp_keepalives_interval=2 "
+                + "-c tcp_keepalives_count=3 -c tcp_user_timeout=11000 -c lock_timeout=7"
         )
     }
 
@@ -45,6 +46,17 @@ struct ConfigurationTests {
         var parameters = try ConnectionParameters(parsing: "host=a")
         parameters.complete(with: PostgresConfiguration(connectionString: "", sessionSettings: .perTransaction))
         #expect(parameters["options"] == nil)
+    }
+
+    @Test func `the server looks for a client whose host is gone after seconds, not hours`() async throws {
+        let port = try TestDatabase.environment("PINLEDGER_TEST_PGPORT")
+        let connection = try await PostgresConnection.connect(
+            PostgresConfiguration(connectionString: "host=127.0.0.1 port=\(port) user=postgres dbname=postgres"))
+        let names = ["tcp_keepalives_idle", "tcp_keepalives_interval", "tcp_keepalives_count", "tcp_user_timeout"]
+        var shown: [String] = []
+        for name in names { shown.append(try await connection.query("SHOW \(name)").only.text(0)) }
+        #expect(shown == ["5", "2", "3", "11000"])
+        await connection.close()
     }
 
     @Test func `several hosts are tried one after the other`() throws {
