@@ -37,6 +37,7 @@ package struct Migration: Sendable, Hashable {
         Migration(17, "client_keys", PackageResources._017_client_keys_sql),
         Migration(18, "material", PackageResources._018_material_sql),
         Migration(19, "derived_salts", PackageResources._019_derived_salts_sql),
+        Migration(20, "steady_appends", PackageResources._020_steady_appends_sql),
         Migration(22, "sealing", PackageResources._022_sealing_sql),
     ]
 }

@@ -18,7 +18,7 @@ from support.report import Result
 HERE = Path(__file__).parent
 #: In the order in which they run.
 CASES = [
-    "fetch", "evaluated", "compat", "evaluate", "tls", "append", "admin", "nodes", "fold", "start", "memory", "idle", "propagation",
+    "fetch", "evaluated", "compat", "evaluate", "tls", "append", "reader", "admin", "nodes", "fold", "start", "memory", "idle", "propagation",
     "probe", "telemetry", "push", "hostile",
 ]  # fmt: skip
 
@@ -30,6 +30,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write everything into one file too")
     parser.add_argument(
         "--results", type=Path, metavar="DIR", help="where the raw results go (with --quick they go nowhere else)"
+    )
+    parser.add_argument(
+        "--reader-seconds", type=float, metavar="SECONDS", help="how old the snapshot of `reader` becomes (30)"
     )
     chosen = parser.parse_args()
     chosen.cases = chosen.only.split(",") if chosen.only else CASES
@@ -53,7 +56,7 @@ def main() -> int:
 
     results: list[Result] = []
     failed: list[str] = []
-    with Bench(quick=chosen.quick) as bench:
+    with Bench(quick=chosen.quick, reader_seconds=chosen.reader_seconds) as bench:
         described = machine.describe(bench.directory)
         print(json.dumps(described, indent=1, ensure_ascii=False), flush=True)
         # Quick figures are not worth keeping.

@@ -81,6 +81,26 @@ struct PartitionTests {
         }
     }
 
+    @Test func `a reader that stays holds up neither the next partition nor an append beside it`() async throws {
+        let database = try TestDatabase.current
+        try await TestNode.run(on: database) { node in
+            let app = try Sample.app()
+            _ = try await node.writer.execute(try Sample.create(app))
+            let reader = try await database.connect()
+            try await reader.execute(script: "BEGIN; SELECT count(*) FROM pinledger.event")
+            let maker = try await database.connect()
+            // Not committed yet: what it locks stays locked while others go on.
+            try await maker.execute(script: "SET lock_timeout = '5s'; BEGIN; SET LOCAL ROLE pinledger_owner")
+            try await maker.query("SELECT pinledger.add_partition(990000000, 1000000000)")
+            try await maker.query("SELECT pinledger.ensure_partitions()")
+            _ = try await node.writer.execute(try Sample.rename(app, "meanwhile"))
+            #expect(try await node.pool.query("SELECT count(*) FROM pinledger.event").only.int64(0) == 2)
+            try await maker.execute(script: "COMMIT")
+            #expect(try await Self.partitions(database).last == "pinledger.event_00000990000000")
+            try await reader.execute(script: "COMMIT")
+        }
+    }
+
     @Test func `an event that finds no partition is refused, and nothing of its batch is left`() async throws {
         let database = try TestDatabase.current
         try await Self.pretend(database, position: 20_000_000)

@@ -19,7 +19,7 @@ SELECT test.same(array_agg(p.proname::text ORDER BY p.proname), ARRAY[
     'erase_telemetry_secret', 'erase_telemetry_secrets_except', 'erase_webhook_secret', 'erase_webhook_secrets_except',
     'feed_webhook', 'forget_adoption', 'forget_commands', 'forget_deliveries',
     'forget_observations', 'forget_outcomes', 'forget_snapshots', 'lease_deliveries', 'lock_head', 'lock_secrets', 'merge_adoption_sketches', 'open_webhook',
-    'publish_documents', 'record_outcomes', 'record_probe', 'replay_deliveries', 'retag_snapshot', 'rewrap_secrets', 'sealed_secrets', 'settle_delivery', 'store_client_secret', 'store_material', 'store_signing_secret',
+    'publish_documents', 'record_outcomes', 'record_probe', 'rehearse_append', 'replay_deliveries', 'retag_snapshot', 'rewrap_secrets', 'sealed_secrets', 'settle_delivery', 'store_client_secret', 'store_material', 'store_signing_secret',
     'store_snapshot', 'store_telemetry_secret', 'store_webhook_secret'], 'functions of the application')
   FROM pg_proc p WHERE p.pronamespace = 'pinledger'::regnamespace
    AND has_function_privilege('pinledger_app', p.oid, 'EXECUTE');

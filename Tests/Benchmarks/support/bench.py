@@ -11,8 +11,10 @@ from support.postgres import Cluster
 
 
 class Bench:
-    def __init__(self, *, quick: bool):
+    def __init__(self, *, quick: bool, reader_seconds: float | None = None):
         self.quick = quick
+        #: How old the snapshot of `reader` becomes, where somebody said so.
+        self.reader_seconds = reader_seconds
         self.rounds = 1 if quick else 3
         #: How long one measurement takes.
         self.seconds = 1.0 if quick else 5.0
