@@ -36,8 +36,11 @@ struct LibpqResult: ~Copyable {
         ["FATAL", "PANIC"].contains(self.field("V") ?? "")
     }
 
-    private func field(_ code: Unicode.Scalar) -> String? {
-        unsafe PQresultErrorField(self.handle, Int32(code.value)).map { unsafe String(cString: $0) }
+    private func field(_ code: Unicode.Scalar) -> String? { unsafe Self.field(code, of: self.handle) }
+
+    /// A field of an error or a notice: `C`, `M` and so on, as the protocol names them.
+    static func field(_ code: Unicode.Scalar, of result: OpaquePointer) -> String? {
+        unsafe PQresultErrorField(result, Int32(code.value)).map { unsafe String(cString: $0) }
     }
 
     /// All rows, copied into one buffer that is sized before.

@@ -42,7 +42,7 @@ extension LibpqSession {
         try self.begin()
         self.isInTransaction = false
         unsafe try self.send { unsafe PQsendQuery($0, "COMMIT") }
-        _ = try self.receiveRows()
+        _ = try self.receiveRows(isCommit: true)
     }
 
     /// One round trip for many statements.
@@ -104,6 +104,7 @@ extension LibpqSession {
         guard let result = try self.nextResult(), result.status == PGRES_PIPELINE_SYNC else {
             throw self.lost(why: "the pipeline lost its place")
         }
+        try self.checkCommitted()
     }
 
     private func queue(_ sql: String, _ parameters: EncodedParameters) throws(PostgresError) {
@@ -124,7 +125,7 @@ extension LibpqSession {
     }
 
     /// Takes every result up to the end; the last rows, or the first error.
-    func receiveRows() throws(PostgresError) -> PostgresRows {
+    func receiveRows(isCommit: Bool = false) throws(PostgresError) -> PostgresRows {
         try self.flush()
         var rows = PostgresRows.empty
         var failure: PostgresError?
@@ -141,6 +142,7 @@ extension LibpqSession {
                 failure = error
             }
         }
+        if failure == nil { try self.checkCommitted(isCommit: isCommit) }
         try self.finish()
         if let failure { throw failure }
         return rows

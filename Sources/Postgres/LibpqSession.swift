@@ -23,6 +23,7 @@ final class LibpqSession {
     private var deadline: ContinuousClock.Instant?
     private var wasSent = false
     private var hasRequestedCancel = false
+    let warnings = ServerWarnings()
 
     /// How often a wait looks whether the task was cancelled. It costs nothing where answers come sooner.
     private static let glance = Duration.milliseconds(50)
@@ -95,8 +96,7 @@ final class LibpqSession {
             case PGRES_POLLING_WRITING: events = Int16(POLLOUT)
             case PGRES_POLLING_OK:
                 unsafe PQsetnonblocking(handle, 1)
-                // The default prints notices to stderr.
-                unsafe PQsetNoticeReceiver(handle, { _, _ in }, nil)
+                unsafe self.warnings.listen(to: handle)
                 self.canceller = unsafe Canceller(connection: handle)
                 return
             default: throw self.openingFailed(self.libpqMessage)
@@ -129,6 +129,7 @@ final class LibpqSession {
     func begin() throws(PostgresError) {
         self.wasSent = false
         self.hasRequestedCancel = false
+        self.warnings.forget()
         guard unsafe self.handle != nil else { throw PostgresError(.connectionLost, "the connection is closed") }
         guard !self.isInterrupted else { throw PostgresError(.cancelled, "cancelled before the statement was sent") }
         try self.settleCancellation()
@@ -210,6 +211,17 @@ final class LibpqSession {
             return error
         }
         return said
+    }
+
+    /// After the last result of what committed by itself: throws `.outcomeUnknown`, with the session closed, where the
+    /// server warned while it committed. Nothing is known then of a standby that the commit was to wait for.
+    ///
+    /// - Parameter isCommit: Whether it was COMMIT, of which every warning is about the commit. Other statements have
+    ///   warnings of their own, which libpq does not tell apart by their place behind the result.
+    func checkCommitted(isCommit: Bool = false) throws(PostgresError) {
+        guard !self.isInTransaction, let warning = isCommit ? self.warnings.last : self.warnings.ofReplication
+        else { return }
+        throw self.lost(warning)
     }
 
     /// After the last result: leaves nothing behind for the next statement.

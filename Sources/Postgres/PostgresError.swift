@@ -10,7 +10,9 @@ package struct PostgresError: Error, Sendable, Hashable {
         case connectionFailed
         /// The session is gone and the statement, or the transaction it belonged to, took no effect.
         case connectionLost
-        /// The session is gone after a statement or COMMIT was sent and before its answer: it may have taken effect.
+        /// The session is gone after a statement or COMMIT was sent and before its answer: it may have taken effect. Or
+        /// the server warned while it committed: it no longer waits for a standby, which may not have what took effect
+        /// here.
         case outcomeUnknown
         /// The pool had no connection to lend within its wait time.
         case timeout
@@ -52,6 +54,15 @@ package struct PostgresError: Error, Sendable, Hashable {
     package var isConnectionLoss: Bool {
         switch self.code {
         case .connectionLost, .outcomeUnknown: true
+        default: false
+        }
+    }
+
+    /// No session with a server that works could be had, or the one that was there broke.
+    package var meansNoServer: Bool {
+        switch self.code {
+        case .connectionFailed, .connectionLost, .outcomeUnknown: true
+        case .server(let state): state.hasPrefix("57P") || state.hasPrefix("08")
         default: false
         }
     }

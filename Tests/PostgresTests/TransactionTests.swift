@@ -130,6 +130,39 @@ struct TransactionTests {
         #expect(error?.sqlState == "57P01")
     }
 
+    @Test func `a warning that comes with the commit leaves the outcome unknown, in any language`() async throws {
+        try await Self.withTable { table in
+            let connection = try await TestDatabase.connect()
+            // As a commit that no longer waits for its standby: it succeeds, and a WARNING says so.
+            try await connection.execute(
+                script: """
+                    CREATE FUNCTION warn_\(table)() RETURNS trigger LANGUAGE plpgsql AS
+                        'BEGIN RAISE WARNING ''keine Antwort''; RETURN NULL; END';
+                    CREATE CONSTRAINT TRIGGER warn AFTER INSERT ON \(table) DEFERRABLE INITIALLY DEFERRED
+                        FOR EACH ROW EXECUTE FUNCTION warn_\(table)();
+                    """
+            )
+            let error = await failure {
+                try await connection.transaction { _ = try $0.query("INSERT INTO \(table) VALUES (1)") }
+            }
+            #expect(error?.code == .outcomeUnknown)
+            #expect(error?.sqlState == "01000")
+            #expect(error?.message == "keine Antwort")
+            #expect(try await Self.count(table) == 1)
+            try await TestDatabase.connect().execute(script: "DROP FUNCTION warn_\(table) CASCADE")
+        }
+    }
+
+    @Test func `a warning of the statement's own is none of the commit's`() async throws {
+        let connection = try await TestDatabase.connect()
+        let unlock = "SELECT pg_advisory_unlock(1234567890)"
+        #expect(try await connection.query(unlock).only.bool(0) == false)
+        #expect(try await connection.query(prepared: PreparedStatement(unlock)).only.bool(0) == false)
+        try await connection.transaction { _ = try $0.query(unlock) }
+        try await connection.execute(script: "SET LOCAL lock_timeout = 1")
+        #expect(connection.isUsable)
+    }
+
     @Test func `a connection killed while idle is found dead before anything is sent`() async throws {
         let connection = try await TestDatabase.connect()
         try await TestDatabase.terminate(connection.backendPID)
