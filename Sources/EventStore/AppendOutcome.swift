@@ -26,8 +26,12 @@ enum AppendOutcome: Sendable {
     ) throws {
         guard !batch.isEmpty else {
             meanwhile()
-            // Nothing to write. What was refused, or found as it was wanted, must be so at the ledger's present end.
-            let head = try Head(try connection.query(prepared: Statements.head))
+            // Nothing to write. What was refused, or found as it was wanted, must be so at the ledger's present end. Where
+            // somebody is told that it is as they want it, the lock's own commit confirms that a standby has it too.
+            let head =
+                batch.confirms
+                ? try Head(try connection.query(prepared: Statements.lockHead))
+                : try Head(try connection.query(Statements.head))
             let isCurrent = head.position == batch.base.head.position && head.frontier == batch.base.head.frontier
             self = isCurrent ? .appended : .moved
             return
@@ -77,7 +81,10 @@ extension Ledger {
     @discardableResult
     func catchUp(on connection: isolated PostgresConnection, isLocking: Bool) throws -> LedgerView {
         let start = self.view.head
-        let head = try Head(try connection.query(prepared: isLocking ? Statements.lockHead : Statements.head))
+        let head =
+            isLocking
+            ? try Head(try connection.query(prepared: Statements.lockHead))
+            : try Head(try connection.query(Statements.head))
         guard head.position >= start.position else {
             throw LedgerFault.shrunk(from: start.position, to: head.position)
         }

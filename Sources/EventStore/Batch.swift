@@ -140,6 +140,11 @@ struct Batch: Sendable {
     /// Whether there is anything to write.
     var isEmpty: Bool { self.rows.isEmpty }
 
+    /// Whether somebody is told that the ledger is as they want it.
+    var confirms: Bool {
+        self.outcomes.contains { if case .recorded = $0 { true } else { false } }
+    }
+
     /// What the command at `place` recorded; nil where its outcome is another.
     func recorded(at place: Int) -> Recorded? {
         guard case .recorded(let range, let streamVersion, let findings) = self.outcomes[place] else { return nil }

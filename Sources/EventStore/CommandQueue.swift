@@ -18,6 +18,8 @@ final class CommandQueue: Sendable {
         var isFlying = false
         /// Something may have to be decided.
         var hasNews = false
+        /// The writer has slept for as long as it wanted.
+        var isTimeOver = false
         var writer: CheckedContinuation<Void, Never>?
         var decider: CheckedContinuation<Void, Never>?
 
@@ -80,32 +82,31 @@ final class CommandQueue: Sendable {
     /// The number of commands that wait.
     var count: Int { self.line.withLock { $0.waiting.count } }
 
-    /// Sleeps until somebody waits or the queue is closed. For the writer, while nothing is under way.
-    func waitForCommand() async {
-        await withCheckedContinuation { sleeper in
-            let isAwake = self.line.withLock { line in
-                if line.isClosed || !line.waiting.isEmpty { return true }
-                line.writer = sleeper
-                return false
-            }
-            if isAwake { sleeper.resume() }
-        }
-    }
-
-    /// Sleeps until somebody waits, the queue is closed or the time is over.
+    /// Sleeps until somebody waits, the queue is closed or the time is over. For the writer alone, while nothing is under
+    /// way.
     func waitForCommand(atMost limit: Duration) async {
+        self.line.withLock { $0.isTimeOver = false }
         await withTaskGroup(of: Void.self) { group in
             group.addTask {
                 guard (try? await Task.sleep(for: limit)) != nil else { return }
-                self.wakeWriter()
+                self.endWait()
             }
-            await self.waitForCommand()
+            await withCheckedContinuation { sleeper in
+                let isAwake = self.line.withLock { line in
+                    // The time may be over before the writer sleeps.
+                    if line.isClosed || line.isTimeOver || !line.waiting.isEmpty { return true }
+                    line.writer = sleeper
+                    return false
+                }
+                if isAwake { sleeper.resume() }
+            }
             group.cancelAll()
         }
     }
 
-    private func wakeWriter() {
+    private func endWait() {
         let writer = self.line.withLock { line in
+            line.isTimeOver = true
             defer { line.writer = nil }
             return line.writer
         }
@@ -149,10 +150,25 @@ final class CommandQueue: Sendable {
     /// Answers commands that have waited too long: a batch before them hangs, or the database is too slow for the load.
     func answerTheLate() {
         let now = ContinuousClock.now
+        self.answer(
+            underwaySince: now - self.limits.answer, waitingSince: now - self.limits.patience, why: Self.tooSlow)
+    }
+
+    /// Answers everybody who has come so far, without waiting for what becomes of it.
+    func answerAll() {
+        let now = ContinuousClock.now
+        self.answer(underwaySince: now, waitingSince: now, why: Self.closed)
+    }
+
+    private static let tooSlow = WriteFailure.unavailable("the database is too slow to take the change")
+
+    private func answer(
+        underwaySince begun: ContinuousClock.Instant, waitingSince come: ContinuousClock.Instant, why: WriteFailure
+    ) {
         let (hanging, late, decider) = self.desk.withLock { desk in
-            let hanging = desk.underway.filter { $0.since < now - self.limits.answer }
+            let hanging = desk.underway.filter { $0.since < begun }
             let (late, decider) = self.line.withLock { line in
-                let late = Array(line.waiting.prefix { $0.since < now - self.limits.patience })
+                let late = Array(line.waiting.prefix { $0.since < come })
                 line.waiting.removeFirst(late.count)
                 return (late, late.isEmpty ? nil : line.takeDecider())
             }
@@ -162,9 +178,7 @@ final class CommandQueue: Sendable {
         }
         decider?.resume()
         for pending in hanging { pending.answer(.failure(.outcomeUnknown)) }
-        for pending in late {
-            pending.answer(.failure(.unavailable("the database is too slow to take the change")))
-        }
+        for pending in late { pending.answer(.failure(why)) }
     }
 
     // MARK: Batches

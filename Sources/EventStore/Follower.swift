@@ -47,10 +47,9 @@ package struct Follower: Sendable {
 
     private func follow() async {
         for await event in self.listener.events() {
+            var lost: PostgresError?
             switch event {
-            case .disconnected(let error):
-                self.logger.warning("the listening connection is lost", metadata: ["error": "\(error)"])
-                continue
+            case .disconnected(let error): lost = error
             case .notification(let channel, _) where channel != Self.channel: continue
             case .notification(_, let payload):
                 // This node's own appends are not read back. Were it wrong, the next second's look would find it.
@@ -60,6 +59,12 @@ package struct Follower: Sendable {
             guard self.ledger.fault == nil else { return }
             do {
                 try await self.catchUp()
+                self.ledger.database.find(.reading, self.logger)
+                if let lost {
+                    self.logger.warning(
+                        "the listening connection is lost: this node looks for changes every second",
+                        metadata: ["error": "\(lost)"])
+                }
             } catch let fault as LedgerFault {
                 self.ledger.halt(fault)
                 self.logger.critical(
@@ -67,6 +72,8 @@ package struct Follower: Sendable {
                 return
             } catch is CancellationError {
                 return
+            } catch let error as PostgresError where error.meansNoServer {
+                self.ledger.database.lose(.reading, error, self.logger)
             } catch {
                 self.logger.warning("cannot read the ledger", metadata: ["error": "\(error)"])
             }

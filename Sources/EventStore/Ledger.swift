@@ -43,6 +43,8 @@ package final class Ledger: Sendable {
         var isClosed = false
     }
 
+    /// What this node last saw of the database.
+    package let database = DatabaseState()
     private let content: Mutex<Content>
     private let changes = Atomic<UInt64>(0)
 

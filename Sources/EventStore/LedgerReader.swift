@@ -39,7 +39,7 @@ package struct LedgerReader: Sendable {
 
     /// Where the ledger ends now.
     package func head() async throws -> Head {
-        try Head(try await self.pool.read(Statements.head.sql))
+        try Head(try await self.pool.read(Statements.head))
     }
 
     /// The stored hashes of a range, of which proofs are made; fewer where the ledger does not reach so far.
@@ -75,7 +75,11 @@ package struct LedgerReader: Sendable {
     /// What the request that first came with this request's idempotency key recorded; nil where there was none.
     /// Where it recorded nothing, the stream's version is 0: only a fold knows it.
     ///
-    /// - Throws: ``WriteFailure/keyReused`` where that was another request.
+    /// It is only told once a commit of its own, which waits for a standby as any other does, shows that what was recorded
+    /// is not lost with this server.
+    ///
+    /// - Throws: ``WriteFailure/keyReused`` where that was another request, ``WriteFailure/outcomeUnknown`` where the
+    ///   database does not confirm it.
     package func recorded(by request: CommandRequest) async throws -> Recorded? {
         guard let key = request.key else { return nil }
         let rows = try await self.pool.read(
@@ -85,6 +89,9 @@ package struct LedgerReader: Sendable {
         guard try row.bytes(1) == request.digest else { throw WriteFailure.keyReused }
         let (first, count) = (try row.natural(2), try row.natural(3))
         let entries = try await self.entries(at: first..<(first + count), limit: Int(count))
+        do { _ = try await self.pool.query(Statements.lockHead.sql) } catch is PostgresError {
+            throw WriteFailure.outcomeUnknown
+        }
         return Recorded(
             entries: entries.map(\.entry), position: first + count,
             streamVersion: entries.last?.entry.streamVersion ?? 0, isReplay: true

@@ -1,3 +1,4 @@
+import Logging
 import Postgres
 
 /// Batches sent one behind the other from the thread of the connection, so that the database hardly waits between them.
@@ -18,6 +19,7 @@ struct Relay: Sendable {
     let queue: CommandQueue
     let turn: Turn?
     let announcements: Announcements
+    let logger: Logger
 
     /// Sends a batch and those that gather behind it.
     ///
@@ -38,6 +40,7 @@ struct Relay: Sendable {
                 return Leg(job: job, batch: batch, isAnnounced: isAnnounced, outcome: outcome)
             }
             self.ledger.take(batch)
+            self.ledger.database.noteWrite(self.logger)
             self.announcements.note(batch, isAnnounced: isAnnounced)
             recorded = (job, batch)
             guard self.mayGoOn(behind: batch), let next = self.queue.next() else {

@@ -11,7 +11,11 @@ enum Statements {
         """
     static let announce: PreparedStatement = "SELECT pg_notify('pinledger_position', $1)"
     static let lockHead: PreparedStatement = "SELECT next_position, frontier, last_time FROM pinledger.lock_head()"
-    static let head: PreparedStatement = "SELECT next_position, frontier, last_time FROM pinledger.head"
+    /// Not to be prepared: a plan that was made while the table was small would read all its old versions.
+    static let head = """
+        SELECT next_position, frontier, last_time FROM pinledger.head ORDER BY position_block DESC LIMIT 1
+        """
+    static let rehearseAppend: PreparedStatement = "SELECT pinledger.rehearse_append()"
     /// The lock of ``Turn``, waited for half a second. The setting ends with the transaction, which the statement is.
     static let beginTurn: PreparedStatement = """
         SELECT set_config('lock_timeout', '500', true), pg_advisory_lock(7809142018)

@@ -16,24 +16,6 @@ import TransparencyLog
 /// If the process dies before the commit, nothing is recorded; if it dies after it, the commands are recorded and their
 /// senders, who got no answer, learn that by asking again with the same idempotency key.
 package actor Writer {
-    /// What bounds the writer.
-    package struct Limits: Sendable {
-        /// Commands that may wait.
-        package var queue = 2000
-        /// Commands in one batch.
-        package var batch = 512
-        /// How often one batch is decided anew because another node was first.
-        package var attempts = 20
-        /// How long a sender waits at the most. A command that is on its way by then may still be recorded.
-        package var answer = Duration.seconds(5)
-        /// How long a command may wait for its batch to be sent.
-        package var patience = Duration.milliseconds(2500)
-        /// How long to look for the outcome of a batch whose connection broke.
-        package var settling = Duration.milliseconds(1500)
-
-        package init() {}
-    }
-
     private let ledger: Ledger
     private let configuration: PostgresConfiguration
     private let surroundings: Surroundings
@@ -79,6 +61,9 @@ package actor Writer {
             throw error
         }
     }
+
+    /// Answers everybody who waits, whatever becomes of their commands: for a server that stops and waits no longer.
+    package nonisolated func answerAll() { self.queue.answerAll() }
 
     /// The entries a command would record now, as if nobody else were writing.
     package nonisolated func rehearse(_ request: CommandRequest) throws(WriteFailure) -> Recorded {
@@ -128,12 +113,16 @@ package actor Writer {
         }
     }
 
-    /// Sleeps until a command comes; before that, tells the other nodes of what was recorded last, where they were not.
+    /// Sleeps until a command comes. Before that, tells the other nodes of what was recorded last, where they were not, and
+    /// looks after the connection.
     private func rest() async {
-        guard let wait = self.announcements.waitForOwed else { return await self.queue.waitForCommand() }
-        guard wait <= .zero, let connection = self.connection else {
-            return await self.queue.waitForCommand(atMost: max(wait, .milliseconds(1)))
+        guard let wait = self.announcements.waitForOwed else {
+            await self.queue.waitForCommand(atMost: Self.glance)
+            if self.queue.count == 0, !Task.isCancelled { await self.lookAfterConnection() }
+            return
         }
+        guard let connection = self.connection else { return self.announcements.forget() }
+        guard wait <= .zero else { return await self.queue.waitForCommand(atMost: wait) }
         let announcements = self.announcements
         do { try await connection.perform { @Sendable connection in try announcements.announce(on: connection) } } catch
         {
@@ -154,6 +143,32 @@ package actor Writer {
     }
 
     private static let yields = 8
+
+    /// How often a writer without work looks whether it could do some.
+    private static let glance = Duration.seconds(1)
+
+    /// Finds out, while nobody wants anything recorded, whether the database would do it: a connection that broke shows
+    /// without a round trip; what only a write can show is tried for as long as it is in doubt.
+    private func lookAfterConnection() async {
+        guard self.ledger.refusal == nil else { return }
+        do {
+            if let connection = self.connection {
+                do { try await connection.checkAlive() } catch { await self.drop() }
+            }
+            let connection = try await self.connected()
+            guard self.ledger.database.isWritingInDoubt else { return }
+            try await connection.perform { @Sendable connection in
+                try connection.withStatementTimeout(Self.glance) { connection in
+                    _ = try connection.query(prepared: Statements.rehearseAppend)
+                }
+            }
+            self.ledger.database.noteWrite(self.logger)
+        } catch let error as PostgresError {
+            self.noteFailedWrite(error)
+        } catch {
+            // `connected()` has said so.
+        }
+    }
 
     // MARK: One batch
 
@@ -192,14 +207,21 @@ package actor Writer {
                     "the ledger does not fit: this node stops writing", metadata: ["fault": "\(fault)"])
                 job.fail(.halted(fault))
             } catch let failure as WriteFailure {
+                if failure == .outcomeUnknown { self.noteFailedWrite(failure) }
                 job.fail(failure)
             } catch {
-                self.logger.warning("a batch was not recorded", metadata: ["error": "\(error)"])
+                self.noteFailedWrite(error)
                 await self.drop()
                 job.fail(.unavailable("the database did not take the change"))
             }
         }
         job.answer()
+    }
+
+    /// Nothing fails that is cut off because this node stops.
+    private func noteFailedWrite(_ error: any Error) {
+        self.logger.debug("a batch was not recorded", metadata: ["error": "\(error)"])
+        if !Task.isCancelled { self.ledger.database.noteFailedWrite(error, self.logger) }
     }
 
     /// Decides, where that is not done, and appends once; where that is plain sailing, so are the batches behind it.
@@ -221,7 +243,8 @@ package actor Writer {
             ready.flatMap { $0.base.head == view.head ? $0 : nil }
             ?? Batch(job, on: view, at: clock(), surroundings: surroundings)
         self.queue.begin(on: batch.after)
-        let relay = Relay(ledger: ledger, queue: self.queue, turn: self.turn, announcements: self.announcements)
+        let relay = Relay(
+            ledger: ledger, queue: self.queue, turn: self.turn, announcements: self.announcements, logger: self.logger)
         return await connection.perform { @Sendable connection in relay.run(job, batch, on: connection) }
     }
 
@@ -259,6 +282,7 @@ package actor Writer {
         switch try await self.outcome(of: leg) {
         case .appended:
             self.ledger.take(leg.batch)
+            self.ledger.database.noteWrite(self.logger)
             self.announcements.note(leg.batch, isAnnounced: leg.isAnnounced)
             job.takeRecorded(by: leg.batch)
             // A refused command may be the repetition of one that was accepted: then that one's result is the answer.
@@ -321,42 +345,17 @@ package actor Writer {
     /// - Throws: ``LedgerFault``.
     private func settleRepeated(_ job: inout Job, _ places: [Int]) async throws {
         do {
-            try await self.settleRepeated(&job, places, on: try await self.connected())
+            let requests = places.map { [requests = job.requests] in ($0, requests[$0]) }
+            let state = self.ledger.view.state
+            let answers = try await self.connected().perform { @Sendable connection in
+                try Repetition.answers(to: requests, on: connection) { state.version(of: $0) }
+            }
+            for (place, answer) in answers { job.settle(place, answer) }
         } catch let fault as LedgerFault {
             throw fault
         } catch {
             await self.drop()
             for place in places where job.answers[place] == nil { job.settle(place, .failure(.outcomeUnknown)) }
-        }
-    }
-
-    private func settleRepeated(_ job: inout Job, _ places: [Int], on connection: PostgresConnection) async throws {
-        let requests = job.requests
-        let keys = places.compactMap { requests[$0].key }
-        let rows = try await connection.query(
-            prepared: Statements.commands, [.textArray(keys.map(\.actor)), .textArray(keys.map(\.key))]
-        )
-        for row in rows {
-            let number = Int(try row.natural(0)) - 1
-            guard places.indices.contains(number) else {
-                throw PostgresError(.decoding, "there is no command \(number + 1) among those asked for")
-            }
-            let place = places[number]
-            guard try row.bytes(1) == requests[place].digest else {
-                job.settle(place, .failure(.keyReused))
-                continue
-            }
-            let (first, count) = (try row.natural(2), try row.natural(3))
-            let entries = try LedgerReader.stored(
-                try await connection.query(
-                    prepared: Statements.entries, [.int64(first), .int64(first + count), .int64(count)]
-                )
-            ).map(\.entry)
-            let stream = requests[place].command.stream
-            let version = entries.last?.streamVersion ?? self.ledger.view.state.version(of: stream)
-            let recorded = Recorded(
-                entries: entries, position: first + count, streamVersion: version, isReplay: true)
-            job.settle(place, .success(recorded))
         }
     }
 
@@ -368,9 +367,10 @@ package actor Writer {
         do {
             let connection = try await PostgresConnection.connect(self.configuration)
             self.connection = connection
+            self.ledger.database.find(.writing, self.logger)
             return connection
         } catch {
-            self.logger.warning("cannot connect to write", metadata: ["error": "\(error)"])
+            if !Task.isCancelled { self.ledger.database.lose(.writing, error, self.logger) }
             throw WriteFailure.unavailable("the database cannot be reached")
         }
     }
@@ -393,7 +393,7 @@ package actor Writer {
                     try AppendOutcome(of: batch, seenFrom: connection)
                 }
             } catch {
-                self.logger.warning("cannot find out what became of a batch", metadata: ["error": "\(error)"])
+                self.logger.debug("cannot find out what became of a batch", metadata: ["error": "\(error)"])
                 await self.drop()
                 guard ContinuousClock.now + delay < deadline, !Task.isCancelled else {
                     throw WriteFailure.outcomeUnknown

@@ -74,5 +74,8 @@ package struct Services: Sendable {
         self.lag = DocumentLag(ledger: ledger, table: publisher.table, logger: logger)
     }
 
+    /// Why no changes are recorded for now, on a node that may write.
+    var writeFailure: String? { self.writer == nil ? nil : self.ledger.database.writeFailure }
+
     var reader: LedgerReader { LedgerReader(pool: self.pool) }
 }

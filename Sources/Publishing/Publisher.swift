@@ -119,8 +119,8 @@ package actor Publisher {
         }
         self.isClosed = true
         self.wake(through: .max)
-        // Not cancelled with the rest, and awaited here: what was served is to be found by the next start.
-        await Task { await self.storeRest() }.value
+        // Not cancelled with the rest: what was served is to be found by the next start.
+        await finish(within: .seconds(1)) { await self.storeRest() }
     }
 
     /// Returns when documents for every local change up to `position` were published, or could not be for now.

@@ -100,8 +100,8 @@ package actor TelemetryRecorder {
             group.addTask { await self.refreshPicture() }
             await group.waitForAll()
         }
-        // Not cancelled with the rest, and awaited here: what was counted up to the end is recorded.
-        await Task { await self.record() }.value
+        // Not cancelled with the rest: what was counted up to the end is recorded, where the database takes it.
+        await finish(within: .seconds(1)) { await self.record() }
     }
 
     private func recordNowAndThen() async {

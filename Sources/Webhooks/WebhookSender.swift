@@ -2,6 +2,7 @@ package import EventStore
 package import Logging
 package import PinWire
 import Pinning
+import Postgres
 
 /// Brings the ledger's events to the receivers that the ledger names.
 ///
@@ -196,8 +197,8 @@ package actor WebhookSender {
         let verdict = DeliveryVerdict(
             result, attempt: lease.round, first: lease.firstAttempt, now: now, random: .random(in: 0..<1)
         )
-        // Not cancelled with the rest, and awaited here: what a receiver has need not be sent again.
-        let since = await Task { await self.settle(lease, verdict) }.value
+        // Not cancelled with the rest: what a receiver has need not be sent again.
+        let since = await finish(within: .seconds(1)) { await self.settle(lease, verdict) }
         switch verdict {
         case .delivered, .released: break
         case .failed(_, _, let error, let isGone):
@@ -235,7 +236,7 @@ package actor WebhookSender {
                     "what came of a webhook's message is not recorded",
                     metadata: ["webhook": "\(lease.webhook)", "error": "\(error)"]
                 )
-                try? await Task.sleep(for: pause)
+                guard (try? await Task.sleep(for: pause)) != nil else { return nil }
             }
         }
         return nil

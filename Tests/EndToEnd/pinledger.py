@@ -308,11 +308,19 @@ class Server(Process):
     def connection_string(self) -> str:
         return f"host='{self.data}/postgresql' port=5432 dbname=pinledger user=pinledger_dev"
 
+    @property
+    def _psql(self) -> list[str]:
+        return ["psql", "-X", "-q", "-A", "-t", "-h", f"{self.data}/postgresql", "-U", "postgres"]
+
+    def sql(self, text: str, *, database: str = "pinledger") -> str:
+        """Runs one statement as the database's superuser; its rows as psql prints them."""
+        command = [*self._psql, "-v", "ON_ERROR_STOP=1", "-d", database, "-c", text]
+        return subprocess.run(command, check=True, capture_output=True, text=True, timeout=30).stdout.strip()
+
     @contextlib.contextmanager
     def locked(self, table: str, mode: str):
         """Holds a table's lock, so that whoever wants another that conflicts waits for it."""
-        command = ["psql", "-X", "-q", "-A", "-t", "-h", f"{self.data}/postgresql", "-U", "postgres", "-d", "pinledger"]
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as psql:
+        with subprocess.Popen([*self._psql, "-d", "pinledger"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as psql:
             try:
                 psql.stdin.write(f"BEGIN; LOCK TABLE {table} IN {mode} MODE; SELECT 'held';\n")
                 psql.stdin.flush()

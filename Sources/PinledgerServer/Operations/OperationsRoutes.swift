@@ -87,8 +87,9 @@ struct OperationsRoutes: Sendable {
             "documents_behind": .integer(Int64(self.services.lag.count)),
             "client_streams": .integer(Int64(self.push.slots.count)),
             "can_sign": .bool(self.services.keys.canSign),
-            "can_write": .bool(self.services.writer != nil),
+            "can_write": .bool(self.services.writer != nil && self.services.writeFailure == nil),
         ]
+        details["write_failure"] = self.services.writeFailure.map { .string($0) }
         details["fault"] = ledger.fault.map { .string($0.description) }
         details["suspension"] = ledger.suspension.map { .string($0) }
         return details

@@ -28,7 +28,8 @@ struct Readiness: Sendable {
         // A halted node serves the last good documents, where it has any.
         let hasDocuments = services.publisher.table.count > 0
         self.serves = !isDraining && (!isHalted || hasDocuments)
-        self.writes = !isDraining && !isHalted && !isSuspended && services.writer != nil
+        self.writes =
+            !isDraining && !isHalted && !isSuspended && services.writer != nil && services.writeFailure == nil
         self.signs = !isDraining && !isHalted && !isSuspended && services.keys.canSign
         self.state = isHalted ? "halted" : isDraining ? "draining" : nil
     }

@@ -20,10 +20,13 @@ import Webhooks
 struct Node {
     let configuration: NodeConfiguration
     let logger: Logger
+    private let lines = LineBook()
 
     init(configuration: NodeConfiguration) {
         self.configuration = configuration
-        var logger = Logger(label: "pinledger") { StreamLogHandler.standardError(label: $0) }
+        var logger = Logger(label: "pinledger") { [lines] in
+            RepeatedLines(StreamLogHandler.standardError(label: $0), book: lines)
+        }
         logger.logLevel = configuration.logLevel
         self.logger = logger
     }
@@ -61,6 +64,7 @@ struct Node {
 
         // Started first, stopped last.
         var running: [ServiceGroupConfiguration.ServiceConfiguration] = [
+            .init(service: Loop { await self.lines.run() }),
             .init(service: Loop { await parts.clock.run(pool, watching: ledger) }),
             .init(service: Loop { await follower.run() }),
             .init(service: Loop { await writer?.run() }),
@@ -118,7 +122,10 @@ struct Node {
         let applications: [any Service] = listeners.enumerated().map { index, listener in
             server.application(for: listener) { binding.yield((index, $0)) }
         }
-        running.append(.init(service: Together(services: applications)))
+        // A little before the listeners cut off what is in flight, so that who waits for a commit still hears of it.
+        let patience = Duration.milliseconds(900 * self.configuration.limits.drainSeconds)
+        running.append(
+            .init(service: Together(services: applications, patience: patience) { writer?.answerAll() }))
         // Said from a service of its own: a listener accepts nobody before it has told that it is bound.
         let expected = listeners.count
         running.append(
@@ -150,9 +157,15 @@ struct Node {
             await services.webhooks.client?.close()
             await google?.close()
             await pool.close()
-            self.logger.error(
-                "the server ended with an error", metadata: ["error": "\(ErrorText.sentence(for: error))"])
-            throw error
+            self.lines.writeHeld(before: nil)
+            guard error is CancellationError else {
+                self.logger.error(
+                    "the server ended with an error", metadata: ["error": "\(ErrorText.sentence(for: error))"])
+                throw error
+            }
+            throw CommandFailure(
+                "the node was told to stop, and what was under way did not end in time: it was cut off",
+                advice: "Look whether the database answers. Changes that got no answer can be sent again.")
         }
         ledger.close()
         await parts.outlook.close()
@@ -389,28 +402,5 @@ struct Node {
             )
         }
         return pool
-    }
-}
-
-/// Work that goes on until the server stops.
-private struct Loop: Service {
-    let work: @Sendable () async -> Void
-
-    func run() async throws {
-        await cancelWhenGracefulShutdown { await self.work() }
-        // What ends by itself waits for the rest: the loops report their own troubles, and serving goes on.
-        try await gracefulShutdown()
-    }
-}
-
-/// Services that start and stop at the same time: two listeners do not wait for each other's last connection.
-private struct Together: Service {
-    let services: [any Service]
-
-    func run() async throws {
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            for service in self.services { group.addTask { try await service.run() } }
-            try await group.waitForAll()
-        }
     }
 }

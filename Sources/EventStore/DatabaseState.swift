@@ -1,0 +1,118 @@
+import Logging
+import Postgres
+import Synchronization
+
+/// What a node last saw of its database: whether it answers, and whether it records changes.
+///
+/// A trouble is logged once when it begins and once when it ends, however often it is met meanwhile, each time with a
+/// code: `database_lost` and `database_back`, `writes_failing` and `writes_working`. If the process dies, the next one
+/// finds out for itself.
+package final class DatabaseState: Sendable {
+    /// What the database is wanted for. It is back when it is lost for neither.
+    enum Use: Hashable, Sendable {
+        case reading, writing
+    }
+
+    private struct Trouble {
+        let since = ContinuousClock.now
+        var reason: String
+        /// How often it was met.
+        var count = 1
+
+        var metadata: Logger.Metadata {
+            let seconds = Int64((self.since.duration(to: .now) / .seconds(1)).rounded())
+            return ["seconds": "\(seconds)", "failures": "\(self.count)"]
+        }
+    }
+
+    private struct Content {
+        var lost: [Use: Trouble] = [:]
+        var refusal: Trouble?
+    }
+
+    private let content = Mutex(Content())
+
+    /// Why changes are not recorded, for people who may not see the log; nil where they are, as far as is known.
+    package var writeFailure: String? {
+        self.content.withLock { content in
+            content.refusal?.reason ?? (content.lost[.writing] ?? content.lost[.reading])?.reason
+        }
+    }
+
+    /// Whether the writer met something that only a write can show to be over.
+    var isWritingInDoubt: Bool {
+        self.content.withLock { $0.refusal != nil || $0.lost[.writing] != nil }
+    }
+
+    /// Says that there was no connection to be had, or that it broke.
+    func lose(_ use: Use, _ error: any Error, _ logger: Logger) {
+        let isNew = self.content.withLock { content in
+            defer {
+                content.lost[use, default: Trouble(reason: "the database cannot be reached", count: 0)].count += 1
+            }
+            return content.lost.isEmpty
+        }
+        if isNew {
+            logger.error("the database is lost", metadata: ["code": "database_lost", "error": "\(error)"])
+        }
+    }
+
+    /// Says that the database answered.
+    func find(_ use: Use, _ logger: Logger) {
+        let ended = self.content.withLock { content -> Trouble? in
+            guard let trouble = content.lost.removeValue(forKey: use), content.lost.isEmpty else { return nil }
+            return trouble
+        }
+        if let ended {
+            logger.notice("the database is back", metadata: ended.metadata.with(code: "database_back"))
+        }
+    }
+
+    /// Says that a change was not recorded, though there was a connection, or that nobody knows whether it was.
+    func noteFailedWrite(_ error: any Error, _ logger: Logger) {
+        if let error = error as? PostgresError, error.code == .connectionFailed || error.code == .connectionLost {
+            return self.lose(.writing, error, logger)
+        }
+        let reason = Self.reason(error)
+        let isNew = self.content.withLock { content in
+            defer {
+                content.refusal = content.refusal ?? Trouble(reason: reason, count: 0)
+                content.refusal?.count += 1
+                content.refusal?.reason = reason
+            }
+            return content.refusal == nil
+        }
+        if isNew {
+            logger.error(
+                "changes are not recorded",
+                metadata: ["code": "writes_failing", "reason": "\(reason)", "error": "\(error)"])
+        }
+    }
+
+    /// Says that a change was recorded, or would be.
+    func noteWrite(_ logger: Logger) {
+        self.find(.writing, logger)
+        guard let ended = self.content.withLock({ $0.refusal.take() }) else { return }
+        logger.notice("changes are recorded again", metadata: ended.metadata.with(code: "writes_working"))
+    }
+
+    /// Without what the server said of itself: strangers may read it.
+    private static func reason(_ error: any Error) -> String {
+        guard let error = error as? PostgresError else {
+            return "the database does not confirm changes: perhaps it waits for a standby"
+        }
+        switch (error.code, error.sqlState) {
+        case (_, "53100"?): return "the database's disk is full"
+        case (_, "25006"?): return "the database only reads: it is a standby, or was set to"
+        case (_, "42501"?): return "the database's role may not write"
+        case (.server, "55P03"?), (.server, "57014"?), (.outcomeUnknown, _):
+            return "the database does not confirm changes in time: perhaps it waits for a standby"
+        case (_, let state?): return "the database refuses changes (SQLSTATE \(state))"
+        case (_, nil): return "the database does not take changes"
+        }
+    }
+}
+
+extension Logger.Metadata {
+    fileprivate func with(code: String) -> Logger.Metadata { self.merging(["code": "\(code)"]) { $1 } }
+}

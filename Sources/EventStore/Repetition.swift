@@ -1,0 +1,39 @@
+import Pinning
+import Postgres
+
+/// Looks up what requests recorded that came before with the same idempotency key.
+enum Repetition {
+    /// What is to be answered to those of `requests` whose key is recorded, by their places.
+    ///
+    /// It is told once a commit behind it is confirmed, by a standby too where there is one: the first answer may be missing
+    /// because that one was not.
+    ///
+    /// - Parameter version: A stream's present version, for commands that recorded nothing.
+    static func answers(
+        to requests: [(place: Int, request: CommandRequest)], on connection: isolated PostgresConnection,
+        version: (StreamID) -> Int64
+    ) throws -> [(place: Int, answer: Result<Recorded, WriteFailure>)] {
+        let keys = requests.compactMap(\.request.key)
+        let rows = try connection.query(
+            prepared: Statements.commands, [.textArray(keys.map(\.actor)), .textArray(keys.map(\.key))])
+        guard !rows.isEmpty else { return [] }
+        try connection.query(prepared: Statements.lockHead)
+        return try rows.map { row in
+            let number = Int(try row.natural(0)) - 1
+            guard requests.indices.contains(number) else {
+                throw PostgresError(.decoding, "there is no command \(number + 1) among those asked for")
+            }
+            let (place, request) = requests[number]
+            guard try row.bytes(1) == request.digest else { return (place, .failure(.keyReused)) }
+            let (first, count) = (try row.natural(2), try row.natural(3))
+            let entries = try LedgerReader.stored(
+                try connection.query(
+                    prepared: Statements.entries, [.int64(first), .int64(first + count), .int64(count)])
+            ).map(\.entry)
+            let recorded = Recorded(
+                entries: entries, position: first + count,
+                streamVersion: entries.last?.streamVersion ?? version(request.command.stream), isReplay: true)
+            return (place, .success(recorded))
+        }
+    }
+}

@@ -1,0 +1,19 @@
+extension Writer {
+    /// What bounds the writer.
+    package struct Limits: Sendable {
+        /// Commands that may wait.
+        package var queue = 2000
+        /// Commands in one batch.
+        package var batch = 512
+        /// How often one batch is decided anew because another node was first.
+        package var attempts = 20
+        /// How long a sender waits at the most. A command that is on its way by then may still be recorded.
+        package var answer = Duration.seconds(5)
+        /// How long a command may wait for its batch to be sent.
+        package var patience = Duration.milliseconds(2500)
+        /// How long to look for the outcome of a batch whose connection broke.
+        package var settling = Duration.milliseconds(1500)
+
+        package init() {}
+    }
+}

@@ -1,0 +1,129 @@
+"""What a node does and says while its database is away, takes no changes, or waits for a standby."""
+
+import threading
+import time
+
+import pytest
+from pinledger import Server, eventually
+from test_nodes import start_node
+
+APP, HOST = "com.example.trouble", "api.example.com"
+
+
+@pytest.fixture(scope="module")
+def database():
+    """A `dev` server whose database other nodes share."""
+    server = Server()
+    try:
+        server.start()
+        server.api.make_app(APP, HOST)
+        yield server
+    finally:
+        server.destroy()
+
+
+@pytest.fixture
+def node(database, request):
+    node, api = start_node(
+        database, request.node.name, "--kek-file", str(database.data / "key-encryption-key"), "--drain-timeout", "1"
+    )
+    node.api = api
+    try:
+        yield node
+    finally:
+        if node.is_running:
+            node.kill()
+
+
+def await_standby(database, name: str | None) -> None:
+    """From now on commits wait for a standby, which does not exist; with None they wait no longer."""
+    database.sql(f"ALTER SYSTEM SET synchronous_standby_names = '{name or ''}'")
+    database.sql("SELECT pg_reload_conf()")
+    eventually(lambda: database.sql("SHOW synchronous_standby_names") == (name or ""))
+
+
+def rename(api, text: str, key: str):
+    return api.request("PATCH", f"/v1/apps/{APP}", {"display_name": text}, {"Idempotency-Key": key})
+
+
+def lines(node, code: str) -> list[str]:
+    return [line for line in node.log.read_text().splitlines() if f"code={code}" in line]
+
+
+def loud(node) -> list[str]:
+    """Warnings and worse, without their times."""
+    found = [line.split(" ", 1)[1] for line in node.log.read_text().splitlines() if " pinledger: " in line]
+    return [line for line in found if not line.startswith(("notice", "info"))]
+
+
+def test_a_database_that_is_away_is_said_once_and_changes_are_not_promised(database, node):
+    api = node.api
+    assert api.get("/readyz").json["can_write"] is True
+    assert api.document(APP).status == 200
+    database.sql("ALTER DATABASE pinledger ALLOW_CONNECTIONS false", database="postgres")
+    try:
+        database.sql(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'pinledger'", database="postgres"
+        )
+        eventually(lambda: not api.get("/readyz").json["can_write"], "word that nothing can be written")
+        readiness = api.get("/readyz")
+        assert (readiness.status, readiness.json["write_failure"]) == (200, "the database cannot be reached")
+        assert api.document(APP).status == 200
+        for number in range(5):
+            assert rename(api, "nothing", f"away {number}").status == 503
+        time.sleep(2)
+    finally:
+        database.sql("ALTER DATABASE pinledger ALLOW_CONNECTIONS true", database="postgres")
+    eventually(lambda: api.get("/readyz").json["can_write"], "word that changes are recorded")
+    assert "write_failure" not in api.get("/readyz").json
+    eventually(lambda: lines(node, "database_back"))
+    assert rename(api, "something", "back").status == 200
+    assert [len(lines(node, code)) for code in ("database_lost", "database_back")] == [1, 1], node.tail()
+    assert len(loud(node)) == len(set(loud(node))), "no line twice:\n" + node.tail()
+    node.stop()
+
+
+def test_a_full_disk_is_said_once_with_its_reason(database, node):
+    api = node.api
+    database.sql(
+        "CREATE FUNCTION public.no_room() RETURNS trigger LANGUAGE plpgsql AS"
+        " $$ BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = 'disk_full'; END $$"
+    )
+    database.sql(
+        "CREATE TRIGGER no_room BEFORE INSERT ON pinledger.event FOR EACH ROW EXECUTE FUNCTION public.no_room()"
+    )
+    try:
+        for number in range(20):
+            assert rename(api, f"no room {number}", f"full {number}").status == 503
+        readiness = api.get("/readyz")
+        assert readiness.status == 200, "documents are served"
+        assert (readiness.json["can_write"], readiness.json["write_failure"]) == (False, "the database's disk is full")
+    finally:
+        database.sql("DROP FUNCTION public.no_room CASCADE")
+    eventually(lambda: api.get("/readyz").json["can_write"], "word that changes are recorded again")
+    eventually(lambda: lines(node, "writes_working"))
+    assert [len(lines(node, code)) for code in ("writes_failing", "writes_working")] == [1, 1], node.tail()
+    assert len(loud(node)) == 1, node.tail()
+    node.stop()
+
+
+def test_a_node_stops_in_time_while_a_commit_hangs(database, node):
+    assert node.api.document(APP).status == 200
+    await_standby(database, "nobody")
+    try:
+        answers = []
+        change = threading.Thread(target=lambda: answers.append(rename(node.api, "hangs", "hangs")))
+        change.start()
+        eventually(lambda: database.sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'") != "0")
+        started = time.monotonic()
+        node.process.terminate()
+        status = node.process.wait(timeout=30)
+        took = time.monotonic() - started
+        change.join(30)
+        assert status == 0, node.tail()
+        assert took < 1 + 6, f"{took:.1f} s\n{node.tail()}"
+        # Who waited for the change is told that nobody knows.
+        assert [(answer.status, answer.json["type"]) for answer in answers] == [(503, "/problems/outcome_unknown")]
+        node.process = None
+    finally:
+        await_standby(database, None)

@@ -1,0 +1,82 @@
+import EventStore
+import Fixtures
+import Pinning
+import Postgres
+import Testing
+
+/// What a node says of a database that is away or records nothing.
+@Suite(.takingTurns, .timeLimit(.minutes(5)))
+struct DatabaseStateTests {
+    private static func count(_ code: String, _ log: LogRecorder) -> Int {
+        log.text.count { $0.contains("\"code\": \(code)") || $0.contains("\"code\": \"\(code)\"") }
+    }
+
+    @Test func `a database that dies and comes back is one line each, and writing is known to fail meanwhile`()
+        async throws
+    {
+        let log = LogRecorder()
+        try await TestCluster.run { cluster in
+            let database = try await cluster.database()
+            let setup = TestNode.Setup.with {
+                $0.logger = log.logger
+                $0.pollInterval = .milliseconds(100)
+            }
+            try await TestNode.run(on: database, setup) { node in
+                let app = try Sample.app()
+                _ = try await node.writer.execute(try Sample.create(app))
+                #expect(node.ledger.database.writeFailure == nil)
+                try await cluster.control("stop")
+                // Nobody wants anything recorded.
+                #expect(await eventually { node.ledger.database.writeFailure == "the database cannot be reached" })
+                for _ in 0..<5 { _ = await node.attempt(try Sample.rename(app, "no")) }
+                try await Task.sleep(for: .seconds(1))
+                try await cluster.control("start")
+                #expect(await eventually { node.ledger.database.writeFailure == nil })
+                _ = try await node.insist(try Sample.rename(app, "yes"))
+                #expect(await eventually { Self.count("database_back", log) == 1 })
+            }
+        }
+        #expect(Self.count("database_lost", log) == 1)
+        #expect(Self.count("database_back", log) == 1)
+        let loud = log.text.filter { $0.hasPrefix("warning") || $0.hasPrefix("error") || $0.hasPrefix("critical") }
+        #expect(loud.count == 1, "\(loud)")
+    }
+
+    @Test(.database) func `a full disk is one line when it begins and one when it ends, and its reason is known`()
+        async throws
+    {
+        let database = try TestDatabase.current
+        let log = LogRecorder()
+        try await TestNode.run(on: database, .with { $0.logger = log.logger }) { node in
+            let app = try Sample.app()
+            _ = try await node.writer.execute(try Sample.create(app))
+            try await database.execute(
+                """
+                CREATE FUNCTION public.full() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+                    RAISE EXCEPTION 'could not extend file' USING ERRCODE = 'disk_full';
+                END $$;
+                CREATE TRIGGER disk_full BEFORE INSERT ON pinledger.event FOR EACH ROW EXECUTE FUNCTION public.full();
+                """)
+            for number in 0..<20 {
+                let result = await node.attempt(try Sample.rename(app, "n\(number)"))
+                guard case .failure(.unavailable) = result else {
+                    Issue.record("\(result)")
+                    continue
+                }
+            }
+            #expect(node.ledger.database.writeFailure == "the database's disk is full")
+            // Trying whether it still is so records nothing, and says nothing new.
+            try await Task.sleep(for: .seconds(2.5))
+            #expect(node.ledger.database.writeFailure == "the database's disk is full")
+            #expect(Self.count("writes_failing", log) == 1)
+            #expect(Self.count("writes_working", log) == 0)
+            try await database.execute("DROP TRIGGER disk_full ON pinledger.event")
+            // Nobody wants anything recorded: the node finds out by itself.
+            #expect(await eventually { node.ledger.database.writeFailure == nil })
+            #expect(Self.count("writes_working", log) == 1)
+            _ = try await node.writer.execute(try Sample.rename(app, "room"))
+        }
+        #expect(try await Ledgers.check(database).head.position == 2)
+        #expect(Self.count("writes_failing", log) == 1)
+    }
+}

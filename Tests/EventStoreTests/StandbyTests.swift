@@ -1,0 +1,146 @@
+import EventStore
+import Fixtures
+import Pinning
+import Postgres
+import Testing
+
+/// Commits that wait for a standby that is away: what is not replicated is not acknowledged.
+@Suite(.takingTurns, .timeLimit(.minutes(5)))
+struct StandbyTests {
+    /// Has commits wait for a standby that does not exist; nil for none.
+    private static func await(_ standby: String?, _ database: TestDatabase) async throws {
+        let connection = try await database.connect()
+        try await connection.query("ALTER SYSTEM SET synchronous_standby_names = '\(standby ?? "")'")
+        try await connection.query("SELECT pg_reload_conf()")
+        await connection.close()
+        #expect(
+            try await eventually {
+                try await database.query("SHOW synchronous_standby_names").only.text(0) == standby ?? ""
+            }
+        )
+    }
+
+    private static func waiting(_ database: TestDatabase) async throws -> [Int32] {
+        try await database.query("SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep'").map {
+            try $0.int32(0)
+        }
+    }
+
+    /// A node that is soon done with waiting.
+    private static let impatient = TestNode.Setup.with {
+        $0.limits.answer = .seconds(3)
+        $0.limits.patience = .seconds(2)
+        $0.limits.settling = .milliseconds(300)
+        $0.configureWriter = {
+            $0.statementTimeout = .milliseconds(600)
+            $0.lockTimeout = .milliseconds(600)
+            $0.answerGrace = .milliseconds(200)
+        }
+    }
+
+    @Test func `a commit that no longer waits for its standby is no success`() async throws {
+        try await TestCluster.run { cluster in
+            let database = try await cluster.database()
+            // So long that only the cancelled wait ends the statement.
+            let patient = TestNode.Setup.with {
+                $0.limits.answer = .seconds(30)
+                $0.limits.settling = .milliseconds(300)
+                $0.configureWriter = { $0.statementTimeout = .seconds(3) }
+            }
+            try await TestNode.run(on: database, patient) { node in
+                let app = try Sample.app()
+                _ = try await node.writer.execute(try Sample.create(app))
+                try await Self.await("nobody", database)
+                let change = try Sample.rename(app, "perhaps here alone", key: "k")
+                async let answer = node.attempt(change)
+                #expect(try await eventually { try await Self.waiting(database).count == 1 })
+                // As an administrator does who wants the primary to go on.
+                for _ in 0..<3 {
+                    for pid in try await Self.waiting(database) {
+                        try await database.query("SELECT pg_cancel_backend($1)", [.int32(pid)])
+                    }
+                    try? await Task.sleep(for: .milliseconds(200))
+                }
+                #expect(await answer.failure == .outcomeUnknown)
+                // It is in this server's ledger all the same, as the warning says.
+                #expect(try await Ledgers.renames(database) == ["perhaps here alone"])
+                try await Self.await(nil, database)
+                let again = try await node.insist(change)
+                #expect(again.isReplay && again.entries.count == 1)
+            }
+        }
+    }
+
+    @Test func `whatever commits without its standby has an unknown outcome`() async throws {
+        try await TestCluster.run { cluster in
+            let database = try await cluster.database()
+            try await database.execute("CREATE TABLE public.t (a int8)")
+            try await Self.await("nobody", database)
+            let insert = "INSERT INTO public.t VALUES"
+            let ways: [(name: String, work: @Sendable (PostgresConnection) async throws -> Void)] = [
+                ("COMMIT", { try await $0.transaction { _ = try $0.query("\(insert) (1)") } }),
+                ("a statement", { try await $0.query("\(insert) (2)") }),
+                ("a prepared one", { try await $0.query(prepared: PreparedStatement("\(insert) (3)")) }),
+                ("a script", { try await $0.execute(script: "\(insert) (4)") }),
+                ("a pipeline", { _ = try await $0.pipeline([PostgresStatement("\(insert) (5)")]) }),
+                ("a COPY", { _ = try await Self.copy(into: $0) }),
+            ]
+            for (name, work) in ways {
+                let connection = try await database.connect()
+                async let lost = failure { try await work(connection) }
+                #expect(try await eventually { try await Self.waiting(database).count == 1 })
+                for pid in try await Self.waiting(database) {
+                    try await database.query("SELECT pg_cancel_backend($1)", [.int32(pid)])
+                }
+                let error = await lost
+                #expect(error?.code == .outcomeUnknown, "\(name)")
+                #expect(error?.sqlState == "01000", "\(name)")
+            }
+            #expect(try await database.query("SELECT count(*) FROM public.t").only.int64(0) == 6)
+        }
+    }
+
+    private static func copy(into connection: PostgresConnection) async throws {
+        try await connection.perform { @Sendable connection in
+            var chunks: [[UInt8]] = [Array("6\n".utf8)]
+            _ = try connection.copyIn("COPY public.t FROM STDIN", chunks: { chunks.popLast() })
+        }
+    }
+
+    @Test func `a repetition is answered once a standby has what it repeats`() async throws {
+        try await TestCluster.run { cluster in
+            let database = try await cluster.database()
+            let (app, other) = (try Sample.app(), try Sample.app())
+            let change = try Sample.rename(app, "not replicated", key: "k")
+            try await TestNode.run(on: database, Self.impatient) { node in
+                _ = try await node.writer.execute(try Sample.create(app))
+                _ = try await node.writer.execute(try Sample.create(other))
+                try await Self.await("nobody", database)
+                #expect(await node.attempt(change).failure == .outcomeUnknown)
+            }
+            // What waited for the standby is there when the server is back, though nobody has waited to the end.
+            try await cluster.control("restart")
+            try await TestNode.run(on: database, Self.impatient) { node in
+                try await node.follower.catchUp()
+                #expect(try await Ledgers.renames(database) == ["not replicated"])
+                let repeated = await node.attempt(change)
+                #expect(repeated.failure != nil, "a repetition: \(repeated)")
+                // The same without a key: it finds what it wants, and that is not replicated either.
+                let noticed = await node.attempt(try Sample.rename(app, "not replicated"))
+                #expect(noticed.failure != nil, "what finds nothing to do: \(noticed)")
+                await #expect(throws: WriteFailure.outcomeUnknown, "the look past the writer") {
+                    try await LedgerReader(pool: node.pool).recorded(by: change)
+                }
+                try await Self.await(nil, database)
+                #expect(try await node.insist(change).isReplay)
+                #expect(try await LedgerReader(pool: node.pool).recorded(by: change)?.isReplay == true)
+                #expect(try await node.insist(try Sample.rename(app, "not replicated")).entries.isEmpty)
+                #expect(await eventually { node.ledger.database.writeFailure == nil })
+            }
+        }
+    }
+}
+
+extension Result {
+    fileprivate var failure: Failure? { if case .failure(let failure) = self { failure } else { nil } }
+}
