@@ -5,17 +5,19 @@ import PinWire
 /// Makes the text of a request's head ASCII, before anything compares it.
 ///
 /// A field with other bytes in its value counts as absent: none that is read here may have any (RFC 9110 section 5.5),
-/// and comparing them costs what ``StreamSafeText`` describes. The fields that say where a message ends, and what becomes
-/// of the connection, stay with a value that means nothing, so that whoever refuses them still does. Bytes of the target
+/// and comparing them costs what ``StreamSafeText`` describes. Fields without which a request would mean more than it
+/// does with them, such as conditions and keys of repetition, and those that say where a message ends, stay with an empty
+/// value, so that whoever refuses them still does. Bytes of the target
 /// that are not ASCII are written with percent signs (RFC 3986 section 2.1), which means the same.
 enum RequestText {
     /// What a value is replaced by that must not be missing.
-    private static let meaningless = "?"
+    private static let meaningless = ""
 
     /// Whether a field, whose name is a token, may not be left out.
     private static func mustStay(_ name: String) -> Bool {
         [
-            "connection", "content-length", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding",
+            "authorization", "connection", "content-encoding", "content-length", "content-type", "idempotency-key",
+            "if-match", "keep-alive", "pinledger-signature", "proxy-connection", "te", "trailer", "transfer-encoding",
             "upgrade",
         ].contains(name.lowercased())
     }
