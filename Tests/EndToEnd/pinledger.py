@@ -333,6 +333,8 @@ class Server(Process):
     def cli(self, *arguments: str, status: int = 0, input: str | None = None) -> subprocess.CompletedProcess:
         """Runs a command of the operator's, which must end with `status`."""
         environment = self.environment | {"PINLEDGER_DATA": str(self.data), "NO_COLOR": "1"}
+        # What commands remember of one server is not for the next.
+        environment["XDG_STATE_HOME"] = str(self.home / "state")
         done = subprocess.run(
             [BINARY, *arguments], env=environment, input=input, capture_output=True, text=True, timeout=60
         )

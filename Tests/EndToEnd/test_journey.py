@@ -188,7 +188,7 @@ def test_the_programs_own_verification_agrees_and_refuses_what_was_changed(impor
     head, payload, signature = fetch(imported, PLAIN_APP)[2].decode().split(".")
     file = tmp_path / "document.jws"
     file.write_text(f"{head}.{payload[:-4]}AAAA.{signature}")
-    imported.cli("document", "verify", "--file", str(file), status=10)
+    imported.cli("document", "verify", PLAIN_APP, "--file", str(file), status=10)
 
 
 def test_a_rollout_becomes_candidates_beside_the_pins_built_into_the_app(imported, certificates):

@@ -16,14 +16,21 @@ struct DocumentCommands: AsyncParsableCommand {
         @Option(help: "A file with the document instead, - for standard input.") var file: String?
 
         func read(_ remote: RemoteOptions) async throws -> String {
-            if let file = self.file {
+            guard self.app != nil || self.file != nil else {
+                throw CommandFailure("name an app, or give --file", status: .usage)
+            }
+            return try await Self.read(app: self.app ?? "", file: self.file, remote)
+        }
+
+        /// The text of a file, or else of the document that a server has for an app.
+        static func read(app: String, file: String?, _ remote: RemoteOptions) async throws -> String {
+            if let file {
                 let data =
                     file == "-"
                     ? FileHandle.standardInput.readDataToEndOfFile() : FileManager.default.contents(atPath: file)
                 guard let data else { throw CommandFailure("\(file) cannot be read") }
                 return String(decoding: data, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
             }
-            guard let app = self.app else { throw CommandFailure("name an app, or give --file", status: .usage) }
             return try await remote.withClient { client in
                 let answer = try await client.send("GET", "/client/v1/apps/\(APIClient.escaped(app))/document")
                 try answer.check()
@@ -49,57 +56,106 @@ struct DocumentCommands: AsyncParsableCommand {
 
     struct Verify: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Verifies a document: signature, content digest, app and freshness.",
-            discussion:
-                "Without --jwks the keys are fetched from the server, which proves less than keys you already have."
+            abstract: "Verifies a document: signature, form, content digest, app, freshness and version.",
+            discussion: """
+                Without --jwks the keys are fetched from the server, which proves less than keys you already have.
+
+                What was verified is remembered, and an older version is refused from then on, as is a version with another \
+                content than it had. A document whose time of issue lies more than \(IssuedDocument.clockSkew) s ahead is \
+                refused.
+                """
         )
-        @OptionGroup var source: Source
+        @Argument(help: "The app whose document it is; it is fetched unless --file is given.") var app: String
+        @Option(help: "A file with the document instead, - for standard input.") var file: String?
         @Option(help: "File with the trusted keys (JWKS).") var jwks: String?
+        @Option(help: ArgumentHelp("The lowest version to accept.", valueName: "version")) var atLeast: Int64 = 0
+        @Option(
+            help: ArgumentHelp(
+                "File that remembers what was verified. Without it: pinledger/verified.json in XDG_STATE_HOME, or in ~/.local/state.",
+                valueName: "file"))
+        var state: String?
+        @Flag(help: "Neither compare with what was verified before nor remember this.") var noState = false
         @OptionGroup var remote: RemoteOptions
 
+        func validate() throws {
+            guard !self.noState || self.state == nil else {
+                throw ValidationError("give --state or --no-state, not both")
+            }
+        }
+
         func run() async throws {
-            let text = try await self.source.read(self.remote)
+            let app: AppID
+            do { app = try AppID(self.app) } catch { throw CommandFailure("\(error)", status: .usage) }
+            let text = try await Source.read(app: self.app, file: self.file, self.remote)
+            let keys = try await self.trustedKeys()
+            let (issued, keyID) = try Self.read(text, trusting: keys)
+            do throws(IssuedDocument.Refusal) {
+                try issued.check(for: app, at: Node.clock(), atLeast: self.atLeast)
+            } catch {
+                throw CommandFailure(error.description, status: .notVerified)
+            }
+            if !self.noState { try await self.remember(issued, keyID, trusting: Set(keys.map(\.keyID))) }
+            let payload = issued.document.payload(issuedAt: issued.issuedAt, expiresAt: issued.expiresAt)
+            if self.remote.output == .json { return Console.print(String(decoding: payload, as: UTF8.self)) }
+            Console.print(
+                "The document verifies: \(app), version \(issued.document.version), signed by \(issued.document.issuer)."
+            )
+            Console.print("Issued \(issued.issuedAt), fresh until \(issued.expiresAt).")
+        }
+
+        private func trustedKeys() async throws -> [JWK] {
             let set: JSON
             if let file = self.jwks {
                 guard let data = FileManager.default.contents(atPath: file) else {
                     throw CommandFailure("\(file) cannot be read")
                 }
-                set = try JSON(parsing: data)
+                do { set = try JSON(parsing: data) } catch { throw CommandFailure("\(file) is no key set: \(error)") }
             } else {
                 set = try await self.remote.withClient { try await $0.get("/client/v1/jwks.json") }
             }
-            let payload: JSON
+            do { return try JWK.keys(ofSet: set) } catch {
+                throw CommandFailure("the keys cannot be used: \(error)", status: .notVerified)
+            }
+        }
+
+        private static func read(
+            _ text: String, trusting keys: [JWK]
+        ) throws -> (document: IssuedDocument, keyID: String) {
             do {
-                let keys = try JWK.keys(ofSet: set)
-                payload = try JSON(parsing: try CompactJWS.verify(text, type: Publisher.documentType, trusting: keys))
+                let payload = try CompactJWS.verify(text, type: Publisher.documentType, trusting: keys)
+                let keyID = try CompactJWS(parsing: text, type: Publisher.documentType).keyID
+                return (try IssuedDocument(payload: payload), keyID)
             } catch {
                 throw CommandFailure("the document does not verify: \(error)", status: .notVerified)
             }
-            try self.check(payload)
-            if self.remote.output == .json { return Console.print(payload.canonicalText) }
-            Console.print(
-                "The document verifies: \(payload.text("aud")), version \(payload.text("version")), signed by \(payload.text("iss"))."
-            )
-            let expiry = Timestamp(seconds: payload["exp"]?.integerValue ?? 0)
-            Console.print("Issued \(Timestamp(seconds: payload["iat"]?.integerValue ?? 0)), fresh until \(expiry).")
         }
 
-        private func check(_ payload: JSON) throws {
-            guard var members = payload.objectValue else {
-                throw CommandFailure("the payload is no object", status: .notVerified)
+        /// Compares with what was verified before, and remembers this document.
+        private func remember(_ issued: IssuedDocument, _ keyID: String, trusting keys: Set<String>) async throws {
+            guard let path = self.state ?? VerifiedDocuments.defaultPath else {
+                throw CommandFailure(
+                    "there is no home directory to remember in what was verified",
+                    advice: "Name a file with --state; --no-state does without.")
             }
-            let stated = members.removeValue(forKey: "content_sha256")?.stringValue
-            members["iat"] = nil
-            members["exp"] = nil
-            guard stated == Hex.encode(sha256(JSON.object(members).canonicalBytes)) else {
-                throw CommandFailure("content_sha256 is not the digest of the content", status: .notVerified)
+            let document = issued.document
+            let digest = Hex.encode(document.evaluatedFrom ?? issued.contentDigest)
+            var verified = try await VerifiedDocuments(path: path)
+            if let newest = verified.newest(document.app, trusting: keys) {
+                guard document.version >= newest.version else {
+                    throw CommandFailure(
+                        "the document has version \(document.version), and version \(newest.version) was verified before",
+                        advice: "Somebody serves what is out of date, or the ledger was restored from an older backup.",
+                        status: .notVerified)
+                }
+                guard document.version > newest.version || digest == newest.contentDigest else {
+                    throw CommandFailure(
+                        "version \(document.version) was verified before with another content: \(newest.contentDigest), now \(digest)",
+                        advice: "Keep both documents: they are evidence of a misused key or of a changed ledger.",
+                        status: .notVerified)
+                }
             }
-            if let app = self.source.app, payload["aud"]?.stringValue != app {
-                throw CommandFailure("the document is for \(payload.text("aud")), not for \(app)", status: .notVerified)
-            }
-            guard let expiry = payload["exp"]?.integerValue, Node.clock().seconds < expiry else {
-                throw CommandFailure("the document is no longer fresh", status: .notVerified)
-            }
+            try verified.remember(
+                .init(app: document.app.text, keyID: keyID, version: document.version, contentDigest: digest))
         }
     }
 }
