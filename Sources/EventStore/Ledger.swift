@@ -14,7 +14,12 @@ package final class Ledger: Sendable {
         /// Whether every app is concerned.
         package var isEverything: Bool
 
-        package static let none = Changes(apps: [], isEverything: false)
+        package init(apps: Set<AppID>, isEverything: Bool = false) {
+            self.apps = apps
+            self.isEverything = isEverything
+        }
+
+        package static let none = Changes(apps: [])
         package static let everything = Changes(apps: [], isEverything: true)
         package var isEmpty: Bool { self.apps.isEmpty && !self.isEverything }
 
@@ -88,12 +93,15 @@ package final class Ledger: Sendable {
         self.content.withLock { $0.isComplete = true }
     }
 
-    /// Stops following for good: the last verified view stays.
+    /// Stops following for good: the last verified view stays. Whoever waits for the ledger to grow is woken, since it
+    /// does not.
     package func halt(_ fault: LedgerFault) {
-        self.content.withLock { content in
+        let (watchers, position) = self.content.withLock { content in
             content.fault = content.fault ?? fault
             self.changes.add(1, ordering: .releasing)
+            return (Array(content.watchers.values), content.view.head.position)
         }
+        for watcher in watchers { watcher.yield(position) }
     }
 
     /// Takes in a view that was made from the one at `base` and is known to be the ledger's: what is shown here is never
@@ -176,7 +184,7 @@ package final class Ledger: Sendable {
         }
     }
 
-    /// The head's position each time it grows, beginning with the present one.
+    /// The head's position each time it grows, beginning with the present one; and once more when the node halts.
     ///
     /// Buffers only the newest: a slow reader skips positions and misses no event, since it reads the events themselves
     /// by position.

@@ -86,6 +86,7 @@ extension LedgerView {
         } else {
             for leaf in page.leaves { self.head.frontier.append(leaf: leaf) }
         }
+        self.lastLeaf = page.leaves.last ?? self.lastLeaf
         if let fault = page.fault { throw fault }
     }
 }

@@ -37,6 +37,10 @@ package struct Head: Hashable, Sendable {
 package struct LedgerView: Sendable {
     package var head = Head()
     package var state = LedgerState()
+    /// The leaf hash of the last event; nil before the first.
+    package var lastLeaf: LogHash?
+    /// ``lastLeaf`` as 32 bytes.
+    package var lastLeafHash: [UInt8]? { self.lastLeaf?.bytes }
 
     package init() {}
 
@@ -54,7 +58,9 @@ package struct LedgerView: Sendable {
         guard self.state.apply(entry.event, of: entry.stream, at: entry.time) else {
             throw .unfit(position: entry.position)
         }
-        let roots = self.head.frontier.append(leaf: MerkleTree.leafHash(bytes))
+        let leaf = MerkleTree.leafHash(bytes)
+        let roots = self.head.frontier.append(leaf: leaf)
+        self.lastLeaf = leaf
         self.head.position += 1
         self.head.lastTime = entry.time
         return roots
@@ -79,6 +85,10 @@ package enum LedgerFault: Error, Hashable, Sendable, CustomStringConvertible {
     case occupied(position: Int64)
     /// What this node started from is not what the ledger's events make.
     case snapshot(position: Int64)
+    /// A published document with a valid signature has other content than the ledger makes of its version.
+    case contradicted(app: String, version: Int64, published: String, made: String)
+    /// A published document with a valid signature has a version that the ledger has not come to.
+    case unrecorded(app: String, version: Int64, recorded: Int64)
 
     package var description: String {
         switch self {
@@ -101,6 +111,10 @@ package enum LedgerFault: Error, Hashable, Sendable, CustomStringConvertible {
             "the recorded length of a stream is not that of its events, so that nothing can be added at position \(position)"
         case .occupied(let position):
             "the ledger is said to end at position \(position), and the database holds something there already"
+        case .contradicted(let app, let version, let published, let made):
+            "version \(version) of the document of \(app) was published with the content \(published) under a valid signature, and the ledger makes the content \(made) of that version"
+        case .unrecorded(let app, let version, let recorded):
+            "version \(version) of the document of \(app) was published under a valid signature, and the ledger has come to version \(recorded) of it"
         }
     }
 }

@@ -38,6 +38,7 @@ package struct Migration: Sendable, Hashable {
         Migration(18, "material", PackageResources._018_material_sql),
         Migration(19, "derived_salts", PackageResources._019_derived_salts_sql),
         Migration(20, "steady_appends", PackageResources._020_steady_appends_sql),
+        Migration(21, "published_evidence", PackageResources._021_published_evidence_sql),
         Migration(22, "sealing", PackageResources._022_sealing_sql),
     ]
 }

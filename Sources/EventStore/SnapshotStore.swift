@@ -65,6 +65,7 @@ package struct SnapshotStore: Sendable {
         view.head = Head(
             position: position, frontier: frontier, lastTime: Timestamp(microseconds: try last.only.timestamp(1))
         )
+        view.lastLeaf = LogHash(try last.only.bytes(0))
         let body = try SnapshotBody(stored: try row.bytes(2), at: view.head)
         if let key {
             guard try row.bytes(1) == key.tag(of: body.seal) else { throw SnapshotBody.Unusable.notAuthentic }

@@ -16,6 +16,11 @@ enum Statements {
         SELECT next_position, frontier, last_time FROM pinledger.head ORDER BY position_block DESC LIMIT 1
         """
     static let rehearseAppend: PreparedStatement = "SELECT pinledger.rehearse_append()"
+    /// Where the ledger ends, and the leaf hash of the event at $1 where there is one.
+    static let headAndLeaf: PreparedStatement = """
+        SELECT next_position, frontier, (SELECT leaf_hash FROM pinledger.event WHERE position = $1)
+        FROM pinledger.head ORDER BY position_block DESC LIMIT 1
+        """
     /// The lock of ``Turn``, waited for half a second. The setting ends with the transaction, which the statement is.
     static let beginTurn: PreparedStatement = """
         SELECT set_config('lock_timeout', '500', true), pg_advisory_lock(7809142018)

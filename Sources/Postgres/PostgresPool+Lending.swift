@@ -8,6 +8,7 @@ extension PostgresPool {
         /// Requests that wait; without a continuation yet, or with an outcome that came before it.
         private var waiters: [PoolStateMachine.RequestID: Waiter] = [:]
         var closers: [Closer] = []
+        var check: ConnectionCheck?
         private var nextRequest: PoolStateMachine.RequestID = 0
 
         init(machine: PoolStateMachine) {
@@ -83,7 +84,12 @@ extension PostgresPool {
                 guard error.isConnectionLoss else { throw error }
             }
         }
-        return try await PostgresConnection.connect(self.configuration)
+        let connection = try await PostgresConnection.connect(self.configuration)
+        do throws(PostgresError) { try await self.state.withLock(\.check)?(connection) } catch {
+            await connection.close()
+            throw error
+        }
+        return connection
     }
 
     /// Keeps the connection or hands it to the next in line; nil, closed or inside a transaction, it is dropped, and

@@ -25,6 +25,15 @@ package final class PostgresPool: Sendable {
         self.state = Mutex(State(machine: machine))
     }
 
+    /// What a connection has to pass before it is lent for the first time.
+    package typealias ConnectionCheck = @Sendable (PostgresConnection) async throws(PostgresError) -> Void
+
+    /// Has every connection checked that is opened from now on; one that fails is closed, and whoever wanted it gets the
+    /// error.
+    package func checkConnections(_ check: @escaping ConnectionCheck) {
+        self.state.withLock { $0.check = check }
+    }
+
     /// Lends a connection for as long as the closure runs, on the caller's executor.
     ///
     /// Throws `.poolExhausted` at once when the line is full, `.timeout`, `.poolClosed`, `.cancelled`,

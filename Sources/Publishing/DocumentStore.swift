@@ -30,38 +30,33 @@ struct DocumentStore: Sendable {
                 body: PreparedBody(self.body, tagPrefix: DocumentTag.prefix(version: self.version))
             )
         }
+    }
 
-        /// Why these bytes cannot be the document that the columns beside them describe; nil where they can.
-        ///
-        /// A key that the ledger does not have is no defect where the document was made at a position that this node has
-        /// not reached yet.
-        ///
-        /// - Parameter position: The number of events that `keys` comes from.
-        func defect(under keys: KeyRing, at position: Int64) -> String? {
-            do {
-                let jws = try CompactJWS(
-                    parsing: String(decoding: self.body, as: UTF8.self), type: Publisher.documentType)
-                guard jws.keyID == self.keyID else { return "it is signed by another key than stands beside it" }
-                guard let key = keys.keys[jws.keyID].flatMap({ Ed25519PublicKey($0.publicKey) }) else {
-                    return self.position > position ? nil : "it is signed by a key that the ledger does not have"
-                }
-                let claims = CanonicalMembers(try jws.verify(with: key))
-                guard claims.has("aud", self.app.text) else { return "it is another app's" }
-                guard claims.has("version", self.version), claims.has("iat", self.issuedAt.seconds) else {
-                    return "it is of another version or time than stands beside it"
-                }
-                return nil
-            } catch {
-                return "\(error)"
-            }
-        }
+    /// A document that was read from the database: to be believed only after a ``DocumentJudge`` has looked at it.
+    struct Stored: Sendable {
+        let document: Signed
+        /// How many events the database's ledger had when the document was read.
+        let ledgerEnd: Int64
+    }
+
+    /// A document on its way into the database.
+    struct Outgoing: Sendable {
+        let document: Signed
+        /// The leaf hash of the last event that it takes in.
+        let leaf: [UInt8]?
+        /// SHA-256 of the stored body that it may take the place of, since that is no document of this ledger.
+        var unfit: [UInt8]?
     }
 
     /// Stores documents and returns the apps whose documents were taken; of the others a newer one stands there already.
-    func publish(_ documents: [Signed]) async throws -> Set<AppID> {
+    ///
+    /// - Throws: ``PostgresError``, with PL003 where a document of that version has other content, and with PL004 where
+    ///   one was made of events that the database's ledger does not hold. Nothing is stored then.
+    func publish(_ outgoing: [Outgoing]) async throws -> Set<AppID> {
+        let documents = outgoing.map(\.document)
         let rows = try await self.pool.withConnection { connection in
             try await connection.query(
-                prepared: "SELECT pinledger.publish_documents($1, $2, $3, $4, $5, $6, $7, $8)",
+                prepared: "SELECT pinledger.publish_documents($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
                 [
                     .textArray(documents.map(\.app.text)),
                     .int64Array(documents.map(\.version)),
@@ -71,22 +66,38 @@ struct DocumentStore: Sendable {
                     .timestampArray(documents.map(\.expiresAt.microseconds)),
                     .textArray(documents.map(\.keyID)),
                     .bytesArray(documents.map(\.body)),
+                    .bytesArray(outgoing.map(\.leaf)),
+                    .bytesArray(outgoing.map(\.unfit)),
                 ]
             )
         }
         return Set(try rows.only.textArray(0).compactMap { try $0.map { try AppID($0) } })
     }
 
-    /// The stored documents of `apps`, or of all apps.
-    func load(_ apps: [AppID]?) async throws -> [Signed] {
+    /// How many events the database's ledger has.
+    func ledgerEnd() async throws -> Int64 {
+        try await self.pool.read("SELECT next_position FROM pinledger.head").only.int64(0)
+    }
+
+    /// The stored documents of `apps`, or of all apps. Rows whose columns cannot be read are left out, and named in
+    /// `unreadable`.
+    func load(_ apps: [AppID]?) async throws -> (stored: [Stored], unreadable: [String]) {
         var sql = """
-            SELECT app, version, position, content_sha256, issued_at, expires_at, kid, body FROM pinledger.document
+            SELECT app, version, position, content_sha256, issued_at, expires_at, kid, body,
+                (SELECT next_position FROM pinledger.head)
+            FROM pinledger.document
             """
         if apps != nil { sql += " WHERE app = ANY($1)" }
         let rows = try await self.pool.read(sql, apps.map { [.textArray($0.map(\.text))] } ?? [])
-        return try rows.map { row in
-            Signed(
-                app: try AppID(try row.text(0)),
+        var (stored, unreadable): ([Stored], [String]) = ([], [])
+        for row in rows {
+            let name = try row.text(0)
+            guard let app = try? AppID(name) else {
+                unreadable.append(name)
+                continue
+            }
+            let document = Signed(
+                app: app,
                 version: try row.int64(1),
                 position: try row.int64(2),
                 contentDigest: try row.bytes(3),
@@ -95,7 +106,9 @@ struct DocumentStore: Sendable {
                 keyID: try row.text(6),
                 body: try row.bytes(7)
             )
+            stored.append(Stored(document: document, ledgerEnd: try row.int64(8)))
         }
+        return (stored, unreadable)
     }
 
     /// What a notification says of one document.
@@ -125,7 +138,7 @@ struct DocumentStore: Sendable {
     func outdated(in table: DocumentTable) async throws -> [AppID] {
         let rows = try await self.pool.read("SELECT app, version, issued_at FROM pinledger.document")
         return try rows.compactMap { row in
-            let app = try AppID(try row.text(0))
+            guard let app = try? AppID(try row.text(0)) else { return nil }
             let issuedAt = Timestamp(microseconds: try row.timestamp(2))
             return table.wants(app, try row.int64(1), issuedAt) ? app : nil
         }

@@ -10,11 +10,20 @@ package final class DocumentTable: Sendable {
         /// By the app's name, so that the text of a request target finds its document.
         var documents: [String: PublishedDocument] = [:]
         /// Read, and not verified yet.
-        var unchecked: [String: DocumentStore.Signed] = [:]
+        var unchecked: [String: DocumentStore.Stored] = [:]
         /// Version and issue time of what was read and is not fit to be served: it need not be read again.
         var rejected: [String: (version: Int64, issuedAt: Timestamp)] = [:]
-        /// Whether a stored document may be served.
-        var judge: @Sendable (DocumentStore.Signed) -> Bool = { _ in false }
+        /// The versions that documents must have to be served, of apps whose documents are behind the ledger.
+        var floors: [String: Int64] = [:]
+        /// What to do with a stored document.
+        var judge: @Sendable (DocumentStore.Stored) -> DocumentJudge.Ruling = { _ in .wait }
+        /// Told of two documents of one version with different contents: the one that stays, and the one that came.
+        var onContradiction: @Sendable (PublishedDocument, PublishedDocument) -> Void = { _, _ in }
+
+        /// Whether the app's document may be served as far as its version goes.
+        func isCurrent(_ document: PublishedDocument) -> Bool {
+            self.floors[document.app.text].map { document.version >= $0 } ?? true
+        }
     }
 
     private let content = Mutex(Content())
@@ -26,16 +35,28 @@ package final class DocumentTable: Sendable {
     /// The current document of an app.
     package subscript(_ app: AppID) -> PublishedDocument? { self[named: app.text] }
 
-    /// The current document of the app of this name. The first look-up after a start verifies it: some hundred
-    /// microseconds.
+    /// The current document of the app of this name; nil where there is none, or none that is not held back. The first
+    /// look-up after a start verifies it: some hundred microseconds, and more for a large one.
     package subscript(named name: String) -> PublishedDocument? {
-        let (document, unchecked, judge) = self.content.withLock { ($0.documents[name], $0.unchecked[name], $0.judge) }
+        self.settle(name) { content in content.documents[name].flatMap { content.isCurrent($0) ? $0 : nil } }
+    }
+
+    /// The newest document of an app that this node has, also where it is held back.
+    func held(_ app: AppID) -> PublishedDocument? { self.settle(app.text) { $0.documents[app.text] } }
+
+    /// What `find` finds once the app's stored document is verified.
+    private func settle(_ name: String, _ find: (Content) -> PublishedDocument?) -> PublishedDocument? {
+        let (document, unchecked, judge) = self.content.withLock { (find($0), $0.unchecked[name], $0.judge) }
         guard let unchecked else { return document }
         // Outside the lock. Two that come at once judge the same, and none finds it missing meanwhile.
-        if judge(unchecked) { self.put([unchecked.published]) } else { self.reject(unchecked) }
+        switch judge(unchecked) {
+        case .serve: self.put([unchecked.document.published])
+        case .wait: break
+        case .refuse: self.reject(unchecked.document)
+        }
         return self.content.withLock { content in
             content.unchecked[name] = nil
-            return content.documents[name]
+            return find(content)
         }
     }
 
@@ -45,7 +66,9 @@ package final class DocumentTable: Sendable {
             let stored = (version, issuedAt)
             if let rejected = content.rejected[app.text], rejected == stored { return false }
             if let held = content.documents[app.text], stored <= (held.version, held.issuedAt) { return false }
-            if let unchecked = content.unchecked[app.text], stored <= (unchecked.version, unchecked.issuedAt) {
+            if let unchecked = content.unchecked[app.text]?.document,
+                stored <= (unchecked.version, unchecked.issuedAt)
+            {
                 return false
             }
             return true
@@ -67,42 +90,71 @@ package final class DocumentTable: Sendable {
         self.observers.withLock { $0.append(observer) }
     }
 
-    private func tell(of documents: [PublishedDocument]) {
+    private func tell(of apps: some Sequence<String>) {
         for observer in self.observers.withLock({ $0 }) {
-            for document in documents { observer(document.app.text) }
+            for app in apps { observer(app) }
         }
     }
 
-    /// Puts documents in place, each unless a newer one stands there.
+    /// Puts documents in place, each unless a newer one stands there, or one of its version with other content.
     func put(_ new: [PublishedDocument]) {
-        self.content.withLock { content in
+        var contradictions: [(held: PublishedDocument, new: PublishedDocument)] = []
+        let onContradiction = self.content.withLock { content in
             for document in new {
-                if let old = content.documents[document.app.text], !document.supersedes(old) { continue }
-                content.documents[document.app.text] = document
+                let name = document.app.text
+                if let old = content.documents[name] {
+                    if document.contradicts(old) { contradictions.append((old, document)) }
+                    guard document.supersedes(old) else { continue }
+                }
+                content.documents[name] = document
+                if content.isCurrent(document) { content.floors[name] = nil }
             }
             // Before the lock is given back: whoever sees the old number saw the old documents.
             self.changes.wrappingAdd(1, ordering: .releasing)
+            return content.onContradiction
         }
-        self.tell(of: new)
+        for pair in contradictions { onContradiction(pair.held, pair.new) }
+        self.tell(of: new.lazy.map(\.app.text))
     }
 
-    /// Puts a document in the place of another one of its version, or where there is none.
-    func replace(_ document: PublishedDocument) {
-        self.content.withLock { content in
-            guard content.documents[document.app.text].map({ $0.version == document.version }) ?? true else { return }
-            content.documents[document.app.text] = document
-            self.changes.wrappingAdd(1, ordering: .releasing)
-        }
-        self.tell(of: [document])
-    }
+    // MARK: At the start
 
     /// Takes in stored documents that are still to be verified.
-    func adopt(_ stored: [DocumentStore.Signed], judge: @escaping @Sendable (DocumentStore.Signed) -> Bool) {
+    func adopt(
+        _ stored: [DocumentStore.Stored], judge: @escaping @Sendable (DocumentStore.Stored) -> DocumentJudge.Ruling,
+        onContradiction: @escaping @Sendable (PublishedDocument, PublishedDocument) -> Void
+    ) {
         self.content.withLock { content in
             content.judge = judge
-            for document in stored { content.unchecked[document.app.text] = document }
+            content.onContradiction = onContradiction
+            for each in stored { content.unchecked[each.document.app.text] = each }
             self.changes.wrappingAdd(1, ordering: .releasing)
         }
+    }
+
+    /// Holds documents back that are older than `versions` says, until newer ones are put in place.
+    ///
+    /// - Returns: The apps whose documents are held back, or are not there.
+    func holdBack(below versions: [AppID: Int64]) -> Set<AppID> {
+        self.content.withLock { content in
+            let behind = versions.filter { app, version in
+                let held = content.documents[app.text]?.version ?? 0
+                return max(held, content.unchecked[app.text]?.document.version ?? 0) < version
+            }
+            for (app, version) in behind { content.floors[app.text] = version }
+            self.changes.wrappingAdd(1, ordering: .releasing)
+            return Set(behind.keys)
+        }
+    }
+
+    /// Serves again what was held back: nothing newer will come.
+    func holdBackNothing() {
+        let released = self.content.withLock { content in
+            defer { content.floors = [:] }
+            self.changes.wrappingAdd(1, ordering: .releasing)
+            return content.floors
+        }
+        self.tell(of: released.keys)
     }
 
     /// Verifies what nobody has looked up yet, giving way to others.

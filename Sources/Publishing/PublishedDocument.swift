@@ -16,6 +16,11 @@ package struct PublishedDocument: Sendable {
 
     /// Whether this document may take the place of `other`: what is served never goes back.
     package func supersedes(_ other: PublishedDocument) -> Bool {
-        (self.version, self.issuedAt) > (other.version, other.issuedAt)
+        (self.version, self.issuedAt) > (other.version, other.issuedAt) && !self.contradicts(other)
+    }
+
+    /// Whether the two are of one version and have different contents: then one of them is wrong.
+    package func contradicts(_ other: PublishedDocument) -> Bool {
+        self.version == other.version && self.contentDigest != other.contentDigest
     }
 }

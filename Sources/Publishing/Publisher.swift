@@ -12,7 +12,7 @@ package import Postgres
 /// signs only if nobody else did. What is signed is served here at once and stored a moment later, from where every
 /// node serves the same bytes. If the process dies before a document is signed or stored, any other signing node, or
 /// this one after its start, finds the stored one behind its version and makes it: the same content under the same
-/// version.
+/// version; until then it serves no document of that app, so that no client sees a version fall.
 ///
 /// Once the ledger is found damaged nothing more is signed, and what was published last goes on being served.
 package actor Publisher {
@@ -45,12 +45,15 @@ package actor Publisher {
     private let logger: Logger
     package nonisolated let table: DocumentTable
 
-    /// The ledger's position up to which publication has been attempted for local changes.
-    private var attempted: Int64 = 0
-    private var waiters: [(position: Int64, resume: CheckedContinuation<Void, Never>)] = []
-    private var isClosed = false
+    private nonisolated let judge: DocumentJudge
+    /// Those who wait until local changes are published.
+    private nonisolated let waiters = PublicationWaiters()
     /// Signed and served here, and not stored yet: the newest of each app, so never more than there are apps.
-    private var unstored: [AppID: DocumentStore.Signed] = [:]
+    private var unstored: [AppID: DocumentStore.Outgoing] = [:]
+    /// Read at a position that this node has still to reach: the newest of each app, up to ``aheadLimit`` of them.
+    private var ahead: [AppID: DocumentStore.Stored] = [:]
+    /// SHA-256 of stored bodies that are no documents, of apps of the ledger: this node signs in their place.
+    private var unfit: [AppID: [UInt8]] = [:]
     private let storing = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
 
     package init(
@@ -65,43 +68,84 @@ package actor Publisher {
         self.table = table
         self.logger = logger
         self.clock = clock
+        self.judge = DocumentJudge(ledger: ledger, logger: logger)
     }
 
     /// Loads every stored document. Called before the node serves.
     ///
     /// - Returns: The highest position of the ledger that one of them was made at; 0 where there is none. It is always
-    ///   recorded before its documents are stored: a ledger that ends before it has lost events.
+    ///   recorded before its documents are stored: a ledger that ends before it has lost events. What lies beyond the
+    ///   database's own ledger counts only where a key of the ledger signed it.
     package func load() async throws -> Int64 {
-        let stored = try await self.store.load(nil)
-        self.table.adopt(stored, judge: self.judge)
-        self.attempted = self.ledger.position
-        return stored.map(\.position).max() ?? 0
+        let (stored, unreadable) = try await self.store.load(nil)
+        for app in unreadable {
+            self.logger.critical("a stored document is of no app, and is not served", metadata: ["app": "\(app)"])
+        }
+        let judge = self.judge
+        self.table.adopt(stored) {
+            judge.rule(on: $0)
+        } onContradiction: { held, new in
+            judge.halt(
+                .contradicted(
+                    app: held.app.text, version: held.version, published: Hex.encode(held.contentDigest),
+                    made: Hex.encode(new.contentDigest)))
+        }
+        self.waiters.advance(to: self.ledger.position)
+        return stored.lazy.filter { $0.document.position <= $0.ledgerEnd || judge.isAuthentic($0.document) }
+            .map(\.document.position).max() ?? 0
     }
 
-    /// Serves what was read from the database, but for what no key of ours can have signed so.
-    private func take(_ stored: [DocumentStore.Signed]) {
-        let isSound = self.judge
-        for document in stored {
-            if isSound(document) {
-                self.table.put([document.published])
-            } else {
-                self.table.reject(document)
+    /// Signs what stored documents lack of the ledger, since this node may have served it before it was killed; holds back
+    /// what is still to be signed when the time is up. Called when the ledger is read to its end, before the node listens.
+    package func prepare(within limit: Duration) async {
+        guard self.keys.canSign, self.ledger.fault == nil else { return }
+        let view = self.ledger.view
+        guard view.state.keys.active != nil else { return }
+        let versions = view.state.apps.keys.map { ($0, view.state.documentVersion(of: $0) ?? 0) }
+        let behind = self.table.holdBack(below: Dictionary(uniqueKeysWithValues: versions)).sorted()
+        let deadline = ContinuousClock.now + limit
+        for start in stride(from: 0, to: behind.count, by: 100) {
+            guard ContinuousClock.now < deadline else { return }
+            let apps = Set(behind[start..<min(start + 100, behind.count)])
+            await self.publish(Ledger.Changes(apps: apps), of: view)
+        }
+    }
+
+    /// For how many apps a document is kept that this node has still to reach. The others are read again.
+    private static let aheadLimit = 500
+
+    /// Serves what was read from the database, as far as the ledger says the same.
+    private func take(_ stored: [DocumentStore.Stored]) {
+        var refused: Set<AppID> = []
+        for each in stored {
+            let app = each.document.app
+            switch self.judge.rule(on: each) {
+            case .serve:
+                self.table.put([each.document.published])
+                self.unfit[app] = nil
+            case .wait:
+                if self.ahead.count < Self.aheadLimit || self.ahead[app] != nil { self.ahead[app] = each }
+            case .refuse:
+                self.table.reject(each.document)
+                let digest = sha256(each.document.body)
+                guard self.keys.canSign, self.ledger.view.state.apps[app] != nil, self.unfit[app] != digest else {
+                    continue
+                }
+                self.unfit[app] = digest
+                refused.insert(app)
             }
         }
+        // Signed again, to be stored in its place.
+        if !refused.isEmpty { self.ledger.giveBack(Ledger.Changes(apps: refused)) }
     }
 
-    /// Whether a stored document may be served, by the ledger as it is when that is asked.
-    private nonisolated var judge: @Sendable (DocumentStore.Signed) -> Bool {
-        let (ledger, logger) = (self.ledger, self.logger)
-        return { document in
-            let view = ledger.view
-            guard let defect = document.defect(under: view.state.keys, at: view.head.position) else { return true }
-            logger.critical(
-                "a stored document is damaged, and is not served",
-                metadata: ["app": "\(document.app)", "version": "\(document.version)", "defect": "\(defect)"]
-            )
-            return false
-        }
+    /// Takes in documents that were waiting for the ledger to come to their position.
+    private func takeReached() {
+        guard !self.ahead.isEmpty else { return }
+        let (position, hasHalted) = (self.ledger.position, self.ledger.fault != nil)
+        let reached = self.ahead.values.filter { hasHalted || $0.document.position <= position }
+        for each in reached { self.ahead[each.document.app] = nil }
+        self.take(reached)
     }
 
     /// Whether this node may sign and store what is signed.
@@ -117,16 +161,16 @@ package actor Publisher {
             group.addTask { await self.table.checkAll() }
             await group.waitForAll()
         }
-        self.isClosed = true
-        self.wake(through: .max)
+        self.waiters.advance(to: .max)
         // Not cancelled with the rest: what was served is to be found by the next start.
         await finish(within: .seconds(1)) { await self.storeRest() }
     }
 
-    /// Returns when documents for every local change up to `position` were published, or could not be for now.
-    package func waitForPublication(through position: Int64) async {
-        guard !self.isClosed, self.keys.canSign, self.attempted < position else { return }
-        await withCheckedContinuation { self.waiters.append((position, $0)) }
+    /// Returns when documents for every local change up to `position` were published, or could not be for now; at once
+    /// where this node signs nothing, has halted, or the task is cancelled.
+    package nonisolated func waitForPublication(through position: Int64) async {
+        guard self.keys.canSign, self.ledger.fault == nil else { return }
+        await self.waiters.wait(through: position)
     }
 
     // MARK: What wakes it
@@ -136,16 +180,16 @@ package actor Publisher {
             // In this order: the changes are all of those up to the position, and the view has taken in all of the changes.
             let position = self.ledger.position
             let changes = self.ledger.takeLocalChanges()
+            self.takeReached()
             await self.publish(changes, of: self.ledger.view)
-            self.attempted = max(self.attempted, position)
-            self.wake(through: self.attempted)
+            guard self.ledger.fault == nil else {
+                // Nothing more is published: nobody is to wait for it, and what is there is the best there is.
+                self.waiters.advance(to: .max)
+                self.table.holdBackNothing()
+                continue
+            }
+            self.waiters.advance(to: position)
         }
-    }
-
-    private func wake(through position: Int64) {
-        let ready = self.waiters.filter { $0.position <= position }
-        self.waiters.removeAll { $0.position <= position }
-        for waiter in ready { waiter.resume.resume() }
     }
 
     /// Fetches what other nodes publish.
@@ -157,7 +201,7 @@ package actor Publisher {
                 case .notification(channel: DocumentStore.channel, payload: let payload):
                     if let news = DocumentStore.News.list(payload) {
                         let apps = news.filter { $0.isNews(to: self.table) }.map(\.app)
-                        if !apps.isEmpty { self.take(try await self.store.load(apps)) }
+                        if !apps.isEmpty { self.take(try await self.store.load(apps).stored) }
                     } else {
                         try await self.loadOutdated()
                     }
@@ -179,7 +223,7 @@ package actor Publisher {
     private func loadOutdated() async throws {
         let apps = try await self.store.outdated(in: self.table)
         for start in stride(from: 0, to: apps.count, by: 500) {
-            self.take(try await self.store.load(Array(apps[start..<min(start + 500, apps.count)])))
+            self.take(try await self.store.load(Array(apps[start..<min(start + 500, apps.count)])).stored)
         }
     }
 
@@ -200,8 +244,9 @@ package actor Publisher {
         }
     }
 
-    private func eraseRetiredKeys() async {
-        guard self.keys.canSign else { return }
+    func eraseRetiredKeys() async {
+        // What a node that has halted takes to be retired, another ledger may need.
+        guard self.keys.canSign, self.mayPublish else { return }
         do { try await self.keys.eraseRetired(self.ledger.view.state.keys) } catch {
             self.logger.warning("private halves of retired keys are not erased yet", metadata: ["error": "\(error)"])
         }
@@ -236,7 +281,7 @@ package actor Publisher {
                 }
                 guard let document = try self.sign(app, of: view, with: key, active.kid, at: now) else { continue }
                 self.table.put([document.published])
-                self.unstored[app] = document
+                self.unstored[app] = DocumentStore.Outgoing(document: document, leaf: view.lastLeafHash)
             }
             return true
         } catch is CancellationError {
@@ -255,14 +300,15 @@ package actor Publisher {
     ) throws -> DocumentStore.Signed? {
         guard let version = view.state.documentVersion(of: app) else { return nil }
         var issuedAt = now
-        if let held = self.table[app] {
-            guard held.version <= version else { return nil }
+        if let held = self.table.held(app) {
+            // To look it up may have halted the node.
+            guard held.version <= version, self.ledger.fault == nil else { return nil }
             // Nodes agree on the time to some milliseconds, and a client may compare documents of two of them. What was
             // issued far ahead, by a clock that has been put right since, is not taken up.
             if held.issuedAt <= now.adding(seconds: 60) { issuedAt = max(now, held.issuedAt) }
             if held.version == version {
                 let renewal = held.issuedAt.adding(seconds: self.schedule.renewalSeconds)
-                guard held.keyID != kid || renewal <= now else { return nil }
+                guard held.keyID != kid || renewal <= now || self.unfit[app] != nil else { return nil }
                 // Of two signatures over one version the later issue wins.
                 issuedAt = max(now, held.issuedAt.adding(seconds: 1))
             }
@@ -286,14 +332,14 @@ package actor Publisher {
         for await _ in self.storing.stream {
             while !self.unstored.isEmpty, self.mayPublish, !Task.isCancelled {
                 let signed = Array(self.unstored.values.prefix(500))
-                for document in signed { self.unstored[document.app] = nil }
+                for each in signed { self.unstored[each.document.app] = nil }
                 do {
                     try await self.store(signed)
                     pause = .milliseconds(50)
                 } catch {
-                    // What was signed anew meanwhile takes the place of what is to be tried again.
-                    for document in signed where self.unstored[document.app] == nil {
-                        self.unstored[document.app] = document
+                    // What was signed again meanwhile takes the place of what is to be tried again.
+                    for each in signed where self.unstored[each.document.app] == nil {
+                        self.unstored[each.document.app] = each
                     }
                     guard !Task.isCancelled else { return }
                     self.logger.error(
@@ -305,7 +351,7 @@ package actor Publisher {
         }
     }
 
-    /// Stores what is left when the node stops. What cannot be stored now is signed anew by whoever starts next.
+    /// Stores what is left when the node stops. What cannot be stored now is signed again by whoever starts next.
     private func storeRest() async {
         let signed = Array(self.unstored.values)
         self.unstored = [:]
@@ -316,25 +362,37 @@ package actor Publisher {
         }
     }
 
-    private func store(_ signed: [DocumentStore.Signed]) async throws {
+    private func store(_ signed: [DocumentStore.Outgoing]) async throws {
+        let apps = signed.map(\.document.app)
+        let outgoing = signed.map { each in
+            DocumentStore.Outgoing(document: each.document, leaf: each.leaf, unfit: self.unfit[each.document.app])
+        }
         do {
-            let taken = try await self.store.publish(signed)
-            let passedOver = signed.map(\.app).filter { !taken.contains($0) }
-            if !passedOver.isEmpty { self.take(try await self.store.load(passedOver)) }
+            let taken = try await self.store.publish(outgoing)
+            for app in taken { self.unfit[app] = nil }
+            let passedOver = apps.filter { !taken.contains($0) }
+            if !passedOver.isEmpty { self.take(try await self.store.load(passedOver).stored) }
         } catch let error as PostgresError where error.sqlState == "PL003" {
-            // One app's clash must not keep the others' documents back. It needs a person, and is met again by the sweep.
+            // One app's clash must not keep the others' documents back.
             guard signed.count == 1 else {
                 try await self.store(Array(signed[..<(signed.count / 2)]))
                 return try await self.store(Array(signed[(signed.count / 2)...]))
             }
             self.logger.critical(
-                "a document clashes with the stored one of its version, which is served instead",
-                metadata: ["app": "\(signed[0].app)", "version": "\(signed[0].version)", "error": "\(error)"]
+                "a document clashes with the stored one of its version",
+                metadata: ["app": "\(apps[0])", "version": "\(signed[0].document.version)", "error": "\(error)"]
             )
-            let isSound = self.judge
-            for document in try await self.store.load([signed[0].app]) where isSound(document) {
-                self.table.replace(document.published)
-            }
+            // What stands there is refused, or halts this node.
+            self.take(try await self.store.load(apps).stored)
+        } catch let error as PostgresError where error.sqlState == "PL004" {
+            let position = signed.map(\.document.position).max() ?? 0
+            let end = try await self.store.ledgerEnd()
+            let fault: LedgerFault =
+                end < position ? .shrunk(from: position, to: end) : .fork(position: position)
+            self.ledger.halt(fault)
+            self.logger.critical(
+                "the database does not hold what documents were made of: this node stores nothing in it",
+                metadata: ["fault": "\(fault)", "error": "\(error)"])
         }
     }
 }

@@ -3,12 +3,13 @@ ledger exactly once, whatever it did not is there once or not at all, and client
 
 import collections
 import http.client
+import json
 import random
 import threading
 import time
 
 import pytest
-from pinledger import API, Server, host_body, in_threads, pin_of
+from pinledger import API, Server, eventually, host_body, in_threads, pin_of, unbase64url
 from test_journey import verify
 
 SEED = 20260131
@@ -24,6 +25,46 @@ def killed_server():
         yield server.start()
     finally:
         server.destroy()
+
+
+class Watch:
+    """Fetches all documents of some apps, round and round, and notes every version that falls."""
+
+    def __init__(self, port: int, apps: list[str], newest: dict[str, int] | None = None):
+        self._api, self._apps = API(port, None), apps
+        self.falls: list[str] = []
+        self._newest = collections.Counter(newest or {})
+        self.fetched = 0
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> "Watch":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exception) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._ended.is_set():
+            for app in self._apps:
+                self._look(app)
+
+    def _look(self, app: str) -> None:
+        try:
+            answer = self._api.document(app)
+        except (OSError, http.client.HTTPException):
+            return
+        if answer.status != 200:
+            if answer.status != 503 or not answer["Retry-After"]:
+                self.falls.append(f"{app}: {answer}")
+            return
+        self.fetched += 1
+        version = json.loads(unbase64url(answer.body.decode().split(".")[1]))["version"]
+        if version < self._newest[app]:
+            self.falls.append(f"{app}: version {version} after {self._newest[app]}")
+        self._newest[app] = max(version, self._newest[app])
 
 
 def commands_of(client: int) -> list[tuple[str, str, dict]]:
@@ -96,11 +137,12 @@ def test_nothing_acknowledged_is_lost_and_nothing_is_recorded_twice(killed_serve
     started = time.monotonic()
     thread = threading.Thread(target=killer)
     thread.start()
-    try:
-        in_threads(CLIENTS, client)
-    finally:
-        ended.set()
-        thread.join()
+    with Watch(server.port, APPS) as watch:
+        try:
+            in_threads(CLIENTS, client)
+        finally:
+            ended.set()
+            thread.join()
     took = time.monotonic() - started
     print(
         f"\n{COMMANDS} commands in {took:.1f} s, {len(recoveries)} kills, ready again after "
@@ -108,10 +150,33 @@ def test_nothing_acknowledged_is_lost_and_nothing_is_recorded_twice(killed_serve
     )
     assert len(recoveries) == len(kills)
     assert len(acknowledged) == COMMANDS
+    assert watch.falls == [], "no client ever sees a version fall"
+    assert watch.fetched > 100
 
     check_ledger(server, acknowledged, prepared)
     server.restart()
     check_ledger(server, acknowledged, prepared)
+
+
+def test_what_was_served_and_not_stored_is_served_again_after_a_kill_and_nothing_older(killed_server):
+    server, api = killed_server, killed_server.api
+    apps = [f"com.example.fall{number}" for number in range(6)]
+    for app in apps:
+        api.make_app(app, "api.example.com")
+    for kill in range(3):
+        # Documents are signed and served, and cannot be stored: this process alone has them.
+        with server.locked("pinledger.document", "SHARE"):
+            for app in apps:
+                for number in range(5):
+                    api.must("PATCH", f"/v1/apps/{app}", {"display_name": f"{kill} {number}"})
+            newest = {app: api.payload(app)["version"] for app in apps}
+            server.kill()
+        with Watch(server.port, apps, newest) as watch:
+            server.start()
+            for app in apps:
+                eventually(lambda: api.document(app).status == 200, f"the document of {app}")
+        assert watch.falls == []
+        assert watch.fetched > 0
 
 
 def check_ledger(server: Server, acknowledged: dict[str, dict], prepared: int) -> None:

@@ -286,6 +286,8 @@ class Fetcher:
 
     def __init__(self, directory: Path, name: str, port: int, paths: Iterable[str], rate: float):
         self._output = directory / f"{name}-fetches.json"
+        #: What was fetched, once it is stopped.
+        self.samples: Samples | None = None
         self._process = subprocess.Popen(
             [sys.executable, str(Path(__file__).with_name("probe.py")), str(port), str(rate), str(self._output), *paths],
             stdin=subprocess.DEVNULL, start_new_session=True,
@@ -296,7 +298,10 @@ class Fetcher:
         if self._process.wait(timeout=30) != 0:
             raise AssertionError("the fetching process failed")
         report = json.loads(self._output.read_text())
-        return Samples([Sample(*each) for each in report["samples"]], [tuple(each) for each in report["documents"]])
+        self.samples = Samples(
+            [Sample(*each) for each in report["samples"]], [tuple(each) for each in report["documents"]]
+        )
+        return self.samples
 
     def destroy(self) -> None:
         if self._process.poll() is None:

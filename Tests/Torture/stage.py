@@ -79,6 +79,7 @@ class Stage:
         self.directory.mkdir()
         self.features = ground.features
         self._exits = contextlib.ExitStack()
+        self._fetchers: list[Fetcher] = []
         self._count = 0
 
     def __enter__(self) -> "Stage":
@@ -135,6 +136,7 @@ class Stage:
     def fetcher(self, port: int, apps: list[str], rate: float = 100) -> Fetcher:
         fetcher = Fetcher(self.directory, self._name("fetcher"), port, document_paths(apps), rate)
         self.on_exit(fetcher.destroy)
+        self._fetchers.append(fetcher)
         return fetcher
 
     def apps(self, node: Node, count: int, *hosts: str) -> list[str]:
@@ -164,6 +166,8 @@ class Stage:
         self, measurement: Measurement, ledger: Ledger, node: Node | None, acknowledged: list[Acknowledged] = (),
         previous: Path | None = None,
     ) -> None:  # fmt: skip
+        falls = [fall for fetcher in self._fetchers if fetcher.samples for fall in fetcher.samples.falls()]
+        measurement.expect("versions", not falls, "; ".join(falls[:3]))
         expect_invariants(
             measurement, ledger, self.directory, acknowledged=acknowledged, node=node, previous=previous,
             has_fsck=self.supports("fsck"),

@@ -1,5 +1,7 @@
--- pinledger.publish_documents: what is served never goes back, and one version never has two contents.
+-- pinledger.publish_documents: what is served never goes back, one version never has two contents, and nothing is stored
+-- of events that the ledger does not hold.
 SET LOCAL ROLE pinledger_app;
+SELECT test.append('fleet', 0, 1), test.append('app/a', 0, 6), test.append('app/b', 0, 2);
 
 CREATE FUNCTION pg_temp.publish(app text, version bigint, content text, "time" timestamptz, body text DEFAULT 'b')
 RETURNS text[] LANGUAGE sql AS $$
@@ -27,6 +29,36 @@ SELECT test.same(
         '{2026-03-02,2026-03-02}', '{k,k}', '{b,b}'),
     ARRAY['b'], 'the new one, not the old one');
 SELECT test.same(pinledger.publish_documents('{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}'), ARRAY[]::text[], 'nothing');
+
+-- Events that the ledger does not hold. It has nine, and a's streams seven of them.
+CREATE FUNCTION pg_temp.of_events(version bigint, "position" bigint, leaf bytea)
+RETURNS text[] LANGUAGE sql AS $$
+    SELECT pinledger.publish_documents('{a}', ARRAY[version], ARRAY["position"], ARRAY[sha256('seven')], '{2026-03-01}',
+        '{2026-03-02}', '{k}', '{b}', ARRAY[leaf])
+$$;
+SELECT test.refused($$SELECT pg_temp.of_events(7, 10, NULL)$$, 'PL004');
+SELECT test.refused($$SELECT pg_temp.of_events(7, 9223372036854775807, NULL)$$, 'PL004');
+SELECT test.refused($$SELECT pg_temp.of_events(8, 9, NULL)$$, 'PL004');
+SELECT test.refused($$SELECT pg_temp.of_events(9223372036854775807, 9, NULL)$$, 'PL004');
+SELECT test.refused($$SELECT pg_temp.of_events(7, 9, sha256('another entry'))$$, 'PL004');
+SELECT test.refused($$SELECT pg_temp.of_events(7, 0, sha256('no entry'))$$, 'PL004');
+SELECT test.refused($$SELECT pg_temp.publish('c', 2, 'of no app', '2026-03-01')$$, 'PL004');
+SELECT test.same(pg_temp.of_events(7, 9, sha256('\x00'::bytea || 'entry'::bytea)), ARRAY['a'], 'of the events that are there');
+
+-- What is no document, by the digest of its body, gives way within its version and never to an older one; unless its
+-- version lies beyond its streams, which only a hand can have written.
+CREATE FUNCTION pg_temp.instead(version bigint, unfit text) RETURNS text[] LANGUAGE sql AS $$
+    SELECT pinledger.publish_documents('{a}', ARRAY[version], '{9}', ARRAY[sha256('sound')], '{2026-01-01}',
+        '{2026-01-02}', '{k}', '{sound}', NULL, ARRAY[sha256(convert_to(unfit, 'UTF8'))])
+$$;
+SELECT test.refused($$SELECT pg_temp.instead(7, 'other')$$, 'PL003');
+SELECT test.same(pg_temp.instead(6, 'b'), ARRAY[]::text[], 'an older version');
+SELECT test.same(pg_temp.instead(7, 'b'), ARRAY['a'], 'within the version');
+RESET ROLE;
+UPDATE pinledger.document SET version = 999999999, body = 'garbage' WHERE app = 'a';
+SET LOCAL ROLE pinledger_app;
+SELECT test.same(pg_temp.instead(7, 'other'), ARRAY[]::text[], 'what was not named');
+SELECT test.same(pg_temp.instead(7, 'garbage'), ARRAY['a'], 'in the place of a version beyond the streams');
 
 SELECT test.refused($$INSERT INTO pinledger.document SELECT * FROM pinledger.document$$, '42501');
 SELECT test.refused($$DELETE FROM pinledger.document$$, '42501');

@@ -95,7 +95,7 @@ struct AppRoutes: Sendable {
     private func document(_ exchange: Exchange) async throws -> Response {
         let app = try self.services.app(try exchange.app)
         guard let document = self.services.publisher.table[app.id] else {
-            throw Problem(.notPublished, "No document of \(app.id) has been signed yet.")
+            throw Problem(.notPublished, "The current document of \(app.id) is not signed yet.")
         }
         return .json([
             "app": .string(app.id.text),

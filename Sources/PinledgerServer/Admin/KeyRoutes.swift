@@ -70,6 +70,8 @@ struct KeyRoutes: Sendable {
     /// Erases a private half that has no use. What was recorded stands either way, so a failure is no answer to the
     /// caller; a retired key's is erased by the publisher's sweep then.
     private func erase(_ kid: String) async {
+        // A node that has halted does not know what the ledger says of the key.
+        guard self.services.ledger.fault == nil else { return }
         do { try await self.services.keys.erase(kid) } catch {
             self.services.logger.warning(
                 "the private half of a key is not erased yet", metadata: ["kid": "\(kid)", "error": "\(error)"])

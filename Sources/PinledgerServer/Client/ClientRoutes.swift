@@ -55,7 +55,8 @@ extension Services {
         if let fault = self.ledger.partialFault { throw fault }
         var problem =
             self.ledger.view.state.apps[app] == nil
-            ? Problem(Refusal.appUnknown(app)) : Problem(.notPublished, "No document of \(app) has been signed yet.")
+            ? Problem(Refusal.appUnknown(app))
+            : Problem(.notPublished, "The current document of \(app) is not signed yet.")
         // Long enough to spare the server, short enough for an app that is just being made.
         problem.headers[.cacheControl] = "public, max-age=5"
         return problem

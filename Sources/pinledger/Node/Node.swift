@@ -43,6 +43,7 @@ struct Node {
         let parts = try await self.assemble()
         let (services, follower) = (parts.services, parts.follower)
         let (ledger, pool, writer, publisher) = (services.ledger, services.pool, services.writer, services.publisher)
+        await publisher.prepare(within: .seconds(2))
         let limits = Descriptors.fit(self.configuration.limits, self.logger)
         let server = Server(services: services, limits: limits, certificate: self.configuration.certificate)
         let housekeeping = Housekeeping(
@@ -237,6 +238,7 @@ struct Node {
         let now: @Sendable () -> Timestamp = { clock.now }
         let start = try await SnapshotStore(pool: pool, key: self.snapshotKey, logger: self.logger).load()
         let ledger = Ledger(view: start.view)
+        ledger.hold(pool, logger: self.logger)
         clock.judge(ledger)
         let audit =
             self.configuration.auditsSnapshot

@@ -1,0 +1,117 @@
+import EventStore
+import Fixtures
+import Keys
+import PinWire
+import Pinning
+import Postgres
+import Synchronization
+import Testing
+
+@testable import Publishing
+
+/// What a publisher does while it starts, and after the node has halted.
+@Suite(.database, .timeLimit(.minutes(5)))
+struct HaltedPublisherTests {
+    /// Who has done what was waited for.
+    private final class Flags: Sendable {
+        let names = Mutex<Set<String>>([])
+    }
+
+    @Test func `nobody waits for a publication that a fault or a cancellation prevents`() async throws {
+        let database = try TestDatabase.current
+        let key = try KeyEncryptionKey.random()
+        try await PublishingNode.run(on: database, .with { $0.keyEncryptionKey = key }) { node in
+            let publisher = node.publisher
+            let done = Flags()
+            func wait(as name: String) -> Task<Void, Never> {
+                Task {
+                    await publisher.waitForPublication(through: .max - 1)
+                    done.names.withLock { _ = $0.insert(name) }
+                }
+            }
+            func isDone(_ name: String) -> Bool { done.names.withLock { $0.contains(name) } }
+            let (first, second) = (wait(as: "first"), wait(as: "second"))
+            try await Task.sleep(for: .milliseconds(50))
+            #expect(!isDone("first") && !isDone("second"))
+            first.cancel()
+            #expect(await eventually { isDone("first") })
+            #expect(!isDone("second"))
+            // As between the commit of a change and its taking in.
+            node.node.ledger.halt(.fork(position: 1))
+            #expect(await eventually { isDone("second") })
+            await publisher.waitForPublication(through: .max - 1)
+            await second.value
+        }
+    }
+
+    @Test func `a node that has halted erases no private keys`() async throws {
+        let database = try TestDatabase.current
+        let key = try KeyEncryptionKey.random()
+        try await PublishingNode.run(on: database, .with { $0.keyEncryptionKey = key }) { node in
+            let kid = try await node.makeKey()
+            try await node.makeKey()
+            var request = try Sample.request(.keys(.retire(kid: kid)), reason: "test")
+            request.origin.isForced = true
+            try await node.execute(request)
+            func isStored() async throws -> Bool {
+                try await database.query(
+                    "SELECT FROM pinledger.signing_secret WHERE kid = $1", [.text(kid)]
+                ).count == 1
+            }
+            node.node.ledger.halt(.fork(position: 1))
+            await node.publisher.eraseRetiredKeys()
+            #expect(try await isStored())
+        }
+        // What holds it back is the fault, and nothing else.
+        try await PublishingNode.run(on: database, .with { $0.keyEncryptionKey = key }) { node in
+            #expect(await eventually { node.node.ledger.view.state.keys.keys.count == 2 })
+            await node.publisher.eraseRetiredKeys()
+            let left = try await database.query("SELECT count(*) FROM pinledger.signing_secret").only.int64(0)
+            #expect(left == 1)
+        }
+    }
+
+    @Test func `documents that are behind the ledger at the start are held back until they are signed`() async throws {
+        let database = try TestDatabase.current
+        let key = try KeyEncryptionKey.random()
+        let (changed, same) = (try Sample.app(), try Sample.app())
+        try await PublishingNode.run(on: database, .with { $0.keyEncryptionKey = key }) { node in
+            try await node.makeKey()
+            for app in [changed, same] { try await node.execute(try Sample.create(app)) }
+        }
+        // Recorded, and perhaps served, by a process that was killed before it stored the document.
+        let view = try await TestNode.run(on: database) { node in
+            _ = try await node.insist(try Sample.rename(changed, "x"))
+            return try await node.fullFold()
+        }
+        try await TestNode.run(on: database, .with { ($0.view, $0.follows) = (view, false) }) { node in
+            func publisher(canSign: Bool) async throws -> Publisher {
+                let publisher = Publisher(
+                    ledger: node.ledger, keys: SigningKeys(pool: node.pool, keyEncryptionKey: canSign ? key : nil),
+                    pool: node.pool, listener: PostgresListener(configuration: node.pool.configuration, channels: []),
+                    schedule: .init(), table: DocumentTable(), logger: node.logger, clock: { .wall })
+                _ = try await publisher.load()
+                return publisher
+            }
+            // Who never signed never served what was not stored.
+            let reader = try await publisher(canSign: false)
+            await reader.prepare(within: .zero)
+            #expect(reader.table[changed]?.version == 1)
+            let signer = try await publisher(canSign: true)
+            await signer.prepare(within: .zero)
+            #expect(signer.table[changed] == nil)
+            #expect(signer.table[same]?.version == 1)
+            await signer.prepare(within: .seconds(60))
+            #expect(signer.table[changed]?.version == 2)
+            // What is there is the best there is, once nothing more is signed.
+            let halting = try await publisher(canSign: true)
+            await halting.prepare(within: .zero)
+            #expect(halting.table[changed] == nil)
+            node.ledger.halt(.fork(position: 1))
+            let task = Task { await halting.run() }
+            #expect(await eventually { halting.table[changed] != nil })
+            task.cancel()
+            await task.value
+        }
+    }
+}
