@@ -10,18 +10,6 @@ extension KeyEncryptionKey.Invalid: CustomStringConvertible {
     }
 }
 
-extension SealedSecret.Invalid: CustomStringConvertible {
-    package var description: String {
-        switch self {
-        case .otherKeyEncryptionKey(let sealedWith, let given):
-            "it is sealed with the key-encryption key \(sealedWith), and the one given is \(given)"
-        case .notAuthentic: "it has been changed since it was sealed"
-        case .otherPublicKey: "the private key in it belongs to another public key"
-        case .malformed: "it is no sealed secret"
-        }
-    }
-}
-
 extension JWK.Invalid: CustomStringConvertible {
     package var description: String {
         switch self {

@@ -13,6 +13,7 @@ struct AuditTests {
         ALTER TABLE pinledger.event DISABLE TRIGGER refuse_change;
         ALTER TABLE pinledger.event_00000000000000 DISABLE TRIGGER refuse_change;
         ALTER TABLE pinledger.tree_node DISABLE TRIGGER refuse_change;
+        ALTER TABLE pinledger.head DISABLE TRIGGER refuse_change;
         ALTER TABLE pinledger.tree_node DROP CONSTRAINT tree_node_index_check;
         ALTER TABLE pinledger.head DROP CONSTRAINT head_next_position_check, DROP CONSTRAINT head_frontier_check;
         ALTER TABLE pinledger.command DROP CONSTRAINT command_event_count_check;

@@ -137,6 +137,7 @@ struct TamperTests {
     private static let unguarded = """
         ALTER TABLE pinledger.event DISABLE TRIGGER refuse_change;
         ALTER TABLE pinledger.event_00000000000000 DISABLE TRIGGER refuse_change;
+        ALTER TABLE pinledger.head DISABLE TRIGGER refuse_change;
         """
 
     /// Read in pages, and by COPY.

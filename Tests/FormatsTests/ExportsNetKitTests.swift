@@ -74,7 +74,7 @@ import Testing
         #expect(
             export.notes == [
                 "b.example: left out for versions of NetKit without PinnedKey. They compare keys themselves, which are "
-                    + "not known of all its pins; `pinledger pin describe` keeps them."
+                    + "not known of all its pins; `pinledger pin describe APP FILE` keeps them."
             ])
     }
 

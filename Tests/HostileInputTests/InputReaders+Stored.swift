@@ -38,7 +38,9 @@ extension InputReader {
                     app: try AppID("a"), version: .max, position: .max, contentDigest: input,
                     issuedAt: Timestamp(microseconds: .max), expiresAt: Timestamp(microseconds: .min), keyID: "k",
                     body: input)
-                use(document.defect(under: KeyRing(), at: 0), document.expiresAt.rfc3339, document.issuedAt.rfc3339)
+                let stored = DocumentStore.Stored(document: document, ledgerEnd: .max)
+                use(DocumentJudge.verdict(on: stored, by: LedgerView(), isHalted: false))
+                use(document.expiresAt.rfc3339, document.issuedAt.rfc3339)
                 let text = String(decoding: input, as: UTF8.self)
                 _ = try CompactJWS.verify(text, type: "pinset+jws", trusting: [])
             }),

@@ -36,7 +36,7 @@ import Testing
         ("app_version=\"01.002\"", nil, nil, "1.2.0", false),
         ("install=\"\(install)\"", nil, nil, nil, true), ("install=\(install)", nil, nil, nil, false),
         ("install=\"\(install)==\"", nil, nil, nil, true), ("install=\"\(install)=\"", nil, nil, nil, false),
-        ("install=\"++PSUQ3lNkB6Jaf8RvRE/w==\"", nil, nil, nil, false),
+        ("install=\"++PSUQ3lNkB6Jaf8RvRE/w==\"", nil, nil, nil, true),
         ("install=\"+/5PSUQ3lNkB6Jaf8RvREg==\"", nil, nil, nil, true),
         ("install=\"-_5PSUQ3lNkB6Jaf8RvREg==\"", nil, nil, nil, true), ("install=\"===\"", nil, nil, nil, false),
         ("install=\"\(install)A\"", nil, nil, nil, false), ("install=\"uw5PSUQ3lNkB6Jaf8RvRE_\"", nil, nil, nil, false),

@@ -135,7 +135,9 @@ import Yams
             #expect(route.method == .post, "\(route.operationID)")
             let content = (operation["requestBody"] as? [String: Any])?["content"] as? [String: Any]
             #expect(content.map { Set($0.keys) } == ["application/json"], "\(route.operationID)")
-            #expect((operation["responses"] as? [String: Any])?["415"] != nil, "\(route.operationID)")
+            // Wultra's server, whose interface this is, says with 400 that a body is of another type.
+            let refused = route.path.hasPrefix("/compat/wultra/admin/") ? "400" : "415"
+            #expect((operation["responses"] as? [String: Any])?[refused] != nil, "\(route.operationID)")
         }
     }
 

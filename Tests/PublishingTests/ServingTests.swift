@@ -86,6 +86,8 @@ struct ServingTests {
         }
         for held in [nil, key] {
             try await PublishingNode.run(on: database, .with { $0.keyEncryptionKey = held }) { node in
+                // As soon as the node has read the ledger up to the document's position.
+                #expect(await eventually { node[app] != nil })
                 #expect(node[app]?.bytes == bytes)
                 let other = try Sample.app()
                 if held != nil {

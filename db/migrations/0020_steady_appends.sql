@@ -15,6 +15,7 @@ CREATE TRIGGER refuse_change BEFORE INSERT OR DELETE ON pinledger.head
     FOR EACH STATEMENT EXECUTE FUNCTION pinledger.refuse_change();
 CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON pinledger.head
     FOR EACH STATEMENT EXECUTE FUNCTION pinledger.refuse_change();
+ALTER TABLE pinledger.head ENABLE ALWAYS TRIGGER refuse_change, ENABLE ALWAYS TRIGGER refuse_truncate;
 
 ALTER TABLE pinledger.stream
     ADD COLUMN version_block bigint NOT NULL GENERATED ALWAYS AS (version / 32) STORED;

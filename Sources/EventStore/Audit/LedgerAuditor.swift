@@ -136,8 +136,8 @@ package struct LedgerAuditor: Sendable {
             for row in rows {
                 commands.append(
                     CommandCheck.Row(
-                        key: CommandKey(actor: try row.text(0), key: try row.text(1)), first: try row.natural(2),
-                        count: try row.natural(3)
+                        key: CommandKey(actor: try row.text(0), key: try row.text(1)), first: try row.int64(2),
+                        count: Int64(try row.int32(3))
                     )
                 )
             }
@@ -154,7 +154,7 @@ package struct LedgerAuditor: Sendable {
             FROM pg_class c
             CROSS JOIN (VALUES ('refuse_change'), ('refuse_truncate')) w (name)
             LEFT JOIN pg_trigger t ON t.tgrelid = c.oid AND t.tgname = w.name AND t.tgenabled = 'A'
-            WHERE c.oid IN ('pinledger.event'::regclass, 'pinledger.tree_node'::regclass)
+            WHERE c.oid IN ('pinledger.event'::regclass, 'pinledger.tree_node'::regclass, 'pinledger.head'::regclass)
                OR c.oid IN (SELECT inhrelid FROM pg_inherits WHERE inhparent = 'pinledger.event'::regclass)
             """
         )
@@ -170,7 +170,7 @@ package struct LedgerAuditor: Sendable {
 extension LedgerCheck.Row {
     fileprivate init(_ row: PostgresRow) throws {
         self.init(
-            position: try row.natural(0), stream: try row.text(1), streamVersion: try row.natural(2),
+            position: try row.int64(0), stream: try row.text(1), streamVersion: try row.int64(2),
             time: Timestamp(microseconds: try row.timestamp(3)), type: try row.text(4), actorKind: try row.text(5),
             actorID: try row.text(6), entry: try row.bytes(7), leafHash: try row.bytes(8)
         )

@@ -1,6 +1,6 @@
 extension IssuedDocument {
     /// How far `iat` may lie ahead of a reader's clock, in seconds: clocks of servers and readers differ by that much.
-    public static let clockSkew: Int64 = 60
+    public static let clockSkew: Int64 = 300
 
     /// Why a document, signed and well-formed as it is, is not to be used by a reader.
     public enum Refusal: Error, Hashable, Sendable, CustomStringConvertible {

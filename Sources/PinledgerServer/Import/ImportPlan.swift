@@ -43,7 +43,8 @@ extension ImportPlan {
             if let difference = host.difference(from: present) {
                 self.say(
                     .fatal, host.place, "names \(pattern), which the app has already: \(difference)",
-                    "Change the host first, by `pinledger pin` and `pinledger host set`, or leave it out of the file.")
+                    "Change the host first, by `pinledger pin add APP HOST PIN` and `pinledger host set APP HOST`, or leave it out of the file."
+                )
             } else {
                 self.say(
                     .note, host.place, "names \(pattern), which the app has already with the same pins and mode",

@@ -35,8 +35,10 @@ struct OperationsRoutes: Sendable {
             Route("getContract", .get, "/openapi.yaml", surface: .both, access: .everybody, isPrepared: true) {
                 try Self.contract.response(to: $0.request)
             },
-            Route("getClientIntegration", .get, "/client-integration.md", surface: .both, access: .everybody, isPrepared: true)
-            {
+            Route(
+                "getClientIntegration", .get, "/client-integration.md", surface: .both, access: .everybody,
+                isPrepared: true
+            ) {
                 try Self.clientIntegration.response(to: $0.request)
             },
             Route("listProblems", .get, "/problems", surface: .both, access: .everybody) { _ in

@@ -160,7 +160,7 @@ extension App {
     }
 
     private static func unsigned(_ count: Int) -> String {
-        "; \(count) say it in reports that are not signed, which anybody can make and which do not count (sign them with a key of `pinledger telemetry key add`, or set the app's monitoring.count_unsigned)"
+        "; \(count) say it in reports that are not signed, which anybody can make and which do not count (sign them with a key of `pinledger telemetry key add APP`, or set the app's monitoring.count_unsigned)"
     }
 
     private static func fewNetworks(_ count: Int, _ wanted: Int) -> String {

@@ -143,7 +143,8 @@ struct DevCommand: AsyncParsableCommand, HoldsKeys {
         try await issuer.ensureSigningKey()
         let path = "\(home)/context.json"
         let server = "http://\(host == "0.0.0.0" ? "127.0.0.1" : host):\(port)"
-        if var context = try ServerContext(path: path), let text = context.token, let token = try? APIToken(parsing: text),
+        if var context = try ServerContext(path: path), let text = context.token,
+            let token = try? APIToken(parsing: text),
             services.ledger.view.state.access.idByDigest[token.digest] != nil
         {
             if context.server != server {

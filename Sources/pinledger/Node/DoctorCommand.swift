@@ -134,7 +134,8 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
             return Finding(
                 subject: subject, verdict: .fail, detail: first + more,
                 advice:
-                    "Give the key-encryption key that the secrets are sealed with. `pinledger key rewrap` changes it.")
+                    "Give the key-encryption key that the secrets are sealed with. `pinledger key rewrap --new-kek-file FILE` changes it."
+            )
         } catch let error as PostgresError where error.sqlState == "42501" {
             return Finding(
                 subject: subject, verdict: .warn, detail: "this account may not read them",

@@ -169,7 +169,8 @@ struct FsckCommand: AsyncParsableCommand, HoldsKeys {
     /// How far the ledger is now.
     private func position() async throws -> Int64 {
         try await self.withConnection { connection in
-            try await connection.query("SELECT next_position FROM pinledger.head ORDER BY position_block DESC LIMIT 1").only.int64(0)
+            try await connection.query("SELECT next_position FROM pinledger.head ORDER BY position_block DESC LIMIT 1")
+                .only.int64(0)
         }
     }
 

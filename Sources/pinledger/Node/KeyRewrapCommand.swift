@@ -32,8 +32,9 @@ struct KeyRewrapCommand: AsyncParsableCommand, HoldsKeys {
     @Flag(help: "Do it all, and take it back.") var dryRun = false
 
     /// Ends the transaction of a dry run.
-    private struct Rehearsed: Error {
+    private struct Rehearsed: Error, CustomStringConvertible {
         let done: Done
+        var description: String { "nothing was changed, since this was a dry run" }
     }
 
     private struct Done: Sendable {
