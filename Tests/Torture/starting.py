@@ -161,7 +161,9 @@ class Kept:
         seal = hashlib.sha256(place + self.frontier + hashlib.sha256(digests).digest()).digest()
         tag = seal
         if kek is not None:
-            key = hmac.digest(kek, b"pinledger/kek/authenticate/v1\0snapshot", "sha256")
+            # HKDF-SHA-256 (RFC 5869) without a salt, of one block.
+            extracted = hmac.digest(bytes(32), kek, "sha256")
+            key = hmac.digest(extracted, b"pinledger/kek/v2/authenticate/snapshot\x01", "sha256")
             tag = hmac.digest(key, seal, "sha256")
         return self.but(body=body + seal, tag=tag)
 

@@ -61,6 +61,12 @@ struct Responder: HTTPResponder {
             ])
     }
 
+    /// Methods that an application's interface answers itself, in its own form. All others, such as TRACE, are a matter of
+    /// the server that it runs in.
+    private static let interfaceMethods: Set<HTTPRequest.Method> = [
+        .get, .head, .post, .put, .patch, .delete, .options,
+    ]
+
     /// The problem in the form of the subtree that it came up in.
     private func refuse(_ problem: Problem, in subtree: Route.Subtree?) throws(Problem) -> Answer {
         guard let response = subtree?.refusal(problem) else { throw problem }
@@ -88,7 +94,7 @@ struct Responder: HTTPResponder {
             var problem = Problem(
                 .methodNotAllowed, "\(request.method.rawValue.printable) cannot be done here; \(allow) can.")
             problem.headers[.allow] = allow
-            return try self.refuse(problem, in: subtree)
+            return try self.refuse(problem, in: Self.interfaceMethods.contains(request.method) ? subtree : nil)
         case .route(let route, let parameters):
             do {
                 let exchange = try self.exchange(
