@@ -14,7 +14,8 @@ struct AuditTests {
         ALTER TABLE pinledger.event_00000000000000 DISABLE TRIGGER refuse_change;
         ALTER TABLE pinledger.tree_node DISABLE TRIGGER refuse_change;
         ALTER TABLE pinledger.head DISABLE TRIGGER refuse_change;
-        ALTER TABLE pinledger.tree_node DROP CONSTRAINT tree_node_index_check;
+        ALTER TABLE pinledger.tree_node DROP CONSTRAINT tree_node_index_check,
+            DROP CONSTRAINT tree_node_level_check, DROP CONSTRAINT tree_node_hash_check;
         ALTER TABLE pinledger.head DROP CONSTRAINT head_next_position_check, DROP CONSTRAINT head_frontier_check;
         ALTER TABLE pinledger.command DROP CONSTRAINT command_event_count_check;
         """
@@ -51,6 +52,9 @@ struct AuditTests {
         ),
         ("UPDATE pinledger.tree_node SET hash = sha256('x')", .treeWrong),
         ("INSERT INTO pinledger.tree_node VALUES (56, 9223372036854775807, sha256('x'))", .treeWrong),
+        ("UPDATE pinledger.tree_node SET hash = 'short'", .treeWrong),
+        ("INSERT INTO pinledger.tree_node VALUES (8, -1, sha256('x'))", .treeWrong),
+        ("INSERT INTO pinledger.tree_node VALUES (-8, 1, sha256('x'))", .treeWrong),
         ("DELETE FROM pinledger.tree_node", .treeWrong),
     ]
 

@@ -79,8 +79,9 @@ package struct LedgerAuditor: Sendable {
             let encoded = try head.bytes(1)
             return try? UInt64(exactly: end).map { try MerkleFrontier(size: $0, encoded: encoded) }
         }
+        let (nodes, unreadable) = try self.tree(connection)
         var check = LedgerCheck(
-            end: max(0, end), stored: try self.tree(connection),
+            end: max(0, end), stored: nodes,
             commands: CommandCheck(rows: try self.commands(connection), acknowledged: expectations.acknowledged),
             previous: expectations.previous
         )
@@ -107,6 +108,7 @@ package struct LedgerAuditor: Sendable {
             findings.add(
                 LedgerFinding(.treeWrong, of: "head", "the head's hashes do not fit its position, \(end)"))
         }
+        for finding in unreadable { findings.add(finding) }
         for finding in try self.guards(connection) { findings.add(finding) }
         return Outcome(
             findings: findings, state: check.state, damagedStreams: check.damagedStreams, position: max(0, end),
@@ -118,14 +120,24 @@ package struct LedgerAuditor: Sendable {
         try connection.query("SELECT coalesce(max(position), -1) FROM pinledger.event").only.int64(0) &+ 1
     }
 
-    private static func tree(_ connection: isolated PostgresConnection) throws -> [TileRoot] {
-        let rows = try connection.query("SELECT level, index, hash FROM pinledger.tree_node")
-        return try rows.map { row in
-            guard let hash = LogHash(try row.bytes(2)), let index = UInt64(exactly: try row.int64(1)) else {
-                throw PostgresError(.decoding, "a tree node does not have 32 bytes, or has an index below zero")
+    /// The stored nodes of the tree, and what is to be said of rows that are none.
+    private static func tree(
+        _ connection: isolated PostgresConnection
+    ) throws -> (nodes: [TileRoot], unreadable: [LedgerFinding]) {
+        var nodes: [TileRoot] = []
+        var unreadable: [LedgerFinding] = []
+        for row in try connection.query("SELECT level, index, hash FROM pinledger.tree_node") {
+            let (level, index) = (Int(try row.int16(0)), try row.int64(1))
+            guard let hash = LogHash(try row.bytes(2)), let place = UInt64(exactly: index), level >= 0 else {
+                unreadable.append(
+                    LedgerFinding(
+                        .treeWrong, of: "tree_node",
+                        "the node at level \(level), index \(index) has no 32 bytes, or a number below zero"))
+                continue
             }
-            return TileRoot(level: Int(try row.int16(0)), index: index, hash: hash)
+            nodes.append(TileRoot(level: level, index: place, hash: hash))
         }
+        return (nodes, unreadable)
     }
 
     private static func commands(_ connection: isolated PostgresConnection) throws -> [CommandCheck.Row] {
