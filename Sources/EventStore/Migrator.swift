@@ -40,6 +40,7 @@ package struct Migration: Sendable, Hashable {
         Migration(20, "steady_appends", PackageResources._020_steady_appends_sql),
         Migration(21, "published_evidence", PackageResources._021_published_evidence_sql),
         Migration(22, "sealing", PackageResources._022_sealing_sql),
+        Migration(23, "steady_documents", PackageResources._023_steady_documents_sql),
     ]
 }
 

@@ -24,7 +24,7 @@ package struct DocumentCheck: Sendable {
             try connection.copyRows(
                 """
                 COPY (SELECT app, version, position, content_sha256, issued_at, expires_at, kid, body
-                      FROM pinledger.document ORDER BY app) TO STDOUT (FORMAT binary)
+                      FROM pinledger.document ORDER BY app, version DESC) TO STDOUT (FORMAT binary)
                 """
             ) { rows in
                 for row in rows {
@@ -67,7 +67,10 @@ package struct DocumentCheck: Sendable {
 
     /// Judges a stored document.
     package mutating func take(_ stored: Stored) {
-        self.stored.insert(stored.app)
+        if !self.stored.insert(stored.app).inserted {
+            self.add(
+                .documentWrong, stored.app, "more than one document is stored; one of them has version \(stored.version)")
+        }
         self.checkPosition(of: stored)
         if let earlier = self.previous?.documents[stored.app], stored.version < earlier {
             self.add(.versionFell, stored.app, "version \(stored.version) stands where version \(earlier) stood")

@@ -82,12 +82,21 @@ struct DocumentStore: Sendable {
     /// The stored documents of `apps`, or of all apps. Rows whose columns cannot be read are left out, and named in
     /// `unreadable`.
     func load(_ apps: [AppID]?) async throws -> (stored: [Stored], unreadable: [String]) {
-        var sql = """
-            SELECT app, version, position, content_sha256, issued_at, expires_at, kid, body,
-                (SELECT next_position FROM pinledger.head)
-            FROM pinledger.document
+        // The newest of each app alone: what stood before it may still be in the table for an older snapshot.
+        let source =
+            apps == nil
+            ? "pinledger.document d"
+            : """
+            unnest($1::text[]) a (app)
+            CROSS JOIN LATERAL (
+                SELECT * FROM pinledger.document d WHERE d.app = a.app ORDER BY d.version DESC LIMIT 1
+            ) d
             """
-        if apps != nil { sql += " WHERE app = ANY($1)" }
+        let sql = """
+            SELECT d.app, d.version, d.position, d.content_sha256, d.issued_at, d.expires_at, d.kid, d.body,
+                (SELECT next_position FROM pinledger.head)
+            FROM \(source)
+            """
         let rows = try await self.pool.read(sql, apps.map { [.textArray($0.map(\.text))] } ?? [])
         var (stored, unreadable): ([Stored], [String]) = ([], [])
         for row in rows {

@@ -59,6 +59,12 @@ UPDATE pinledger.document SET version = 999999999, body = 'garbage' WHERE app = 
 SET LOCAL ROLE pinledger_app;
 SELECT test.same(pg_temp.instead(7, 'other'), ARRAY[]::text[], 'what was not named');
 SELECT test.same(pg_temp.instead(7, 'garbage'), ARRAY['a'], 'in the place of a version beyond the streams');
+RESET ROLE;
+INSERT INTO pinledger.document
+SELECT app, 999999999, position, content_sha256, issued_at, expires_at, kid, 'second' FROM pinledger.document WHERE app = 'a';
+SET LOCAL ROLE pinledger_app;
+SELECT test.same(pg_temp.instead(7, 'second'), ARRAY['a'], 'in the place of a second document beyond the streams');
+SELECT test.same(array_agg(convert_from(body, 'UTF8')), ARRAY['sound'], 'one document') FROM pinledger.document WHERE app = 'a';
 
 SELECT test.refused($$INSERT INTO pinledger.document SELECT * FROM pinledger.document$$, '42501');
 SELECT test.refused($$DELETE FROM pinledger.document$$, '42501');

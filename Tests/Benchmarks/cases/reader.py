@@ -1,12 +1,14 @@
-"""The event store's appends while somebody holds a snapshot, beside the same without: what a long dump costs the writers."""
+"""Appends and commands beside an old snapshot, and before there was one: what a long dump costs the writers."""
 
 import subprocess
 from contextlib import contextmanager
 
+from support.admin_load import make_apps, rename_apps
 from support.bench import Bench
 from support.processes import Meter
 from support.report import Result
-from support.rounds import alternate, disturbance, latencies, median
+from support.rounds import disturbance, latencies, median
+from support.servers import Node
 from support.tools import run_json, tool
 
 WRITERS = 16
@@ -31,44 +33,69 @@ def run(bench: Bench) -> Result:
             finally:
                 psql.stdin.close()
 
-    @contextmanager
-    def nobody(name: str):
-        yield
-
     def appends(database: str, seconds: float) -> dict:
-        return run_json([
+        figures = run_json([
             append_bench, "--database", database, "--writers", str(WRITERS), "--seconds", str(round(seconds)),
             "--nodes", "1", "--entry-bytes", "500",
         ])  # fmt: skip
+        return figures | {"per_second": figures["events_per_second"]}
 
-    def side(reader):
+    def beside(name: str, write) -> tuple[dict, dict]:
+        """What `write(seconds)` measures before a snapshot is taken, and when it is old."""
+
         def measure() -> dict:
-            name, ledger = bench.cluster.ledger()
-            with reader(name):
-                appends(ledger.connection, age)
-                bench.cluster.checkpoint()
-                with Meter([bench.cluster.pid], trees=True) as meter:
-                    figures = appends(ledger.connection, bench.seconds)
-            return figures | meter.figures | {
-                "per_second": figures["events_per_second"],
-                "head_pages": int(bench.cluster.sql(name, "SELECT pg_relation_size('pinledger.head') / 8192")),
-            }  # fmt: skip
+            bench.cluster.checkpoint()
+            with Meter([bench.cluster.pid], trees=True) as meter:
+                figures = write(bench.seconds)
+            return figures | meter.figures | sizes(name)
 
-        return measure
+        write(bench.seconds)  # The first seconds go to connections, caches and files that grow.
+        before = measure()
+        with snapshot(name):
+            write(age)
+            return before, measure()
 
-    measured = alternate({"with a snapshot": side(snapshot), "without": side(nobody)}, bench.rounds)
+    def appending() -> tuple[dict, dict]:
+        name, ledger = bench.cluster.ledger()
+        return beside(name, lambda seconds: appends(ledger.connection, seconds))
+
+    def commanding() -> tuple[dict, dict]:
+        def commands(seconds: float) -> dict:
+            figures = rename_apps(node, WRITERS, seconds)
+            assert figures["errors"] == 0, figures
+            return figures
+
+        name, ledger = bench.cluster.ledger()
+        with Node(ledger) as node:
+            make_apps(node)
+            return beside(name, commands)
+
+    def sizes(name: str) -> dict:
+        pages = "SELECT pg_relation_size('pinledger.{0}') / 8192"
+        return {f"{table}_pages": int(bench.cluster.sql(name, pages.format(table))) for table in ("head", "document")}
+
+    measured: dict[str, list[dict]] = {}
+    for _ in range(1 if bench.reader_seconds else bench.rounds):
+        for what, measure in [("appends", appending), ("commands", commanding)]:
+            before, then = measure()
+            measured.setdefault(f"{what} before", []).append(before)
+            measured.setdefault(f"{what} beside a snapshot", []).append(then)
     result.raw = {"snapshot_seconds": age, **measured}
-    ratio = median(measured["with a snapshot"], "per_second") / median(measured["without"], "per_second")
-    result.ratio(f"appends beside a snapshot {age:.0f} s old, of those without one: {WRITERS} writers", ratio)
-    result.goal(f"appends beside a snapshot {age:.0f} s old at least 0.9 of those without", f"{ratio:.2f}", ratio >= 0.9)
+    for what in ("appends", "commands"):
+        before, then = (median(measured[f"{what} {when}"], "per_second") for when in ("before", "beside a snapshot"))
+        result.ratio(f"{what} beside a snapshot {age:.0f} s old, of those before it: {WRITERS} writers", then / before)
+        result.goal(
+            f"{what} beside a snapshot {age:.0f} s old at least 0.9 of those before it", f"{then / before:.2f}",
+            then / before >= 0.9,
+        )  # fmt: skip
     for name, measurements in measured.items():
         result.figures.append(
             f"{name}: {median(measurements, 'per_second'):,.0f}/s  {latencies(measurements, 'p50', 'p99')}  "
-            f"{median(measurements, 'head_pages'):.0f} pages of the head"
+            f"pages: head {median(measurements, 'head_pages'):.0f}, documents {median(measurements, 'document_pages'):.0f}"
         )
     result.notes.append(
-        f"Both sides append for {age:.0f} s before they are measured, on a new ledger each time; --reader-seconds 600 makes "
-        "the snapshot as old as that of a long dump."
+        "Commands go through HTTP, signing and publication. Writers go on for as long as the snapshot ages; "
+        "--reader-seconds 600 makes it as old as that of a long dump."
     )
     result.notes.append(disturbance(*measured.values()) + ".")
     return result
