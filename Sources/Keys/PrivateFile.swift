@@ -1,7 +1,10 @@
 import CSodium
 import Foundation
 
-/// A file that holds a secret, and that only its owner may read: a key or a token.
+/// A file that holds a secret, a key or a token: only its owner may read it, and where that is root, its group.
+///
+/// Orchestrators hand secrets out as files of root that the program's group may read; PostgreSQL judges its keys' files by
+/// the same rule.
 package enum PrivateFile {
     /// Why a file is not used.
     package enum Failure: Error, Hashable, Sendable {
@@ -9,7 +12,7 @@ package enum PrivateFile {
         case unreadable(reason: String)
         /// It is a directory or a device.
         case notAFile
-        /// Its group or others have a right to it.
+        /// Others have a right to it, or its group has one that it may not have.
         case open(mode: UInt16)
         /// It belongs to a user who is neither this process's nor root.
         case foreign(owner: UInt32)
@@ -34,7 +37,8 @@ package enum PrivateFile {
         guard unsafe fstat(file, &facts) == 0 else { throw .unreadable(reason: Self.reason()) }
         switch facts.st_mode & S_IFMT {
         case S_IFREG:
-            guard facts.st_mode & 0o077 == 0 else { throw .open(mode: UInt16(facts.st_mode & 0o777)) }
+            let others: mode_t = facts.st_uid == 0 ? 0o037 : 0o077
+            guard facts.st_mode & others == 0 else { throw .open(mode: UInt16(facts.st_mode & 0o777)) }
             guard facts.st_uid == geteuid() || facts.st_uid == 0 else { throw .foreign(owner: facts.st_uid) }
         case S_IFIFO: break
         default: throw .notAFile

@@ -199,6 +199,19 @@ def test_whoami_names_the_token_and_the_server(server):
     assert server.cli_json("whoami")["actor"]["name"] == "first admin"
 
 
+def test_a_token_file_that_others_can_read_is_refused_with_the_way_out(server, tmp_path):
+    file = tmp_path / "token"
+    file.write_text(server.api.token + "\n")
+    file.chmod(0o604)
+    more = ["--server", f"http://127.0.0.1:{server.port}", "--token-file", str(file)]
+    refused = server.cli("whoami", *more, status=4)
+    assert "can be read by others" in refused.stderr and f"chmod 600 {file}" in refused.stderr
+    file.chmod(0o600)
+    assert "token" in server.cli("whoami", *more).stdout
+    file.write_bytes(b"\xff\xfe")
+    assert "it is not text" in server.cli("whoami", *more, status=4).stderr
+
+
 def test_times_are_understood_as_people_write_them(server):
     app = "com.example.times"
     server.api.make_app(app, "times.example.com")

@@ -21,13 +21,25 @@ import Testing
         #expect(try FileManager.default.contentsOfDirectory(atPath: self.directory) == ["key"])
     }
 
-    @Test(arguments: [0o644, 0o640, 0o604, 0o620, 0o601, 0o777])
+    @Test(arguments: [0o644, 0o604, 0o620, 0o660, 0o650, 0o601, 0o777])
     func aFileThatOthersHaveARightToIsRefused(mode: Int) throws {
         defer { try? FileManager.default.removeItem(atPath: self.directory) }
         let path = "\(self.directory)/key"
         try PrivateFile.write([1], to: path)
         try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
         #expect(throws: PrivateFile.Failure.open(mode: UInt16(mode))) { try PrivateFile.read(path) }
+    }
+
+    @Test func `a file that its group may read is refused unless it is root's`() throws {
+        defer { try? FileManager.default.removeItem(atPath: self.directory) }
+        let path = "\(self.directory)/key"
+        try PrivateFile.write([1], to: path)
+        try FileManager.default.setAttributes([.posixPermissions: 0o640], ofItemAtPath: path)
+        if geteuid() == 0 {
+            #expect(try PrivateFile.read(path) == [1])
+        } else {
+            #expect(throws: PrivateFile.Failure.open(mode: 0o640)) { try PrivateFile.read(path) }
+        }
     }
 
     @Test(.enabled(if: geteuid() == 0, "only root can give a file away"))

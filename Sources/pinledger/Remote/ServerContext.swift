@@ -49,7 +49,7 @@ struct ServerOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "File with the token, - for standard input. Without it: PINLEDGER_TOKEN, then ./.pinledger.",
+            "File with the token, which only its owner may read, - for standard input. Without it: PINLEDGER_TOKEN, then ./.pinledger.",
             valueName: "file"
         )
     )
@@ -68,11 +68,10 @@ struct ServerOptions: ParsableArguments {
         let found = try ServerContext(path: "\(Environment["PINLEDGER_DATA"] ?? ".pinledger")/context.json")
         var token = Environment["PINLEDGER_TOKEN"]
         if let file = self.tokenFile {
-            let data =
-                file == "-"
-                ? FileHandle.standardInput.readDataToEndOfFile() : FileManager.default.contents(atPath: file)
-            guard let data else { throw CommandFailure("the token cannot be read from \(file)", status: .unauthorized) }
-            token = String(decoding: data, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
+            guard let text = String(streamSafe: try Self.token(in: file)) else {
+                throw CommandFailure("\(file) holds no token: it is not text", status: .unauthorized)
+            }
+            token = text.trimmingCharacters(in: .whitespacesAndNewlines)
         }
         let server = self.server ?? Environment["PINLEDGER_SERVER"]
         guard let url = server ?? found?.server else {
@@ -86,6 +85,14 @@ struct ServerOptions: ParsableArguments {
         return ServerContext(
             server: url, token: token ?? (url == found?.server ? found?.token : nil),
             trust: ServerTrust(caFile: self.caFile))
+    }
+
+    /// The bytes of a file with a token, or of standard input.
+    private static func token(in file: String) throws(CommandFailure) -> [UInt8] {
+        if file == "-" { return [UInt8](FileHandle.standardInput.readDataToEndOfFile()) }
+        do throws(PrivateFile.Failure) { return try PrivateFile.read(file) } catch {
+            throw CommandFailure(error, "the token", file, status: .unauthorized)
+        }
     }
 
     /// Runs `body` with a client, which is closed afterwards on every way out.
@@ -121,6 +128,14 @@ struct RemoteOptions: ParsableArguments {
     /// Sends a change that says nothing but why, and shows what was recorded.
     func change(_ method: String, _ path: String, _ options: ChangeOptions) async throws {
         try await self.change(method, path, [:], options)
+    }
+
+    /// The bytes of a file with a token, or of standard input.
+    private static func token(in file: String) throws(CommandFailure) -> [UInt8] {
+        if file == "-" { return [UInt8](FileHandle.standardInput.readDataToEndOfFile()) }
+        do throws(PrivateFile.Failure) { return try PrivateFile.read(file) } catch {
+            throw CommandFailure(error, "the token", file, status: .unauthorized)
+        }
     }
 
     /// Runs `body` with a client, which is closed afterwards on every way out.
