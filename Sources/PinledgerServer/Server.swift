@@ -164,7 +164,8 @@ package struct Server: Sendable {
             onServerRunning: { channel in
                 // Nothing is accepted before this returns. A listener that closes meanwhile needs no handler.
                 try? await channel.eventLoop.submit {
-                    try channel.pipeline.syncOperations.addHandler(AcceptPause(log: log), position: .first)
+                    try channel.pipeline.syncOperations.addHandlers(
+                        [AcceptPause(log: log), AcceptFilter(places: places, log: log)], position: .first)
                 }.get()
                 await onRunning(channel.localAddress?.port ?? listener.port)
             },

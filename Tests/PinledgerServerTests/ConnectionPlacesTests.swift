@@ -78,4 +78,40 @@ import Testing
         places.giveBack(second, of: other)
         #expect(places.take(first, of: other) == .place)
     }
+
+    @Test func `are looked for a few times a second for a network that has none left`() throws {
+        let places = ConnectionPlaces(limits: .init(connections: 12, reserve: 3, network: 2))
+        let (flood, other) = (try Self.network(1), try Self.network(2))
+        func refused(_ network: ClientNetwork?, at seconds: Double) -> Bool {
+            places.refusesAtOnce(network, at: .uptimeNanoseconds(UInt64(seconds * 1e9)))
+        }
+        #expect(!refused(flood, at: 100))
+        for _ in 0..<2 { #expect(places.take(EmbeddedChannel(), of: flood) == .place) }
+        #expect((0..<6).map { _ in refused(flood, at: 100) } == [false, false, false, true, true, true])
+        // Others have places, and a proxy's connections count for no network.
+        #expect(!refused(other, at: 100) && !refused(nil, at: 100))
+        #expect(refused(flood, at: 100.9) && !refused(flood, at: 101.1))
+        // With all places taken every network has its own trials.
+        for index in 3..<10 { #expect(places.take(EmbeddedChannel(), of: try Self.network(index)) == .place) }
+        #expect((0..<4).map { _ in refused(other, at: 101.5) } == [false, false, false, true])
+        #expect(!refused(flood, at: 101.5))
+    }
+
+    @Test func `are looked for by so many networks a second and no more`() throws {
+        let places = ConnectionPlaces(limits: .init(connections: 2, reserve: 1, network: 1))
+        #expect(places.take(EmbeddedChannel(), of: try Self.network(0)) == .place)
+        let networks = try (0..<5000).map { number in
+            ClientNetwork(of: try #require(IPAddress("10.\(number / 250).\(number % 250).1")))
+        }
+        let refused = networks.map { places.refusesAtOnce($0, at: .uptimeNanoseconds(5_000_000_000)) }
+        #expect(refused.filter { $0 }.count == 5000 - 4096)
+    }
+
+    @Test func `that no reserve stands behind are refused without a trial`() throws {
+        let places = ConnectionPlaces(limits: .init(connections: 4, network: 1))
+        let one = try Self.network(1)
+        #expect(!places.refusesAtOnce(one, at: .uptimeNanoseconds(1)))
+        #expect(places.take(EmbeddedChannel(), of: one) == .place)
+        #expect(places.refusesAtOnce(one, at: .uptimeNanoseconds(2)))
+    }
 }

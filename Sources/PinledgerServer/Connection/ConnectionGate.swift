@@ -28,12 +28,7 @@ final class ConnectionGate: ChannelInboundHandler, RemovableChannelHandler {
         let network = places.network(of: context.remoteAddress)
         let admission = places.take(channel, of: network)
         guard admission != .none else {
-            self.log.log(
-                .refusedConnection, .notice, "connection refused",
-                metadata: [
-                    "network": "\(network?.description ?? "a trusted proxy's")",
-                    "cause": "its network has as many connections as it may have, or all are taken",
-                ])
+            self.log.refusedConnection(of: network)
             return context.close(promise: nil)
         }
         channel.closeFuture.whenComplete { _ in places.giveBack(channel, of: network) }

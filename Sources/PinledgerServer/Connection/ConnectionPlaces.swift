@@ -7,8 +7,9 @@ import Synchronization
 /// On a listener that is for operators too the last places are a reserve. A connection for which there is no other place,
 /// in all or for its network, is there on trial: a request with a valid token makes it an operator's, which keeps its
 /// place; of requests by everybody only those about the node's health are answered; and it gives way to the next connection
-/// that comes. So whoever holds every place keeps no operator out, unless it brings, between an operator's connecting and
-/// the end of its request's head, as many new connections as the reserve has places.
+/// that comes. A network for which there is no other place gets as many trials in a second as the reserve has places, and
+/// what it brings beyond that is closed at once. So whoever holds every place keeps no operator of another network out; one
+/// of the same network connects again until it has one of those trials.
 final class ConnectionPlaces: Sendable {
     struct Limits: Sendable {
         /// In all, with the reserve.
@@ -42,7 +43,13 @@ final class ConnectionPlaces: Sendable {
         var trials: [ObjectIdentifier: Trial] = [:]
         var operators: Set<ObjectIdentifier> = []
         var nextNumber: UInt64 = 0
+        /// How many trials each network was let begin since `countedSince`, within a second.
+        var attempts: [ClientNetwork: Int] = [:]
+        var countedSince = NIODeadline.uptimeNanoseconds(0)
     }
+
+    /// The most networks whose trials are counted within a second; others wait for the next.
+    private static let attemptLimit = 4096
 
     let limits: Limits
     /// Where connections come from that many clients share: no network's limit holds for them.
@@ -61,6 +68,27 @@ final class ConnectionPlaces: Sendable {
             !self.trustedProxies.contains(where: { $0.contains(address) })
         else { return nil }
         return ClientNetwork(of: address)
+    }
+
+    /// Whether a new connection of a network is to be closed without being looked at: there is no place for it, and its
+    /// network has had its trials for this second. Counts it as a trial where it is not.
+    func refusesAtOnce(_ network: ClientNetwork?, at now: NIODeadline) -> Bool {
+        guard let network else { return false }
+        return self.state.withLock { state in
+            let hasShare = state.networks[network, default: 0] < self.limits.network
+            if hasShare, state.taken.count < self.limits.connections - self.limits.reserve { return false }
+            guard self.limits.reserve > 0 else { return !hasShare }
+            if now - state.countedSince >= .seconds(1) {
+                state.attempts.removeAll(keepingCapacity: true)
+                state.countedSince = now
+            }
+            let count = state.attempts[network, default: 0]
+            guard count < self.limits.reserve, count > 0 || state.attempts.count < Self.attemptLimit else {
+                return true
+            }
+            state.attempts[network] = count + 1
+            return false
+        }
     }
 
     /// Finds a place for a connection, which MUST give it back unless there is none.
