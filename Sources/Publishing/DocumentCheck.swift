@@ -69,7 +69,7 @@ package struct DocumentCheck: Sendable {
     package mutating func take(_ stored: Stored) {
         if !self.stored.insert(stored.app).inserted {
             self.add(
-                .documentWrong, stored.app, "more than one document is stored; one of them has version \(stored.version)")
+                .documentWrong, stored.app, "more than one document is stored: also version \(stored.version)")
         }
         self.checkPosition(of: stored)
         if let earlier = self.previous?.documents[stored.app], stored.version < earlier {
