@@ -110,7 +110,7 @@ struct BenchmarkNode {
         self.pool = PostgresPool(configuration: configuration)
         self.writer = Writer(
             ledger: self.ledger, configuration: configuration, logger: logger, clock: { Self.now },
-            surroundings: Surroundings { _ in false }
+            environment: DecisionEnvironment { _ in false }
         )
         self.follower = Follower(
             ledger: self.ledger, pool: self.pool,
