@@ -3,7 +3,7 @@
 # make check  what CI runs: format, tests, contract
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help run torture bench simulate fuzz test check build format lint clean packages unit-tests end-to-end-tests fault-experiments
+.PHONY: help run torture bench simulate fuzz test check build format lint clean packages
 
 # One debug build serves everything, with all that may be left out of others; imports that a target does not declare are
 # errors.
@@ -20,17 +20,7 @@ run: build ## Builds and starts a private database and a server, with an example
 
 test: packages ## Builds and runs every test
 	swift build --build-tests $(SWIFT_FLAGS)
-	$(MAKE) unit-tests end-to-end-tests fault-experiments
-
-unit-tests:
-	Tests/Support/with-postgres swift test --skip-build --disable-xctest
-
-end-to-end-tests:
-	Tests/EndToEnd/run
-	Tests/EndToEnd/schemathesis short
-
-fault-experiments:
-	Tests/Torture/run --ci
+	Tests/run
 
 check: packages lint test ## What CI runs
 
@@ -66,9 +56,9 @@ fuzz: packages ## Reads damaged inputs of every kind: certificates and keys unde
 	mkdir -p .build-fuzz
 	FUZZ_COUNT=$$(($(FUZZ_COUNT) / 20)) FUZZ_SEED=$(FUZZ_SEED) FUZZ_SAVE=.build-fuzz/input.reader \
 		swift test --skip-build --disable-xctest --filter HostileInputTests
-	swift build -c release --sanitize address --scratch-path .build-fuzz --product CertificatesFuzz
-	ASAN_OPTIONS=detect_leaks=1:quarantine_size_mb=16 .build-fuzz/release/CertificatesFuzz \
-		Tests/CertificatesTests/Vectors --count $(FUZZ_COUNT) --seed $(FUZZ_SEED) --save .build-fuzz/input
+	swift build -c release --sanitize address --scratch-path .build-fuzz --product KeyFilesFuzz
+	ASAN_OPTIONS=detect_leaks=1:quarantine_size_mb=16 .build-fuzz/release/KeyFilesFuzz \
+		Tests/KeyFilesTests/Vectors --count $(FUZZ_COUNT) --seed $(FUZZ_SEED) --save .build-fuzz/input
 
 lint: ## Refuses what the formatter would change
 	swift format lint --strict --parallel --recursive Package.swift Sources Tests

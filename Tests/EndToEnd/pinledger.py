@@ -2,8 +2,11 @@
 
 import base64
 import contextlib
+import fcntl
+import functools
 import hashlib
 import http.client
+import itertools
 import json
 import os
 import shutil
@@ -21,10 +24,51 @@ from pathlib import Path
 BINARY = os.environ.get("PINLEDGER_BIN", str(Path(__file__).parents[2] / ".build/debug/pinledger"))
 
 
+class Ports:
+    """The ports of this process: a hundred that no other test process on this machine hands out.
+
+    A port that the system names and that is closed again may be another process's before it is used. The block's lock
+    ends with the process.
+    """
+
+    FIRST, SIZE, BLOCKS = 10_000, 100, 100
+
+    def __init__(self):
+        directory = Path(tempfile.gettempdir(), f"pinledger-ports-{os.getuid()}")
+        directory.mkdir(mode=0o700, exist_ok=True)
+        start = os.getpid() % self.BLOCKS
+        for block in (*range(start, self.BLOCKS), *range(start)):
+            self._lock = (directory / str(block)).open("w")
+            try:
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                self._lock.close()
+                continue
+            first = self.FIRST + block * self.SIZE
+            self._numbers = itertools.cycle(range(first, first + self.SIZE))
+            return
+        raise RuntimeError("other test processes have all the ports")
+
+    def next(self) -> int:
+        for port in itertools.islice(self._numbers, self.SIZE):
+            with socket.socket() as listener:
+                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                try:
+                    listener.bind(("127.0.0.1", port))
+                except OSError:
+                    continue
+                return port
+        raise RuntimeError("all ports of this process are taken")
+
+
+@functools.cache
+def ports(process: int) -> Ports:
+    return Ports()
+
+
 def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
+    # A forked process has a block of its own.
+    return ports(os.getpid()).next()
 
 
 def eventually(look, what: str = "it", seconds: float = 60):
