@@ -29,27 +29,16 @@ let package = Package(
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", exact: "2.13.0"),
     ],
     targets: [
-        // C libraries, as Debian packages them.
-        .systemLibrary(name: "CPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
-        .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
-        .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
-        .systemLibrary(name: "CBrotli", pkgConfig: "libbrotlienc", providers: [.apt(["libbrotli-dev"])]),
-        .systemLibrary(name: "CMalloc"),
-        .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
-        .systemLibrary(name: "CPublicSuffix", pkgConfig: "libpsl", providers: [.apt(["libpsl-dev"])]),
-        // Without pkgConfig: a build without the trait needs nothing of it, and is not to be warned that it is missing.
-        .systemLibrary(name: "CMaxMind", providers: [.apt(["libmaxminddb-dev"])]),
-
-        // Pure: no I/O, no clock.
+        // Pure: no I/O, no clock. What runs on devices too, the tree, the domain, what deployed clients are served.
         .target(name: "PinWire", dependencies: [.product(name: "Crypto", package: "swift-crypto")]),
         .target(name: "TransparencyLog", dependencies: [.product(name: "Crypto", package: "swift-crypto")]),
-        .target(name: "Pinning", dependencies: ["Detection", "PinWire"]),
-        .target(name: "Detection"),
-        // What deployed clients are served, in their own formats.
-        .target(name: "Formats", dependencies: ["PinWire", "Pinning"]),
+        .target(name: "Pinning", dependencies: ["PinWire"]),
+        .target(name: "ClientFormats", dependencies: ["PinWire", "Pinning"]),
 
         // One C library each, behind Swift values.
-        .target(name: "Certificates", dependencies: ["COpenSSL", "PinWire"], swiftSettings: [.strictMemorySafety()]),
+        .target(name: "KeyFiles", dependencies: ["COpenSSL", "PinWire"], swiftSettings: [.strictMemorySafety()]),
+        .target(
+            name: "Keys", dependencies: ["COpenSSL", "CSodium", "PinWire"], swiftSettings: [.strictMemorySafety()]),
         .target(
             name: "Probing",
             dependencies: [
@@ -59,24 +48,9 @@ let package = Package(
             ],
             swiftSettings: [.strictMemorySafety()]
         ),
-        .target(
-            name: "Keys", dependencies: ["COpenSSL", "CSodium", "PinWire"], swiftSettings: [.strictMemorySafety()]),
         .target(name: "Postgres", dependencies: ["CPostgres", "PinWire"], swiftSettings: [.strictMemorySafety()]),
-        .target(
-            name: "Countries", dependencies: [.target(name: "CMaxMind", condition: .when(traits: ["Geo"]))],
-            swiftSettings: [.strictMemorySafety()]
-        ),
-        .target(name: "PublicSuffixes", dependencies: ["CPublicSuffix"], swiftSettings: [.strictMemorySafety()]),
 
-        .target(
-            name: "Observing",
-            dependencies: [
-                "Certificates", "EventStore", "PinWire", "Pinning", "Postgres", "Probing",
-                .product(name: "Logging", package: "swift-log"),
-            ]
-        ),
-
-        // The ledger, and what is made from it.
+        // The ledger.
         .target(
             name: "EventStore",
             dependencies: [
@@ -85,40 +59,32 @@ let package = Package(
             // db/migrations, so that one program file can migrate a database.
             resources: [.embedInCode("Migrations")]
         ),
+        // Secrets that the database keeps sealed.
+        .target(name: "Secrets", dependencies: ["EventStore", "Keys", "PinWire", "Pinning", "Postgres"]),
+        // What is observed of the world: probes of servers, clients' adoption, outcomes that clients report.
+        .target(
+            name: "Signals",
+            dependencies: [
+                "EventStore", "KeyFiles", "Keys", "PinWire", "Pinning", "Postgres", "Probing", "Secrets",
+                .product(name: "Logging", package: "swift-log"),
+            ]
+        ),
+        // Signed documents, made from the ledger.
         .target(
             name: "Publishing",
             dependencies: [
-                "CBrotli", "CZlib", "EventStore", "Keys", "PinWire", "Pinning", "Postgres", "Vault",
+                "CBrotli", "CZlib", "EventStore", "Keys", "PinWire", "Pinning", "Postgres", "Secrets",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "Logging", package: "swift-log"),
             ]
         ),
-        // Secrets that the database keeps sealed.
-        .target(name: "Vault", dependencies: ["Keys", "Postgres"]),
-        // What clients report of their connections.
-        .target(
-            name: "Telemetry",
-            dependencies: [
-                "Keys", "PinWire", "Pinning", "Postgres", "Vault", .product(name: "Logging", package: "swift-log"),
-            ]
-        ),
-        // What keeps Firebase projects in step with the ledger.
-        .target(
-            name: "Firebase",
-            dependencies: [
-                "Formats", "Keys", "PinWire", "Pinning", "Webhooks",
-                .product(name: "AsyncHTTPClient", package: "async-http-client"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
-                .product(name: "NIOHTTPCompression", package: "swift-nio-extras"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-            ]
-        ),
+
+        // What is sent to other systems.
         .target(
             name: "Webhooks",
             dependencies: [
-                "EventStore", "Keys", "PinWire", "Pinning", "Postgres", "Vault",
+                "EventStore", "Keys", "PinWire", "Pinning", "Postgres", "Secrets",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
@@ -127,14 +93,27 @@ let package = Package(
             ]
         ),
         .target(
+            name: "Firebase",
+            dependencies: [
+                "ClientFormats", "Keys", "PinWire", "Pinning", "Webhooks",
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOHTTPCompression", package: "swift-nio-extras"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ]
+        ),
+
+        // openapi/openapi.yaml, which the server shows, and the guard rails' pages.
+        .target(name: "CHandbook", exclude: ["client-integration.md", "openapi.yaml", "guard-rails.md"]),
+        .target(name: "Handbook", dependencies: ["CHandbook"], swiftSettings: [.strictMemorySafety()]),
+
+        // The server, and the program: serving, and the operators' commands.
+        .target(
             name: "PinledgerServer",
             dependencies: [
-                "CMalloc", "CZlib", "Certificates", "Countries", "EventStore", "Firebase", "Formats", "Handbook",
-                "Keys", "Observing",
-                "PinWire",
-                "Pinning",
-                "Postgres", "Probing",
-                "Publishing", "Telemetry", "Vault", "Webhooks",
+                "CMalloc", "CZlib", "ClientFormats", "Countries", "EventStore", "Firebase", "Handbook", "KeyFiles",
+                "Keys", "PinWire", "Pinning", "Postgres", "Probing", "Publishing", "Secrets", "Signals", "Webhooks",
                 .product(name: "AsyncAlgorithms", package: "swift-async-algorithms"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
@@ -152,18 +131,12 @@ let package = Package(
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ]
         ),
-        // A system call that Swift cannot make.
-        .target(name: "CProcess"),
-        // openapi/openapi.yaml, which the server shows, and the guard rails' pages.
-        .target(name: "CHandbook", exclude: ["client-integration.md", "openapi.yaml", "guard-rails.md"]),
-        .target(name: "Handbook", dependencies: ["CHandbook"], swiftSettings: [.strictMemorySafety()]),
         .executableTarget(
             name: "pinledger",
             dependencies: [
-                "CProcess", "Certificates", "Countries", "EventStore", "Firebase", "Formats", "Keys", "Observing",
-                "PinWire",
-                "Pinning", "PinledgerServer", "Postgres", "Probing", "Publishing", "PublicSuffixes", "Telemetry",
-                "TransparencyLog", "Vault", "Webhooks",
+                "CProcess", "ClientFormats", "Countries", "EventStore", "Firebase", "KeyFiles", "Keys", "PinWire",
+                "Pinning", "PinledgerServer", "Postgres", "Probing", "PublicSuffixes", "Publishing", "Secrets",
+                "Signals", "TransparencyLog", "Webhooks",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -177,6 +150,37 @@ let package = Package(
             ]
         ),
 
+        // The system's libraries, as Debian packages them, and what is no more than a Swift face of one.
+        .systemLibrary(
+            name: "CPostgres", path: "Sources/System/CPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
+        .systemLibrary(
+            name: "CSodium", path: "Sources/System/CSodium", pkgConfig: "libsodium",
+            providers: [.apt(["libsodium-dev"])]),
+        .systemLibrary(
+            name: "COpenSSL", path: "Sources/System/COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(
+            name: "CBrotli", path: "Sources/System/CBrotli", pkgConfig: "libbrotlienc",
+            providers: [.apt(["libbrotli-dev"])]),
+        .systemLibrary(name: "CMalloc", path: "Sources/System/CMalloc"),
+        .systemLibrary(
+            name: "CZlib", path: "Sources/System/CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+        .systemLibrary(
+            name: "CPublicSuffix", path: "Sources/System/CPublicSuffix", pkgConfig: "libpsl",
+            providers: [.apt(["libpsl-dev"])]),
+        // Without pkgConfig: a build without the trait needs nothing of it, and is not to be warned that it is missing.
+        .systemLibrary(
+            name: "CMaxMind", path: "Sources/System/CMaxMind", providers: [.apt(["libmaxminddb-dev"])]),
+        // A system call that Swift cannot make.
+        .target(name: "CProcess", path: "Sources/System/CProcess"),
+        .target(
+            name: "Countries", dependencies: [.target(name: "CMaxMind", condition: .when(traits: ["Geo"]))],
+            path: "Sources/System/Countries", swiftSettings: [.strictMemorySafety()]
+        ),
+        .target(
+            name: "PublicSuffixes", dependencies: ["CPublicSuffix"], path: "Sources/System/PublicSuffixes",
+            swiftSettings: [.strictMemorySafety()]
+        ),
+
         // Tests, and what benchmarks run.
         .executableTarget(
             name: "AppendBench",
@@ -186,10 +190,10 @@ let package = Package(
             path: "Tests/Benchmarks/Append"
         ),
         .executableTarget(
-            name: "DetectorSimulation", dependencies: ["Detection", "SeededRandom"], path: "Tests/Simulation"),
+            name: "DetectorSimulation", dependencies: ["Pinning", "SeededRandom"], path: "Tests/Simulation"),
         .executableTarget(
-            name: "CertificatesFuzz", dependencies: ["Certificates", "PinWire", "SeededRandom"],
-            path: "Tests/Fuzz/Certificates"
+            name: "KeyFilesFuzz", dependencies: ["KeyFiles", "PinWire", "SeededRandom"],
+            path: "Tests/Fuzz/KeyFiles"
         ),
         .target(name: "SeededRandom", path: "Tests/SeededRandom"),
         .target(name: "ClientLiterals", dependencies: ["Pinning"], path: "Tests/ClientLiterals"),
@@ -226,9 +230,9 @@ let package = Package(
         .testTarget(
             name: "CommandTests",
             dependencies: [
-                "EventStore", "Firebase", "Formats", "Keys", "PinWire", "Pinning", "PinledgerServer", "Postgres",
+                "EventStore", "Firebase", "ClientFormats", "Keys", "PinWire", "Pinning", "PinledgerServer", "Postgres",
                 "Publishing",
-                "PublicSuffixes", "TransparencyLog", "Vault", "Webhooks", "pinledger",
+                "PublicSuffixes", "TransparencyLog", "Secrets", "Webhooks", "pinledger",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -236,7 +240,7 @@ let package = Package(
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ]
         ),
-        .testTarget(name: "CertificatesTests", dependencies: ["Certificates", "PinWire"], exclude: ["Vectors"]),
+        .testTarget(name: "KeyFilesTests", dependencies: ["KeyFiles", "PinWire"], exclude: ["Vectors"]),
         .testTarget(
             name: "ProbingTests",
             dependencies: [
@@ -246,23 +250,24 @@ let package = Package(
             ]
         ),
         .testTarget(
-            name: "ObservingTests",
+            name: "SignalsTests",
             dependencies: [
-                "EventStore", "Fixtures", "Observing", "PinWire", "Pinning", "Postgres", "Probing",
+                "EventStore", "Fixtures", "Keys", "PinWire", "Pinning", "Postgres", "Probing", "Secrets", "Signals",
                 .product(name: "Logging", package: "swift-log"),
             ]
         ),
         .testTarget(
-            name: "DetectionTests", dependencies: ["Detection", "PinWire", "Pinning", "SeededRandom"],
+            name: "DetectionTests", dependencies: ["PinWire", "Pinning", "SeededRandom"],
             exclude: ["Vectors"]
         ),
         .testTarget(
-            name: "FormatsTests",
+            name: "ClientFormatsTests",
             dependencies: [
-                "ClientLiterals", "Formats", "PinWire", "Pinning", .product(name: "Crypto", package: "swift-crypto"),
+                "ClientLiterals", "ClientFormats", "PinWire", "Pinning",
+                .product(name: "Crypto", package: "swift-crypto"),
             ]
         ),
-        .testTarget(name: "FirebaseTests", dependencies: ["Firebase", "Formats", "Keys", "PinWire", "Pinning"]),
+        .testTarget(name: "FirebaseTests", dependencies: ["Firebase", "ClientFormats", "Keys", "PinWire", "Pinning"]),
         .testTarget(name: "KeysTests", dependencies: ["COpenSSL", "Keys", "PinWire"]),
         .testTarget(name: "PinWireTests", dependencies: ["PinWire", "SeededRandom"], exclude: ["Golden", "Vectors"]),
         .testTarget(
@@ -272,8 +277,8 @@ let package = Package(
         .testTarget(
             name: "PinledgerServerTests",
             dependencies: [
-                "CZlib", "Certificates", "EventStore", "Fixtures", "Formats", "Keys", "Observing", "PinWire", "Pinning",
-                "PinledgerServer", "Postgres", "Probing", "Publishing", "Telemetry",
+                "CZlib", "KeyFiles", "EventStore", "Fixtures", "ClientFormats", "Keys", "Signals", "PinWire", "Pinning",
+                "PinledgerServer", "Postgres", "Probing", "Publishing", "Secrets",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),
@@ -287,8 +292,8 @@ let package = Package(
         .testTarget(
             name: "HostileInputTests",
             dependencies: [
-                "Certificates", "EventStore", "Firebase", "Formats", "Keys", "PinWire", "Pinning", "PinledgerServer",
-                "Postgres", "Probing", "Publishing", "SeededRandom", "Telemetry", "TransparencyLog", "Webhooks",
+                "KeyFiles", "EventStore", "Firebase", "ClientFormats", "Keys", "PinWire", "Pinning", "PinledgerServer",
+                "Postgres", "Probing", "Publishing", "SeededRandom", "Signals", "TransparencyLog", "Webhooks",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "NIOHPACK", package: "swift-nio-http2"),
@@ -299,15 +304,8 @@ let package = Package(
         .testTarget(
             name: "PublishingTests",
             dependencies: [
-                "CZlib", "EventStore", "Fixtures", "Keys", "PinWire", "Pinning", "Postgres", "Publishing",
+                "CZlib", "EventStore", "Fixtures", "Keys", "PinWire", "Pinning", "Postgres", "Publishing", "Secrets",
                 .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "Logging", package: "swift-log"),
-            ]
-        ),
-        .testTarget(
-            name: "TelemetryTests",
-            dependencies: [
-                "EventStore", "Fixtures", "Keys", "PinWire", "Pinning", "Postgres", "Telemetry",
                 .product(name: "Logging", package: "swift-log"),
             ]
         ),
@@ -315,7 +313,7 @@ let package = Package(
         .testTarget(
             name: "WebhooksTests",
             dependencies: [
-                "EventStore", "Fixtures", "Keys", "PinWire", "Pinning", "Postgres", "Probing", "Webhooks",
+                "EventStore", "Fixtures", "Keys", "PinWire", "Pinning", "Postgres", "Probing", "Secrets", "Webhooks",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),

@@ -1,4 +1,4 @@
-package import Formats
+package import ClientFormats
 package import PinWire
 
 /// Brings one project in step, once: reads its template, merges, has the service check what came of it, and puts it
@@ -63,7 +63,7 @@ package struct ProjectPush: Sendable {
             if let known, known.etag == stored.etag, known.parts == parts, known.spared == spared {
                 return Outcome(known: known, differences: [], templateVersion: Self.version(of: stored))
             }
-            let trial = Trial(
+            let trial = TemplateFitter(
                 store: self.store, stored: stored, apps: Set(parts.map(\.app)), spared: spared, holders: holders,
                 position: position)
             do throws(PushFailure) {

@@ -1,4 +1,4 @@
-package import Formats
+package import ClientFormats
 
 /// Why a project, or an app's part of it, is not in step.
 package enum PushFailure: Error, Hashable, Sendable, CustomStringConvertible {

@@ -1,4 +1,5 @@
 import Publishing
+import Signals
 
 /// The whole API: every operation of `openapi/openapi.yaml`, and no other.
 struct Routes: Sendable {
@@ -9,7 +10,7 @@ struct Routes: Sendable {
     let push: DocumentPush
 
     init(services: Services, limits: Server.Limits = Server.Limits()) {
-        let compat = CompatTools(services: services, answers: CompatAnswers(services: services))
+        let compat = CompatServices(services: services, answers: CompatAnswers(services: services))
         self.answers = PreparedAnswers(services: services, compat: compat.answers)
         self.push = DocumentPush(
             table: services.publisher.table, limit: limits.streams, networkLimit: limits.streamsOfOneNetwork,

@@ -6,6 +6,7 @@ import NIOCore
 import NIOPosix
 import Publishing
 package import ServiceLifecycle
+import Signals
 
 /// The HTTP listeners of a node.
 package struct Server: Sendable {
@@ -90,7 +91,7 @@ package struct Server: Sendable {
     private let limits: Limits
     private let certificate: ServerCertificate?
     private let group: any EventLoopGroup
-    private let shares: LoopShares
+    private let shares: EventLoopStates
     private let log: LimitedLog
     private let rates: RequestRates
 
@@ -108,7 +109,7 @@ package struct Server: Sendable {
         self.log = LimitedLog(logger: services.logger)
         self.rates = RequestRates(rate: limits.networkRequests)
         self.group = MultiThreadedEventLoopGroup.singleton
-        self.shares = LoopShares(
+        self.shares = EventLoopStates(
             group: self.group, clock: services.clock, intake: services.adoption.intake, push: self.routes.push,
             requestMemory: limits.requestMemory)
     }
@@ -182,7 +183,7 @@ package struct Server: Sendable {
 
 /// Runs the rounds of the event loops until the node stops.
 private struct Rounds: Service {
-    let shares: LoopShares
+    let shares: EventLoopStates
     let group: any EventLoopGroup
     let log: LimitedLog
 

@@ -1,11 +1,12 @@
 package import EventStore
 package import Firebase
 package import Logging
-package import Observing
 package import PinWire
 package import Pinning
 package import Postgres
 package import Publishing
+package import Secrets
+package import Signals
 package import Webhooks
 
 /// What the handlers of a node work with.
@@ -22,11 +23,11 @@ package struct Services: Sendable {
     package var material: MaterialStore
     /// Which document versions clients hold.
     package var adoption: AdoptionRecorder
-    package var webhooks: WebhookTools
+    package var webhooks: WebhookServices
     /// What clients report.
-    package var telemetry: TelemetryTools
+    package var telemetry: TelemetryServices
     /// What has become of pushes to Firebase projects.
-    package var firebase: PushBook
+    package var firebase: PushStatus
     package var clock: @Sendable () -> Timestamp
     package var logger: Logger
     /// How long clients and caches may use a document before asking again, in seconds.
@@ -35,10 +36,10 @@ package struct Services: Sendable {
     package var countries: CountrySource
     package var version: String
     /// What probes have seen.
-    package var observations: ObservationBook
-    package var lookout: Lookout
+    package var observations: ObservationSummary
+    package var probeScheduler: ProbeScheduler
     /// What decisions know besides the ledger.
-    package var surroundings: Surroundings
+    package var environment: DecisionEnvironment
     /// Whether documents stay behind the ledger.
     package let lag: DocumentLag
     /// Whether the node is on its way out.
@@ -46,11 +47,13 @@ package struct Services: Sendable {
 
     package init(
         ledger: Ledger, writer: Writer?, pool: PostgresPool, publisher: Publisher, keys: SigningKeys,
-        clientKeys: ClientKeys, adoption: AdoptionRecorder, telemetry: TelemetryTools, webhooks: WebhookTools? = nil,
-        firebase: PushBook = PushBook(projects: []), clock: @escaping @Sendable () -> Timestamp, logger: Logger,
+        clientKeys: ClientKeys, adoption: AdoptionRecorder, telemetry: TelemetryServices,
+        webhooks: WebhookServices? = nil,
+        firebase: PushStatus = PushStatus(projects: []), clock: @escaping @Sendable () -> Timestamp, logger: Logger,
         documentMaxAge: Int,
-        countries: CountrySource = CountrySource(), version: String, observations: ObservationBook, lookout: Lookout,
-        surroundings: Surroundings
+        countries: CountrySource = CountrySource(), version: String, observations: ObservationSummary,
+        probeScheduler: ProbeScheduler,
+        environment: DecisionEnvironment
     ) {
         self.ledger = ledger
         self.writer = writer
@@ -61,7 +64,7 @@ package struct Services: Sendable {
         self.material = MaterialStore(pool: pool)
         self.adoption = adoption
         self.telemetry = telemetry
-        self.webhooks = webhooks ?? WebhookTools(pool: pool)
+        self.webhooks = webhooks ?? WebhookServices(pool: pool)
         self.firebase = firebase
         self.clock = clock
         self.logger = logger
@@ -69,8 +72,8 @@ package struct Services: Sendable {
         self.countries = countries
         self.version = version
         self.observations = observations
-        self.lookout = lookout
-        self.surroundings = surroundings
+        self.probeScheduler = probeScheduler
+        self.environment = environment
         self.lag = DocumentLag(ledger: ledger, table: publisher.table, logger: logger)
     }
 

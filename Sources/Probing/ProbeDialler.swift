@@ -12,7 +12,7 @@ struct ProbeDialler: Sendable {
     /// Connects, talks and shakes hands within `timeout`, and returns when the connection is closed again.
     func attempt(
         _ address: IPAddress, of target: ProbeTarget, _ choice: KeyChoice, timeout: Duration, options: ProbeOptions
-    ) async -> Result<ServedChain, ProbeFailure> {
+    ) async -> Result<PresentedChain, ProbeFailure> {
         let cancellation = NIOLoopBoundBox.makeBoxSendingValue(Cancellation(), eventLoop: self.loop)
         let attempt = { @Sendable () -> EventLoopFuture<ProbeHandler.Outcome> in
             do {

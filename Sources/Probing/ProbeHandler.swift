@@ -5,7 +5,7 @@ import NIOCore
 final class ProbeHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
-    typealias Outcome = Result<ServedChain, ProbeFailure>
+    typealias Outcome = Result<PresentedChain, ProbeFailure>
 
     private enum Phase {
         case connecting

@@ -18,8 +18,8 @@ package struct ProbeReport: Hashable, Sendable {
     }
 
     /// Every chain that was served, without repetition.
-    package var chains: [ServedChain] {
-        var chains: [ServedChain] = []
+    package var chains: [PresentedChain] {
+        var chains: [PresentedChain] = []
         for case .served(let service) in self.addresses.map(\.outcome) {
             for chain in service.chains where !chains.contains(where: { $0.certificates == chain.certificates }) {
                 chains.append(chain)
@@ -71,10 +71,10 @@ package struct ServedChains: Hashable, Sendable {
     }
 
     /// One chain, or two with leaves of different kinds; what the host prefers comes first.
-    package var chains: [ServedChain]
+    package var chains: [PresentedChain]
     package var otherKind: OtherKind
 
-    package init(chains: [ServedChain], otherKind: OtherKind) {
+    package init(chains: [PresentedChain], otherKind: OtherKind) {
         self.chains = chains
         self.otherKind = otherKind
     }

@@ -170,7 +170,7 @@ package final class Prober: Sendable {
     private func examine(
         _ address: IPAddress, _ target: ProbeTarget, _ options: ProbeOptions
     ) async -> AddressReport.Outcome {
-        let first: ServedChain
+        let first: PresentedChain
         switch await self.dialler.attempt(
             address, of: target, .any, timeout: options.addressTimeout, options: options)
         {
@@ -196,7 +196,7 @@ package final class Prober: Sendable {
 
 extension ServedChains {
     /// - Parameter second: What the host answered when it was asked for `choice`.
-    init(_ first: ServedChain, _ choice: KeyChoice, _ second: Result<ServedChain, ProbeFailure>) {
+    init(_ first: PresentedChain, _ choice: KeyChoice, _ second: Result<PresentedChain, ProbeFailure>) {
         self.chains = [first]
         switch second {
         case .success(let chain) where choice.covers(chain.keyKind):

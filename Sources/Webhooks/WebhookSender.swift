@@ -3,6 +3,7 @@ package import Logging
 package import PinWire
 import Pinning
 import Postgres
+import Secrets
 
 /// Brings the ledger's events to the receivers that the ledger names.
 ///
@@ -24,7 +25,7 @@ package actor WebhookSender {
 
     private let ledger: Ledger
     private let writer: Writer
-    private let tools: WebhookTools
+    private let tools: WebhookServices
     private let client: WebhookClient
     private let node: String
     private let limits: Limits
@@ -46,7 +47,7 @@ package actor WebhookSender {
 
     /// - Parameter node: What tells this node from the others, for people.
     package init(
-        ledger: Ledger, writer: Writer, tools: WebhookTools, client: WebhookClient, node: String,
+        ledger: Ledger, writer: Writer, tools: WebhookServices, client: WebhookClient, node: String,
         limits: Limits = Limits(), logger: Logger, clock: @escaping @Sendable () -> Timestamp
     ) {
         self.ledger = ledger

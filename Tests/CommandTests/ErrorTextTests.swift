@@ -8,9 +8,9 @@ import Pinning
 import Postgres
 import PublicSuffixes
 import Publishing
+import Secrets
 import Testing
 import TransparencyLog
-import Vault
 import Webhooks
 
 @testable import pinledger
@@ -77,7 +77,7 @@ import Webhooks
         LedgerFault.unreadable(position: 4, "it is no JSON"),
         LogError.rootMismatch, LogError.treeTooLarge(size: 9), LogError.malformedFrontier(size: 3, byteCount: 4),
         PublicSuffixList.Unavailable(), EvaluatedUnavailable.noKey, EvaluatedUnavailable.halted,
-        WebhookTools.TestUnavailable.noClient, WebhookTools.TestUnavailable.overloaded,
+        WebhookServices.TestUnavailable.noClient, WebhookServices.TestUnavailable.overloaded,
         PostgresError(.connectionFailed, "connection refused"), PostgresError(.timeout, "no connection was free"),
         PostgresError(.server(sqlState: "42501"), "permission denied for schema"),
         IOError(errnoCode: EADDRINUSE, reason: "bind(descriptor:ptr:bytes:)"),

@@ -1,4 +1,3 @@
-import Detection
 import PinWire
 import Pinning
 import SeededRandom
@@ -83,7 +82,9 @@ import Testing
             sometimes { $0.networks = pick([[10], [5, 5], [8, 1, 1]]) }
             sometimes {
                 let ago: Int64 = pick([4000, 60])
-                $0.deeds = [.init(host: api, arm: .baseline, step: .reportOnly, at: noon.adding(seconds: -ago))]
+                $0.reactionsTaken = [
+                    .init(host: api, arm: .baseline, step: .reportOnly, at: noon.adding(seconds: -ago))
+                ]
             }
             let verdict = try #require(scene.verdict)
             seen[verdict.step, default: 0] += 1

@@ -1,4 +1,3 @@
-import Detection
 import PinWire
 import Pinning
 import Testing
@@ -15,7 +14,7 @@ import Testing
             app.evolve(.rolloutStepTaken(api, step: 1, basisPoints: 500), at: noon)
             app.version = 10
         }
-        app.deeds = scene.deeds
+        app.reactionsTaken = scene.reactionsTaken
         change(&app)
         var state = LedgerState()
         state.fleet = scene.fleetState
@@ -88,8 +87,8 @@ import Testing
         #expect(try self.types(.steady) == ["TelemetryReacted", "ModeSet"])
         let later = Scene.steady.with {
             $0.baseline = Scene.policy(.reportOnly, [1, 2])
-            $0.deeds = [
-                Reaction.Deed(host: api, arm: .baseline, step: .reportOnly, at: noon.adding(seconds: -2 * 3600))
+            $0.reactionsTaken = [
+                Reaction.Taken(host: api, arm: .baseline, step: .reportOnly, at: noon.adding(seconds: -2 * 3600))
             ]
         }
         #expect(try self.types(later) == ["TelemetryReacted", "KillSwitchEngaged"])
@@ -116,15 +115,15 @@ import Testing
         $0.reported = [Scene().with { $0.isAuthenticated = false }.cell]
     }
 
-    private static func weakened(_ count: Int) -> [Reaction.Deed] {
+    private static func weakened(_ count: Int) -> [Reaction.Taken] {
         (0..<count).map { number in
-            Reaction.Deed(
+            Reaction.Taken(
                 host: host("h\(number).example.com"), arm: .baseline, step: .reportOnly, at: noon.adding(seconds: -60))
         }
     }
 
     @Test func `is done for each thing that is due, also where another one is refused`() throws {
-        let outcomes = self.outcomes(of: Self.both.with { $0.deeds = Self.weakened(3) }, plan: Self.plan)
+        let outcomes = self.outcomes(of: Self.both.with { $0.reactionsTaken = Self.weakened(3) }, plan: Self.plan)
         guard case .failure(.guarded(let findings))? = outcomes.first else {
             Issue.record("not refused: \(outcomes)")
             return
@@ -137,8 +136,8 @@ import Testing
     }
 
     @Test func `is not kept from it by what people changed, but by how much it has weakened itself`() throws {
-        func types(_ deeds: Int, risky: Int) -> [String]? {
-            let scene = Scene.steady.with { $0.deeds = Self.weakened(deeds) }
+        func types(_ reactionsTaken: Int, risky: Int) -> [String]? {
+            let scene = Scene.steady.with { $0.reactionsTaken = Self.weakened(reactionsTaken) }
             let outcome = self.outcomes(of: scene) { app in
                 app.riskyChanges = (0..<risky).map { noon.adding(seconds: Int64($0) - 60) }
             }.first
@@ -183,12 +182,12 @@ import Testing
     @Test func `is remembered, so that the same reports lead to nothing twice`() throws {
         var app = Scene().app
         for event in try self.outcome(of: Scene()).get() { app.evolve(event, at: noon) }
-        #expect(app.deeds == [Reaction.Deed(host: api, arm: .candidate, step: .rollBack, at: noon)])
+        #expect(app.reactionsTaken == [Reaction.Taken(host: api, arm: .candidate, step: .rollBack, at: noon)])
         #expect(app.hosts[api]?.rollout?.basisPoints == 0)
         for number in 0..<100 {
             let reacted = Reacted(host: api, arm: nil, step: .hold, verdict: [:])
             app.evolve(.telemetryReacted(reacted), at: noon.adding(seconds: Int64(number)))
         }
-        #expect(app.deeds.count == 32)
+        #expect(app.reactionsTaken.count == 32)
     }
 }

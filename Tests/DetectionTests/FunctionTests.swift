@@ -1,5 +1,5 @@
-import Detection
 import PinWire
+import Pinning
 import SeededRandom
 import Testing
 

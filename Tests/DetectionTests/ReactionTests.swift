@@ -1,4 +1,3 @@
-import Detection
 import PinWire
 import Pinning
 import Testing
@@ -31,7 +30,7 @@ import Testing
 
     static let reportedOnly = Scene.steady.with {
         $0.baseline = Scene.policy(.reportOnly, [1, 2])
-        $0.deeds = [.init(host: api, arm: .baseline, step: .reportOnly, at: noon.adding(seconds: -3600))]
+        $0.reactionsTaken = [.init(host: api, arm: .baseline, step: .reportOnly, at: noon.adding(seconds: -3600))]
     }
 
     static let rungs: [Line] = [
@@ -84,19 +83,21 @@ import Testing
         Line(
             "leaves alone what somebody else set to report only", reportedOnly, then: .page, .changePoint,
             .liveUnpinned, .notEnforced
-        ) { $0.deeds = [] },
+        ) { $0.reactionsTaken = [] },
         Line("waits an hour between two steps", reportedOnly, then: .page, .changePoint, .liveUnpinned, .cooldown) {
-            $0.deeds = [.init(host: api, arm: .candidate, step: .rollBack, at: noon.adding(seconds: -3599))]
+            $0.reactionsTaken = [.init(host: api, arm: .candidate, step: .rollBack, at: noon.adding(seconds: -3599))]
         },
         Line(
             "draws no second conclusion from the same reports", reportedOnly, then: .none, .changePoint, .liveUnpinned,
             .spent
         ) {
-            $0.deeds = [.init(host: api, arm: .baseline, step: .reportOnly, at: noon.adding(seconds: -3599 + 1))]
+            $0.reactionsTaken = [
+                .init(host: api, arm: .baseline, step: .reportOnly, at: noon.adding(seconds: -3599 + 1))
+            ]
             $0.now = noon.adding(seconds: 3600)
         },
         Line("is not stopped by an earlier hold", then: .rollBack, .changePoint, .stageTest, .liveUnpinned) {
-            $0.deeds = [.init(host: api, arm: .candidate, step: .hold, at: noon)]
+            $0.reactionsTaken = [.init(host: api, arm: .candidate, step: .hold, at: noon)]
         },
         Line("does nothing where pinning is off", then: .none, .changePoint, .stageTest, .liveUnpinned, .notEnforced) {
             $0.candidate = Scene.policy(.off, [3, 4])

@@ -1,4 +1,4 @@
-import Detection
+import Pinning
 import Testing
 
 /// The published numbers of the detectors: those that any other implementation has to come to as well.

@@ -1,4 +1,3 @@
-import Detection
 import PinWire
 import Pinning
 
@@ -47,7 +46,7 @@ struct Scene: Sendable {
     var fleet: Int64? = 1000
     /// Of how many installs one is counted.
     var oneIn = 1
-    var deeds: [Reaction.Deed] = []
+    var reactionsTaken: [Reaction.Taken] = []
     var now = noon
 
     static func policy(_ mode: PinMode, _ keys: [Int], by version: Int64 = 5) -> Policy {
@@ -94,15 +93,15 @@ struct Scene: Sendable {
         return fleet
     }
 
-    var facts: Facts {
+    var facts: ExternalFacts {
         let chains = self.sightings.map { sighting in
             let seen = self.now.adding(seconds: -sighting.ago)
-            return ServedChain(
+            return ObservedChain(
                 pins: [pin(sighting.key), pin(99)], address: "192.0.2.1", vantage: sighting.vantage, firstSeen: seen,
                 lastSeen: seen, isCurrent: true)
         }
         let fleet = self.fleet
-        return Facts(
+        return ExternalFacts(
             endpoint: { _ in chains.isEmpty ? nil : EndpointFacts(chains: chains) },
             adoption: { _, _ in fleet.map { AdoptionShare(basis: .installs, low: 10_000, high: 10_000, sample: $0) } }
         )
@@ -130,7 +129,7 @@ struct Scene: Sendable {
         Reaction.verdicts(
             on: TelemetryFacts(measuredAt: self.now, cells: [self.cell] + self.reported), of: self.app,
             fleet: self.fleetState,
-            facts: self.facts, deeds: self.deeds, at: self.now)
+            facts: self.facts, reactionsTaken: self.reactionsTaken, at: self.now)
     }
 
     var verdict: ReactionVerdict? {

@@ -1,4 +1,3 @@
-import Detection
 import PinWire
 import Pinning
 import Testing
@@ -13,7 +12,7 @@ import Testing
 
         mutating func look(_ scene: Scene) throws {
             var app = scene.app
-            app.deeds = scene.deeds
+            app.reactionsTaken = scene.reactionsTaken
             if let watch = self.state.apps[shop]?.watch { app.watch = watch }
             self.state = LedgerState()
             self.state.apps.insert(app)
@@ -59,7 +58,7 @@ import Testing
     @Test func `stands while the same is reported, though all is done that could be`() throws {
         let done = Scene.steady.with {
             $0.baseline = Scene.policy(.reportOnly, [1, 2])
-            $0.deeds = [.init(host: api, arm: .baseline, step: .reportOnly, at: noon.adding(seconds: -60))]
+            $0.reactionsTaken = [.init(host: api, arm: .baseline, step: .reportOnly, at: noon.adding(seconds: -60))]
         }
         #expect(done.verdict?.reasons.contains(.spent) == true)
         var story = Story()

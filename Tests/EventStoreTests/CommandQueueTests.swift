@@ -8,7 +8,8 @@ import Testing
 @Suite(.timeLimit(.minutes(1)))
 struct CommandQueueTests {
     @Test func `a wait ends when its time is over, however soon that is`() async {
-        let queue = CommandQueue(limits: Writer.Limits(), clock: { .wall }, surroundings: Surroundings { _ in false })
+        let queue = CommandQueue(
+            limits: Writer.Limits(), clock: { .wall }, environment: DecisionEnvironment { _ in false })
         let count = Mutex(0)
         let waits = 3000
         let waiting = Task {

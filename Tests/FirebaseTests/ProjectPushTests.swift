@@ -1,5 +1,5 @@
+import ClientFormats
 import Firebase
-import Formats
 import PinWire
 import Pinning
 import Testing
@@ -222,7 +222,7 @@ private actor Shelf: RemoteConfigStore {
 @Suite struct `What is known of pushes` {
     @Test func `is in step with the document that was pushed, and no other`() throws {
         let app = try AppID("com.example.shop")
-        let book = PushBook(projects: ["shop-prod"])
+        let book = PushStatus(projects: ["shop-prod"])
         let now = Timestamp(seconds: 1_769_860_800)
         book.succeed(
             app, in: "shop-prod", .init(at: now, position: 7, documentVersion: 3),

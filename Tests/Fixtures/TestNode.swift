@@ -98,7 +98,7 @@ package struct TestNode: Sendable {
         setup.configureWriter(&configuration)
         self.writer = Writer(
             ledger: self.ledger, configuration: configuration, limits: setup.limits, logger: setup.logger,
-            clock: setup.clock, surroundings: Surroundings { _ in false }
+            clock: setup.clock, environment: DecisionEnvironment { _ in false }
         )
         self.follower = Follower(
             ledger: self.ledger, pool: self.pool,

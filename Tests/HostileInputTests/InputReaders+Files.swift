@@ -1,8 +1,8 @@
-import Certificates
 import Foundation
+import KeyFiles
 import PinWire
 
-@testable import Formats
+@testable import ClientFormats
 @testable import Keys
 @testable import PinledgerServer
 

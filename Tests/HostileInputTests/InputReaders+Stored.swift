@@ -6,7 +6,7 @@ import TransparencyLog
 @testable import Keys
 @testable import Postgres
 @testable import Publishing
-@testable import Telemetry
+@testable import Signals
 
 extension InputReader {
     /// `{"alg":"EdDSA","kid":"k","typ":"pinset+jws"}`, a payload and a signature that fits nothing.

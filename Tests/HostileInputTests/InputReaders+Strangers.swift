@@ -1,8 +1,8 @@
 import PinWire
 import Webhooks
 
+@testable import ClientFormats
 @testable import Firebase
-@testable import Formats
 @testable import Probing
 
 extension InputReader {

@@ -5,7 +5,7 @@ import NIOHTTP1
 import PinWire
 import Pinning
 import Publishing
-import Telemetry
+import Signals
 import Testing
 
 @testable import Keys
@@ -173,7 +173,7 @@ extension InputReader {
             ],
             read: { input in
                 let push = DocumentPush(table: DocumentTable(), limit: 0)
-                let share = LoopShare(
+                let share = EventLoopState(
                     clock: { Timestamp(seconds: 1_800_000_000) }, served: ServedCount(), intake: nil,
                     streams: LoopStreams(push: push, wakeup: LoopWakeup()))
                 let channel = EmbeddedChannel(handler: PreparedStreams(answers: nil, share: share, limits: .init()))

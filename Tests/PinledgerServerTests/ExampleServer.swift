@@ -1,13 +1,13 @@
 import EventStore
 import Keys
 import Logging
-import Observing
 import PinWire
 import Pinning
 import Postgres
 import Probing
 import Publishing
-import Telemetry
+import Secrets
+import Signals
 
 @testable import PinledgerServer
 
@@ -30,15 +30,15 @@ enum ExampleServer {
             clientKeys: ClientKeys(pool: pool, keyEncryptionKey: nil), adoption: Self.recorder(),
             telemetry: Self.telemetry(pool, logger), clock: clock, logger: logger,
             documentMaxAge: 60, version: "test",
-            observations: ObservationBook(), lookout: Self.lookout(pool, ledger, clock, logger),
-            surroundings: Surroundings { _ in false }
+            observations: ObservationSummary(), probeScheduler: Self.probeScheduler(pool, ledger, clock, logger),
+            environment: DecisionEnvironment { _ in false }
         )
         return Routes(services: services)
     }()
 
     /// Takes reports and has nowhere to record them.
-    private static func telemetry(_ pool: PostgresPool, _ logger: Logger) -> TelemetryTools {
-        TelemetryTools(
+    private static func telemetry(_ pool: PostgresPool, _ logger: Logger) -> TelemetryServices {
+        TelemetryServices(
             recorder: TelemetryRecorder(
                 store: TelemetryStore(pool: pool),
                 intake: TelemetryIntake(salts: nil, rate: 0), node: "test",
@@ -48,11 +48,11 @@ enum ExampleServer {
     }
 
     /// One that sees nothing.
-    private static func lookout(
+    private static func probeScheduler(
         _ pool: PostgresPool, _ ledger: Ledger, _ clock: @escaping @Sendable () -> Timestamp, _ logger: Logger
-    ) -> Lookout {
-        Lookout(
-            book: ObservationBook(), store: ObservationStore(pool: pool), ledger: ledger, vantage: "here",
+    ) -> ProbeScheduler {
+        ProbeScheduler(
+            book: ObservationSummary(), store: ObservationStore(pool: pool), ledger: ledger, vantage: "here",
             schedule: ProbeSchedule(), isScheduled: false, records: false, logger: logger, clock: clock,
             probe: { ProbeReport(target: $0) }
         )

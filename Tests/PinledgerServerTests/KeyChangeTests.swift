@@ -1,7 +1,7 @@
-import Certificates
 import Foundation
 import HTTPTypes
 import Hummingbird
+import KeyFiles
 import NIOCore
 import PinWire
 import Pinning

@@ -2,6 +2,7 @@ import Hummingbird
 import PinWire
 import Pinning
 import Publishing
+import Signals
 import Testing
 
 @testable import PinledgerServer

@@ -26,7 +26,7 @@ struct PreparedStreamsTests {
 
         init(window: Int = 1 << 20, settings: [(UInt16, UInt32)] = []) throws {
             let push = DocumentPush(table: DocumentTable(), limit: 0)
-            let share = LoopShare(
+            let share = EventLoopState(
                 clock: { .init(seconds: 1_800_000_000) }, served: self.served, intake: nil,
                 streams: LoopStreams(push: push, wakeup: LoopWakeup()))
             let streams = PreparedStreams(answers: ExampleServer.routes.answers, share: share, limits: .init())
@@ -246,7 +246,7 @@ struct PreparedStreamsTests {
     @Test func `no byte of a window is lost or made`() {
         var generator = SystemRandomNumberGenerator()
         for _ in 0..<200 {
-            var window = DividedWindow()
+            var window = SplitFlowControlWindow()
             var (total, told, spent) = (65_535, 65_535, 0)
             for _ in 0..<500 {
                 switch Int.random(in: 0..<4, using: &generator) {

@@ -24,12 +24,12 @@ struct RepeatedLinesTests {
         func log(event: LogEvent) { self.written.take("\(event.message) \(event.metadata ?? [:])") }
     }
 
-    private static func logger(_ written: Written, _ book: LineBook) -> Logger {
+    private static func logger(_ written: Written, _ book: HeldLines) -> Logger {
         Logger(label: "test") { _ in RepeatedLines(Handler(written: written), book: book) }
     }
 
     @Test func `of equal warnings one is written, and then how many there were`() {
-        let (written, book) = (Written(), LineBook(interval: .seconds(3600)))
+        let (written, book) = (Written(), HeldLines(interval: .seconds(3600)))
         let logger = Self.logger(written, book)
         for _ in 0..<4333 { logger.warning("not recorded", metadata: ["error": "disk full"]) }
         logger.warning("not recorded", metadata: ["error": "another"])
@@ -46,7 +46,7 @@ struct RepeatedLinesTests {
     }
 
     @Test func `when the time is over the next one is written, with the number of all since`() {
-        let (written, book) = (Written(), LineBook(interval: .zero))
+        let (written, book) = (Written(), HeldLines(interval: .zero))
         let logger = Self.logger(written, book)
         for _ in 0..<3 { logger.warning("again") }
         #expect(written.lines.count == 3)
@@ -54,7 +54,7 @@ struct RepeatedLinesTests {
     }
 
     @Test func `what is no warning is written each time, and a thousand different ones are too`() {
-        let (written, book) = (Written(), LineBook(interval: .seconds(3600)))
+        let (written, book) = (Written(), HeldLines(interval: .seconds(3600)))
         let logger = Self.logger(written, book)
         for _ in 0..<10 { logger.notice("said") }
         for number in 0..<1000 { logger.warning("w\(number)") }
@@ -62,7 +62,7 @@ struct RepeatedLinesTests {
     }
 
     @Test func `the logger's own metadata tell lines apart`() {
-        let (written, book) = (Written(), LineBook(interval: .seconds(3600)))
+        let (written, book) = (Written(), HeldLines(interval: .seconds(3600)))
         for name in ["a", "b", "a"] {
             var logger = Self.logger(written, book)
             logger[metadataKey: "node"] = "\(name)"

@@ -80,9 +80,9 @@ struct ReportReceivingTests {
     @Test func `what waits is bounded apart from what is on its way`() {
         var room = BodyRoom()
         var entered = 0
-        while room.grow(0, by: TelemetryTools.bodyLimit), room.enter(TelemetryTools.bodyLimit) { entered += 1 }
-        #expect(entered == BodyRoom.limit / TelemetryTools.bodyLimit && room.arriving == 0)
-        let isArriving = room.grow(0, by: TelemetryTools.bodyLimit)
+        while room.grow(0, by: TelemetryServices.bodyLimit), room.enter(TelemetryServices.bodyLimit) { entered += 1 }
+        #expect(entered == BodyRoom.limit / TelemetryServices.bodyLimit && room.arriving == 0)
+        let isArriving = room.grow(0, by: TelemetryServices.bodyLimit)
         #expect(isArriving)
     }
 }

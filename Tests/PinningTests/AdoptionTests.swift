@@ -83,7 +83,9 @@ import Testing
     // MARK: Installs
 
     /// A book of installs, each seen once with each of the versions.
-    private static func book(_ installs: [(Range<UInt64>, [Int64])], anonymous: [(Int64, Int64)] = []) -> AdoptionBook {
+    private static func book(_ installs: [(Range<UInt64>, [Int64])], anonymous: [(Int64, Int64)] = [])
+        -> AdoptionSummary
+    {
         var tally = AdoptionTally()
         for (numbers, versions) in installs {
             for number in numbers {
@@ -101,7 +103,7 @@ import Testing
         for (version, count) in anonymous {
             tally.add(Self.requests(count), AdoptionKey(held: .init(number: version)), of: shop, at: now)
         }
-        var book = AdoptionBook(app: shop, spans: .init(measuredAt: now, windowSeconds: 86_400))
+        var book = AdoptionSummary(app: shop, spans: .init(measuredAt: now, windowSeconds: 86_400))
         for row in tally.rows(of: shop) { book.add(row) }
         for sketch in tally.sketches(of: shop) { book.add(sketch) }
         return book
@@ -140,7 +142,7 @@ import Testing
     }
 
     @Test func `a book tells of spans, platforms and app versions`() throws {
-        var book = AdoptionBook(app: shop, spans: .init(measuredAt: Self.now, windowSeconds: 2 * 86_400))
+        var book = AdoptionSummary(app: shop, spans: .init(measuredAt: Self.now, windowSeconds: 2 * 86_400))
         let key = AdoptionKey(
             held: .document(4), release: .release(.init(major: 1, minor: 2, patch: 3)), platform: .web)
         for (hours, count) in [(0, 1), (1, 10), (3, 100), (30, 1000), (100, 10_000), (200, 100_000)] as [(Int64, Int64)]
@@ -312,7 +314,7 @@ import Testing
         mark(1000..<21_000, 12, isSigned: false)
         tally.add(Self.requests(500_000), AdoptionKey(held: .document(12)), of: shop, at: Self.now)
         func facts() -> AdoptionFacts {
-            var book = AdoptionBook(app: shop, spans: .init(measuredAt: Self.now, windowSeconds: 3600))
+            var book = AdoptionSummary(app: shop, spans: .init(measuredAt: Self.now, windowSeconds: 3600))
             for row in tally.rows(of: shop) { book.add(row) }
             for sketch in tally.sketches(of: shop) { book.add(sketch) }
             return book.facts
@@ -341,7 +343,7 @@ import Testing
     }
 
     @Test func `an install of yesterday is known again today, and one of the day before is not`() {
-        var book = AdoptionBook(app: shop, spans: .init(measuredAt: Self.now, windowSeconds: 7 * 86_400))
+        var book = AdoptionSummary(app: shop, spans: .init(measuredAt: Self.now, windowSeconds: 7 * 86_400))
         #expect(book.spans.installs == Self.now.startOfDay.adding(seconds: -86_400))
         for (days, count) in [(0, 1), (1, 10), (2, 100)] as [(Int64, UInt64)] {
             var sketch = InstallSketch()

@@ -9,12 +9,13 @@ struct AttentionCase: CustomTestStringConvertible, Sendable {
 
     var testDescription: String
     var given: [AppCommand]
-    var facts: Facts
+    var facts: ExternalFacts
     var now: Timestamp
     var items: [Item]
 
     init(
-        _ description: String, given: [AppCommand], seeing facts: Facts, at now: Timestamp = noon, then items: [Item]
+        _ description: String, given: [AppCommand], seeing facts: ExternalFacts, at now: Timestamp = noon,
+        then items: [Item]
     ) {
         self.testDescription = description
         self.given = given

@@ -23,15 +23,15 @@ func expiring(
 /// Somebody's view of `api`, just taken.
 func seeing(
     _ chains: [CertificateFacts]..., seen age: Int64 = 60, horizons: Horizons = .standard
-) -> Facts {
+) -> ExternalFacts {
     let time = noon.adding(seconds: -age)
     let facts = EndpointFacts(
         chains: chains.enumerated().map { place, chain in
-            ServedChain(
+            ObservedChain(
                 pins: chain.map(\.key.pin), certificates: chain, address: "192.0.2.\(place + 1)", vantage: "here",
                 firstSeen: time, lastSeen: time, isCurrent: true)
         }, lastSuccess: chains.isEmpty ? nil : time, lastAttempt: time)
-    return Facts(horizons: horizons, endpoint: { $0.host == api ? facts : nil })
+    return ExternalFacts(horizons: horizons, endpoint: { $0.host == api ? facts : nil })
 }
 
 func ledger(after commands: [AppCommand]) throws -> LedgerState {
@@ -40,11 +40,11 @@ func ledger(after commands: [AppCommand]) throws -> LedgerState {
     return state
 }
 
-func looking(_ facts: Facts = unseen, at now: Timestamp = noon) -> DecisionContext {
+func looking(_ facts: ExternalFacts = unseen, at now: Timestamp = noon) -> DecisionContext {
     DecisionContext(now: now, reason: nil, isForced: false, facts: facts) { $0 == "com" }
 }
 
-@Suite struct `Horizons of announcements` {
+@Suite struct `Horizons of notifier` {
     @Test(
         arguments: [
             ("30,14,7,1", [30, 14, 7, 1]), ("1, 7,30", [30, 7, 1]), ("5", [5]), ("7,7", [7]), ("730", [730]),
@@ -150,7 +150,7 @@ func looking(_ facts: Facts = unseen, at now: Timestamp = noon) -> DecisionConte
 
     @Test func `announces the end of pins a day before at least`() throws {
         let state = try ledger(after: [Self.shown, .setPinsValidUntil(noon.adding(seconds: 30 * day))])
-        let facts = Facts(horizons: try Horizons("30"))
+        let facts = ExternalFacts(horizons: try Horizons("30"))
         let entries = try #require(state.calendar(of: shop, in: looking(facts))).entries
         #expect(entries.first { $0.kind == .pinsValidUntil }?.leads == [day])
     }

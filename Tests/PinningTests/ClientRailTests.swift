@@ -75,7 +75,8 @@ import Testing
 
     // MARK: Ways back
 
-    private func findings(_ commands: [AppCommand], _ kind: ClientKind, where facts: Facts) throws -> [Finding] {
+    private func findings(_ commands: [AppCommand], _ kind: ClientKind, where facts: ExternalFacts) throws -> [Finding]
+    {
         let state = try ledger(after: [
             enforcing(shown(Self.leaf(1)), requested(2), requested(3)), .setClient(kind, .plain),
         ])
@@ -93,12 +94,13 @@ import Testing
     func `hold nobody up who rescues a host whose servers are refused already`(
         kind: ClientKind, command: AppCommand
     ) throws {
-        #expect(try self.findings([command], kind, where: Facts(serving(9))).allSatisfy { $0.severity == .warn })
+        #expect(
+            try self.findings([command], kind, where: ExternalFacts(serving(9))).allSatisfy { $0.severity == .warn })
     }
 
     @Test func `are told of servers that were not refused before, beside one that was`() throws {
         let change: [AppCommand] = [.setMode(api, .baseline, .off), .retirePin(api, .baseline, pin(1))]
-        let found = try self.findings(change, .dynapins, where: Facts(serving(1), serving(9)))
+        let found = try self.findings(change, .dynapins, where: ExternalFacts(serving(1), serving(9)))
         #expect(found.contains { $0.limit == .modeOff && $0.severity == .override })
     }
 
@@ -108,7 +110,7 @@ import Testing
             enforcing(mode: .off, new(1), requested(2), requested(3)), .setClient(.appleATS, .plain),
         ])
         let context = DecisionContext(
-            now: monday, reason: reason("why"), isForced: false, facts: Facts(serving(9, 1))
+            now: monday, reason: reason("why"), isForced: false, facts: ExternalFacts(serving(9, 1))
         ) { $0 == "com" }
         let found = try state.rehearse([.setMode(api, .baseline, .enforce)], of: shop, in: context).findings
         #expect(found.contains { $0.rail == .oldClients && $0.limit == .leafOnly && $0.severity == .override })
@@ -167,7 +169,7 @@ import Testing
         ])
         func items(_ days: Int64) -> [AttentionItem] {
             let now = monday.adding(seconds: days * day)
-            return state.attention(in: looking(Facts(serving(1, now: now)), at: now)).items.filter {
+            return state.attention(in: looking(ExternalFacts(serving(1, now: now)), at: now)).items.filter {
                 $0.kind == .clientBreaks
             }
         }

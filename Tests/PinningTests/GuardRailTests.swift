@@ -98,7 +98,7 @@ import Testing
         for now in times { _ = try line.outcome("why", isForced: true, at: now) }
         for time in times {
             var odd = line
-            let chain = ServedChain(
+            let chain = ObservedChain(
                 pins: [], address: "", vantage: "", firstSeen: time, lastSeen: time, isCurrent: true)
             odd.facts.endpoint = { _ in EndpointFacts(chains: [chain]) }
             odd.facts.adoption = { _, _ in AdoptionShare(basis: .requests, low: 0, high: 0, sample: 0) }

@@ -141,7 +141,7 @@ import Testing
         {
             var state = try ledger(after: commands)
             state.fleet.killSwitch = KillSwitch(engagedAt: noon, expiresAt: end)
-            let facts = key.map { Facts(serving($0, now: now)) } ?? unseen
+            let facts = key.map { ExternalFacts(serving($0, now: now)) } ?? unseen
             let context = DecisionContext(now: now, reason: reason("w"), isForced: isForced, facts: facts) { _ in false
             }
             return try state.decide(.fleet(command), in: context)
@@ -191,7 +191,7 @@ import Testing
         }
         state.fleet.killSwitch = KillSwitch(engagedAt: noon, expiresAt: noon.adding(seconds: 7200))
         let context = DecisionContext(
-            now: noon, reason: reason("w"), isForced: true, facts: Facts(serving(9, now: noon))
+            now: noon, reason: reason("w"), isForced: true, facts: ExternalFacts(serving(9, now: noon))
         ) { _ in false }
         let findings = try state.decide(.fleet(.releaseKillSwitch), in: context).findings
         #expect(findings.count == 20)

@@ -40,7 +40,7 @@ struct LockOutWorld {
         let host: HostPattern
         let endpoint: Endpoint
         var addresses: [Address]
-        var chains: [ServedChain] = []
+        var chains: [ObservedChain] = []
         /// Whether the ledger names it. What it does not name is switched off.
         var isNamed: Bool
         /// Until then no scheduled probe is answered.
@@ -71,7 +71,7 @@ struct LockOutWorld {
                 }
                 guard isNew else { continue }
                 self.chains.append(
-                    ServedChain(
+                    ObservedChain(
                         pins: [address.key], address: address.name, vantage: vantage, firstSeen: now, lastSeen: now,
                         isCurrent: true))
             }
@@ -103,7 +103,7 @@ struct LockOutWorld {
     mutating func count(_ what: String) { self.counts[what, default: 0] += 1 }
 
     /// What decisions may know of all this. How many clients have what is known three times out of four.
-    mutating func facts() -> Facts {
+    mutating func facts() -> ExternalFacts {
         var seen: [Endpoint: EndpointFacts] = [:]
         for service in self.services where !service.chains.isEmpty {
             let last = service.chains.map(\.lastSeen).max()
@@ -111,7 +111,7 @@ struct LockOutWorld {
         }
         let versions = self.generator.once(in: 4) ? nil : self.clients.map(\.version)
         let doubt = self.generator.pick([0, 0, 50, 400])
-        return Facts(
+        return ExternalFacts(
             documentLifetime: Self.documentLifetime, documentMaxAge: Self.documentMaxAge,
             endpoint: { [seen] in seen[$0] },
             adoption: { _, version in

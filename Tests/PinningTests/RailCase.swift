@@ -8,7 +8,7 @@ struct RailCase: CustomTestStringConvertible, Sendable {
     var description: String
     var given: [AppCommand]
     var commands: [AppCommand]
-    var facts: Facts
+    var facts: ExternalFacts
     var now: Timestamp
     var actor: Actor.Kind
     var isImport: Bool
@@ -30,7 +30,7 @@ struct RailCase: CustomTestStringConvertible, Sendable {
     /// A case in which the rail fires.
     init(
         _ rail: GuardRail, _ saying: Saying, _ description: String,
-        given: [AppCommand] = sound, when commands: AppCommand..., facts: Facts = Facts(serving(1)),
+        given: [AppCommand] = sound, when commands: AppCommand..., facts: ExternalFacts = ExternalFacts(serving(1)),
         at now: Timestamp = monday, actor: Actor.Kind = .token, isImport: Bool = false,
         prepare: @escaping @Sendable (inout App) -> Void = { _ in }
     ) {
@@ -67,7 +67,7 @@ struct RailCase: CustomTestStringConvertible, Sendable {
     /// A case in which the rail has nothing to say, and nothing else stands in the way.
     init(
         _ rail: GuardRail, quiet description: String, given: [AppCommand] = sound, when commands: AppCommand...,
-        facts: Facts = Facts(serving(1)), at now: Timestamp = monday, actor: Actor.Kind = .token,
+        facts: ExternalFacts = ExternalFacts(serving(1)), at now: Timestamp = monday, actor: Actor.Kind = .token,
         isImport: Bool = false, prepare: @escaping @Sendable (inout App) -> Void = { _ in }
     ) {
         self.init(
@@ -207,7 +207,7 @@ func advance() -> AppCommand { .advanceRotation("r", from: nil) }
 /// What one service presents.
 struct Presented: Sendable {
     var endpoint: Endpoint
-    var chains: [ServedChain]
+    var chains: [ObservedChain]
 }
 
 /// A service that presents keys, seen from two places an hour ago unless said otherwise; since ten days.
@@ -219,7 +219,7 @@ func serving(
     Presented(
         endpoint: endpoints(endpoint)[0],
         chains: places.map { place in
-            ServedChain(
+            ObservedChain(
                 pins: pins.map { pin($0) }, certificates: certificates, address: "192.0.2.1", vantage: place,
                 firstSeen: now.adding(seconds: -sinceDays * day), lastSeen: now.adding(seconds: -hoursAgo * 3600),
                 isCurrent: isCurrent
@@ -229,9 +229,9 @@ func serving(
 }
 
 /// What is known where nobody looked or counted.
-let unseen = Facts(documentLifetime: 86_400, documentMaxAge: 60)
+let unseen = ExternalFacts(documentLifetime: 86_400, documentMaxAge: 60)
 
-extension Facts {
+extension ExternalFacts {
     /// What is known where these services were seen, and clients counted.
     init(
         _ presented: Presented..., ownHosts: Set<String> = [], share: AdoptionShare? = nil,

@@ -59,7 +59,7 @@ let certificateCases: [RailCase] = [
     RailCase(
         .wrongHash, .block, "for the hash of a certificate that a probe saw", given: fresh,
         when: enforcing(AppCommand.NewPin(pin: pinOf(certificate(1).sha256), role: .primary), requested(2)),
-        facts: Facts(serving(1, certificates: [certificate(1)]))),
+        facts: ExternalFacts(serving(1, certificates: [certificate(1)]))),
     RailCase(
         .wrongHash, quiet: "for the hash of the SubjectPublicKeyInfo", when: .addPin(api, .baseline, requested(8))),
 
@@ -70,7 +70,7 @@ let certificateCases: [RailCase] = [
     RailCase(
         .managedCertificate, .warn, "for one that a probe saw", given: fresh,
         when: enforcing(new(1), requested(2)),
-        facts: Facts(serving(1, certificates: [certificate(1, from: -10, days: 80)]))),
+        facts: ExternalFacts(serving(1, certificates: [certificate(1, from: -10, days: 80)]))),
     RailCase(
         .managedCertificate, quiet: "for one of more than a hundred days", given: fresh, when: soundWith(certificate(1))
     ),
@@ -91,7 +91,7 @@ let certificateCases: [RailCase] = [
             api, .baseline, shown(certificate(8, weaknesses: weak), .backup))),
     RailCase(
         .weakKey, .block, "for a weak key that a probe saw", given: fresh, when: enforcing(new(1), requested(2)),
-        facts: Facts(serving(1, certificates: [certificate(1, weaknesses: weak)]))),
+        facts: ExternalFacts(serving(1, certificates: [certificate(1, weaknesses: weak)]))),
     RailCase(
         .weakKey, .warn, "for a key that is pinned already",
         given: [enforcing(new(1), requested(2))], when: .describeKeys([.publicKey(key(1, weaknesses: weak))])),
@@ -127,7 +127,8 @@ let certificateCases: [RailCase] = [
         when: soundWith(certificate(1, names: ["*.example.com"]))),
     RailCase(
         .certificateUnfit, quiet: "where a probe saw a newer one of the same key", given: fresh,
-        when: soundWith(certificate(1, days: -1)), facts: Facts(serving(1, certificates: [certificate(1, days: 200)]))),
+        when: soundWith(certificate(1, days: -1)),
+        facts: ExternalFacts(serving(1, certificates: [certificate(1, days: 200)]))),
     RailCase(
         .certificateUnfit, quiet: "for an authority's, which is no host's", given: fresh,
         when: soundWith(certificate(1, names: [], subject: "O=Root", issuer: "O=Root", isCA: true, isSelfSigned: true))),
@@ -167,7 +168,7 @@ let authorityCases: [RailCase] = [
     RailCase(
         .intermediateAlone, .block, "for one that a probe saw above the server's key", given: fresh,
         when: enforcing(new(1), requested(2)),
-        facts: Facts(serving(9, 1, certificates: [certificate(9), drawn]))),
+        facts: ExternalFacts(serving(9, 1, certificates: [certificate(9), drawn]))),
     RailCase(
         .intermediateAlone, .warn, "where it was so before", given: [soundWith(drawn)],
         when: .addPin(api, .baseline, requested(8))),

@@ -21,7 +21,7 @@ private func engage(versions: VersionRange, hours: Int64 = 4) -> AppCommand {
 private let automatic: [AppCommand] =
     sound + [.setMonitoring(Monitoring(isEnabled: true, autoDisables: true, reaction: .act))]
 private let own = host("pins.example.com")
-private let ownFacts = Facts(serving(1), ownHosts: ["pins.example.com"])
+private let ownFacts = ExternalFacts(serving(1), ownHosts: ["pins.example.com"])
 private let parent = host("example.com")
 /// How many risky changes were made at these minutes before Monday noon.
 private func risky(_ minutes: Int64...) -> @Sendable (inout App) -> Void {
@@ -63,14 +63,14 @@ let changeCases: [RailCase] = [
     // G27
     RailCase(
         .changeFreeze, .warn, "on a Saturday", when: .retirePin(api, .baseline, pin(3)),
-        facts: Facts(serving(1, now: saturday)), at: saturday),
+        facts: ExternalFacts(serving(1, now: saturday)), at: saturday),
     RailCase(
         .changeFreeze, .warn, "on a Sunday", when: .setMode(api, .baseline, .reportOnly),
-        facts: Facts(serving(1, now: saturday)), at: saturday.adding(seconds: 86_399)),
+        facts: ExternalFacts(serving(1, now: saturday)), at: saturday.adding(seconds: 86_399)),
     RailCase(.changeFreeze, quiet: "on a Monday", when: .retirePin(api, .baseline, pin(3))),
     RailCase(
         .changeFreeze, quiet: "for what takes nothing away", when: .addPin(api, .baseline, requested(8)),
-        facts: Facts(serving(1, now: saturday)), at: saturday),
+        facts: ExternalFacts(serving(1, now: saturday)), at: saturday),
 
     // G28
     RailCase(.canary, .unknown, "for what takes something away", when: .retirePin(api, .baseline, pin(3))),
@@ -107,27 +107,27 @@ let changeCases: [RailCase] = [
     RailCase(
         .bootstrapLoop, .warn, "for a host with it among its subdomains", given: [enforcing(on: parent, mode: .off)],
         when: .setSubdomains(parent, includesSubdomains: true),
-        facts: Facts(serving(1), ownHosts: ["eu.pins.example.com"])),
+        facts: ExternalFacts(serving(1), ownHosts: ["eu.pins.example.com"])),
     RailCase(
         .bootstrapLoop, quiet: "for another name", given: fresh, when: enforcing(on: parent, mode: .off),
-        facts: Facts(serving(1), ownHosts: ["pins.example.com", "notexample.com"])),
+        facts: ExternalFacts(serving(1), ownHosts: ["pins.example.com", "notexample.com"])),
 
     // G33
     RailCase(
         .restoredBackup, .warn, "where clients hold documents that were never made", when: .rename("Store"),
-        facts: Facts(serving(1), claims: AdoptionClaims(sightings: 5000, ahead: [109: 150]))),
+        facts: ExternalFacts(serving(1), claims: AdoptionClaims(sightings: 5000, ahead: [109: 150]))),
     RailCase(
         .restoredBackup, .warn, "where they hold more of those than there is room for", when: .rename("Store"),
-        facts: Facts(serving(1), claims: AdoptionClaims(sightings: 5000, ahead: [0: 1]))),
+        facts: ExternalFacts(serving(1), claims: AdoptionClaims(sightings: 5000, ahead: [0: 1]))),
     RailCase(
         .restoredBackup, quiet: "where what they hold has been made meanwhile", when: .rename("Store"),
-        facts: Facts(serving(1), claims: AdoptionClaims(sightings: 5000, ahead: [1: 150]))),
+        facts: ExternalFacts(serving(1), claims: AdoptionClaims(sightings: 5000, ahead: [1: 150]))),
     RailCase(
         .restoredBackup, quiet: "where none does", when: .rename("Store"),
-        facts: Facts(serving(1), claims: AdoptionClaims(sightings: 5000))),
+        facts: ExternalFacts(serving(1), claims: AdoptionClaims(sightings: 5000))),
     RailCase(
         .restoredBackup, quiet: "where nobody counted", when: .rename("Store"),
-        facts: Facts(serving(1))),
+        facts: ExternalFacts(serving(1))),
 
     // G36
     RailCase(
@@ -157,7 +157,7 @@ let changeCases: [RailCase] = [
     RailCase(
         .massChange, quiet: "for a step of a rotation of several hosts",
         given: hosts(2) + [rotation([many[0], many[1]]), advance(), advance()], when: advance(),
-        facts: Facts(
+        facts: ExternalFacts(
             serving(4, at: "host-0.example.com:443", now: monday), serving(4, at: "host-1.example.com:443"))),
 
     // G37
@@ -166,9 +166,10 @@ let changeCases: [RailCase] = [
         actor: .system),
     RailCase(
         .telemetryWeakens, .block, "where they would turn versions of it off", given: automatic,
-        when: engage(versions: range("3.1")), facts: Facts(serving(9)), actor: .system),
+        when: engage(versions: range("3.1")), facts: ExternalFacts(serving(9)), actor: .system),
     RailCase(
-        .telemetryWeakens, .block, "where nobody allowed it", when: engage(), facts: Facts(serving(9)), actor: .system),
+        .telemetryWeakens, .block, "where nobody allowed it", when: engage(), facts: ExternalFacts(serving(9)),
+        actor: .system),
     RailCase(
         .telemetryWeakens, .block, "while the served key is pinned", given: automatic, when: engage(), actor: .system),
     RailCase(
@@ -181,10 +182,10 @@ let changeCases: [RailCase] = [
     RailCase(
         .telemetryWeakens, .block, "in the shadow",
         given: sound + [.setMonitoring(Monitoring(isEnabled: true, autoDisables: true))], when: engage(),
-        facts: Facts(serving(9)), actor: .system),
+        facts: ExternalFacts(serving(9)), actor: .system),
     RailCase(
         .telemetryWeakens, quiet: "where it was allowed and clients are locked out", given: automatic, when: engage(),
-        facts: Facts(serving(9)), actor: .system),
+        facts: ExternalFacts(serving(9)), actor: .system),
     RailCase(.telemetryWeakens, quiet: "for a person", when: engage()),
     RailCase(
         .telemetryWeakens, .block, "where the server would promote a candidate by itself", given: replacing,

@@ -91,7 +91,7 @@ let oldClientCases: [RailCase] = [
         .oldClients, .warn, "where reports engage it",
         given: sound + [
             .setMonitoring(Monitoring(isEnabled: true, autoDisables: true, reaction: .act)), declaring(.trustkitIOS),
-        ], when: engage(), facts: Facts(serving(9)), actor: .system),
+        ], when: engage(), facts: ExternalFacts(serving(9)), actor: .system),
     RailCase(
         .oldClients, quiet: "where a kill switch is heard of", given: sound + [declaring(.netkit)], when: engage()),
     RailCase(

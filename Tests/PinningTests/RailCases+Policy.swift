@@ -46,11 +46,11 @@ let policyCases: [RailCase] = [
         given: narrow + [.retirePin(api, .baseline, pin(2))], when: .addPin(api, .baseline, shown(certificate(6)))),
     RailCase(
         .backupNotServed, .override, "where every pin is in the served chain",
-        when: .retirePin(api, .baseline, pin(3)), facts: Facts(serving(1, 2))),
+        when: .retirePin(api, .baseline, pin(3)), facts: ExternalFacts(serving(1, 2))),
     RailCase(
         .backupNotServed, .override, "where two services between them present every pin",
         given: sound + [.setEndpoints(api, endpoints("api.example.com", "b.example.com"))],
-        when: .retirePin(api, .baseline, pin(3)), facts: Facts(serving(1), serving(2, at: "b.example.com:443"))),
+        when: .retirePin(api, .baseline, pin(3)), facts: ExternalFacts(serving(1), serving(2, at: "b.example.com:443"))),
     RailCase(
         .backupNotServed, .warn, "where a rotation to the only backup will leave none", given: narrow,
         when: rotation(to: AppCommand.NewPin(pin: pin(2), role: .backup))),
@@ -71,11 +71,11 @@ let policyCases: [RailCase] = [
     RailCase(
         .placeholder, quiet: "for a pin out of documentation that the server presents",
         when: .addPin(api, .baseline, .init(pin: example, role: .primary)),
-        facts: Facts(
+        facts: ExternalFacts(
             Presented(
                 endpoint: endpoints("api.example.com")[0],
                 chains: [
-                    ServedChain(
+                    ObservedChain(
                         pins: [pin(1), example], address: "192.0.2.1", vantage: "oslo", firstSeen: noon,
                         lastSeen: monday,
                         isCurrent: true)
@@ -128,13 +128,14 @@ let policyCases: [RailCase] = [
     RailCase(
         .unprovenPin, quiet: "where probes saw the key", given: [.rename("Shop")],
         when: enforcing(shown(certificate(1)), new(2, .backup)),
-        facts: Facts(
+        facts: ExternalFacts(
             serving(1), serving(2, certificates: [certificate(2)], hoursAgo: 100, isCurrent: false))),
     RailCase(
         .unprovenPin, quiet: "where what was taken over shrinks", given: bare, when: .retirePin(api, .baseline, pin(3))),
     RailCase(
         .unprovenPin, quiet: "of a rotation's old key, which was in service",
-        given: [enforcing(new(1), new(2, .backup)), rotation(), advance()], when: advance(), facts: Facts(serving(4))),
+        given: [enforcing(new(1), new(2, .backup)), rotation(), advance()], when: advance(),
+        facts: ExternalFacts(serving(4))),
     RailCase(
         .unprovenPin, quiet: "where nothing is enforced", given: [.rename("Shop")],
         when: enforcing(mode: .reportOnly, new(1), new(2, .backup))),
@@ -151,7 +152,7 @@ let policyCases: [RailCase] = [
     RailCase(
         .backupIsPrimary, .warn, "where another host serves the key",
         when: enforcing(on: other, shown(certificate(6, names: [other.text])), requested(1), requested(7)),
-        facts: Facts(serving(1), serving(6, at: "www.example.com:443"))),
+        facts: ExternalFacts(serving(1), serving(6, at: "www.example.com:443"))),
     RailCase(.backupIsPrimary, quiet: "for another key", when: .addPin(api, .baseline, requested(9))),
 
     // G42 without probes; with them, see liveCases.

@@ -37,7 +37,7 @@ import Testing
         return state
     }
 
-    private func due(_ state: LedgerState, _ seconds: Int64, _ facts: Facts = unseen) throws -> [Event] {
+    private func due(_ state: LedgerState, _ seconds: Int64, _ facts: ExternalFacts = unseen) throws -> [Event] {
         let now = noon.adding(seconds: seconds)
         var context = DecisionContext(now: now, reason: nil, isForced: false, facts: facts, actor: .system) { _ in false
         }
@@ -91,8 +91,8 @@ import Testing
         let cell = OutcomeCell(
             host: api, arm: .candidate, version: 9, isAuthenticated: true,
             minutes: [.init(minute: noon.adding(seconds: 60), installs: 60, failing: 0)], installs: 60)
-        let telling = Facts(telemetry: { _ in TelemetryFacts(measuredAt: noon, cells: [cell]) })
-        let silent = Facts(telemetry: { _ in TelemetryFacts(measuredAt: noon, cells: []) })
+        let telling = ExternalFacts(telemetry: { _ in TelemetryFacts(measuredAt: noon, cells: [cell]) })
+        let silent = ExternalFacts(telemetry: { _ in TelemetryFacts(measuredAt: noon, cells: []) })
         #expect(try self.due(state, days, silent) == [])
         let noted = try self.due(state, 90, telling)
         #expect(noted == [.app(.rolloutSampleReached(api, step: 1, installs: 60))])

@@ -75,8 +75,8 @@ import Testing
             due: .noted),
     ]
 
-    private static func facts(_ count: Int?, since start: Timestamp = noon) -> Facts {
-        Facts(telemetry: { _ in
+    private static func facts(_ count: Int?, since start: Timestamp = noon) -> ExternalFacts {
+        ExternalFacts(telemetry: { _ in
             count.map { count in
                 TelemetryFacts(
                     measuredAt: start,
@@ -89,7 +89,7 @@ import Testing
         })
     }
 
-    static func context(_ facts: Facts, at now: Timestamp) -> DecisionContext {
+    static func context(_ facts: ExternalFacts, at now: Timestamp) -> DecisionContext {
         DecisionContext(now: now, reason: nil, isForced: false, facts: facts, actor: .system) { _ in false }
     }
 
@@ -160,7 +160,7 @@ import Testing
             ([], false),
         ]
         for (cells, isEnough) in cases {
-            let facts = Facts(telemetry: { _ in TelemetryFacts(measuredAt: noon, cells: cells) })
+            let facts = ExternalFacts(telemetry: { _ in TelemetryFacts(measuredAt: noon, cells: cells) })
             let move = app.dueMove(of: api, in: Self.context(facts, at: noon.adding(seconds: 90)))
             #expect((move != nil) == isEnough, "\(cells)")
         }
@@ -181,7 +181,7 @@ import Testing
                 installs: installs)
         }
         func isDue(_ cells: [OutcomeCell]) -> Bool {
-            let facts = Facts(telemetry: { _ in TelemetryFacts(measuredAt: noon, cells: cells) })
+            let facts = ExternalFacts(telemetry: { _ in TelemetryFacts(measuredAt: noon, cells: cells) })
             return app.dueMove(of: api, in: Self.context(facts, at: noon.adding(seconds: 90))) != nil
         }
         let spread = Array(repeating: 100, count: 5)
@@ -205,7 +205,7 @@ import Testing
         }
         app.monitoring.countsUnsigned = false
         let alone = cell([1200])
-        let facts = Facts(telemetry: { _ in TelemetryFacts(measuredAt: noon, cells: [alone]) })
+        let facts = ExternalFacts(telemetry: { _ in TelemetryFacts(measuredAt: noon, cells: [alone]) })
         var state = LedgerState()
         state.apps.insert(app)
         let progress = try state.progress(

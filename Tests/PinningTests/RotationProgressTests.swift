@@ -7,7 +7,9 @@ import Testing
     private static let settling = started + [advance(), advance()]
     private static let later = noon.adding(seconds: 3 * day)
 
-    private func progress(_ commands: [AppCommand], _ facts: Facts, at now: Timestamp) throws -> RotationProgress {
+    private func progress(_ commands: [AppCommand], _ facts: ExternalFacts, at now: Timestamp) throws
+        -> RotationProgress
+    {
         var state = LedgerState()
         state.apps.insert(try #require(try given(commands)))
         let context = DecisionContext(now: now, reason: nil, isForced: false, facts: facts) { $0 == "com" }
@@ -16,7 +18,7 @@ import Testing
 
     /// The next key came back only an hour ago: time since the phase began says nothing of it.
     @Test func `shows what is missing where it is not ready`() throws {
-        let facts = Facts(serving(4, hoursAgo: 0, sinceDays: 0, now: Self.later))
+        let facts = ExternalFacts(serving(4, hoursAgo: 0, sinceDays: 0, now: Self.later))
         let progress = try self.progress(Self.settling, facts, at: Self.later)
         #expect(!progress.isReady && progress.obstacle == nil)
         let open = progress.waits.filter { $0.isMet != true }
@@ -32,7 +34,7 @@ import Testing
     func `is not ready only with something that is not ticked`(commands: [AppCommand], seconds: Int64) throws {
         let now = noon.adding(seconds: seconds)
         for key in [1, 4, 9] {
-            let progress = try self.progress(commands, Facts(serving(key, now: now)), at: now)
+            let progress = try self.progress(commands, ExternalFacts(serving(key, now: now)), at: now)
             let isComplete = progress.waits.allSatisfy { $0.isMet == true }
             #expect(progress.isReady || progress.obstacle != nil || !isComplete)
         }
@@ -40,7 +42,7 @@ import Testing
 
     @Test func `tells of clients that are locked out, and mends the server first`() throws {
         let wrong = certificate(9, names: ["api.stranger.example"], subject: "CN=api.stranger.example")
-        let facts = Facts(serving(9, certificates: [wrong], now: noon))
+        let facts = ExternalFacts(serving(9, certificates: [wrong], now: noon))
         let progress = try self.progress(Self.started, facts, at: noon)
         let lockOut = try #require(progress.lockOuts.first)
         #expect(progress.lockOuts.count == 1)
@@ -50,11 +52,11 @@ import Testing
     }
 
     @Test(arguments: [1, 4]) func `tells of none while a pinned key is presented`(key: Int) throws {
-        #expect(try self.progress(Self.started, Facts(serving(key, now: noon)), at: noon).lockOuts.isEmpty)
+        #expect(try self.progress(Self.started, ExternalFacts(serving(key, now: noon)), at: noon).lockOuts.isEmpty)
     }
 
     @Test func `names the whole command that ends the phase`() throws {
-        let progress = try self.progress(Self.settling, Facts(serving(4, now: Self.later)), at: Self.later)
+        let progress = try self.progress(Self.settling, ExternalFacts(serving(4, now: Self.later)), at: Self.later)
         #expect(
             progress.json(of: shop)["command"]?.stringValue
                 == "pinledger rotation advance com.example.shop r --from settle --reason \"the next key has proved itself\""

@@ -192,7 +192,7 @@ import Testing
         let app = try #require(try given([Self.served]))
         state.apps.insert(app)
         func plan(at now: Timestamp, next: Int, seen: Timestamp) throws -> [UInt8] {
-            let facts = Facts(serving(9, now: seen))
+            let facts = ExternalFacts(serving(9, now: seen))
             let command = Command.app(
                 shop, [Self.start(next: new(next, .backup)), .addPin(api, .baseline, new(7, .backup))])
             let context = DecisionContext(

@@ -13,7 +13,7 @@ import Testing
 
         init(_ commands: [AppCommand]) throws { self.state = try ledger(after: commands) }
 
-        mutating func look(_ facts: Facts, at now: Timestamp) throws {
+        mutating func look(_ facts: ExternalFacts, at now: Timestamp) throws {
             for event in try self.state.warnings(of: shop, in: looking(facts, at: now)) {
                 self.version += 1
                 let outcome = self.state.apply(.watch(event), of: .watch(shop), version: self.version, at: now)
@@ -40,15 +40,15 @@ import Testing
     }
 
     /// What is seen on a day: fresh, whatever day it is.
-    private func seeing(_ chains: [CertificateFacts]..., on day: Int64) -> Facts {
+    private func seeing(_ chains: [CertificateFacts]..., on day: Int64) -> ExternalFacts {
         let time = noon.adding(seconds: day * PinningTests.day)
         let facts = EndpointFacts(
             chains: chains.enumerated().map { place, chain in
-                ServedChain(
+                ObservedChain(
                     pins: chain.map(\.key.pin), certificates: chain, address: "192.0.2.\(place + 1)", vantage: "here",
                     firstSeen: time, lastSeen: time, isCurrent: true)
             }, lastSuccess: chains.isEmpty ? nil : time, lastAttempt: time)
-        return Facts(endpoint: { $0.host == api ? facts : nil })
+        return ExternalFacts(endpoint: { $0.host == api ? facts : nil })
     }
 
     private func at(_ day: Int64) -> Timestamp { noon.adding(seconds: day * PinningTests.day) }

@@ -55,7 +55,7 @@ import Testing
         func report(_ kind: ProbeFailure.Kind) -> ProbeReport {
             ProbeReport(target: target, failure: ProbeFailure(.connection, kind, "because"))
         }
-        let chain = ServedChain(certificates: [[1]], keyKind: .rsa, version: "TLSv1.3")
+        let chain = PresentedChain(certificates: [[1]], keyKind: .rsa, version: "TLSv1.3")
         let address = try #require(IPAddress("192.0.2.1"))
         let served = ProbeReport(
             target: target,

@@ -147,7 +147,7 @@ import Testing
                 connection.send(word)
             }
             if startTLS == .mysql { _ = connection.receive(36) }
-            connection.relay(to: port)
+            connection.appender(to: port)
         }
         try await withProber { prober in
             let chain = try #require(try await prober.probe(host.target(startTLS)).service().chains.first)

@@ -6,6 +6,7 @@ import PinWire
 import Pinning
 import Postgres
 import Publishing
+import Secrets
 import Testing
 
 /// A node that publishes: signing keys, publisher and table beside the ledger.

@@ -5,6 +5,7 @@ import PinWire
 import Pinning
 import Postgres
 import Publishing
+import Secrets
 import Testing
 
 /// What nodes serve that did not sign it.

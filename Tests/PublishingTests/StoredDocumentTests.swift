@@ -4,6 +4,7 @@ import Keys
 import PinWire
 import Pinning
 import Postgres
+import Secrets
 import Testing
 
 @testable import Publishing

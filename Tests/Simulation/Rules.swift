@@ -1,4 +1,4 @@
-import Detection
+import Pinning
 
 /// A rule that looks at a stream of installs, one after the other, until it fires.
 enum Rule {

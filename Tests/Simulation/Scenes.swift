@@ -1,5 +1,5 @@
-import Detection
 import Glibc
+import Pinning
 import SeededRandom
 
 /// 20,000 installs of which 0.5 % fail, then 4000 of which 30 % do: installs until a rule fires, counted from the change.

@@ -1,9 +1,9 @@
+import Glibc
 // Plays streams of installs to the detectors and prints how often each fires, and after how many installs: the operating
 // characteristics that are published with them. Ends with 1 where a figure is not near what is published.
 //
 // The same numbers in every run. `make simulate` runs it in release configuration, in less than a minute.
-import Detection
-import Glibc
+import Pinning
 import SeededRandom
 
 /// Runs of each figure of the first table, and the installs after which a run ends: 0.05 % is one run.

@@ -6,6 +6,7 @@ import PinWire
 import Pinning
 import Postgres
 import Probing
+import Secrets
 import Testing
 
 @testable import Webhooks

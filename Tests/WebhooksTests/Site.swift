@@ -6,6 +6,7 @@ import PinWire
 import Pinning
 import Postgres
 import Probing
+import Secrets
 import Testing
 
 @testable import Webhooks
@@ -16,7 +17,7 @@ struct Site {
     private static let key = Random.bytes(32)
 
     let node: TestNode
-    let tools: WebhookTools
+    let tools: WebhookServices
     var store: WebhookStore { self.tools.store }
 
     func webhook(_ id: String = Site.id) throws -> Webhook {
@@ -56,9 +57,9 @@ struct Site {
             uniqueKeysWithValues: page.deliveries.map { ($0.position, $0.json["state"]?.stringValue ?? "") })
     }
 
-    static func tools(_ node: TestNode, client: WebhookClient? = nil) throws -> WebhookTools {
+    static func tools(_ node: TestNode, client: WebhookClient? = nil) throws -> WebhookServices {
         let secrets = WebhookSecrets(pool: node.pool, keyEncryptionKey: try KeyEncryptionKey(Self.key))
-        return WebhookTools(pool: node.pool, secrets: secrets, client: client)
+        return WebhookServices(pool: node.pool, secrets: secrets, client: client)
     }
 
     /// Runs `body` with a node of its own.

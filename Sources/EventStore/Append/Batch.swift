@@ -18,7 +18,7 @@ struct Batch: Sendable {
     private let time: Timestamp
     private let isPublicSuffix: @Sendable (String) -> Bool
     /// What was known from outside when the batch was begun.
-    private let facts: Facts
+    private let facts: ExternalFacts
     /// The requests' digests, by place.
     private var digests: [[UInt8]] = []
     private(set) var after: LedgerView
@@ -38,21 +38,21 @@ struct Batch: Sendable {
     static let entryLimit = 65_535
 
     /// A batch of no commands yet, all of which will have one time.
-    init(on base: LedgerView, at now: Timestamp, surroundings: Surroundings) {
+    init(on base: LedgerView, at now: Timestamp, environment: DecisionEnvironment) {
         self.base = base
         self.after = base
         self.time = max(now, base.head.lastTime)
-        self.isPublicSuffix = surroundings.isPublicSuffix
-        self.facts = surroundings.facts()
+        self.isPublicSuffix = environment.isPublicSuffix
+        self.facts = environment.facts()
     }
 
     /// A batch of what is open of a job.
     init(
-        _ job: Job, on base: LedgerView, at now: Timestamp, surroundings: Surroundings
+        _ pending: PendingBatch, on base: LedgerView, at now: Timestamp, environment: DecisionEnvironment
     ) {
-        self.init(on: base, at: now, surroundings: surroundings)
-        for (place, request) in job.requests.enumerated() {
-            if job.answers[place] == nil { self.add(request) } else { self.leaveOut(request) }
+        self.init(on: base, at: now, environment: environment)
+        for (place, request) in pending.requests.enumerated() {
+            if pending.answers[place] == nil { self.add(request) } else { self.leaveOut(request) }
         }
     }
 

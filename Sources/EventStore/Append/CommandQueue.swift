@@ -15,7 +15,7 @@ final class CommandQueue: Sendable {
         var waiting: [Pending] = []
         var isClosed = false
         /// A batch is under way: new commands are decided on what it leaves behind.
-        var isFlying = false
+        var isInFlight = false
         /// Something may have to be decided.
         var hasNews = false
         /// The writer has slept for as long as it wanted.
@@ -31,7 +31,7 @@ final class CommandQueue: Sendable {
     }
 
     /// What is decided.
-    private struct Desk {
+    private struct Decided {
         /// What the batch under way leaves behind if it is recorded.
         var base: LedgerView?
         /// The first of those who wait, decided on it.
@@ -42,17 +42,17 @@ final class CommandQueue: Sendable {
 
     private let limits: Writer.Limits
     private let clock: @Sendable () -> Timestamp
-    private let surroundings: Surroundings
+    private let environment: DecisionEnvironment
     private let line = Mutex(Line())
-    private let desk = Mutex(Desk())
+    private let decided = Mutex(Decided())
 
     init(
         limits: Writer.Limits, clock: @escaping @Sendable () -> Timestamp,
-        surroundings: Surroundings
+        environment: DecisionEnvironment
     ) {
         self.limits = limits
         self.clock = clock
-        self.surroundings = surroundings
+        self.environment = environment
     }
 
     // MARK: Senders
@@ -65,7 +65,7 @@ final class CommandQueue: Sendable {
                 guard !line.isClosed else { return (Self.closed, nil) }
                 guard line.waiting.count < self.limits.queue else { return (.overloaded, nil) }
                 line.waiting.append(pending)
-                guard !line.isFlying else { return (nil, line.takeDecider()) }
+                guard !line.isInFlight else { return (nil, line.takeDecider()) }
                 defer { line.writer = nil }
                 return (nil, line.writer)
             }
@@ -135,8 +135,8 @@ final class CommandQueue: Sendable {
 
     /// Ends every wait: those in line are told so, and those who come are not let in.
     func close() {
-        let (waiting, sleepers) = self.desk.withLock { desk in
-            desk.batch = nil
+        let (waiting, sleepers) = self.decided.withLock { decided in
+            decided.batch = nil
             return self.line.withLock { line in
                 defer { (line.waiting, line.writer, line.decider) = ([], nil, nil) }
                 line.isClosed = true
@@ -165,15 +165,15 @@ final class CommandQueue: Sendable {
     private func answer(
         underwaySince begun: ContinuousClock.Instant, waitingSince come: ContinuousClock.Instant, why: WriteFailure
     ) {
-        let (hanging, late, decider) = self.desk.withLock { desk in
-            let hanging = desk.underway.filter { $0.since < begun }
+        let (hanging, late, decider) = self.decided.withLock { decided in
+            let hanging = decided.underway.filter { $0.since < begun }
             let (late, decider) = self.line.withLock { line in
                 let late = Array(line.waiting.prefix { $0.since < come })
                 line.waiting.removeFirst(late.count)
                 return (late, late.isEmpty ? nil : line.takeDecider())
             }
             // It was decided with the ones that leave.
-            if !late.isEmpty { desk.batch = nil }
+            if !late.isEmpty { decided.batch = nil }
             return (hanging, late, decider)
         }
         decider?.resume()
@@ -185,12 +185,12 @@ final class CommandQueue: Sendable {
 
     /// Says on what the next commands are to be decided; what is decided on something else is forgotten.
     func begin(on base: LedgerView) {
-        self.desk.withLock { desk in
-            if desk.batch?.base.head != base.head { desk.batch = nil }
-            desk.base = base
+        self.decided.withLock { decided in
+            if decided.batch?.base.head != base.head { decided.batch = nil }
+            decided.base = base
         }
         let decider = self.line.withLock { line in
-            line.isFlying = true
+            line.isInFlight = true
             return line.waiting.isEmpty ? nil : line.takeDecider()
         }
         decider?.resume()
@@ -198,34 +198,34 @@ final class CommandQueue: Sendable {
 
     /// Says that the batch under way leaves something else behind: nothing is decided until the next ``begin(on:)``.
     func pause() {
-        self.desk.withLock { desk in (desk.base, desk.batch) = (nil, nil) }
-        self.line.withLock { $0.isFlying = false }
+        self.decided.withLock { decided in (decided.base, decided.batch) = (nil, nil) }
+        self.line.withLock { $0.isInFlight = false }
     }
 
     /// Says that nothing is under way any more.
     func end() {
-        self.desk.withLock { desk in
-            desk.base = nil
-            desk.underway = []
+        self.decided.withLock { decided in
+            decided.base = nil
+            decided.underway = []
         }
-        self.line.withLock { $0.isFlying = false }
+        self.line.withLock { $0.isInFlight = false }
     }
 
     /// The next batch, after ``begin(on:)`` or another one; nil where nobody waits. Those behind it are decided on it.
-    func next() -> (Job, Batch)? {
+    func next() -> (PendingBatch, Batch)? {
         // A batch costs the database as much as some twenty events: better to decide a few more now than to send two.
         while self.decideNext(atMost: min(Self.largeBatch, self.limits.batch)) {}
-        return self.desk.withLock { desk in
-            guard let batch = desk.batch.take() else { return nil }
+        return self.decided.withLock { decided in
+            guard let batch = decided.batch.take() else { return nil }
             let (pending, decider) = self.line.withLock { line in
                 let pending = Array(line.waiting.prefix(batch.count))
                 line.waiting.removeFirst(pending.count)
                 return (pending, line.waiting.isEmpty ? nil : line.takeDecider())
             }
             decider?.resume()
-            desk.underway = pending
-            desk.base = batch.after
-            return (Job(pending), batch)
+            decided.underway = pending
+            decided.base = batch.after
+            return (PendingBatch(pending), batch)
         }
     }
 
@@ -233,30 +233,30 @@ final class CommandQueue: Sendable {
     static let largeBatch = 64
 
     /// The next commands, undecided.
-    func nextUndecided() -> Job {
-        self.desk.withLock { desk in
-            desk.batch = nil
-            desk.underway = self.line.withLock { line in
+    func nextUndecided() -> PendingBatch {
+        self.decided.withLock { decided in
+            decided.batch = nil
+            decided.underway = self.line.withLock { line in
                 defer { line.waiting.removeFirst(min(line.waiting.count, self.limits.batch)) }
                 return Array(line.waiting.prefix(self.limits.batch))
             }
-            return Job(desk.underway)
+            return PendingBatch(decided.underway)
         }
     }
 
     /// Decides the first of those who wait undecided; false where there is none, or enough is decided.
     private func decideNext(atMost limit: Int) -> Bool {
-        self.desk.withLock { desk in
-            guard let base = desk.base else { return false }
-            let decided = desk.batch?.count ?? 0
-            guard decided < limit else { return false }
-            let next = self.line.withLock { $0.waiting.count > decided ? $0.waiting[decided] : nil }
+        self.decided.withLock { decided in
+            guard let base = decided.base else { return false }
+            let count = decided.batch?.count ?? 0
+            guard count < limit else { return false }
+            let next = self.line.withLock { $0.waiting.count > count ? $0.waiting[count] : nil }
             guard let next else { return false }
             // The value is taken out while it grows, so that nothing in it is copied.
             var batch =
-                desk.batch.take() ?? Batch(on: base, at: self.clock(), surroundings: self.surroundings)
+                decided.batch.take() ?? Batch(on: base, at: self.clock(), environment: self.environment)
             batch.add(next.request)
-            desk.batch = batch
+            decided.batch = batch
             return true
         }
     }

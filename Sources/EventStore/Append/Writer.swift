@@ -8,7 +8,7 @@ import TransparencyLog
 /// A node's only way into the ledger: group commit without a timer.
 ///
 /// While one batch commits, the next one gathers (``CommandQueue``): its commands are decided as they come, on what the
-/// batch in flight will leave behind, so that it goes out the moment that one is done (``Relay``); were that one not
+/// batch in flight will leave behind, so that it goes out the moment that one is done (``PipelinedAppender``); were that one not
 /// recorded, they are decided anew. All commands of a batch are appended by one statement, and everybody, the refused
 /// included, is answered after the commit that they were judged against. Any number of nodes may write: the head's row
 /// lock decides who was first, and who was not reads what came in between and decides anew.
@@ -18,32 +18,32 @@ import TransparencyLog
 package actor Writer {
     private let ledger: Ledger
     private let configuration: PostgresConfiguration
-    private let surroundings: Surroundings
+    private let environment: DecisionEnvironment
     private let clock: @Sendable () -> Timestamp
     private let limits: Limits
     private let logger: Logger
 
     private let queue: CommandQueue
-    private let announcements = Announcements()
+    private let notifier = AppendNotifier()
     private var connection: PostgresConnection?
     /// More than none: another node was writing a moment ago, and batches wait for a turn.
     private var contention = 0
     /// This node's turn, while it has one.
-    private var turn: Turn?
+    private var lease: AppendLease?
     /// Where the ledger ended when the last turn did.
     private var turnEnd: Int64 = 0
 
     package init(
         ledger: Ledger, configuration: PostgresConfiguration, limits: Limits = Limits(), logger: Logger,
-        clock: @escaping @Sendable () -> Timestamp, surroundings: Surroundings
+        clock: @escaping @Sendable () -> Timestamp, environment: DecisionEnvironment
     ) {
         self.ledger = ledger
         self.configuration = configuration
         self.limits = limits
         self.logger = logger
         self.clock = clock
-        self.surroundings = surroundings
-        self.queue = CommandQueue(limits: limits, clock: clock, surroundings: surroundings)
+        self.environment = environment
+        self.queue = CommandQueue(limits: limits, clock: clock, environment: environment)
     }
 
     /// Records what a command causes.
@@ -67,7 +67,7 @@ package actor Writer {
 
     /// The entries a command would record now, as if nobody else were writing.
     package nonisolated func rehearse(_ request: CommandRequest) throws(WriteFailure) -> Recorded {
-        var batch = Batch(on: self.ledger.view, at: self.clock(), surroundings: self.surroundings)
+        var batch = Batch(on: self.ledger.view, at: self.clock(), environment: self.environment)
         batch.add(request)
         if let recorded = batch.recorded(at: 0) { return recorded }
         guard case .failed(let failure) = batch.outcomes[0] else { throw .overloaded }
@@ -102,7 +102,7 @@ package actor Writer {
         while !Task.isCancelled {
             await self.waitForTheAnswered()
             let count = self.queue.count
-            if let turn, count == 0 || turn.isOver { await self.endTurn() }
+            if let lease, count == 0 || lease.isOver { await self.endLease() }
             guard count > 0 else {
                 await self.rest()
                 continue
@@ -116,18 +116,17 @@ package actor Writer {
     /// Sleeps until a command comes. Before that, tells the other nodes of what was recorded last, where they were not, and
     /// looks after the connection.
     private func rest() async {
-        guard let wait = self.announcements.waitForOwed else {
+        guard let wait = self.notifier.waitForOwed else {
             await self.queue.waitForCommand(atMost: Self.glance)
             if self.queue.count == 0, !Task.isCancelled { await self.lookAfterConnection() }
             return
         }
-        guard let connection = self.connection else { return self.announcements.forget() }
+        guard let connection = self.connection else { return self.notifier.forget() }
         guard wait <= .zero else { return await self.queue.waitForCommand(atMost: wait) }
-        let announcements = self.announcements
-        do { try await connection.perform { @Sendable connection in try announcements.announce(on: connection) } } catch
-        {
+        let notifier = self.notifier
+        do { try await connection.perform { @Sendable connection in try notifier.announce(on: connection) } } catch {
             self.logger.debug("nodes were not told of new events", metadata: ["error": "\(error)"])
-            announcements.forget()
+            notifier.forget()
         }
     }
 
@@ -174,48 +173,48 @@ package actor Writer {
 
     /// Writes the next batch, and perhaps those behind it; everybody in them is answered then.
     private func writeBatch() async {
-        var job: Job
+        var pending: PendingBatch
         var ready: Batch?
-        if self.contention > 0, self.turn == nil {
-            job = self.queue.nextUndecided()
+        if self.contention > 0, self.lease == nil {
+            pending = self.queue.nextUndecided()
         } else {
             self.queue.begin(on: self.ledger.view)
             guard let next = self.queue.next() else { return }
-            (job, ready) = next
+            (pending, ready) = next
         }
-        while !job.isSettled {
+        while !pending.isSettled {
             if let failure = self.ledger.refusal {
-                job.fail(failure)
+                pending.fail(failure)
                 break
             }
-            job.attempts += 1
-            guard job.attempts <= self.limits.attempts else {
-                job.fail(.unavailable("other nodes kept writing first"))
+            pending.attempts += 1
+            guard pending.attempts <= self.limits.attempts else {
+                pending.fail(.unavailable("other nodes kept writing first"))
                 break
             }
             do {
                 let connection = try await self.connected()
-                guard let leg = try await self.send(job, ready, on: connection) else { return }
+                guard let sent = try await self.send(pending, ready, on: connection) else { return }
                 ready = nil
-                job = leg.job
-                try await self.settle(&job, leg)
+                pending = sent.pending
+                try await self.settle(&pending, sent)
             } catch let fault as LedgerFault {
                 self.ledger.halt(fault)
                 // With it goes this node's turn, for which others may be waiting.
                 await self.drop()
                 self.logger.critical(
                     "the ledger does not fit: this node stops writing", metadata: ["fault": "\(fault)"])
-                job.fail(.halted(fault))
+                pending.fail(.halted(fault))
             } catch let failure as WriteFailure {
                 if failure == .outcomeUnknown { self.noteFailedWrite(failure) }
-                job.fail(failure)
+                pending.fail(failure)
             } catch {
                 self.noteFailedWrite(error)
                 await self.drop()
-                job.fail(.unavailable("the database did not take the change"))
+                pending.fail(.unavailable("the database did not take the change"))
             }
         }
-        job.answer()
+        pending.answer()
     }
 
     /// Nothing fails that is cut off because this node stops.
@@ -227,30 +226,34 @@ package actor Writer {
     /// Decides, where that is not done, and appends once; where that is plain sailing, so are the batches behind it.
     ///
     /// - Returns: The batch it ended with; nil where that is answered too.
-    private func send(_ job: Job, _ ready: Batch?, on connection: PostgresConnection) async throws -> Relay.Leg? {
-        let (ledger, clock, surroundings) = (self.ledger, self.clock, self.surroundings)
-        if self.contention > 0, self.turn == nil {
+    private func send(_ pending: PendingBatch, _ ready: Batch?, on connection: PostgresConnection) async throws
+        -> PipelinedAppender.SentBatch?
+    {
+        let (ledger, clock, environment) = (self.ledger, self.clock, self.environment)
+        if self.contention > 0, self.lease == nil {
             // Who loses even so takes the head's lock before deciding, and then cannot lose.
-            var isLocked = job.attempts > 3 || self.configuration.sessionSettings != .startup
-            if !isLocked { isLocked = try await !self.beginTurn(on: connection) }
+            var isLocked = pending.attempts > 3 || self.configuration.sessionSettings != .startup
+            if !isLocked { isLocked = try await !self.beginLease(on: connection) }
             if isLocked {
                 self.contention -= 1
-                return try await self.sendLocked(job, on: connection)
+                return try await self.sendLocked(pending, on: connection)
             }
         }
         let view = ledger.view
         let batch =
             ready.flatMap { $0.base.head == view.head ? $0 : nil }
-            ?? Batch(job, on: view, at: clock(), surroundings: surroundings)
+            ?? Batch(pending, on: view, at: clock(), environment: environment)
         self.queue.begin(on: batch.after)
-        let relay = Relay(
-            ledger: ledger, queue: self.queue, turn: self.turn, announcements: self.announcements, logger: self.logger)
-        return await connection.perform { @Sendable connection in relay.run(job, batch, on: connection) }
+        let appender = PipelinedAppender(
+            ledger: ledger, queue: self.queue, lease: self.lease, notifier: self.notifier, logger: self.logger)
+        return await connection.perform { @Sendable connection in appender.run(pending, batch, on: connection) }
     }
 
     /// Decides and appends with the ledger's head locked: nobody else can be first.
-    private func sendLocked(_ job: Job, on connection: PostgresConnection) async throws -> Relay.Leg {
-        let (ledger, now, surroundings) = (self.ledger, self.clock(), self.surroundings)
+    private func sendLocked(_ pending: PendingBatch, on connection: PostgresConnection) async throws
+        -> PipelinedAppender.SentBatch
+    {
+        let (ledger, now, environment) = (self.ledger, self.clock(), self.environment)
         // What was decided, also where the transaction it was decided in does not come to its end.
         let decided = Decided()
         let outcome: Result<AppendOutcome, any Error>
@@ -258,7 +261,7 @@ package actor Writer {
             outcome = .success(
                 try await connection.transaction { @Sendable connection in
                     let base = try ledger.catchUp(on: connection, isLocking: true)
-                    let batch = Batch(job, on: base, at: now, surroundings: surroundings)
+                    let batch = Batch(pending, on: base, at: now, environment: environment)
                     decided.batch.withLock { $0 = batch }
                     ledger.beginWriting(batch)
                     return try AppendOutcome(appending: batch, isAnnounced: true, on: connection)
@@ -270,7 +273,7 @@ package actor Writer {
             _ = try outcome.get()
             throw WriteFailure.outcomeUnknown
         }
-        return Relay.Leg(job: job, batch: batch, isAnnounced: true, outcome: outcome)
+        return PipelinedAppender.SentBatch(pending: pending, batch: batch, isAnnounced: true, outcome: outcome)
     }
 
     private final class Decided: Sendable {
@@ -278,58 +281,58 @@ package actor Writer {
     }
 
     /// Settles what can be said of a job's commands after one attempt.
-    private func settle(_ job: inout Job, _ leg: Relay.Leg) async throws {
-        switch try await self.outcome(of: leg) {
+    private func settle(_ pending: inout PendingBatch, _ sent: PipelinedAppender.SentBatch) async throws {
+        switch try await self.outcome(of: sent) {
         case .appended:
-            self.ledger.take(leg.batch)
+            self.ledger.take(sent.batch)
             self.ledger.database.noteWrite(self.logger)
-            self.announcements.note(leg.batch, isAnnounced: leg.isAnnounced)
-            job.takeRecorded(by: leg.batch)
+            self.notifier.note(sent.batch, isAnnounced: sent.isAnnounced)
+            pending.takeRecorded(by: sent.batch)
             // A refused command may be the repetition of one that was accepted: then that one's result is the answer.
-            let refused = leg.batch.refusedWithKey.filter { job.answers[$0] == nil }
-            if !refused.isEmpty { try await self.settleRepeated(&job, refused) }
-            job.takeRefused(by: leg.batch)
+            let refused = sent.batch.refusedWithKey.filter { pending.answers[$0] == nil }
+            if !refused.isEmpty { try await self.settleRepeated(&pending, refused) }
+            pending.takeRefused(by: sent.batch)
         case .moved:
             self.queue.pause()
             self.contention = Self.memory
-            await self.endTurn()
+            await self.endLease()
         case .duplicate:
             self.queue.pause()
-            try await self.settleRepeated(&job, job.openWithKey)
+            try await self.settleRepeated(&pending, pending.openWithKey)
         }
     }
 
-    private func outcome(of leg: Relay.Leg) async throws -> AppendOutcome {
-        do { return try leg.outcome.get() } catch is AppendOutcome.RecordedAlready {
+    private func outcome(of sent: PipelinedAppender.SentBatch) async throws -> AppendOutcome {
+        do { return try sent.outcome.get() } catch is AppendOutcome.RecordedAlready {
             return .duplicate
         } catch let error as PostgresError where error.code == .outcomeUnknown {
             self.queue.pause()
             await self.drop()
             // What writes nothing has no outcome, and is decided anew.
-            return leg.batch.isEmpty ? .moved : try await self.findOutcome(of: leg.batch)
+            return sent.batch.isEmpty ? .moved : try await self.findOutcome(of: sent.batch)
         }
     }
 
     /// Waits for a turn and takes in what others have appended; false where none is to be had.
-    private func beginTurn(on connection: PostgresConnection) async throws -> Bool {
+    private func beginLease(on connection: PostgresConnection) async throws -> Bool {
         let ledger = self.ledger
-        let turn: Turn? = try await connection.perform { @Sendable connection in
-            guard let turn = try Turn.begin(on: connection) else { return nil }
+        let lease: AppendLease? = try await connection.perform { @Sendable connection in
+            guard let lease = try AppendLease.begin(on: connection) else { return nil }
             // While this node waited, its follower went on reading: what is left to be read is little.
             try ledger.catchUp(on: connection, isLocking: false)
-            return turn
+            return lease
         }
-        guard let turn else { return false }
+        guard let lease else { return false }
         self.contention = ledger.position > self.turnEnd ? Self.memory : self.contention - 1
-        self.turn = turn
+        self.lease = lease
         return true
     }
 
-    private func endTurn() async {
-        guard self.turn != nil, let connection = self.connection else { return }
-        self.turn = nil
+    private func endLease() async {
+        guard self.lease != nil, let connection = self.connection else { return }
+        self.lease = nil
         self.turnEnd = self.ledger.position
-        do { try await connection.perform { @Sendable connection in try Turn.end(on: connection) } } catch {
+        do { try await connection.perform { @Sendable connection in try AppendLease.end(on: connection) } } catch {
             await self.drop()
         }
     }
@@ -343,19 +346,19 @@ package actor Writer {
     /// they may be recorded or not.
     ///
     /// - Throws: ``LedgerFault``.
-    private func settleRepeated(_ job: inout Job, _ places: [Int]) async throws {
+    private func settleRepeated(_ pending: inout PendingBatch, _ places: [Int]) async throws {
         do {
-            let requests = places.map { [requests = job.requests] in ($0, requests[$0]) }
+            let requests = places.map { [requests = pending.requests] in ($0, requests[$0]) }
             let state = self.ledger.view.state
             let answers = try await self.connected().perform { @Sendable connection in
                 try Repetition.answers(to: requests, on: connection) { state.version(of: $0) }
             }
-            for (place, answer) in answers { job.settle(place, answer) }
+            for (place, answer) in answers { pending.settle(place, answer) }
         } catch let fault as LedgerFault {
             throw fault
         } catch {
             await self.drop()
-            for place in places where job.answers[place] == nil { job.settle(place, .failure(.outcomeUnknown)) }
+            for place in places where pending.answers[place] == nil { pending.settle(place, .failure(.outcomeUnknown)) }
         }
     }
 
@@ -377,7 +380,7 @@ package actor Writer {
 
     private func drop() async {
         let connection = self.connection
-        (self.connection, self.turn) = (nil, nil)
+        (self.connection, self.lease) = (nil, nil)
         await connection?.close()
     }
 

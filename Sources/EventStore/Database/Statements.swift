@@ -21,11 +21,11 @@ enum Statements {
         SELECT next_position, frontier, (SELECT leaf_hash FROM pinledger.event WHERE position = $1)
         FROM pinledger.head ORDER BY position_block DESC LIMIT 1
         """
-    /// The lock of ``Turn``, waited for half a second. The setting ends with the transaction, which the statement is.
-    static let beginTurn: PreparedStatement = """
+    /// The lock of ``AppendLease``, waited for half a second. The setting ends with the transaction, which the statement is.
+    static let beginLease: PreparedStatement = """
         SELECT set_config('lock_timeout', '500', true), pg_advisory_lock(7809142018)
         """
-    static let endTurn: PreparedStatement = "SELECT pg_advisory_unlock(7809142018)"
+    static let endLease: PreparedStatement = "SELECT pg_advisory_unlock(7809142018)"
     /// At most `$3` entries at positions [$1, $2).
     static let entries: PreparedStatement = """
         SELECT position, entry, leaf_hash FROM pinledger.event

@@ -53,7 +53,7 @@ struct BulkReader: Sendable {
                   WHERE position >= \(start) AND position < \(end) ORDER BY position)
             TO STDOUT (FORMAT binary)
             """
-        let handover = Handover<PostgresRows>(capacity: Self.pagesAhead)
+        let handover = BoundedChannel<PostgresRows>(capacity: Self.pagesAhead)
         do {
             try await withTaskCancellationHandler {
                 try await withThrowingTaskGroup(of: Part.self) { group in
@@ -83,7 +83,7 @@ struct BulkReader: Sendable {
 
     /// Sends the rows of a COPY, page by page.
     private static func copy(
-        _ sql: String, first: Int, _ connection: PostgresConnection, _ handover: Handover<PostgresRows>
+        _ sql: String, first: Int, _ connection: PostgresConnection, _ handover: BoundedChannel<PostgresRows>
     ) async throws {
         try await connection.perform { connection in
             try connection.withStatementTimeout(nil) { connection in
@@ -94,7 +94,7 @@ struct BulkReader: Sendable {
     }
 
     private static func fold(
-        _ handover: Handover<PostgresRows>, into view: inout LedgerView,
+        _ handover: BoundedChannel<PostgresRows>, into view: inout LedgerView,
         _ group: inout ThrowingTaskGroup<Part, any Error>
     ) async throws {
         var (begun, folded) = (0, 0)

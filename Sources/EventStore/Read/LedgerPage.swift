@@ -7,7 +7,7 @@ import TransparencyLog
 ///
 /// Made beside the fold, several at a time: all that does not depend on what came before is done here.
 struct LedgerPage: Sendable {
-    private(set) var steps: [FoldStep] = []
+    private(set) var steps: [ReplayedEvent] = []
     /// The leaf hashes of ``steps``.
     private(set) var leaves: [LogHash] = []
     /// The tree over ``leaves`` alone, where they are a power of two.
@@ -44,8 +44,8 @@ struct LedgerPage: Sendable {
         }
         let hash = MerkleTree.leafHash(entry)
         guard hash == LogHash(bytes: recorded) else { throw .leafHash(position: position) }
-        let step: FoldStep
-        do { step = try FoldStep(bytes: entry, names: &names) } catch {
+        let step: ReplayedEvent
+        do { step = try ReplayedEvent(bytes: entry, names: &names) } catch {
             throw .unreadable(position: position, error.description)
         }
         guard step.position == position else { throw .leafHash(position: position) }

@@ -1,3 +1,4 @@
+import Logging
 import NIOCore
 
 /// Closes accepted connections for which there is no place, before a pipeline is made and an event loop takes them.

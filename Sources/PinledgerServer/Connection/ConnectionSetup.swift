@@ -26,7 +26,7 @@ struct ConnectionSetup: HTTPChannelHandler {
     let responder: HTTPChannelHandler.Responder
     /// Nil on a listener that is not for clients.
     let answers: PreparedAnswers?
-    let shares: LoopShares
+    let shares: EventLoopStates
     let limits: Server.Limits
     let certificate: ServerCertificate?
     let places: ConnectionPlaces
@@ -36,7 +36,7 @@ struct ConnectionSetup: HTTPChannelHandler {
     private let routedHTTP2: HTTP2Channel
 
     init(
-        responder: @escaping HTTPChannelHandler.Responder, answers: PreparedAnswers?, shares: LoopShares,
+        responder: @escaping HTTPChannelHandler.Responder, answers: PreparedAnswers?, shares: EventLoopStates,
         limits: Server.Limits, certificate: ServerCertificate?, places: ConnectionPlaces, log: LimitedLog
     ) {
         self.responder = responder
@@ -83,7 +83,7 @@ struct ConnectionSetup: HTTPChannelHandler {
                 let pipeline = channel.pipeline.syncOperations
                 // First: whatever happens now, it keeps the promise.
                 try pipeline.addHandler(
-                    ConnectionDoor(setup: self, share: share, isOnTrial: isOnTrial, upgrade: promise))
+                    FastPathHandler(setup: self, share: share, isOnTrial: isOnTrial, upgrade: promise))
                 if let certificate = self.certificate {
                     try pipeline.addHandler(NIOSSLServerHandler(context: certificate.current), position: .first)
                 }
@@ -117,7 +117,8 @@ struct ConnectionSetup: HTTPChannelHandler {
     // MARK: Called in by the door
 
     /// Adds HTTP/1.1 to a connection.
-    func addHTTP1(to channel: any Channel, behind door: ConnectionDoor, _ share: LoopShare) throws -> HTTP1Channel.Value
+    func addHTTP1(to channel: any Channel, behind door: FastPathHandler, _ share: EventLoopState) throws
+        -> HTTP1Channel.Value
     {
         var decoding = NIOHTTPDecoderLimitConfiguration()
         decoding.maxHeaderFieldSize = Self.headerFieldSize

@@ -17,7 +17,7 @@ final class RequestAccount: ChannelDuplexHandler, RemovableChannelHandler {
     /// A larger answer is prepared, and its bytes are shared by all who wait for it.
     private static let answerLimit = 64 * 1024
 
-    private let shares: LoopShares
+    private let shares: EventLoopStates
     private let log: LimitedLog
     private var held: HeldRequests?
     private var channel: (any Channel)?
@@ -25,7 +25,7 @@ final class RequestAccount: ChannelDuplexHandler, RemovableChannelHandler {
     /// Requests whose answers are not taken to the end.
     private var outstanding = 0
 
-    init(shares: LoopShares, log: LimitedLog) {
+    init(shares: EventLoopStates, log: LimitedLog) {
         self.shares = shares
         self.log = log
     }

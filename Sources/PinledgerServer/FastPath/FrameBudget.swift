@@ -18,7 +18,7 @@ struct FrameBudget {
     /// Bytes that were sent and have not paid for a frame yet.
     private var bytes = 0
 
-    /// - Parameter round: The present time in rounds of ``LoopShare``.
+    /// - Parameter round: The present time in rounds of ``EventLoopState``.
     init(at round: UInt32) {
         self.filledAt = round
     }

@@ -22,7 +22,7 @@ final class HTTP1Rules: ChannelDuplexHandler {
         case ignored
     }
 
-    private let door: ConnectionDoor
+    private let door: FastPathHandler
     private var input = Input.open
     /// Requests that were passed on and are not answered to the end.
     private(set) var outstanding = 0
@@ -39,7 +39,7 @@ final class HTTP1Rules: ChannelDuplexHandler {
     /// The last answer has gone out.
     private var isFinished = false
 
-    init(door: ConnectionDoor) {
+    init(door: FastPathHandler) {
         self.door = door
     }
 

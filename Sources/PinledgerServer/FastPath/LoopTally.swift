@@ -1,5 +1,6 @@
 import HTTPTypes
 import Publishing
+import Signals
 
 /// What one event loop counts of the clients that it answers, until it hands it over. Used on that loop alone.
 ///

@@ -15,15 +15,15 @@ final class PreparedHandler: ChannelDuplexHandler, RemovableChannelHandler {
     typealias OutboundOut = HTTPResponsePart
 
     private let answers: PreparedAnswers?
-    private let shares: LoopShares
-    private var share: LoopShare?
+    private let shares: EventLoopStates
+    private var share: EventLoopState?
     /// Requests that were passed on and are not answered to the end.
     private var outstanding = 0
     /// The request whose parts are coming in was answered here.
     private var isSwallowing = false
     private var mustFlush = false
 
-    init(answers: PreparedAnswers?, shares: LoopShares) {
+    init(answers: PreparedAnswers?, shares: EventLoopStates) {
         self.answers = answers
         self.shares = shares
     }

@@ -17,7 +17,7 @@ final class PreparedStreams: ChannelDuplexHandler {
     typealias OutboundOut = IOData
 
     private let answers: PreparedAnswers?
-    private let share: LoopShare
+    private let share: EventLoopState
     private let limits: Server.Limits
     private var context: ChannelHandlerContext?
 
@@ -29,7 +29,7 @@ final class PreparedStreams: ChannelDuplexHandler {
     /// The last streams answered or refused here, and passed on.
     private var answered: UInt32 = 0
     private var routed: UInt32 = 0
-    private var window = DividedWindow()
+    private var window = SplitFlowControlWindow()
     /// What a stream's window is when it begins.
     private var streamWindow = 65_535
     /// What the client's table of fields may hold.
@@ -54,7 +54,7 @@ final class PreparedStreams: ChannelDuplexHandler {
     /// Streams reset after their answer, since when.
     private var resets = (count: 0, since: UInt32(0))
 
-    init(answers: PreparedAnswers?, share: LoopShare, limits: Server.Limits) {
+    init(answers: PreparedAnswers?, share: EventLoopState, limits: Server.Limits) {
         self.answers = answers
         self.share = share
         self.limits = limits
@@ -147,7 +147,9 @@ final class PreparedStreams: ChannelDuplexHandler {
     }
 
     private func countReset(_ context: ChannelHandlerContext) {
-        if self.share.now &- self.resets.since > LoopShare.rounds(seconds: 30) { self.resets = (0, self.share.now) }
+        if self.share.now &- self.resets.since > EventLoopState.rounds(seconds: 30) {
+            self.resets = (0, self.share.now)
+        }
         self.resets.count += 1
         // As many as NIOHTTP2 lets pass.
         if self.resets.count > 200 { self.end(.enhanceYourCalm, context) }
@@ -359,21 +361,21 @@ final class PreparedStreams: ChannelDuplexHandler {
     }
 
     /// Asks the client to go where no stream has been there for too long, and closes where it does not go, or took nothing
-    /// and sends nothing. Called by ``LoopShare`` in every round.
+    /// and sends nothing. Called by ``EventLoopState`` in every round.
     func checkDeadlines() {
         guard self.open == 0, !self.isClosing, let context = self.context else { return }
         let silence = self.share.now &- self.lastReceived
-        if self.hasStalled, silence >= LoopShare.rounds(seconds: self.limits.writeSeconds) {
+        if self.hasStalled, silence >= EventLoopState.rounds(seconds: self.limits.writeSeconds) {
             self.share.clearScratch()
             return self.end(.noError, context)
         }
         let idle = self.share.now &- self.lastUse
         guard !self.isAskedToGo else {
-            let limit = LoopShare.rounds(seconds: self.limits.idleSeconds + self.limits.drainSeconds)
+            let limit = EventLoopState.rounds(seconds: self.limits.idleSeconds + self.limits.drainSeconds)
             if idle > limit { self.close(context: context, mode: .all, promise: nil) }
             return
         }
-        guard idle >= LoopShare.rounds(seconds: self.limits.idleSeconds) else { return }
+        guard idle >= EventLoopState.rounds(seconds: self.limits.idleSeconds) else { return }
         self.isAskedToGo = true
         context.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
     }

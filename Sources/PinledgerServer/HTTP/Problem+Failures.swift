@@ -6,7 +6,7 @@ import PinWire
 import Pinning
 import Postgres
 import Publishing
-import Vault
+import Secrets
 import Webhooks
 
 // The one place where what the layers below throw becomes an answer. The switches are exhaustive: a new refusal does not
@@ -28,8 +28,8 @@ extension Problem {
         case is NIOTooManyBytesError: self.init(.bodyTooLarge, "The body is larger than this operation takes.")
         case let unavailable as SigningKeys.Unavailable: self.init(.noKeyEncryptionKey, "\(unavailable).")
         case let unavailable as SecretUnavailable: self.init(.noKeyEncryptionKey, "\(unavailable).")
-        case WebhookTools.TestUnavailable.noClient: self.init(.noKeyEncryptionKey, "This node sends no webhooks.")
-        case WebhookTools.TestUnavailable.overloaded:
+        case WebhookServices.TestUnavailable.noClient: self.init(.noKeyEncryptionKey, "This node sends no webhooks.")
+        case WebhookServices.TestUnavailable.overloaded:
             self.init(.overloaded, "Too many tests of webhooks are under way.")
         case let error as PostgresError:
             switch error.code {

@@ -1,5 +1,5 @@
+import Signals
 import Synchronization
-import Telemetry
 
 /// How many of the requests that cost the node most, and that everybody may make, one network may make in a second.
 final class RequestRates: Sendable {

@@ -1,4 +1,4 @@
-import Formats
+import ClientFormats
 import HTTPTypes
 import Hummingbird
 import Logging
@@ -6,7 +6,7 @@ import NIOCore
 import PinWire
 import Pinning
 import Probing
-import Telemetry
+import Signals
 
 /// Answers every request of one listener: looks the route up, checks who asks, reads the query, turns every error into a
 /// problem.

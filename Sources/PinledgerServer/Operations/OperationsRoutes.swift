@@ -6,6 +6,7 @@ import NIOCore
 import PinWire
 import Pinning
 import Publishing
+import Secrets
 
 /// Health, the contract, and what the problems mean.
 struct OperationsRoutes: Sendable {

@@ -1,6 +1,7 @@
 import EventStore
 import PinWire
 import Publishing
+import Secrets
 
 /// What a node can do at the moment, and what of it who asks is told. Looks at memory only: a database that is down for a
 /// moment must not take nodes out that can serve every document.

@@ -8,9 +8,9 @@ import Synchronization
 /// metadata are. Those below a warning are all written.
 package struct RepeatedLines<Handler: LogHandler>: LogHandler {
     private var handler: Handler
-    private let book: LineBook
+    private let book: HeldLines
 
-    package init(_ handler: Handler, book: LineBook) {
+    package init(_ handler: Handler, book: HeldLines) {
         self.handler = handler
         self.book = book
     }
@@ -43,7 +43,7 @@ package struct RepeatedLines<Handler: LogHandler>: LogHandler {
 }
 
 /// The warnings of the last minute, and how often each was repeated. Shared by all loggers of a process, and bounded.
-package final class LineBook: Sendable {
+package final class HeldLines: Sendable {
     private struct Line {
         var end: ContinuousClock.Instant
         /// The last equal one that was not written.

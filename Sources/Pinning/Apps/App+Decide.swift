@@ -36,7 +36,7 @@ extension App {
         }
         // No command at all is refused too where there is nothing to command.
         guard let state else { throw .appUnknown(id) }
-        try Protection.check(from: app, to: state, lowered: lowered, in: context)
+        try PolicyInvariants.check(from: app, to: state, lowered: lowered, in: context)
         return (events, state)
     }
 

@@ -37,7 +37,7 @@ extension App {
         out.add(each: self.rotations) { $0.add(json: $1.json) }
         out.add(each: self.loweredRails.sorted()) { $0.add(place: $1) }
         out.add(each: self.riskyChanges) { $0.add($1) }
-        out.add(each: self.deeds) { out, deed in
+        out.add(each: self.reactionsTaken) { out, deed in
             out.add(deed.host.text)
             out.add(deed.done.arm) { $0.add(place: $1) }
             out.add(place: deed.done.step)
@@ -106,8 +106,8 @@ extension App {
         }
         self.loweredRails = Set(try reader.each { (r) throws(SnapshotDefect) in try r.value(GuardRail.self) })
         self.riskyChanges = try reader.each { (r) throws(SnapshotDefect) in try r.time() }
-        self.deeds = try reader.each { (r) throws(SnapshotDefect) in
-            Reaction.Deed(
+        self.reactionsTaken = try reader.each { (r) throws(SnapshotDefect) in
+            Reaction.Taken(
                 host: try r.host(),
                 arm: try r.optional { (r) throws(SnapshotDefect) in try r.value(PolicySlot.self) },
                 step: try r.value(ReactionStep.self), at: try r.time())

@@ -31,7 +31,7 @@ package struct App: Hashable, Sendable {
     /// In order of their start: all that are under way, and the last of those that are over.
     package var rotations: [Rotation]
     /// What the server did lately because of what clients report, the oldest first.
-    package var deeds: [Reaction.Deed]
+    package var reactionsTaken: [Reaction.Taken]
     /// The kinds of client software that the app's installs use, besides this project's own.
     package var clients: [ClientKind: Client]
     /// Guard rails that only warn for this app.
@@ -74,7 +74,7 @@ package struct App: Hashable, Sendable {
         self.revokedPins = []
         self.keys = [:]
         self.rotations = []
-        self.deeds = []
+        self.reactionsTaken = []
         self.clients = [:]
         self.loweredRails = []
         self.riskyChanges = []

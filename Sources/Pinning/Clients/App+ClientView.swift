@@ -14,8 +14,8 @@ extension App {
     /// - Parameter facts: What probes have seen of an endpoint; nil where none ever answered for it.
     package func chains(
         at now: Timestamp, by facts: (Endpoint) -> EndpointFacts?
-    ) -> [HostPattern: [ServedChain]] {
-        var chains: [HostPattern: [ServedChain]] = [:]
+    ) -> [HostPattern: [ObservedChain]] {
+        var chains: [HostPattern: [ObservedChain]] = [:]
         for (pattern, host) in self.hosts {
             let live = host.probed(of: pattern).flatMap { facts($0)?.live(at: now) ?? [] }
             if !live.isEmpty { chains[pattern] = live }

@@ -5,7 +5,7 @@ package import PinWire
 /// A cell goes by all findings of its kind, even if only some of them are told.
 package struct ClientMatrix: Hashable, Sendable {
     /// What a kind does with what is stated of a host.
-    package enum Sight: String, CaseIterable, Sendable, Hashable {
+    package enum Behaviour: String, CaseIterable, Sendable, Hashable {
         /// The same.
         case asStated = "as_stated"
         /// Something else in part, or at times.
@@ -17,7 +17,7 @@ package struct ClientMatrix: Hashable, Sendable {
     /// One host for one kind.
     package struct Cell: Hashable, Sendable {
         package var kind: ClientKind
-        package var sight: Sight
+        package var behaviour: Behaviour
         /// Of the worst finding; nil where there is none.
         package var severity: ClientFinding.Severity?
         /// The limits that findings name, each once, in order.
@@ -26,7 +26,7 @@ package struct ClientMatrix: Hashable, Sendable {
         package var json: JSON {
             .members([
                 "client": .string(self.kind.rawValue),
-                "sees": .string(self.sight.rawValue),
+                "sees": .string(self.behaviour.rawValue),
                 "severity": self.severity.map { .string($0.rawValue) },
                 "limits": .array(self.limits.map { .string($0.rawValue) }),
             ])
@@ -86,10 +86,10 @@ package struct ClientMatrix: Hashable, Sendable {
         return check.view.hosts.map { host in
             let found = (own[host.pattern] ?? []) + (host.mode == .off ? [] : common)
             let severity = found.map(\.severity).max()
-            let sight: Sight =
+            let behaviour: Behaviour =
                 severity ?? .notice == .notice ? .asStated : check.hasPlace(for: host) ? .differs : .notExpressible
             return Cell(
-                kind: check.kind, sight: sight, severity: severity,
+                kind: check.kind, behaviour: behaviour, severity: severity,
                 limits: Set(found.map(\.limit)).sorted { $0.rawValue < $1.rawValue })
         }
     }

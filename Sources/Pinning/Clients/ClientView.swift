@@ -16,7 +16,7 @@ package struct ClientView: Sendable {
     /// The keys that probes saw servers use as their own, by host.
     package let served: [HostPattern: Set<Pin>]
     /// What probes saw servers present, by host, as far as more is known of it than the server's key.
-    package let chains: [HostPattern: [ServedChain]]
+    package let chains: [HostPattern: [ObservedChain]]
     private let evaluator: Evaluator
 
     /// What holds for one host pattern.
@@ -79,7 +79,7 @@ package struct ClientView: Sendable {
     ///   - device: what the request says of the client.
     package init(
         _ document: Document, of app: App, served: [HostPattern: Set<Pin>] = [:],
-        chains: [HostPattern: [ServedChain]] = [:], device: Device = Device(), at now: Timestamp
+        chains: [HostPattern: [ObservedChain]] = [:], device: Device = Device(), at now: Timestamp
     ) {
         let served = served.merging(Self.ownKeys(of: chains)) { $0.union($1) }
         self.document = document
@@ -114,7 +114,7 @@ package struct ClientView: Sendable {
     }
 
     /// The servers' own keys of chains, by host.
-    package static func ownKeys(of chains: [HostPattern: [ServedChain]]) -> [HostPattern: Set<Pin>] {
+    package static func ownKeys(of chains: [HostPattern: [ObservedChain]]) -> [HostPattern: Set<Pin>] {
         chains.mapValues { Set($0.compactMap(\.pins.first)) }
     }
 

@@ -2,7 +2,7 @@ import PinWire
 
 /// The rails about who signed what is pinned: G17, G18, G19.
 enum AuthorityRails {
-    @Sendable static func findings(of change: Judgement) -> [Finding] {
+    @Sendable static func findings(of change: GuardRailEvaluation) -> [Finding] {
         change.arms.filter { $0.now.mode == .enforce && $0.isChanged }.flatMap { arm in
             Self.authorities(arm, change) + Self.variety(arm, change)
         }
@@ -19,7 +19,7 @@ enum AuthorityRails {
     }
 
     /// What vouches for a policy's server: the one kind that all its primaries are of, where that is known.
-    private static func kind(of policy: Policy, _ pattern: HostPattern, _ change: Judgement) -> Kind? {
+    private static func kind(of policy: Policy, _ pattern: HostPattern, _ change: GuardRailEvaluation) -> Kind? {
         let pins = policy.activePins
         let primaries = pins.filter { $0.role == .primary }.map { Self.kind(change.knowledge(of: $0.pin, at: pattern)) }
         guard let kind = primaries.first ?? nil, primaries.allSatisfy({ $0 == kind }) else { return nil }
@@ -33,7 +33,7 @@ enum AuthorityRails {
     }
 
     /// G17 and G18: what vouches for the server now, where all of it is known.
-    private static func authorities(_ arm: Judgement.Arm, _ change: Judgement) -> [Finding] {
+    private static func authorities(_ arm: GuardRailEvaluation.Arm, _ change: GuardRailEvaluation) -> [Finding] {
         let kind = Self.kind(of: arm.now, arm.pattern, change)
         if kind == .root {
             return [
@@ -87,7 +87,7 @@ enum AuthorityRails {
     }
 
     /// G19.
-    private static func variety(_ arm: Judgement.Arm, _ change: Judgement) -> [Finding] {
+    private static func variety(_ arm: GuardRailEvaluation.Arm, _ change: GuardRailEvaluation) -> [Finding] {
         let pins = arm.now.activePins
         let issuers = pins.compactMap { entry -> String? in
             guard let certificate = change.knowledge(of: entry.pin, at: arm.pattern)?.certificates.first else {

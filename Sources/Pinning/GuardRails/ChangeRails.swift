@@ -2,7 +2,7 @@ import PinWire
 
 /// The rails about a change as a whole: G15, G26 to G29, G32, G33, G36, G37.
 enum ChangeRails {
-    @Sendable static func findings(of change: Judgement) -> [Finding] {
+    @Sendable static func findings(of change: GuardRailEvaluation) -> [Finding] {
         Self.rate(of: change) + Self.day(of: change) + Self.notYetKnown(about: change) + Self.killSwitch(of: change)
             + Self.mass(of: change) + Self.automatic(change) + Self.newHosts(of: change) + Self.versions(of: change)
     }
@@ -14,14 +14,15 @@ enum ChangeRails {
     static let removedShare = 10
 
     /// G26.
-    private static func rate(of change: Judgement) -> [Finding] {
+    private static func rate(of change: GuardRailEvaluation) -> [Finding] {
         guard change.isRisky, let before = change.before else { return [] }
         // What the server does because of reports rests on what probes saw of each host, not on a guess after the last
         // change: people's changes, which may be what is wrong, do not keep it from that. Its own are counted.
         let isReaction = Self.isReaction(change)
         let limit = isReaction ? Reaction.weakenedPerHour : Self.riskyPerHour
         let times =
-            isReaction ? before.deeds.filter { $0.done.step == .reportOnly }.map(\.done.at) : before.riskyChanges
+            isReaction
+            ? before.reactionsTaken.filter { $0.done.step == .reportOnly }.map(\.done.at) : before.riskyChanges
         let recent = times.filter { change.now < $0.adding(seconds: 3600) }
         guard recent.count >= limit else { return [] }
         let until = recent[recent.count - limit].adding(seconds: 3600)
@@ -36,7 +37,7 @@ enum ChangeRails {
     }
 
     /// G27. Time is UTC; 1970-01-01 was a Thursday.
-    private static func day(of change: Judgement) -> [Finding] {
+    private static func day(of change: GuardRailEvaluation) -> [Finding] {
         let weekday = ((change.now.seconds / 86_400) % 7 + 7 + 3) % 7
         guard change.isRisky, weekday >= 5 else { return [] }
         return [
@@ -49,7 +50,7 @@ enum ChangeRails {
     }
 
     /// G28, which reports of clients will tell.
-    private static func notYetKnown(about change: Judgement) -> [Finding] {
+    private static func notYetKnown(about change: GuardRailEvaluation) -> [Finding] {
         guard change.isRisky else { return [] }
         return [
             .unknown(
@@ -61,7 +62,7 @@ enum ChangeRails {
     }
 
     /// G29. Who may engage a kill switch and for how long is decided elsewhere; here, that it stands alone.
-    private static func killSwitch(of change: Judgement) -> [Finding] {
+    private static func killSwitch(of change: GuardRailEvaluation) -> [Finding] {
         var findings: [Finding] = []
         for event in change.events {
             guard let (pattern, expiresAt) = event.engagement else { continue }
@@ -87,7 +88,7 @@ enum ChangeRails {
     }
 
     /// G36.
-    private static func mass(of change: Judgement) -> [Finding] {
+    private static func mass(of change: GuardRailEvaluation) -> [Finding] {
         guard let before = change.before, change.hosts.count > 1, !before.hosts.isEmpty else { return [] }
         // The steps of a rotation go to the hosts that were named when it started, and do what was announced then.
         let isStep = change.events.contains { event in
@@ -121,7 +122,7 @@ enum ChangeRails {
     }
 
     /// G37.
-    private static func automatic(_ change: Judgement) -> [Finding] {
+    private static func automatic(_ change: GuardRailEvaluation) -> [Finding] {
         guard change.context.actor == .system else { return [] }
         let remedy = "A person decides this, with a reason."
         var findings: [Finding] = []
@@ -134,7 +135,7 @@ enum ChangeRails {
                 continue
             }
             if !Self.locksOut(pattern, nil, change) {
-                let isKnown = change.sight(of: pattern).isKnown
+                let isKnown = change.observed(of: pattern).isKnown
                 findings.append(
                     Finding(
                         .telemetryWeakens, host: pattern,
@@ -169,15 +170,15 @@ enum ChangeRails {
 
     /// Whether servers present a key that a policy of the host (nil for any of them) does not accept: what no report can
     /// forge.
-    private static func locksOut(_ pattern: HostPattern, _ slot: PolicySlot?, _ change: Judgement) -> Bool {
-        let sight = change.sight(of: pattern)
+    private static func locksOut(_ pattern: HostPattern, _ slot: PolicySlot?, _ change: GuardRailEvaluation) -> Bool {
+        let observed = change.observed(of: pattern)
         let sets = change.arms.filter { $0.pattern == pattern && slot ?? $0.slot == $0.slot }.map(\.activePins)
-        return sight.isKnown
-            && sets.contains { set in sight.live.contains { set.isDisjoint(with: $0.chain.pins) } }
+        return observed.isKnown
+            && sets.contains { set in observed.live.contains { set.isDisjoint(with: $0.chain.pins) } }
     }
 
     /// Modes that the server itself would weaken: only to reports, and only where the pins are wrong beyond doubt.
-    private static func weakenings(_ change: Judgement) -> [Finding] {
+    private static func weakenings(_ change: GuardRailEvaluation) -> [Finding] {
         change.events.compactMap { event in
             guard case .modeSet(let pattern, let slot, let mode) = event else { return nil }
             let isAllowed =
@@ -192,7 +193,7 @@ enum ChangeRails {
     }
 
     /// Whether the change is what the server does because of reports.
-    static func isReaction(_ change: Judgement) -> Bool {
+    static func isReaction(_ change: GuardRailEvaluation) -> Bool {
         change.context.actor == .system
             && change.events.contains { if case .telemetryReacted = $0 { true } else { false } }
     }
@@ -206,7 +207,7 @@ enum ChangeRails {
     }
 
     /// Whether the event is part of a plan that a person set, and that has come to it.
-    private static func isStep(_ event: AppEvent, _ change: Judgement) -> Bool {
+    private static func isStep(_ event: AppEvent, _ change: GuardRailEvaluation) -> Bool {
         switch event {
         case .rolloutStepTaken(let pattern, _, _), .rolloutBakeStarted(let pattern), .rolloutPlanFinished(let pattern):
             change.before?.plan(of: pattern)?.isUnderWay == true
@@ -216,7 +217,7 @@ enum ChangeRails {
     }
 
     /// Whether a plan has come to the promotion of the candidate, with its last step behind it.
-    private static func isPlanned(_ pattern: HostPattern, _ change: Judgement) -> Bool {
+    private static func isPlanned(_ pattern: HostPattern, _ change: GuardRailEvaluation) -> Bool {
         guard let plan = change.before?.plan(of: pattern), plan.isUnderWay, plan.pause == nil,
             plan.terms.ending == .promote
         else { return false }
@@ -228,7 +229,7 @@ enum ChangeRails {
     }
 
     /// G15 and G32.
-    private static func newHosts(of change: Judgement) -> [Finding] {
+    private static func newHosts(of change: GuardRailEvaluation) -> [Finding] {
         change.events.flatMap { event -> [Finding] in
             let pattern: HostPattern
             let isNew: Bool
@@ -250,7 +251,7 @@ enum ChangeRails {
                     )
                 )
             }
-            if isNew, let reason = LookAlike.reason(pattern, among: change.after.hosts.keys) {
+            if isNew, let reason = ConfusableHostName.reason(pattern, among: change.after.hosts.keys) {
                 findings.append(
                     Finding(
                         .hostName, .warn, host: pattern, reason,
@@ -265,7 +266,7 @@ enum ChangeRails {
 
 extension ChangeRails {
     /// G33 as far as clients tell: nobody can hold a document that was never made.
-    fileprivate static func versions(of change: Judgement) -> [Finding] {
+    fileprivate static func versions(of change: GuardRailEvaluation) -> [Finding] {
         guard let before = change.before else { return [] }
         let version = before.version + change.fleetVersion
         guard let later = change.facts.claims(change.id)?.later(than: version) else { return [] }

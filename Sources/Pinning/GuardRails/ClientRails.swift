@@ -2,7 +2,7 @@ import PinWire
 
 /// G25: what the kinds of clients that an app has declared cannot do with what a change leaves behind.
 enum ClientRails {
-    @Sendable static func findings(of change: Judgement) -> [Finding] {
+    @Sendable static func findings(of change: GuardRailEvaluation) -> [Finding] {
         // To look takes its time, also of a judgement that leaves the rail out.
         guard change.context.rails.contains(.oldClients) else { return [] }
         guard !change.after.clients.isEmpty else { return Self.undeclared(change) }
@@ -20,7 +20,7 @@ enum ClientRails {
 
     /// What is worth telling: what a kind could do before; of kinds that the change declares, everything; and whatever a
     /// kill switch does that is being engaged.
-    private static func news(of change: Judgement) -> [ClientFinding] {
+    private static func news(of change: GuardRailEvaluation) -> [ClientFinding] {
         let engaged = change.events.compactMap(\.engagement)
         var after = change.after.clientFindings(in: change.context).filter { finding in
             finding.severity > .notice || !engaged.isEmpty && Self.isAboutSwitches(finding.limit)
@@ -77,7 +77,7 @@ enum ClientRails {
     }
 
     /// Whether the change is one that nothing may hold up: a kill switch, a way back, or what is done because of reports.
-    private static func isUrgent(_ change: Judgement) -> Bool {
+    private static func isUrgent(_ change: GuardRailEvaluation) -> Bool {
         ChangeRails.isReaction(change)
             || change.events.allSatisfy { event in
                 switch event {
@@ -90,7 +90,7 @@ enum ClientRails {
     // MARK: Apps without a declaration
 
     /// Nobody said which clients there are.
-    private static func undeclared(_ change: Judgement) -> [Finding] {
+    private static func undeclared(_ change: GuardRailEvaluation) -> [Finding] {
         change.hosts.compactMap { pattern in
             guard let host = change.after.hosts[pattern] else { return nil }
             let was = change.before?.hosts[pattern]

@@ -44,7 +44,7 @@ package struct Delivery: Hashable, Sendable {
 extension App {
     /// How far clients have `pin`, which the hosts' policies publish; nil where one of them does not.
     package func delivery(
-        of pin: Pin, hosts: [HostPattern], goals: Rotation.Goals, fleetVersion: Int64, _ facts: Facts
+        of pin: Pin, hosts: [HostPattern], goals: Rotation.Goals, fleetVersion: Int64, _ facts: ExternalFacts
     ) -> Delivery? {
         var since = Timestamp(microseconds: .min)
         var version: Int64 = 0
@@ -73,14 +73,14 @@ extension App {
 
 extension Rotation {
     /// When the last document that still had the old key goes stale; of a rotation in its phase `clean_up`.
-    func staleAt(_ facts: Facts) -> Timestamp {
+    func staleAt(_ facts: ExternalFacts) -> Timestamp {
         self.phaseSince.adding(seconds: max(self.goals.sufficientWait, facts.deliverySeconds))
     }
 }
 
 extension Rotation.Goals {
     /// What holds where nobody said otherwise: as long as a document is fresh and a cache keeps it.
-    package init(for facts: Facts) {
+    package init(for facts: ExternalFacts) {
         self.init(
             minimumWait: min(3600, facts.deliverySeconds), sufficientWait: facts.deliverySeconds
         )

@@ -2,7 +2,7 @@ import PinWire
 
 /// The rails about what clients hold: G10, G11, G34, G43.
 enum DeliveryRails {
-    @Sendable static func findings(of change: Judgement) -> [Finding] {
+    @Sendable static func findings(of change: GuardRailEvaluation) -> [Finding] {
         var findings: [Finding] = []
         for event in change.events {
             switch event {
@@ -26,7 +26,9 @@ enum DeliveryRails {
 
     // MARK: Rotations
 
-    private static func advance(_ rotation: Rotation, to phase: Rotation.Phase, _ change: Judgement) -> [Finding] {
+    private static func advance(_ rotation: Rotation, to phase: Rotation.Phase, _ change: GuardRailEvaluation)
+        -> [Finding]
+    {
         switch phase {
         case .switch: Self.delivered(rotation.next, rotation.hosts, rotation.goals, .override, change)
         case .settle: Self.seen(rotation, change)
@@ -38,7 +40,7 @@ enum DeliveryRails {
     }
 
     /// G10 and G11 of a rotation whose own goals ask for less than is safe: they decide what those rails wait for later.
-    private static func goals(of rotation: Rotation, _ change: Judgement) -> [Finding] {
+    private static func goals(of rotation: Rotation, _ change: GuardRailEvaluation) -> [Finding] {
         let (goals, safe) = (rotation.goals, Rotation.Goals(for: change.facts))
         var findings: [Finding] = []
         if rotation.kind == .planned, goals.adoption < safe.adoption || goals.minimumWait < safe.minimumWait {
@@ -64,7 +66,7 @@ enum DeliveryRails {
     }
 
     /// G02 of what a rotation will leave behind.
-    private static func remainder(of rotation: Rotation, _ change: Judgement) -> [Finding] {
+    private static func remainder(of rotation: Rotation, _ change: GuardRailEvaluation) -> [Finding] {
         let lone = change.after.policies(of: rotation).first { _, _, policy in
             policy.mode == .enforce
                 && !policy.activePins.contains { $0.pin != rotation.next && !rotation.old.contains($0.pin) }
@@ -80,7 +82,7 @@ enum DeliveryRails {
     }
 
     /// G11 for the end of a rotation: the old key can be destroyed only when no document has its pin any more.
-    private static func ended(_ rotation: Rotation, _ change: Judgement) -> [Finding] {
+    private static func ended(_ rotation: Rotation, _ change: GuardRailEvaluation) -> [Finding] {
         let until = rotation.staleAt(change.facts)
         guard change.now < until else { return [] }
         return [
@@ -94,7 +96,8 @@ enum DeliveryRails {
 
     /// G10: whether clients have the key.
     private static func delivered(
-        _ pin: Pin, _ hosts: [HostPattern], _ goals: Rotation.Goals, _ severity: GuardRail.Severity, _ change: Judgement
+        _ pin: Pin, _ hosts: [HostPattern], _ goals: Rotation.Goals, _ severity: GuardRail.Severity,
+        _ change: GuardRailEvaluation
     ) -> [Finding] {
         // Not even where the policy is off today: clients may hold a document in which it was not.
         guard let app = change.before, hosts.contains(where: { app.hosts[$0] != nil }) else { return [] }
@@ -122,21 +125,21 @@ enum DeliveryRails {
     }
 
     /// G43: whether every service presents the next key.
-    private static func seen(_ rotation: Rotation, _ change: Judgement) -> [Finding] {
+    private static func seen(_ rotation: Rotation, _ change: GuardRailEvaluation) -> [Finding] {
         rotation.hosts.flatMap { pattern -> [Finding] in
             guard change.after.hosts[pattern] != nil else { return [] }
-            let sight = change.sight(of: pattern)
+            let observed = change.observed(of: pattern)
             var findings: [Finding] = []
-            if !sight.isComplete {
+            if !observed.isComplete {
                 findings.append(
                     .unknown(
                         .notSeenServed, .override, host: pattern, pin: rotation.next,
-                        "Whether \(pattern) presents the next key is not known: \(sight.gap(of: pattern)).",
-                        remedy: "\(sight.remedy(for: pattern)) If you have looked yourself, insist and say so."
+                        "Whether \(pattern) presents the next key is not known: \(observed.gap(of: pattern)).",
+                        remedy: "\(observed.remedy(for: pattern)) If you have looked yourself, insist and say so."
                     )
                 )
             }
-            if let miss = sight.live.first(where: { !$0.chain.pins.contains(rotation.next) }) {
+            if let miss = observed.live.first(where: { !$0.chain.pins.contains(rotation.next) }) {
                 findings.append(
                     Finding(
                         .notSeenServed, host: pattern, pin: rotation.next,
@@ -150,7 +153,7 @@ enum DeliveryRails {
     }
 
     /// G11 for a rotation: the next key has been served for as long as was wanted.
-    private static func settled(_ rotation: Rotation, _ change: Judgement) -> [Finding] {
+    private static func settled(_ rotation: Rotation, _ change: GuardRailEvaluation) -> [Finding] {
         var findings = Self.delivered(rotation.next, rotation.hosts, rotation.goals, .override, change).map {
             Self.renamed($0, .oldKeyTooSoon)
         }
@@ -158,9 +161,9 @@ enum DeliveryRails {
         let until = (rotation.phase == .settle ? rotation.phaseSince : change.now)
             .adding(seconds: rotation.goals.settling)
         let seenSince = rotation.hosts.flatMap { pattern in
-            let sight = change.sight(of: pattern)
-            return sight.live.filter { $0.chain.pins.contains(rotation.next) }
-                .map { sight.steadySince(rotation.next, $0.endpoint, $0.chain) }
+            let observed = change.observed(of: pattern)
+            return observed.live.filter { $0.chain.pins.contains(rotation.next) }
+                .map { observed.steadySince(rotation.next, $0.endpoint, $0.chain) }
         }.max()
         let ready = max(until, seenSince?.adding(seconds: rotation.goals.settling) ?? until)
         if change.now < ready {
@@ -176,7 +179,7 @@ enum DeliveryRails {
     }
 
     /// G10 for an emergency: nothing to wait for, and yet to be known.
-    private static func emergency(_ rotation: Rotation, _ change: Judgement) -> [Finding] {
+    private static func emergency(_ rotation: Rotation, _ change: GuardRailEvaluation) -> [Finding] {
         guard
             let delivery = change.after.delivery(
                 of: rotation.next, hosts: rotation.hosts, goals: rotation.goals, fleetVersion: change.fleetVersion,
@@ -199,31 +202,31 @@ enum DeliveryRails {
     // MARK: Without a rotation
 
     /// G11: a pin that was in service goes only when what is served instead has proved itself.
-    private static func retirement(_ arm: Judgement.Arm, _ change: Judgement) -> [Finding] {
+    private static func retirement(_ arm: GuardRailEvaluation.Arm, _ change: GuardRailEvaluation) -> [Finding] {
         guard arm.now.mode != .off, arm.was?.mode != .off, !arm.removed.isEmpty else { return [] }
         // Of a rotation's old keys the rotation has said all.
         let rotated = Set(change.advancedRotations.flatMap(\.old))
-        let sight = change.sight(of: arm.pattern)
+        let observed = change.observed(of: arm.pattern)
         return arm.removed.filter { !rotated.contains($0) }.compactMap { pin -> Finding? in
             let wasPrimary = arm.was?.pins[pin]?.role == .primary
-            let wasServed = sight.seen.values.contains { $0.contains { $0.pins.contains(pin) } }
+            let wasServed = observed.seen.values.contains { $0.contains { $0.pins.contains(pin) } }
             guard wasPrimary || wasServed else { return nil }
-            guard sight.isKnown else {
+            guard observed.isKnown else {
                 return .unknown(
                     .oldKeyTooSoon, host: arm.pattern, pin: pin,
                     "Which key \(arm.pattern) presents instead of this one, and since when, is not known.",
                     remedy:
-                        "\(sight.remedy(for: arm.pattern)) Or use a rotation: `pinledger rotation start \(change.id) \(arm.pattern) --next FILE`."
+                        "\(observed.remedy(for: arm.pattern)) Or use a rotation: `pinledger rotation start \(change.id) \(arm.pattern) --next FILE`."
                 )
             }
             let goals = Rotation.Goals(for: change.facts)
-            for (endpoint, chain) in sight.live {
+            for (endpoint, chain) in observed.live {
                 let matching = arm.activePins.intersection(chain.pins)
-                let since = matching.map { sight.steadySince($0, endpoint, chain) }.min() ?? chain.firstSeen
+                let since = matching.map { observed.steadySince($0, endpoint, chain) }.min() ?? chain.firstSeen
                 let proved = matching.contains { match in
                     let delivery = change.before?.delivery(
                         of: match, hosts: [arm.pattern], goals: goals, fleetVersion: change.fleetVersion, change.facts)
-                    return sight.steadySince(match, endpoint, chain).adding(seconds: goals.settling) <= change.now
+                    return observed.steadySince(match, endpoint, chain).adding(seconds: goals.settling) <= change.now
                         && delivery?.isEnough(at: change.now) == true
                 }
                 guard !proved, !matching.isEmpty else { continue }
@@ -241,17 +244,17 @@ enum DeliveryRails {
 
     /// G11 where enforcing begins: the key from which a server has just been changed is among the pins, or it is too
     /// early.
-    private static func beginning(_ arm: Judgement.Arm, _ change: Judgement) -> [Finding] {
+    private static func beginning(_ arm: GuardRailEvaluation.Arm, _ change: GuardRailEvaluation) -> [Finding] {
         guard arm.now.mode == .enforce, arm.was?.mode != .enforce else { return [] }
-        let sight = change.sight(of: arm.pattern)
+        let observed = change.observed(of: arm.pattern)
         let settling = Rotation.Goals(for: change.facts).settling
         let pins = arm.activePins
         var named: Set<[Pin]> = []
-        return sight.live.compactMap { endpoint, chain in
+        return observed.live.compactMap { endpoint, chain in
             let matching = pins.intersection(chain.pins)
-            guard let since = matching.map({ sight.steadySince($0, endpoint, chain) }).min(),
+            guard let since = matching.map({ observed.steadySince($0, endpoint, chain) }).min(),
                 change.now < since.adding(seconds: settling),
-                let last = sight.earlier(endpoint, chain).max(by: { $0.lastSeen < $1.lastSeen }),
+                let last = observed.earlier(endpoint, chain).max(by: { $0.lastSeen < $1.lastSeen }),
                 pins.isDisjoint(with: last.pins), named.insert(last.pins).inserted
             else { return nil }
             return Finding(
@@ -263,7 +266,7 @@ enum DeliveryRails {
     }
 
     /// G34.
-    private static func removal(_ pattern: HostPattern, _ change: Judgement) -> [Finding] {
+    private static func removal(_ pattern: HostPattern, _ change: GuardRailEvaluation) -> [Finding] {
         guard let was = change.before?.hosts[pattern], was.enforces else { return [] }
         guard let claims = change.facts.claims(change.id), claims.sightings > 0 else {
             return [

@@ -32,12 +32,14 @@ enum FleetRails {
         for app in apps.sorted(by: { $0.id < $1.id }) {
             for (pattern, host) in app.hosts.sorted(by: { $0.key < $1.key })
             where host.enforces && host.killSwitch?.isInForce(at: context.now) != true {
-                let sight = Judgement.sight(of: pattern, nil, app, context)
-                if !sight.isComplete { unseen += 1 }
+                let observed = GuardRailEvaluation.observed(of: pattern, nil, app, context)
+                if !observed.isComplete { unseen += 1 }
                 for slot in PolicySlot.allCases {
                     guard let policy = host[slot], policy.mode == .enforce else { continue }
                     let pins = Set(policy.activePins.map(\.pin))
-                    guard let miss = sight.live.first(where: { pins.isDisjoint(with: $0.chain.pins) }) else { continue }
+                    guard let miss = observed.live.first(where: { pins.isDisjoint(with: $0.chain.pins) }) else {
+                        continue
+                    }
                     missed += 1
                     guard findings.count < Self.limit else { continue }
                     findings.append(

@@ -9,35 +9,37 @@ import PinWire
 ///
 /// `LockOutTests` plays 10,000 random changes against them, G10 and G11, and again without each of them.
 enum LiveRails {
-    @Sendable static func findings(of change: Judgement) -> [Finding] {
+    @Sendable static func findings(of change: GuardRailEvaluation) -> [Finding] {
         var findings: [Finding] = []
-        var arms: [HostPattern: [Judgement.Arm]] = [:]
+        var arms: [HostPattern: [GuardRailEvaluation.Arm]] = [:]
         for arm in change.arms where arm.now.mode != .off && arm.isChanged {
             arms[arm.pattern, default: []].append(arm)
         }
         for pattern in change.hosts {
             guard let arms = arms[pattern] else { continue }
-            let sight = change.sight(of: pattern)
+            let observed = change.observed(of: pattern)
             for arm in arms {
-                findings += Self.served(arm, sight, change)
-                findings += Self.announced(arm, sight, change)
-                findings += Self.unmatched(arm, sight, change)
-                findings += Self.absent(arm, sight, change)
-                findings += Self.reserve(arm, sight)
+                findings += Self.served(arm, observed, change)
+                findings += Self.announced(arm, observed, change)
+                findings += Self.unmatched(arm, observed, change)
+                findings += Self.absent(arm, observed, change)
+                findings += Self.reserve(arm, observed)
             }
-            findings += Self.sightings(pattern, arms, sight, change)
+            findings += Self.sightings(pattern, arms, observed, change)
         }
         return findings + Self.unnamed(change)
     }
 
     /// G07.
-    private static func served(_ arm: Judgement.Arm, _ sight: Judgement.Sight, _ change: Judgement) -> [Finding] {
+    private static func served(
+        _ arm: GuardRailEvaluation.Arm, _ observed: GuardRailEvaluation.ObservedHost, _ change: GuardRailEvaluation
+    ) -> [Finding] {
         // Nobody went by the pins of a policy that was off.
         guard let was = arm.was, was.mode != .off else { return [] }
         return arm.removed.compactMap { pin in
             // An address that has been seen with another key since presents this one no longer. One that has not been
             // seen since may come back with it, and counts for a week.
-            let seen = sight.recent.filter { $0.chain.isCurrent && $0.chain.pins.contains(pin) }
+            let seen = observed.recent.filter { $0.chain.isCurrent && $0.chain.pins.contains(pin) }
             guard let last = seen.max(by: { $0.chain.lastSeen < $1.chain.lastSeen }) else { return nil }
             let now = change.now < last.chain.lastSeen.adding(seconds: EndpointFacts.freshSeconds)
             return Finding(
@@ -50,16 +52,18 @@ enum LiveRails {
     }
 
     /// G07 ahead of time: a rotation has told the operator to present its next key, and whether he has is not known yet.
-    private static func announced(_ arm: Judgement.Arm, _ sight: Judgement.Sight, _ change: Judgement) -> [Finding] {
+    private static func announced(
+        _ arm: GuardRailEvaluation.Arm, _ observed: GuardRailEvaluation.ObservedHost, _ change: GuardRailEvaluation
+    ) -> [Finding] {
         let before = change.before?.openRotation(of: arm.pattern)
         let rotation =
-            change.after.openRotation(of: arm.pattern) ?? before ?? Self.brokenOff(arm.pattern, sight, change)
+            change.after.openRotation(of: arm.pattern) ?? before ?? Self.brokenOff(arm.pattern, observed, change)
         guard let rotation, rotation.isSwitching, !arm.activePins.contains(rotation.next) else { return [] }
         let had = arm.was?.pins[rotation.next]?.state == .active
         let wasWithout = arm.was?.mode == .enforce && !had && before.map(\.isSwitching) == true
         guard had || (arm.now.mode == .enforce && !wasWithout),
             // What was seen is said already.
-            !had || !sight.recent.contains(where: { $0.chain.isCurrent && $0.chain.pins.contains(rotation.next) })
+            !had || !observed.recent.contains(where: { $0.chain.isCurrent && $0.chain.pins.contains(rotation.next) })
         else { return [] }
         return [
             Finding(
@@ -74,18 +78,18 @@ enum LiveRails {
     /// A rotation of the host that was aborted when servers might present its next key already, while not every service
     /// was seen since; for a week.
     private static func brokenOff(
-        _ pattern: HostPattern, _ sight: Judgement.Sight, _ change: Judgement
+        _ pattern: HostPattern, _ observed: GuardRailEvaluation.ObservedHost, _ change: GuardRailEvaluation
     ) -> Rotation? {
         change.before?.rotations.last { rotation in
             guard rotation.isSwitching, rotation.abortedIn != nil, rotation.hosts.contains(pattern),
                 change.now < rotation.phaseSince.adding(seconds: EndpointFacts.recentSeconds)
             else { return false }
-            return !sight.isComplete || sight.live.contains { $0.chain.lastSeen <= rotation.phaseSince }
+            return !observed.isComplete || observed.live.contains { $0.chain.lastSeen <= rotation.phaseSince }
         }
     }
 
     /// G07 of a service that is not to be looked at any more: pins that only it presents could be taken away unnoticed.
-    private static func unnamed(_ change: Judgement) -> [Finding] {
+    private static func unnamed(_ change: GuardRailEvaluation) -> [Finding] {
         change.events.flatMap { event -> [Finding] in
             guard case .endpointsSet(let pattern, _) = event, let was = change.before?.hosts[pattern],
                 let now = change.after.hosts[pattern], was.enforces || now.enforces
@@ -105,12 +109,14 @@ enum LiveRails {
     }
 
     /// G08, G09, and G42 where a candidate is concerned: of each at most the gravest, of the first service it is about.
-    private static func unmatched(_ arm: Judgement.Arm, _ sight: Judgement.Sight, _ change: Judgement) -> [Finding] {
+    private static func unmatched(
+        _ arm: GuardRailEvaluation.Arm, _ observed: GuardRailEvaluation.ObservedHost, _ change: GuardRailEvaluation
+    ) -> [Finding] {
         let pins = arm.activePins
         let before = Set(arm.was?.activePins.map(\.pin) ?? [])
         let withdrawn = change.withdrawn(from: arm)
         var gravest: [GuardRail: Finding] = [:]
-        for miss in sight.live where pins.isDisjoint(with: miss.chain.pins) {
+        for miss in observed.live where pins.isDisjoint(with: miss.chain.pins) {
             let finding = Self.finding(of: miss, arm, before, withdrawn, change)
             if let other = gravest[finding.rail], finding.severity <= other.severity { continue }
             gravest[finding.rail] = finding
@@ -120,9 +126,9 @@ enum LiveRails {
 
     /// What is to be said of a service that presents none of an arm's pins.
     private static func finding(
-        of miss: (endpoint: Endpoint, chain: ServedChain), _ arm: Judgement.Arm, _ before: Set<Pin>,
+        of miss: (endpoint: Endpoint, chain: ObservedChain), _ arm: GuardRailEvaluation.Arm, _ before: Set<Pin>,
         _ withdrawn: Set<Pin>,
-        _ change: Judgement
+        _ change: GuardRailEvaluation
     ) -> Finding {
         let matched = arm.was.map { $0.mode != .off } == true && !before.isDisjoint(with: miss.chain.pins)
         let place = Self.place(of: miss)
@@ -145,17 +151,19 @@ enum LiveRails {
         )
     }
 
-    static func place(of miss: (endpoint: Endpoint, chain: ServedChain)) -> String {
+    static func place(of miss: (endpoint: Endpoint, chain: ObservedChain)) -> String {
         let key = miss.chain.pins.first.map { "\($0)" } ?? "no key"
         return "\(miss.endpoint) presents \(key) (\(miss.chain.address), \(miss.chain.lastSeen))"
     }
 
     /// G09 where enforcing begins: an address that was silent today may still come back with the key that it had.
-    private static func absent(_ arm: Judgement.Arm, _ sight: Judgement.Sight, _ change: Judgement) -> [Finding] {
+    private static func absent(
+        _ arm: GuardRailEvaluation.Arm, _ observed: GuardRailEvaluation.ObservedHost, _ change: GuardRailEvaluation
+    ) -> [Finding] {
         guard arm.now.mode == .enforce, arm.was?.mode != .enforce else { return [] }
         let pins = arm.activePins
         var named: Set<[Pin]> = []
-        return sight.recent.compactMap { endpoint, chain in
+        return observed.recent.compactMap { endpoint, chain in
             guard chain.isCurrent, chain.lastSeen.adding(seconds: EndpointFacts.freshSeconds) <= change.now,
                 pins.isDisjoint(with: chain.pins), named.insert(chain.pins).inserted
             else { return nil }
@@ -169,9 +177,11 @@ enum LiveRails {
     }
 
     /// G02 as far as probes tell.
-    private static func reserve(_ arm: Judgement.Arm, _ sight: Judgement.Sight) -> [Finding] {
-        guard arm.now.mode == .enforce, sight.isKnown, !arm.activePins.isEmpty else { return [] }
-        let presented = Set(sight.live.flatMap(\.chain.pins))
+    private static func reserve(_ arm: GuardRailEvaluation.Arm, _ observed: GuardRailEvaluation.ObservedHost)
+        -> [Finding]
+    {
+        guard arm.now.mode == .enforce, observed.isKnown, !arm.activePins.isEmpty else { return [] }
+        let presented = Set(observed.live.flatMap(\.chain.pins))
         guard arm.activePins.isSubset(of: presented) else { return [] }
         return [
             Finding(
@@ -184,22 +194,24 @@ enum LiveRails {
 
     /// G24, and what G02 and G07 to G09 could not see.
     private static func sightings(
-        _ pattern: HostPattern, _ arms: [Judgement.Arm], _ sight: Judgement.Sight, _ change: Judgement
+        _ pattern: HostPattern, _ arms: [GuardRailEvaluation.Arm], _ observed: GuardRailEvaluation.ObservedHost,
+        _ change: GuardRailEvaluation
     ) -> [Finding] {
         var findings: [Finding] = []
         let withdraws = arms.contains { !$0.removed.isEmpty && $0.was?.mode != .off }
         let begins = arms.contains { $0.now.mode == .enforce && $0.was?.mode != .enforce }
-        if withdraws || begins, !sight.outdated.isEmpty {
+        if withdraws || begins, !observed.outdated.isEmpty {
             // Where probes used to look, not to look any more is no reason to believe that all is well.
-            let names = sight.outdated.map(\.description).joined(separator: ", ")
+            let names = observed.outdated.map(\.description).joined(separator: ", ")
             findings.append(
                 .unknown(
                     withdraws ? .stillServed : .liveChainUnmatched, .override, host: pattern,
                     "Which key \(names) presents is not known: probes have seen it before, but not within a day.",
-                    remedy: "Look with `pinledger probe \(sight.outdated[0])`, or insist if you have looked yourself."
+                    remedy:
+                        "Look with `pinledger probe \(observed.outdated[0])`, or insist if you have looked yourself."
                 )
             )
-        } else if !sight.isComplete, withdraws || arms.contains(where: { $0.now.mode == .enforce }) {
+        } else if !observed.isComplete, withdraws || arms.contains(where: { $0.now.mode == .enforce }) {
             let asked =
                 withdraws
                 ? "Whether a key that goes is still presented (G07), and whether the pins that stay match (G02, G08, G09),"
@@ -207,13 +219,13 @@ enum LiveRails {
             findings.append(
                 .unknown(
                     withdraws ? .stillServed : .liveChainUnmatched, host: pattern,
-                    "\(asked) is not known of \(pattern): \(sight.gap(of: pattern)).",
-                    remedy: sight.remedy(for: pattern)
+                    "\(asked) is not known of \(pattern): \(observed.gap(of: pattern)).",
+                    remedy: observed.remedy(for: pattern)
                 )
             )
         }
-        let places = Set(sight.live.map(\.chain.vantage)).subtracting(["unnamed"])
-        guard change.isRisky, sight.isKnown, places.count < 2 else { return findings }
+        let places = Set(observed.live.map(\.chain.vantage)).subtracting(["unnamed"])
+        guard change.isRisky, observed.isKnown, places.count < 2 else { return findings }
         findings.append(
             Finding(
                 .vantagePoints, host: pattern,
@@ -225,7 +237,7 @@ enum LiveRails {
     }
 }
 
-extension Judgement {
+extension GuardRailEvaluation {
     /// The pins that the change retires or revokes in an arm.
     fileprivate func withdrawn(from arm: Arm) -> Set<Pin> {
         Set(

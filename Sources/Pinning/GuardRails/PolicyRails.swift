@@ -2,7 +2,7 @@ import PinWire
 
 /// The rails that need nothing but the app itself: G02, G04, G05, G13, G41, G42.
 enum PolicyRails {
-    @Sendable static func findings(of change: Judgement) -> [Finding] {
+    @Sendable static func findings(of change: GuardRailEvaluation) -> [Finding] {
         change.arms.flatMap { arm in
             Self.reserve(of: arm, change) + Self.proof(of: arm, change)
         } + Self.arms(of: change) + Self.lifetime(of: change) + Self.placeholders(of: change)
@@ -10,12 +10,12 @@ enum PolicyRails {
     }
 
     /// G02 as far as roles tell; what probes add is ``LiveRails``'.
-    private static func reserve(of arm: Judgement.Arm, _ change: Judgement) -> [Finding] {
+    private static func reserve(of arm: GuardRailEvaluation.Arm, _ change: GuardRailEvaluation) -> [Finding] {
         guard arm.now.mode == .enforce, !arm.now.hasActiveReserve, !arm.now.publishesTheSame(as: arm.was) else {
             return []
         }
         // What had a reserve may lose the last one, or be published again without one, if somebody insists:
-        // ``Protection`` saw to that. Devices that get another policy may lose theirs by that too.
+        // ``PolicyInvariants`` saw to that. Devices that get another policy may lose theirs by that too.
         let isOwn =
             change.before?.hosts[arm.pattern]?[arm.slot] != nil && change.after.hosts[arm.pattern]?[arm.slot] != nil
         guard arm.was?.hasActiveReserve == true || isOwn else { return [] }
@@ -29,7 +29,7 @@ enum PolicyRails {
     }
 
     /// G13: of the reserves at least one must be of a key that somebody showed.
-    private static func proof(of arm: Judgement.Arm, _ change: Judgement) -> [Finding] {
+    private static func proof(of arm: GuardRailEvaluation.Arm, _ change: GuardRailEvaluation) -> [Finding] {
         func reserves(_ policy: Policy?) -> Set<Pin> {
             Set(policy?.activePins.filter { $0.role.isReserve }.map(\.pin) ?? [])
         }
@@ -55,13 +55,13 @@ enum PolicyRails {
     }
 
     /// G42 where no probe tells which key is served: the arms must at least share a key.
-    private static func arms(of change: Judgement) -> [Finding] {
+    private static func arms(of change: GuardRailEvaluation) -> [Finding] {
         let changed = Set(change.arms.filter(\.isChanged).map(\.pattern))
         return change.hosts.compactMap { pattern in
             guard let host = change.after.hosts[pattern], let candidate = host.candidate,
                 let baseline = host[.baseline],
                 candidate.mode == .enforce, baseline.mode == .enforce,
-                changed.contains(pattern), !change.sight(of: pattern).isKnown,
+                changed.contains(pattern), !change.observed(of: pattern).isKnown,
                 Set(candidate.activePins.map(\.pin)).isDisjoint(with: baseline.activePins.map(\.pin))
             else { return nil }
             return Finding(
@@ -73,7 +73,7 @@ enum PolicyRails {
     }
 
     /// G05: how long a client that hears nothing goes on enforcing.
-    private static func lifetime(of change: Judgement) -> [Finding] {
+    private static func lifetime(of change: GuardRailEvaluation) -> [Finding] {
         let after = change.after
         let isNewlyEnforced = change.arms.contains { $0.now.mode == .enforce && $0.was?.mode != .enforce }
         guard change.before?.pinsValidUntil != after.pinsValidUntil || isNewlyEnforced,
@@ -117,10 +117,10 @@ enum PolicyRails {
     }
 
     /// G04 where somebody insisted on a pin that is printed in documentation.
-    private static func placeholders(of change: Judgement) -> [Finding] {
+    private static func placeholders(of change: GuardRailEvaluation) -> [Finding] {
         change.events.compactMap { event in
             guard case .pinStaged(let pattern, let slot, let pin, _, _) = event, pin.placeholder != nil,
-                !change.sight(of: pattern).live.contains(where: { $0.chain.pins.contains(pin) })
+                !change.observed(of: pattern).live.contains(where: { $0.chain.pins.contains(pin) })
             else { return nil }
             return Finding(
                 .placeholder, .override, host: pattern, policy: slot, pin: pin,
@@ -130,7 +130,7 @@ enum PolicyRails {
     }
 
     /// G41 across hosts: a backup that another host of the app serves falls with it.
-    private static func sharedKeys(of change: Judgement) -> [Finding] {
+    private static func sharedKeys(of change: GuardRailEvaluation) -> [Finding] {
         let staged = change.events.compactMap { event -> (HostPattern, PolicySlot, Pin)? in
             guard case .pinStaged(let pattern, let slot, let pin, let role, _) = event, role.isReserve else {
                 return nil

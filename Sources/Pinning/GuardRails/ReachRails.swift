@@ -36,13 +36,13 @@ enum ReachRails {
         var isRetreat = false
     }
 
-    @Sendable static func findings(of change: Judgement) -> [Finding] {
+    @Sendable static func findings(of change: GuardRailEvaluation) -> [Finding] {
         // Where clients have stopped enforcing on their own, nothing reaches them.
         if let end = change.after.pinsValidUntil, end <= change.now { return [] }
         return Self.unmatched(change) + change.hosts.flatMap { Self.wider($0, change) }
     }
 
-    private static func unmatched(_ change: Judgement) -> [Finding] {
+    private static func unmatched(_ change: GuardRailEvaluation) -> [Finding] {
         let changed = Set(
             change.arms.filter { $0.isChanged && $0.now.mode != .off }.map { [$0.pattern.text, $0.slot.rawValue] })
         var findings: [Finding] = []
@@ -52,17 +52,17 @@ enum ReachRails {
             guard let host = change.after.hosts[pattern], host.enforces, !Self.isHeldBack(pattern, change) else {
                 continue
             }
-            let sight = change.sight(of: pattern)
-            if growth.cause != .subdomains, !sight.isComplete { unseen.append(pattern) }
+            let observed = change.observed(of: pattern)
+            if growth.cause != .subdomains, !observed.isComplete { unseen.append(pattern) }
             for slot in growth.slots {
                 guard let policy = host[slot], policy.mode == .enforce,
                     !changed.contains([pattern.text, slot.rawValue])
                 else { continue }
                 let pins = Set(policy.activePins.map(\.pin))
-                let live = sight.live.filter { growth.cause != .subdomains || $0.endpoint.isBelow(pattern) }
+                let live = observed.live.filter { growth.cause != .subdomains || $0.endpoint.isBelow(pattern) }
                 guard let miss = live.first(where: { pins.isDisjoint(with: $0.chain.pins) }) else { continue }
                 // Devices that come from a policy that locks them out as well are not worse off.
-                let isNoWorse = growth.cause == .rollout && Self.locksOut(host[slot.other], sight)
+                let isNoWorse = growth.cause == .rollout && Self.locksOut(host[slot.other], observed)
                 findings.append(
                     Finding(
                         .liveChainUnmatched,
@@ -81,22 +81,22 @@ enum ReachRails {
         findings.append(
             .unknown(
                 .liveChainUnmatched, host: first,
-                "Whether the key that is served is pinned is not known of \(first)\(others): \(change.sight(of: first).gap(of: first)).",
-                remedy: change.sight(of: first).remedy(for: first)
+                "Whether the key that is served is pinned is not known of \(first)\(others): \(change.observed(of: first).gap(of: first)).",
+                remedy: change.observed(of: first).remedy(for: first)
             )
         )
         return findings
     }
 
     /// Whether devices with this policy refuse a service of the host already.
-    private static func locksOut(_ policy: Policy?, _ sight: Judgement.Sight) -> Bool {
+    private static func locksOut(_ policy: Policy?, _ observed: GuardRailEvaluation.ObservedHost) -> Bool {
         guard let policy, policy.mode == .enforce else { return false }
         let pins = Set(policy.activePins.map(\.pin))
-        return sight.live.contains { pins.isDisjoint(with: $0.chain.pins) }
+        return observed.live.contains { pins.isDisjoint(with: $0.chain.pins) }
     }
 
     /// What the change makes reach further; of each host and cause once, in order.
-    private static func growth(of change: Judgement) -> [Growth] {
+    private static func growth(of change: GuardRailEvaluation) -> [Growth] {
         let all = PolicySlot.allCases
         var growths: [Growth] = []
         func everywhere(_ cause: Cause, canBeHeld: Bool = false, isAhead: Bool = false) {
@@ -166,7 +166,7 @@ enum ReachRails {
 
     /// Whether the event ends a kill switch that was in force, now or before its time: engaged anew for a shorter time,
     /// it is as good as released.
-    private static func isEnded(_ event: AppEvent, _ change: Judgement) -> Bool {
+    private static func isEnded(_ event: AppEvent, _ change: GuardRailEvaluation) -> Bool {
         func inForce(_ was: KillSwitch?) -> KillSwitch? {
             // One that has run out holds nothing back any more.
             was.flatMap { $0.isInForce(at: change.now) ? $0 : nil }
@@ -186,7 +186,7 @@ enum ReachRails {
     }
 
     /// Whether another kill switch than one that the change ends keeps a host's devices from enforcing.
-    private static func isHeldBack(_ pattern: HostPattern, _ change: Judgement) -> Bool {
+    private static func isHeldBack(_ pattern: HostPattern, _ change: GuardRailEvaluation) -> Bool {
         func isEnded(_ ended: HostPattern?) -> Bool {
             change.events.contains { event in
                 switch event {
@@ -200,7 +200,7 @@ enum ReachRails {
     }
 
     /// Whether another kill switch for versions than those that the change ends covers all of these.
-    private static func isHeldBack(_ versions: VersionRange, _ change: Judgement) -> Bool {
+    private static func isHeldBack(_ versions: VersionRange, _ change: GuardRailEvaluation) -> Bool {
         change.after.versionKillSwitches.contains { other in
             other.versions != versions && other.killSwitch.isInForce(at: change.now)
                 && !other.versions.gate.isExceeded(by: versions.gate)
@@ -215,7 +215,7 @@ enum ReachRails {
     }
 
     /// The names below a host, which nobody probes unless they are named.
-    private static func wider(_ pattern: HostPattern, _ change: Judgement) -> [Finding] {
+    private static func wider(_ pattern: HostPattern, _ change: GuardRailEvaluation) -> [Finding] {
         guard let host = change.after.hosts[pattern], host.includesSubdomains, host.enforces,
             change.before?.hosts[pattern].map({ $0.includesSubdomains && $0.enforces }) != true,
             !host.probed(of: pattern).contains(where: { $0.isBelow(pattern) })

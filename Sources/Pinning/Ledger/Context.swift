@@ -1,14 +1,15 @@
 package import PinWire
 
 /// Where decisions learn what state and command do not say.
-package struct Surroundings: Sendable {
+package struct DecisionEnvironment: Sendable {
     /// The real Public Suffix List's answer for a domain in A-labels.
     package var isPublicSuffix: @Sendable (String) -> Bool
     /// What is known from outside the ledger at the moment. Must not wait.
-    package var facts: @Sendable () -> Facts
+    package var facts: @Sendable () -> ExternalFacts
 
     package init(
-        facts: @escaping @Sendable () -> Facts = { Facts() }, isPublicSuffix: @escaping @Sendable (String) -> Bool
+        facts: @escaping @Sendable () -> ExternalFacts = { ExternalFacts() },
+        isPublicSuffix: @escaping @Sendable (String) -> Bool
     ) {
         self.facts = facts
         self.isPublicSuffix = isPublicSuffix
@@ -25,7 +26,7 @@ package struct DecisionContext: Sendable {
     /// The real Public Suffix List's answer for a domain in A-labels.
     package var isPublicSuffix: @Sendable (String) -> Bool
     /// What is known from outside the ledger.
-    package var facts: Facts
+    package var facts: ExternalFacts
     /// What kind of principal decides.
     package var actor: Actor.Kind
     /// What holds for every app.
@@ -36,7 +37,8 @@ package struct DecisionContext: Sendable {
     package var rails: Set<GuardRail>
 
     package init(
-        now: Timestamp, reason: Reason?, isForced: Bool, facts: Facts = Facts(), actor: Actor.Kind = .token,
+        now: Timestamp, reason: Reason?, isForced: Bool, facts: ExternalFacts = ExternalFacts(),
+        actor: Actor.Kind = .token,
         isImport: Bool = false, rails: Set<GuardRail> = Set(GuardRail.allCases),
         isPublicSuffix: @escaping @Sendable (String) -> Bool
     ) {

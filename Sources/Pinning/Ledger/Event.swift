@@ -136,7 +136,7 @@ package struct LedgerState: Sendable {
             let (events, after) = try App.outcome(
                 of: commands, before, id: id, lowered: self.fleet.loweredRails, in: context)
             try self.checkFirebaseTarget(from: before, to: after)
-            let judged = try Judgement(
+            let judged = try GuardRailEvaluation(
                 id: id, before: before, after: after, events: events, lowered: self.fleet.loweredRails,
                 fleetVersion: self.fleet.version, context: context
             ).verdict()

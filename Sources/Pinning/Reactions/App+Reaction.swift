@@ -11,7 +11,8 @@ extension App {
         else { return [] }
         if let pattern { telemetry.cells = telemetry.cells.filter { $0.host == pattern } }
         return Reaction.verdicts(
-            on: telemetry, of: self, fleet: context.fleet, facts: context.facts, deeds: self.deeds, at: context.now)
+            on: telemetry, of: self, fleet: context.fleet, facts: context.facts, reactionsTaken: self.reactionsTaken,
+            at: context.now)
     }
 
     /// What the server has to do because of reports, each thing once, in an order that every node has. Nothing in the
@@ -65,8 +66,10 @@ extension App {
     private static let deedLimit = 32
 
     mutating func note(_ reacted: Reacted, at time: Timestamp) {
-        self.deeds.append(Reaction.Deed(host: reacted.host, arm: reacted.arm, step: reacted.step, at: time))
-        if self.deeds.count > Self.deedLimit { self.deeds.removeFirst(self.deeds.count - Self.deedLimit) }
+        self.reactionsTaken.append(Reaction.Taken(host: reacted.host, arm: reacted.arm, step: reacted.step, at: time))
+        if self.reactionsTaken.count > Self.deedLimit {
+            self.reactionsTaken.removeFirst(self.reactionsTaken.count - Self.deedLimit)
+        }
     }
 }
 

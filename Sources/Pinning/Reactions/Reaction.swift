@@ -34,7 +34,7 @@ package enum Reaction {
     package static let changeOneIn = 100_000
 
     /// Something that the server did to a host because of reports, as the ledger tells it.
-    package struct Deed: Hashable, Sendable {
+    package struct Taken: Hashable, Sendable {
         package var host: HostPattern
         package var done: ReactionEvidence.Done
 
@@ -66,7 +66,7 @@ package enum Reaction {
     ///   - fleet: What holds for every app: its part of the document's version, and its kill switch.
     ///   - deeds: What the server did before.
     package static func verdicts(
-        on telemetry: TelemetryFacts, of app: App, fleet: Fleet, facts: Facts, deeds: [Deed] = [],
+        on telemetry: TelemetryFacts, of app: App, fleet: Fleet, facts: ExternalFacts, reactionsTaken: [Taken] = [],
         at now: Timestamp
     ) -> [ReactionVerdict] {
         guard app.monitoring.isEnabled, app.monitoring.reaction != .off else { return [] }
@@ -77,7 +77,8 @@ package enum Reaction {
             .sorted { $0.order.lexicographicallyPrecedes($1.order) }
         return ordered.compactMap { _, cell in
             ReactionEvidence(
-                cell, beside: baselines[Counterpart(cell)], of: app, fleet: fleet, facts: facts, deeds: deeds, at: now)
+                cell, beside: baselines[Counterpart(cell)], of: app, fleet: fleet, facts: facts,
+                reactionsTaken: reactionsTaken, at: now)
         }.map { ReactionVerdict($0) }
     }
 

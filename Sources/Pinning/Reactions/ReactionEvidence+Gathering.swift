@@ -1,11 +1,10 @@
-import Detection
 import PinWire
 
 extension ReactionEvidence {
     /// What is known of a cell; nil where the app has no such host, or nothing was reported.
     init?(
-        _ cell: OutcomeCell, beside baseline: OutcomeCell?, of app: App, fleet: Fleet, facts: Facts,
-        deeds: [Reaction.Deed], at now: Timestamp
+        _ cell: OutcomeCell, beside baseline: OutcomeCell?, of app: App, fleet: Fleet, facts: ExternalFacts,
+        reactionsTaken: [Reaction.Taken], at now: Timestamp
     ) {
         guard let host = app.hosts[cell.host] else { return nil }
         let sample = Sample(cell.minutes)
@@ -49,7 +48,8 @@ extension ReactionEvidence {
         self.isKilled = [fleet.killSwitch, app.killSwitch, host.killSwitch].contains {
             $0?.isInForce(at: now) == true
         }
-        self.last = deeds.filter { $0.host == cell.host && $0.done.step > .hold }.max { $0.done.at < $1.done.at }?.done
+        self.last =
+            reactionsTaken.filter { $0.host == cell.host && $0.done.step > .hold }.max { $0.done.at < $1.done.at }?.done
 
         let endpoints = host.probed(of: cell.host)
         let seen = endpoints.map { ($0, facts.endpoint($0)) }

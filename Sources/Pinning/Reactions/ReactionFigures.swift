@@ -1,4 +1,3 @@
-import Detection
 import PinWire
 
 /// What the detectors make of a span of reports: their figures, and how much is wrong by them.

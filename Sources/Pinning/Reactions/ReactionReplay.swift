@@ -1,4 +1,3 @@
-import Detection
 package import PinWire
 
 /// When the detectors would have fired with other thresholds, over minutes that are on record.

@@ -1,4 +1,3 @@
-import Detection
 import PinWire
 
 /// What follows from an evidence: the detectors' figures, the step, and why it is that one.

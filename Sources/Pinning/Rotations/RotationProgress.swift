@@ -174,7 +174,7 @@ extension App {
 
     /// Whether every service of a host presents a key, with a sentence's worth of what was seen.
     package func sighting(
-        of pin: Pin, at pattern: HostPattern, _ facts: Facts, _ now: Timestamp
+        of pin: Pin, at pattern: HostPattern, _ facts: ExternalFacts, _ now: Timestamp
     ) -> (Sighting, detail: String) {
         let endpoints = self.hosts[pattern]?.probed(of: pattern) ?? []
         guard !endpoints.isEmpty else { return (.unknown, "no service of it is named to be probed") }

@@ -13,7 +13,7 @@ package import PinWire
         /// For the host.
         package var send: [UInt8] = []
         /// Nil as long as more has to come.
-        package var outcome: Result<ServedChain, ProbeFailure>?
+        package var outcome: Result<PresentedChain, ProbeFailure>?
     }
 
     /// The most bytes a handshake reads. The longest honest ones have some 20 kB, of which the chain is most.
@@ -30,7 +30,7 @@ package import PinWire
     ///   - name: Asked for (SNI) and verified.
     ///   - address: Verified if there is no name.
     ///   - applicationProtocols: Offered by ALPN, most wanted first; each 1 to 255 bytes. None: not offered.
-    ///   - time: When the certificates have to be valid for ``ServedChain/verification``.
+    ///   - time: When the certificates have to be valid for ``PresentedChain/verification``.
     package init(
         context: TLSContext, choice: KeyChoice = .any, name: String?, address: IPAddress? = nil,
         applicationProtocols: [String] = [], time: Timestamp
@@ -102,7 +102,7 @@ package import PinWire
     }
 
     /// What is known when the connection ended, or was given up, for that reason.
-    package func end(_ failure: ProbeFailure) -> Result<ServedChain, ProbeFailure> {
+    package func end(_ failure: ProbeFailure) -> Result<PresentedChain, ProbeFailure> {
         guard self.signature != nil else { return .failure(failure) }
         return self.served(incompletion: failure.reason)
     }
@@ -110,7 +110,7 @@ package import PinWire
     private func proceed() -> Step {
         ERR_clear_error()
         let status = unsafe SSL_do_handshake(self.connection)
-        var outcome: Result<ServedChain, ProbeFailure>?
+        var outcome: Result<PresentedChain, ProbeFailure>?
         if status == 1 {
             outcome = self.served(incompletion: nil)
             // Says goodbye, so that the host does not note a truncated connection.
@@ -122,7 +122,7 @@ package import PinWire
         return Step(send: self.takeOutgoing(), outcome: outcome)
     }
 
-    private func failure(_ errors: [OpenSSLError]) -> Result<ServedChain, ProbeFailure> {
+    private func failure(_ errors: [OpenSSLError]) -> Result<PresentedChain, ProbeFailure> {
         if let alert = errors.lazy.compactMap(\.receivedAlert).first {
             let name = unsafe SSL_alert_desc_string_long(CInt(alert)).map { unsafe String(cString: $0) } ?? "unknown"
             return self.end(
@@ -147,7 +147,7 @@ package import PinWire
 
     // MARK: What the host showed
 
-    private func served(incompletion: String?) -> Result<ServedChain, ProbeFailure> {
+    private func served(incompletion: String?) -> Result<PresentedChain, ProbeFailure> {
         // Owned by the connection.
         let chain = unsafe SSL_get_peer_cert_chain(self.connection)
         let count = unsafe chain == nil ? 0 : Int(tls_chain_count(chain))
@@ -165,7 +165,7 @@ package import PinWire
                 : Self.encoded(chain, first: Self.linkedCount(chain, count))
         else { return .failure(ProbeFailure(.handshake, .handshakeFailed, "a certificate cannot be encoded")) }
         return .success(
-            ServedChain(
+            PresentedChain(
                 certificates: certificates,
                 path: path,
                 keyKind: unsafe Self.keyKind(of: leaf),

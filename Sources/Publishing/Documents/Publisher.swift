@@ -4,6 +4,7 @@ package import Logging
 package import PinWire
 import Pinning
 package import Postgres
+package import Secrets
 
 /// Turns changes of the ledger into signed documents, and keeps a node's ``DocumentTable`` in step with what is
 /// published.

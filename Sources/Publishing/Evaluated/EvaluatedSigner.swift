@@ -4,6 +4,7 @@ import NIOCore
 import NIOPosix
 import PinWire
 import Pinning
+package import Secrets
 
 /// Why a node cannot sign an evaluated document now.
 package enum EvaluatedUnavailable: Error, Hashable, Sendable, CustomStringConvertible {

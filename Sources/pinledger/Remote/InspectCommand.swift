@@ -1,6 +1,6 @@
 import ArgumentParser
-import Certificates
 import Foundation
+import KeyFiles
 import PinWire
 import PinledgerServer
 

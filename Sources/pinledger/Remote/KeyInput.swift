@@ -1,5 +1,5 @@
-import Certificates
 import Foundation
+import KeyFiles
 import PinWire
 import PinledgerServer
 
@@ -24,7 +24,7 @@ struct KeyInput {
             return
         }
         let (bytes, upload) = try Self.read(text)
-        do { self.pin = try KeyMaterial(upload).pin } catch {
+        do { self.pin = try UploadedKey(upload).pin } catch {
             throw CommandFailure("\(text) \(error)", status: .usage)
         }
         self.members =
@@ -34,7 +34,7 @@ struct KeyInput {
 
     /// What a file holds, with its bytes.
     static func read(_ path: String, password: String? = nil) throws -> ([UInt8], Upload) {
-        guard let copy = SoleCopy(file: path) else { throw CommandFailure("\(path) cannot be read") }
+        guard let copy = SensitiveUpload(file: path) else { throw CommandFailure("\(path) cannot be read") }
         do {
             let upload = try copy.read(password: password)
             return (copy.contents, upload)

@@ -57,7 +57,7 @@ struct DevCommand: AsyncParsableCommand, HoldsKeys {
     @OptionGroup(title: "Limits") var limits: LimitOptions
     @OptionGroup(title: "Clients' reports") var telemetry: TelemetryOptions
     @OptionGroup(title: "Looking at servers") var probing: ProbeNodeOptions
-    @OptionGroup(title: "Announcements") var announcements: AnnouncementOptions
+    @OptionGroup(title: "Announcements") var notifier: AnnouncementOptions
 
     func validate() throws {
         guard (self.example == nil) == (self.app == nil) else {
@@ -95,7 +95,7 @@ struct DevCommand: AsyncParsableCommand, HoldsKeys {
         options.telemetry = self.telemetry
         options.limits = self.limits
         options.probing = self.probing
-        options.announcements = self.announcements
+        options.notifier = self.notifier
         options.outgoing = self.outgoing
         options.firebase = self.firebase
         let configuration = try NodeConfiguration(

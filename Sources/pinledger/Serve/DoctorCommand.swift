@@ -7,7 +7,7 @@ import Pinning
 import Postgres
 import PublicSuffixes
 import Publishing
-import Vault
+import Secrets
 
 struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
     static let configuration = CommandConfiguration(

@@ -6,8 +6,8 @@ import PinWire
 import Pinning
 import Postgres
 import Publishing
+import Secrets
 import TransparencyLog
-import Vault
 
 struct FsckCommand: AsyncParsableCommand, HoldsKeys {
     static let configuration = CommandConfiguration(

@@ -3,7 +3,7 @@ import EventStore
 import Keys
 import Postgres
 import Publishing
-import Vault
+import Secrets
 
 struct KeyRewrapCommand: AsyncParsableCommand, HoldsKeys {
     static let configuration = CommandConfiguration(

@@ -4,6 +4,7 @@ import PinWire
 import PinledgerServer
 import Pinning
 import Publishing
+import Secrets
 
 /// Acts for whoever has the database itself, before there is a token: makes the first key and the first token.
 struct LocalOperator: Sendable {

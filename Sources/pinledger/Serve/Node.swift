@@ -4,15 +4,15 @@ import Firebase
 import Foundation
 import Keys
 import Logging
-import Observing
 import PinWire
 import PinledgerServer
 import Pinning
 import Postgres
 import Probing
 import Publishing
+import Secrets
 import ServiceLifecycle
-import Telemetry
+import Signals
 import UnixSignals
 import Webhooks
 
@@ -20,7 +20,7 @@ import Webhooks
 struct Node {
     let configuration: NodeConfiguration
     let logger: Logger
-    private let lines = LineBook()
+    private let lines = HeldLines()
 
     init(configuration: NodeConfiguration) {
         self.configuration = configuration
@@ -49,19 +49,19 @@ struct Node {
         let housekeeping = Housekeeping(
             ledger: ledger, pool: pool, snapshotKey: self.snapshotKey,
             telemetryDays: self.configuration.telemetry.retentionDays, logger: self.logger)
-        let warnings = WarningRounds(
-            ledger: ledger, writer: writer, surroundings: parts.outlook.surroundings, clock: services.clock,
+        let warnings = WarningWorker(
+            ledger: ledger, writer: writer, environment: parts.factSources.environment, clock: services.clock,
             interval: .seconds(min(60, self.configuration.probing.interval)), logger: self.logger
         )
-        let rollouts = RolloutRounds(
-            ledger: ledger, writer: writer, surroundings: parts.outlook.surroundings, clock: services.clock,
+        let rollouts = RolloutPlanWorker(
+            ledger: ledger, writer: writer, environment: parts.factSources.environment, clock: services.clock,
             logger: self.logger
         )
-        let reactions = ReactionRounds(
-            ledger: ledger, writer: writer, surroundings: parts.outlook.surroundings, clock: services.clock,
+        let reactions = ReactionWorker(
+            ledger: ledger, writer: writer, environment: parts.factSources.environment, clock: services.clock,
             logger: self.logger
         )
-        let expiry = KillSwitchExpiry(ledger: ledger, writer: writer, clock: services.clock, logger: self.logger)
+        let expiry = KillSwitchExpiryWorker(ledger: ledger, writer: writer, clock: services.clock, logger: self.logger)
 
         // Started first, stopped last.
         var running: [ServiceGroupConfiguration.ServiceConfiguration] = [
@@ -71,7 +71,7 @@ struct Node {
             .init(service: Loop { await writer?.run() }),
             .init(service: Loop { await publisher.run() }),
             .init(service: Loop { await services.lag.run() }),
-            .init(service: Loop { await services.lookout.run() }),
+            .init(service: Loop { await services.probeScheduler.run() }),
             .init(service: Loop { await services.adoption.run() }),
             .init(service: Loop { await services.telemetry.recorder.run() }),
             .init(service: server.rounds),
@@ -82,11 +82,11 @@ struct Node {
             running.append(.init(service: Loop { await housekeeping.run() }))
             running.append(.init(service: Loop { await expiry.run() }))
             running.append(.init(service: Loop { await warnings.run() }))
-            let sweep = SecretSweep(
+            let sweep = UnusedSecretWorker(
                 ledger: ledger, telemetry: services.telemetry.secrets, clients: services.clientKeys,
                 logger: self.logger)
             running.append(.init(service: Loop { await sweep.run() }))
-            let materialSweep = MaterialSweep(ledger: ledger, material: services.material, logger: self.logger)
+            let materialSweep = UnusedMaterialWorker(ledger: ledger, material: services.material, logger: self.logger)
             running.append(.init(service: Loop { await materialSweep.run() }))
             running.append(.init(service: Loop { await rollouts.run() }))
             running.append(.init(service: Loop { await reactions.run() }))
@@ -154,7 +154,7 @@ struct Node {
             self.configuration.drainDelay + self.configuration.limits.drainSeconds + 10
         )
         do { try await ServiceGroup(configuration: group).run() } catch {
-            await parts.outlook.close()
+            await parts.factSources.close()
             await services.webhooks.client?.close()
             await google?.close()
             await pool.close()
@@ -169,7 +169,7 @@ struct Node {
                 advice: "Look whether the database answers. Changes that got no answer can be sent again.")
         }
         ledger.close()
-        await parts.outlook.close()
+        await parts.factSources.close()
         await services.webhooks.client?.close()
         await google?.close()
         await pool.close()
@@ -177,12 +177,12 @@ struct Node {
     }
 
     /// What keeps the project of a service account in step.
-    private func rounds(of account: ServiceAccount, by google: FirebaseHTTP, _ services: Services) -> FirebaseRounds {
+    private func rounds(of account: ServiceAccount, by google: FirebaseHTTP, _ services: Services) -> FirebaseWorker {
         let firebase = self.configuration.firebase
         let service = RemoteConfigService(
             project: account.project, endpoint: firebase.endpoint,
             tokens: AccessTokens(account: account, http: google, clock: services.clock), http: google)
-        return FirebaseRounds(
+        return FirebaseWorker(
             services: services, project: account.project, push: ProjectPush(store: service),
             interval: .seconds(firebase.interval), logger: self.logger)
     }
@@ -208,7 +208,7 @@ struct Node {
             }
         }
         parts.services.ledger.close()
-        await parts.outlook.close()
+        await parts.factSources.close()
         await parts.services.webhooks.client?.close()
         await parts.services.pool.close()
         if let failure { throw failure }
@@ -218,7 +218,7 @@ struct Node {
         var services: Services
         var follower: Follower
         var clock: DatabaseClock
-        var outlook: Outlook
+        var factSources: NodeFactSources
     }
 
     /// What snapshots are authenticated with, where this node has the key-encryption key.
@@ -268,7 +268,7 @@ struct Node {
         }
         try await Self.checkSigning(keys, ledger)
         // Last, because it has threads to be ended: nothing behind it fails.
-        let outlook = try await Outlook(
+        let factSources = try await NodeFactSources(
             self.configuration, pool: pool, ledger: ledger, documents: table, logger: self.logger, clock: now)
         let writer =
             self.configuration.isReadOnly
@@ -276,31 +276,32 @@ struct Node {
             : Writer(
                 ledger: ledger, configuration: Self.writing(database, within: self.configuration.databaseTimeout),
                 limits: Self.limits(self.configuration), logger: self.logger, clock: now,
-                surroundings: outlook.surroundings
+                environment: factSources.environment
             )
         let services = Services(
             ledger: ledger, writer: writer, pool: pool, publisher: publisher, keys: keys,
             clientKeys: ClientKeys(
                 pool: pool,
                 keyEncryptionKey: self.configuration.isReadOnly ? nil : self.configuration.keyEncryptionKey),
-            adoption: outlook.adoption,
-            telemetry: TelemetryTools(
-                recorder: outlook.telemetry,
+            adoption: factSources.adoption,
+            telemetry: TelemetryServices(
+                recorder: factSources.telemetry,
                 secrets: TelemetrySecrets(
                     pool: pool,
                     keyEncryptionKey: self.configuration.isReadOnly ? nil : self.configuration.keyEncryptionKey),
                 trustedProxies: self.configuration.telemetry.trustedProxies),
             webhooks: self.webhookTools(pool),
-            firebase: PushBook(projects: Set(self.configuration.firebase.accounts.map(\.project))), clock: now,
+            firebase: PushStatus(projects: Set(self.configuration.firebase.accounts.map(\.project))), clock: now,
             logger: self.logger,
             documentMaxAge: self.configuration.documentMaxAge,
             countries: CountrySource(
                 field: self.configuration.countryHeader, database: self.configuration.countryDatabase,
                 trustedProxies: self.configuration.telemetry.trustedProxies),
             version: Version.text,
-            observations: outlook.observations, lookout: outlook.lookout, surroundings: outlook.surroundings
+            observations: factSources.observations, probeScheduler: factSources.probeScheduler,
+            environment: factSources.environment
         )
-        return Parts(services: services, follower: follower, clock: clock, outlook: outlook)
+        return Parts(services: services, follower: follower, clock: clock, factSources: factSources)
     }
 
     /// What is taken up when somebody replaces it.
@@ -326,7 +327,7 @@ struct Node {
     }
 
     /// What it takes to sign and send webhooks, where this node may.
-    private func webhookTools(_ pool: PostgresPool) -> WebhookTools {
+    private func webhookTools(_ pool: PostgresPool) -> WebhookServices {
         let key = self.configuration.isReadOnly ? nil : self.configuration.keyEncryptionKey
         let outgoing = self.configuration.outgoing
         let client = key.map { _ in
@@ -336,7 +337,7 @@ struct Node {
                 trustFile: outgoing.trustFile, userAgent: "pinledger/\(Version.text)"
             )
         }
-        return WebhookTools(
+        return WebhookServices(
             pool: pool, secrets: WebhookSecrets(pool: pool, keyEncryptionKey: key), client: client)
     }
 

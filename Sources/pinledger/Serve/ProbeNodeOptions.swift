@@ -1,8 +1,8 @@
 import ArgumentParser
 import Foundation
-import Observing
 import PinWire
 import Probing
+import Signals
 
 /// How a node looks at what servers present.
 struct ProbeNodeOptions: ParsableArguments {
@@ -36,7 +36,7 @@ struct ProbeNodeOptions: ParsableArguments {
             guard (1...64).contains(vantage.utf8.count), vantage.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
                 throw CommandFailure("--vantage must be 1 to 64 printable characters without spaces", status: .usage)
             }
-            guard vantage != Lookout.unnamed else {
+            guard vantage != ProbeScheduler.unnamed else {
                 throw CommandFailure(
                     "--vantage \(vantage) stands for the nodes without a name; give this one another", status: .usage)
             }
@@ -75,7 +75,7 @@ struct ProbeConfiguration: Sendable {
     var ownHosts: Set<String>
 
     /// The name under which observations of this node stand.
-    var place: String { self.vantage ?? Lookout.unnamed }
+    var place: String { self.vantage ?? ProbeScheduler.unnamed }
 
     /// Finds the addresses of a name; blocks.
     var lookUp: NameResolver.LookUp {

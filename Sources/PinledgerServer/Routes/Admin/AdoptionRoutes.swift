@@ -2,6 +2,7 @@ import Hummingbird
 import PinWire
 import Pinning
 import Publishing
+import Signals
 
 /// Which document versions an app's clients hold: `/v1/apps/{app}/adoption`.
 struct AdoptionRoutes: Sendable {
@@ -25,7 +26,7 @@ struct AdoptionRoutes: Sendable {
     }
 }
 
-extension AdoptionBook {
+extension AdoptionSummary {
     /// Versions shown; older ones count in the sums.
     private static let versionLimit = 200
     private static let partLimit = 50
@@ -67,7 +68,7 @@ extension AdoptionBook {
     }
 }
 
-extension AdoptionBook.Version {
+extension AdoptionSummary.Version {
     var json: JSON {
         let (state, version): (String, Int64?) =
             switch self.holding.held {
@@ -85,8 +86,8 @@ extension AdoptionBook.Version {
             ],
             "reports": .integer(self.holding.count.reports),
             "installs": self.holding.comparison == nil ? nil : .integer(self.holding.installs),
-            "platforms": AdoptionBook.json(self.platforms, "platform"),
-            "app_versions": AdoptionBook.json(self.releases, "app_version"),
+            "platforms": AdoptionSummary.json(self.platforms, "platform"),
+            "app_versions": AdoptionSummary.json(self.releases, "app_version"),
         ])
     }
 }

@@ -8,7 +8,7 @@ import Publishing
 /// Apps: `/v1/apps`.
 struct AppRoutes: Sendable {
     let services: Services
-    private var change: ChangeHandler { ChangeHandler(services: self.services) }
+    private var change: CommandExecutor { CommandExecutor(services: self.services) }
 
     init(services: Services) {
         self.services = services
@@ -17,9 +17,9 @@ struct AppRoutes: Sendable {
     var routes: [Route] {
         [
             Route("listApps", .get, "/v1/apps", query: ["limit", "cursor"], self.list),
-            Route("createApp", .post, "/v1/apps", query: ChangeHandler.query, self.create),
+            Route("createApp", .post, "/v1/apps", query: CommandExecutor.query, self.create),
             Route("getApp", .get, "/v1/apps/{app}", self.get),
-            Route("updateApp", .patch, "/v1/apps/{app}", query: ChangeHandler.query, self.update),
+            Route("updateApp", .patch, "/v1/apps/{app}", query: CommandExecutor.query, self.update),
             Route("getAppDocument", .get, "/v1/apps/{app}/document", self.document),
         ]
     }

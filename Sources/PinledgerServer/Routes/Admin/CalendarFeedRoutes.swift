@@ -13,7 +13,7 @@ import Publishing
 /// In the ledger a feed is a token whose id begins with `cal_` and that opens no other operation.
 struct CalendarFeedRoutes: Sendable {
     let services: Services
-    private var change: ChangeHandler { ChangeHandler(services: self.services) }
+    private var change: CommandExecutor { CommandExecutor(services: self.services) }
 
     /// Life of a feed that is not told otherwise, and the longest: a year.
     private static let defaultSeconds: Int64 = 365 * 86_400
@@ -26,8 +26,8 @@ struct CalendarFeedRoutes: Sendable {
         let all = "/v1/apps/{app}/calendar-feeds"
         return [
             Route("listCalendarFeeds", .get, all, self.list),
-            Route("createCalendarFeed", .post, all, query: ChangeHandler.drawingQuery, self.create),
-            Route("revokeCalendarFeed", .delete, "\(all)/{feed}", query: ChangeHandler.bodilessQuery, self.revoke),
+            Route("createCalendarFeed", .post, all, query: CommandExecutor.drawingQuery, self.create),
+            Route("revokeCalendarFeed", .delete, "\(all)/{feed}", query: CommandExecutor.bodilessQuery, self.revoke),
             Route("getCalendarByFeed", .get, "/calendars/{app}/{feed}/pins.ics", access: .everybody, self.get),
         ]
     }

@@ -17,7 +17,7 @@ struct CalendarRoutes: Sendable {
         [
             Route("getCalendar", .get, "/v1/apps/{app}/calendar") { exchange in
                 .json(
-                    try self.calendar(of: try exchange.app).json(horizons: self.services.surroundings.facts().horizons))
+                    try self.calendar(of: try exchange.app).json(horizons: self.services.environment.facts().horizons))
             },
             Route("getCalendarFeed", .get, "/v1/apps/{app}/calendar.ics", acceptsPassword: true) { exchange in
                 try self.feed(of: try exchange.app)
@@ -37,8 +37,8 @@ struct CalendarRoutes: Sendable {
 
     private func context() -> DecisionContext {
         DecisionContext(
-            now: self.services.clock(), reason: nil, isForced: false, facts: self.services.surroundings.facts(),
-            isPublicSuffix: self.services.surroundings.isPublicSuffix
+            now: self.services.clock(), reason: nil, isForced: false, facts: self.services.environment.facts(),
+            isPublicSuffix: self.services.environment.isPublicSuffix
         )
     }
 

@@ -79,7 +79,7 @@ extension Exchange {
 }
 
 /// Carries changes to the ledger and answers with what was recorded.
-struct ChangeHandler: Sendable {
+struct CommandExecutor: Sendable {
     let services: Services
     /// Whether what clients already have is taken over.
     var isImport = false

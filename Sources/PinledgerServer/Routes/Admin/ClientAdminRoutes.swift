@@ -1,16 +1,17 @@
+import ClientFormats
 import EventStore
-import Formats
 import HTTPTypes
 import Hummingbird
 import Keys
 import PinWire
 import Pinning
 import Publishing
+import Secrets
 
 /// Which kinds of deployed clients an app has, and what their formats are signed with: `/v1/apps/{app}/clients`.
 struct ClientAdminRoutes: Sendable {
     let services: Services
-    private var change: ChangeHandler { ChangeHandler(services: self.services) }
+    private var change: CommandExecutor { CommandExecutor(services: self.services) }
 
     init(services: Services) {
         self.services = services
@@ -21,9 +22,9 @@ struct ClientAdminRoutes: Sendable {
         return [
             Route("listClients", .get, "/v1/apps/{app}/clients", self.list),
             Route("getClient", .get, client, self.get),
-            Route("setClient", .put, client, query: ChangeHandler.query, self.set),
-            Route("removeClient", .delete, client, query: ChangeHandler.bodilessQuery, self.remove),
-            Route("setClientKey", .post, "\(client)/key", query: ChangeHandler.drawingQuery, self.setKey),
+            Route("setClient", .put, client, query: CommandExecutor.query, self.set),
+            Route("removeClient", .delete, client, query: CommandExecutor.bodilessQuery, self.remove),
+            Route("setClientKey", .post, "\(client)/key", query: CommandExecutor.drawingQuery, self.setKey),
         ]
     }
 
@@ -103,7 +104,7 @@ struct ClientAdminRoutes: Sendable {
     }
 
     /// - Parameter key: What was set, unless the events name another one: a repeated request's first key.
-    private func response(to result: ChangeHandler.Result, with key: ClientKey?) -> Response {
+    private func response(to result: CommandExecutor.Result, with key: ClientKey?) -> Response {
         let recorded = result.recorded.entries.compactMap { entry -> ClientKey? in
             guard case .app(.clientKeySet(_, let key)) = entry.event else { return nil }
             return key

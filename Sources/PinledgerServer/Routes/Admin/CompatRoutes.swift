@@ -25,7 +25,7 @@ struct CompatRoutes: Sendable {
         }
         let matrix = ClientMatrix(
             clients, view: try self.services.exportedView(of: app),
-            isPublicSuffix: self.services.surroundings.isPublicSuffix)
+            isPublicSuffix: self.services.environment.isPublicSuffix)
         return .json(matrix.json)
     }
 }

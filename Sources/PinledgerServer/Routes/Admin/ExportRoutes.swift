@@ -1,5 +1,5 @@
+import ClientFormats
 import EventStore
-import Formats
 import HTTPTypes
 import Hummingbird
 import NIOCore
@@ -9,10 +9,10 @@ import Publishing
 
 /// Files that have an app's pins built in: `/v1/apps/{app}/export/{format}`.
 struct ExportRoutes: Sendable {
-    let tools: CompatTools
+    let tools: CompatServices
     private var services: Services { self.tools.services }
 
-    init(tools: CompatTools) {
+    init(tools: CompatServices) {
         self.tools = tools
     }
 

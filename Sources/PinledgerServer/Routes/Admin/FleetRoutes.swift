@@ -18,7 +18,7 @@ struct FleetRoutes: Sendable {
                 let fleet = self.services.ledger.view.state.fleet
                 return .json(fleet.json, headers: [.eTag: "\"\(fleet.version)\""])
             },
-            Route("updateFleet", .patch, "/v1/fleet", query: ChangeHandler.query) { exchange in
+            Route("updateFleet", .patch, "/v1/fleet", query: CommandExecutor.query) { exchange in
                 let change = try await exchange.change { (members) throws(JSONDefect) in
                     let field = try members.required("issuer")
                     let issuer = try field.string()
@@ -29,7 +29,7 @@ struct FleetRoutes: Sendable {
                     }
                     return issuer
                 }
-                return try await ChangeHandler(services: self.services)(
+                return try await CommandExecutor(services: self.services)(
                     .fleet(.setIssuer(change.content)), of: change, in: exchange
                 )
             },

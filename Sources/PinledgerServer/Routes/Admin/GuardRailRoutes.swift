@@ -8,7 +8,7 @@ import Publishing
 /// The guard rails: what they are, and which of them only warn.
 struct GuardRailRoutes: Sendable {
     let services: Services
-    private var change: ChangeHandler { ChangeHandler(services: self.services) }
+    private var change: CommandExecutor { CommandExecutor(services: self.services) }
 
     init(services: Services) {
         self.services = services
@@ -30,13 +30,13 @@ struct GuardRailRoutes: Sendable {
                 members["page"] = .string(GuardRailPages.text(of: rail))
                 return .json(.object(members), headers: [.eTag: "\"\(fleet.version)\""])
             },
-            Route("setGuardRail", .put, "/v1/guard-rails/{code}", query: ChangeHandler.query) { exchange in
+            Route("setGuardRail", .put, "/v1/guard-rails/{code}", query: CommandExecutor.query) { exchange in
                 let rail = try exchange.guardRail
                 let change = try await Self.change(in: exchange)
                 return try await self.change(
                     .fleet(.setGuardRail(rail, isLowered: change.content)), of: change, in: exchange)
             },
-            Route("setAppGuardRail", .put, "/v1/apps/{app}/guard-rails/{code}", query: ChangeHandler.query) {
+            Route("setAppGuardRail", .put, "/v1/apps/{app}/guard-rails/{code}", query: CommandExecutor.query) {
                 exchange in
                 let (id, rail) = (try exchange.app, try exchange.guardRail)
                 let change = try await Self.change(in: exchange)

@@ -8,7 +8,7 @@ import Publishing
 /// Hosts, their policies and their rollouts: `/v1/apps/{app}/hosts`.
 struct HostRoutes: Sendable {
     let services: Services
-    private var change: ChangeHandler { ChangeHandler(services: self.services) }
+    private var change: CommandExecutor { CommandExecutor(services: self.services) }
 
     init(services: Services) {
         self.services = services
@@ -16,8 +16,8 @@ struct HostRoutes: Sendable {
 
     var routes: [Route] {
         let host = "/v1/apps/{app}/hosts/{host}"
-        let query = ChangeHandler.query
-        let bodiless = ChangeHandler.bodilessQuery
+        let query = CommandExecutor.query
+        let bodiless = CommandExecutor.bodilessQuery
         return [
             Route("listHosts", .get, "/v1/apps/{app}/hosts", self.list),
             Route("addHost", .post, "/v1/apps/{app}/hosts", query: query, self.add),

@@ -5,11 +5,12 @@ import Logging
 import PinWire
 import Pinning
 import Publishing
+import Secrets
 
 /// Signing keys: `/v1/keys`.
 struct KeyRoutes: Sendable {
     let services: Services
-    private var change: ChangeHandler { ChangeHandler(services: self.services) }
+    private var change: CommandExecutor { CommandExecutor(services: self.services) }
 
     init(services: Services) {
         self.services = services
@@ -18,13 +19,13 @@ struct KeyRoutes: Sendable {
     var routes: [Route] {
         [
             Route("listKeys", .get, "/v1/keys", self.list),
-            Route("createKey", .post, "/v1/keys", query: ChangeHandler.drawingQuery, self.create),
-            Route("activateKey", .post, "/v1/keys/{kid}/activate", query: ChangeHandler.query) { exchange in
+            Route("createKey", .post, "/v1/keys", query: CommandExecutor.drawingQuery, self.create),
+            Route("activateKey", .post, "/v1/keys/{kid}/activate", query: CommandExecutor.query) { exchange in
                 let kid = try self.keyID(exchange)
                 let change = try await exchange.change { (_) throws(JSONDefect) in }
                 return try await self.change(.keys(.activate(kid: kid)), of: change, in: exchange)
             },
-            Route("retireKey", .post, "/v1/keys/{kid}/retire", query: ChangeHandler.query, self.retire),
+            Route("retireKey", .post, "/v1/keys/{kid}/retire", query: CommandExecutor.query, self.retire),
         ]
     }
 
@@ -53,7 +54,7 @@ struct KeyRoutes: Sendable {
         }
         guard self.services.writer != nil else { throw Problem(.readOnly, "This node only reads.") }
         let publicKey = try await self.services.keys.create()
-        let result: ChangeHandler.Result
+        let result: CommandExecutor.Result
         do {
             result = try await self.change.perform(
                 .keys(.create(kid: publicKey.keyID, publicKey: publicKey.bytes)), of: change, in: exchange

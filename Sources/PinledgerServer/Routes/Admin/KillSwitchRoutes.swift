@@ -7,7 +7,7 @@ import Publishing
 /// Kill switches for everything, an app, versions of an app or a host.
 struct KillSwitchRoutes: Sendable {
     let services: Services
-    private var change: ChangeHandler { ChangeHandler(services: self.services) }
+    private var change: CommandExecutor { CommandExecutor(services: self.services) }
 
     init(services: Services) {
         self.services = services
@@ -16,8 +16,8 @@ struct KillSwitchRoutes: Sendable {
     var routes: [Route] {
         let app = "/v1/apps/{app}/kill-switch"
         let host = "/v1/apps/{app}/hosts/{host}/kill-switch"
-        let query = ChangeHandler.query
-        let bodiless = ChangeHandler.bodilessQuery
+        let query = CommandExecutor.query
+        let bodiless = CommandExecutor.bodilessQuery
         return [
             Route("listKillSwitches", .get, "/v1/kill-switches", self.list),
             Route("engageFleetKillSwitch", .put, "/v1/kill-switch", query: query) { exchange in

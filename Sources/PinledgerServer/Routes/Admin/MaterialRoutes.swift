@@ -1,7 +1,7 @@
-import Certificates
 import EventStore
 import HTTPTypes
 import Hummingbird
+import KeyFiles
 import NIOPosix
 import PinWire
 import Pinning
@@ -10,7 +10,7 @@ import Publishing
 /// Certificates, keys and requests that operators show: `/v1/inspect` and what is kept of an app's keys.
 struct MaterialRoutes: Sendable {
     let services: Services
-    private var change: ChangeHandler { ChangeHandler(services: self.services) }
+    private var change: CommandExecutor { CommandExecutor(services: self.services) }
 
     init(services: Services) {
         self.services = services
@@ -20,14 +20,14 @@ struct MaterialRoutes: Sendable {
         [
             Route("inspect", .post, "/v1/inspect", bodyLimit: Upload.maximumSize, self.inspect),
             Route(
-                "describeKeys", .post, "/v1/apps/{app}/key-facts", query: ChangeHandler.query,
+                "describeKeys", .post, "/v1/apps/{app}/key-facts", query: CommandExecutor.query,
                 bodyLimit: Upload.maximumSize, self.describe),
         ]
     }
 
     /// Says what is in the body, which may be of any type, and keeps nothing.
     private func inspect(_ exchange: Exchange) async throws -> Response {
-        let body = SoleCopy(try await exchange.body())
+        let body = SensitiveUpload(try await exchange.body())
         // Opening a key store may take a second.
         let outcome = try await NIOThreadPool.singleton.runIfActive { () -> Result<Upload, UploadError> in
             Result { () throws(UploadError) in try body.read() }

@@ -7,7 +7,7 @@ import Publishing
 /// Pins: `/v1/apps/{app}/hosts/{host}/pins`.
 struct PinRoutes: Sendable {
     let services: Services
-    private var change: ChangeHandler { ChangeHandler(services: self.services) }
+    private var change: CommandExecutor { CommandExecutor(services: self.services) }
 
     init(services: Services) {
         self.services = services
@@ -16,8 +16,8 @@ struct PinRoutes: Sendable {
     var routes: [Route] {
         let pins = "/v1/apps/{app}/hosts/{host}/pins"
         return [
-            Route("addPin", .post, pins, query: ChangeHandler.query, self.add),
-            Route("updatePin", .patch, "\(pins)/{pin}", query: ChangeHandler.query, self.update),
+            Route("addPin", .post, pins, query: CommandExecutor.query, self.add),
+            Route("updatePin", .patch, "\(pins)/{pin}", query: CommandExecutor.query, self.update),
         ]
     }
 

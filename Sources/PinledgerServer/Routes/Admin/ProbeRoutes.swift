@@ -1,10 +1,10 @@
 import EventStore
 import HTTPTypes
 import Hummingbird
-import Observing
 import PinWire
 import Pinning
 import Publishing
+import Signals
 
 /// What servers present: `/v1/probes` and what was seen of a host.
 struct ProbeRoutes: Sendable {
@@ -28,7 +28,7 @@ struct ProbeRoutes: Sendable {
             try members.required("endpoint").parse(Endpoint.init)
         }
         let before = self.services.observations.facts(of: endpoint)
-        let observation = await self.services.lookout.probe(endpoint)
+        let observation = await self.services.probeScheduler.probe(endpoint)
         guard case .object(var members) = observation.outcome else { return .json(observation.outcome) }
         members["keys"] = .array(self.keys(of: observation, before))
         return .json(.object(members))
@@ -71,7 +71,7 @@ struct ProbeRoutes: Sendable {
         let app = try self.services.app(try exchange.app)
         let pattern = try exchange.host
         guard let host = app.hosts[pattern] else { throw Problem(Refusal.hostUnknown(pattern)) }
-        let (facts, now) = (self.services.surroundings.facts(), self.services.clock())
+        let (facts, now) = (self.services.environment.facts(), self.services.clock())
         let endpoints = host.probed(of: pattern).map { endpoint -> JSON in
             let known = facts.endpoint(endpoint)
             return .members([
@@ -101,7 +101,7 @@ extension App {
     }
 }
 
-extension Pinning.ServedChain {
+extension Pinning.ObservedChain {
     fileprivate var json: JSON {
         [
             "address": .string(self.address),

@@ -3,7 +3,7 @@ import Hummingbird
 import NIOPosix
 import PinWire
 import Pinning
-import Telemetry
+import Signals
 
 /// What clients' reports come to, and when the detectors would have fired: `/v1/apps/{app}/reactions`.
 struct ReactionRoutes: Sendable {
@@ -26,18 +26,18 @@ struct ReactionRoutes: Sendable {
     private func reactions(_ exchange: Exchange) async throws -> Response {
         let app = try self.services.app(try exchange.app)
         let threshold = try exchange.number("failure_threshold_bp", in: 1...9999)
-        let hours = try exchange.number("hours", in: 1...336) ?? TelemetryBook.factHours
+        let hours = try exchange.number("hours", in: 1...336) ?? TelemetrySummary.factHours
         let recorder = self.services.telemetry.recorder
         // What holds now is judged on what the server itself goes by, whatever is replayed.
-        let facts = try await recorder.book(of: app.id, hours: TelemetryBook.factHours).facts
+        let facts = try await recorder.book(of: app.id, hours: TelemetrySummary.factHours).facts
         let past =
-            hours == TelemetryBook.factHours
+            hours == TelemetrySummary.factHours
             ? facts : try await recorder.book(of: app.id, hours: hours).facts(minutes: Int(hours) * 60)
-        var known = self.services.surroundings.facts()
+        var known = self.services.environment.facts()
         known.telemetry = { $0 == app.id ? facts : nil }
         let context = DecisionContext(
             now: self.services.clock(), reason: nil, isForced: false, facts: known,
-            isPublicSuffix: self.services.surroundings.isPublicSuffix
+            isPublicSuffix: self.services.environment.isPublicSuffix
         )
         let points = threshold.map { Int($0) } ?? app.monitoring.failureThreshold
         guard let slot = self.slots.take() else { throw Problem(.overloaded, "Other replays are under way.") }

@@ -7,7 +7,7 @@ import Pinning
 /// Rollouts and their plans, of an app and of its hosts' candidates: `/v1/apps/{app}/rollouts`.
 struct RolloutRoutes: Sendable {
     let services: Services
-    private var change: ChangeHandler { ChangeHandler(services: self.services) }
+    private var change: CommandExecutor { CommandExecutor(services: self.services) }
 
     init(services: Services) {
         self.services = services
@@ -23,7 +23,7 @@ struct RolloutRoutes: Sendable {
     private func routes(
         _ kind: String, _ path: String, _ place: @escaping @Sendable (Exchange) throws -> HostPattern?
     ) -> [Route] {
-        let query = ChangeHandler.query
+        let query = CommandExecutor.query
         func post(
             _ name: String, _ action: String,
             _ read: @escaping @Sendable (inout JSONMembers) throws(JSONDefect) -> RolloutCommand
@@ -41,7 +41,8 @@ struct RolloutRoutes: Sendable {
                     .setPlan(try RolloutPlan.Terms(&members))
                 }
             },
-            Route("clear\(kind)RolloutPlan", .delete, "\(path)/plan", query: ChangeHandler.bodilessQuery) { exchange in
+            Route("clear\(kind)RolloutPlan", .delete, "\(path)/plan", query: CommandExecutor.bodilessQuery) {
+                exchange in
                 let change = try exchange.bodilessChange()
                 return try await self.record(.clearPlan, try place(exchange), of: change, in: exchange)
             },
@@ -127,8 +128,8 @@ struct RolloutRoutes: Sendable {
 
     private func context() -> DecisionContext {
         DecisionContext(
-            now: self.services.clock(), reason: nil, isForced: false, facts: self.services.surroundings.facts(),
-            isPublicSuffix: self.services.surroundings.isPublicSuffix
+            now: self.services.clock(), reason: nil, isForced: false, facts: self.services.environment.facts(),
+            isPublicSuffix: self.services.environment.isPublicSuffix
         )
     }
 }

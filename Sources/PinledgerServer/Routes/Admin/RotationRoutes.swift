@@ -8,7 +8,7 @@ import Publishing
 /// Rotations of keys: `/v1/apps/{app}/rotations`.
 struct RotationRoutes: Sendable {
     let services: Services
-    private var change: ChangeHandler { ChangeHandler(services: self.services) }
+    private var change: CommandExecutor { CommandExecutor(services: self.services) }
 
     init(services: Services) {
         self.services = services
@@ -17,7 +17,7 @@ struct RotationRoutes: Sendable {
     var routes: [Route] {
         let all = "/v1/apps/{app}/rotations"
         let one = "\(all)/{rotation}"
-        let query = ChangeHandler.query
+        let query = CommandExecutor.query
         return [
             Route("listRotations", .get, all, self.list),
             Route("startRotation", .post, all, query: query, self.start),
@@ -53,8 +53,8 @@ struct RotationRoutes: Sendable {
 
     private func progress(of id: String, _ app: AppID) throws -> RotationProgress {
         let context = DecisionContext(
-            now: self.services.clock(), reason: nil, isForced: false, facts: self.services.surroundings.facts(),
-            isPublicSuffix: self.services.surroundings.isPublicSuffix
+            now: self.services.clock(), reason: nil, isForced: false, facts: self.services.environment.facts(),
+            isPublicSuffix: self.services.environment.isPublicSuffix
         )
         do { return try self.services.ledger.view.state.progress(of: id, app: app, in: context) } catch {
             throw Problem(error)
@@ -63,7 +63,7 @@ struct RotationRoutes: Sendable {
 
     private func start(_ exchange: Exchange) async throws -> Response {
         let id = try exchange.app
-        let defaults = Rotation.Goals(for: self.services.surroundings.facts())
+        let defaults = Rotation.Goals(for: self.services.environment.facts())
         let change = try await exchange.keyChange { (members, uploads) throws(JSONDefect) in
             let name = try members.required("rotation")
             guard Rotation.isID(try name.string()) else {

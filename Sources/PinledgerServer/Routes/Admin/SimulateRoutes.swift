@@ -5,6 +5,7 @@ import NIOPosix
 import PinWire
 import Pinning
 import Publishing
+import Signals
 
 /// Whom a change would move, from what to what, before it is made: `/v1/apps/{app}/simulate`. Records nothing.
 struct SimulateRoutes: Sendable {
@@ -86,8 +87,8 @@ struct SimulateRoutes: Sendable {
 
     private func context(_ now: Timestamp, of exchange: Exchange) throws -> DecisionContext {
         DecisionContext(
-            now: now, reason: try Reason("a simulation"), isForced: false, facts: self.services.surroundings.facts(),
-            actor: exchange.principal?.kind ?? .token, isPublicSuffix: self.services.surroundings.isPublicSuffix
+            now: now, reason: try Reason("a simulation"), isForced: false, facts: self.services.environment.facts(),
+            actor: exchange.principal?.kind ?? .token, isPublicSuffix: self.services.environment.isPublicSuffix
         )
     }
 

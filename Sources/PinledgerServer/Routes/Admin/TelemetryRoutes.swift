@@ -5,13 +5,14 @@ import Keys
 import Logging
 import PinWire
 import Pinning
-import Telemetry
+import Secrets
+import Signals
 
 /// What an app's clients reported, and what they sign it with: `/v1/apps/{app}/telemetry` and `…/telemetry-keys`.
 struct TelemetryRoutes: Sendable {
     let services: Services
-    private var change: ChangeHandler { ChangeHandler(services: self.services) }
-    private var tools: TelemetryTools { self.services.telemetry }
+    private var change: CommandExecutor { CommandExecutor(services: self.services) }
+    private var tools: TelemetryServices { self.services.telemetry }
 
     init(services: Services) {
         self.services = services
@@ -23,8 +24,8 @@ struct TelemetryRoutes: Sendable {
             Route(
                 "getTelemetry", .get, "/v1/apps/{app}/telemetry", query: ["hours", "host", "minutes"], self.telemetry),
             Route("listTelemetryKeys", .get, keys, self.list),
-            Route("createTelemetryKey", .post, keys, query: ChangeHandler.drawingQuery, self.create),
-            Route("retireTelemetryKey", .post, "\(keys)/{key_id}/retire", query: ChangeHandler.query, self.retire),
+            Route("createTelemetryKey", .post, keys, query: CommandExecutor.drawingQuery, self.create),
+            Route("retireTelemetryKey", .post, "\(keys)/{key_id}/retire", query: CommandExecutor.query, self.retire),
         ]
     }
 
@@ -32,7 +33,7 @@ struct TelemetryRoutes: Sendable {
 
     private func telemetry(_ exchange: Exchange) async throws -> Response {
         let app = try self.services.app(try exchange.app)
-        let hours = try exchange.number("hours", in: 1...336) ?? TelemetryBook.factHours
+        let hours = try exchange.number("hours", in: 1...336) ?? TelemetrySummary.factHours
         let minutes = try exchange.flag("minutes")
         let host = try exchange.hostInQuery
         guard !minutes || host != nil else {
@@ -64,7 +65,7 @@ struct TelemetryRoutes: Sendable {
         _ = try self.services.app(app)
         guard self.services.writer != nil else { throw Problem(.readOnly, "This node only reads.") }
         let secret = try await self.tools.secrets.create(id, of: app)
-        let result: ChangeHandler.Result
+        let result: CommandExecutor.Result
         do { result = try await self.change.perform(command, of: change, in: exchange) } catch {
             // Unless nobody knows whether the ledger names it, it has no use.
             if Problem(error).type != .outcomeUnknown { await self.erase(id) }
@@ -123,7 +124,7 @@ extension Exchange {
     }
 }
 
-extension TelemetryBook {
+extension TelemetrySummary {
     private static let shownLimit = 500
 
     /// - Parameters:

@@ -8,7 +8,7 @@ import Publishing
 /// API tokens: `/v1/tokens`, and `/v1/whoami`.
 struct TokenRoutes: Sendable {
     let services: Services
-    private var change: ChangeHandler { ChangeHandler(services: self.services) }
+    private var change: CommandExecutor { CommandExecutor(services: self.services) }
 
     /// Life of a token that is not told otherwise: 90 days.
     private static let defaultSeconds: Int64 = 90 * 86_400
@@ -21,8 +21,8 @@ struct TokenRoutes: Sendable {
         [
             Route("whoAmI", .get, "/v1/whoami", self.whoAmI),
             Route("listTokens", .get, "/v1/tokens", self.list),
-            Route("createToken", .post, "/v1/tokens", query: ChangeHandler.drawingQuery, self.create),
-            Route("revokeToken", .delete, "/v1/tokens/{token_id}", query: ChangeHandler.bodilessQuery) { exchange in
+            Route("createToken", .post, "/v1/tokens", query: CommandExecutor.drawingQuery, self.create),
+            Route("revokeToken", .delete, "/v1/tokens/{token_id}", query: CommandExecutor.bodilessQuery) { exchange in
                 let id = try exchange.parameter("token_id") { (text) throws(TokenIDMalformed) in
                     guard let id = TokenID(text) else { throw TokenIDMalformed() }
                     return id.description

@@ -5,13 +5,14 @@ import Logging
 import PinWire
 import Pinning
 import Publishing
+import Secrets
 import Webhooks
 
 /// Receivers of events: `/v1/webhooks`.
 struct WebhookRoutes: Sendable {
     let services: Services
-    private var change: ChangeHandler { ChangeHandler(services: self.services) }
-    private var tools: WebhookTools { self.services.webhooks }
+    private var change: CommandExecutor { CommandExecutor(services: self.services) }
+    private var tools: WebhookServices { self.services.webhooks }
 
     init(services: Services) {
         self.services = services
@@ -19,15 +20,15 @@ struct WebhookRoutes: Sendable {
 
     var routes: [Route] {
         let hook = "/v1/webhooks/{webhook_id}"
-        let query = ChangeHandler.query
+        let query = CommandExecutor.query
         return [
             Route("listWebhooks", .get, "/v1/webhooks", self.list),
-            Route("createWebhook", .post, "/v1/webhooks", query: ChangeHandler.drawingQuery, self.create),
+            Route("createWebhook", .post, "/v1/webhooks", query: CommandExecutor.drawingQuery, self.create),
             Route("getWebhook", .get, hook, self.show),
             Route("updateWebhook", .patch, hook, query: query, self.update),
-            Route("removeWebhook", .delete, hook, query: ChangeHandler.bodilessQuery, self.remove),
+            Route("removeWebhook", .delete, hook, query: CommandExecutor.bodilessQuery, self.remove),
             Route(
-                "rotateWebhookSecret", .post, "\(hook)/rotate-secret", query: ChangeHandler.drawingQuery,
+                "rotateWebhookSecret", .post, "\(hook)/rotate-secret", query: CommandExecutor.drawingQuery,
                 self.rotateSecret),
             Route("testWebhook", .post, "\(hook)/test", self.test),
         ]
@@ -110,7 +111,7 @@ struct WebhookRoutes: Sendable {
         }
         guard self.services.writer != nil else { throw Problem(.readOnly, "This node only reads.") }
         let secret = try await self.tools.secrets.create(id, of: webhook)
-        let result: ChangeHandler.Result
+        let result: CommandExecutor.Result
         do {
             result = try await self.change.perform(.webhooks(command(id)), of: change, in: exchange)
         } catch {

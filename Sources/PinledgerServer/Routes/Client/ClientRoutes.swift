@@ -4,6 +4,7 @@ import Hummingbird
 import PinWire
 import Pinning
 import Publishing
+import Signals
 
 /// What clients fetch: `/client/v1`.
 struct ClientRoutes: Sendable {

@@ -2,6 +2,7 @@ import HTTPTypes
 import Hummingbird
 import PinWire
 import Publishing
+import Secrets
 
 /// Documents in which gate and rollouts are decided for the client that asks: `/client/v1/apps/{app}/evaluated`.
 struct EvaluatedRoutes: Sendable {

@@ -4,6 +4,7 @@ import NIOCore
 import PinWire
 import Pinning
 import Publishing
+import Signals
 import Synchronization
 
 /// The answers to what clients fetch, by app and by request target: documents, the key set, and what deployed clients are

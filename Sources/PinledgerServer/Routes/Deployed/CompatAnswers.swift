@@ -1,9 +1,9 @@
 import EventStore
 import NIOCore
-import Observing
 import PinWire
 import Pinning
 import Publishing
+import Signals
 import Synchronization
 
 /// Answers in deployed clients' own formats that are the same for everybody who asks for the same: each is made when it

@@ -1,4 +1,4 @@
-import Formats
+import ClientFormats
 import HTTPTypes
 import Hummingbird
 import Keys
@@ -7,7 +7,7 @@ import Pinning
 
 /// Dynapins' server: `/compat/dynapins/{app}`. Which of its protocols is spoken follows from the app's settings.
 struct DynapinsRoutes: Sendable {
-    let tools: CompatTools
+    let tools: CompatServices
 
     var routes: [Route] {
         let base = Self.subtree.path

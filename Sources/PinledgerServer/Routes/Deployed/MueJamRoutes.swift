@@ -1,4 +1,4 @@
-import Formats
+import ClientFormats
 import HTTPTypes
 import Hummingbird
 import PinWire
@@ -6,7 +6,7 @@ import Pinning
 
 /// MueJam's fingerprints of one host: `/compat/muejam/{app}/{host}`.
 struct MueJamRoutes: Sendable {
-    let tools: CompatTools
+    let tools: CompatServices
 
     var routes: [Route] {
         let path = "/compat/muejam/{app}/{host}/v1/security/certificate"
@@ -41,7 +41,7 @@ struct MueJamRoutes: Sendable {
         }
     }
 
-    private func subject(_ exchange: Exchange) throws -> (CompatTools.Declared, host: String) {
+    private func subject(_ exchange: Exchange) throws -> (CompatServices.Declared, host: String) {
         (try self.tools.declared(.muejam, of: try exchange.app), try exchange.host.text)
     }
 }

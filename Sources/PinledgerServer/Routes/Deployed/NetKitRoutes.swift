@@ -1,4 +1,4 @@
-import Formats
+import ClientFormats
 import Hummingbird
 import PinWire
 import Pinning
@@ -6,10 +6,10 @@ import Publishing
 
 /// NetKit's policies: `/compat/netkit/{app}/policy.json`.
 struct NetKitRoutes: Sendable {
-    let tools: CompatTools
-    private let askers = CompatMakers<Void>()
+    let tools: CompatServices
+    private let askers = SingleFlight<Void>()
 
-    init(tools: CompatTools) {
+    init(tools: CompatServices) {
         self.tools = tools
     }
 

@@ -1,11 +1,11 @@
-import Formats
+import ClientFormats
 import Hummingbird
 import PinWire
 import Pinning
 
 /// Remote configuration as Firebase delivers it: `/compat/remote-config/{app}`.
 struct RemoteConfigRoutes: Sendable {
-    let tools: CompatTools
+    let tools: CompatServices
 
     var routes: [Route] {
         func route(

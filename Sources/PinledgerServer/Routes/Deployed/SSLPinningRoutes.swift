@@ -1,4 +1,4 @@
-import Formats
+import ClientFormats
 import Hummingbird
 import Keys
 import PinWire
@@ -6,7 +6,7 @@ import Pinning
 
 /// The signed file of the Go server `ssl-pinning`: `/compat/ssl-pinning/{app}/api/v1/{file}`.
 struct SSLPinningRoutes: Sendable {
-    let tools: CompatTools
+    let tools: CompatServices
 
     var routes: [Route] {
         [
@@ -34,7 +34,7 @@ struct SSLPinningRoutes: Sendable {
                 throw Problem(.clientKeyMissing, "The key of \(declared.app.id)'s clients is not one of RSA.")
             }
             // A millisecond of work.
-            let signature = try await CompatTools.signing { try secret.sign(file.signingBytes) }
+            let signature = try await CompatServices.signing { try secret.sign(file.signingBytes) }
             return file.body(signature: signature)
         }
     }

@@ -1,5 +1,5 @@
+package import ClientFormats
 package import EventStore
-package import Formats
 package import Pinning
 
 extension Services {

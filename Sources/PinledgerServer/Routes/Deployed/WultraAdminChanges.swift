@@ -1,5 +1,5 @@
+import ClientFormats
 import EventStore
-import Formats
 import Logging
 import PinWire
 import Pinning
@@ -8,7 +8,7 @@ import Publishing
 /// Carries to the ledger what requests to Wultra's administrative interface come to.
 struct WultraAdminChanges: Sendable {
     let services: Services
-    private var handler: ChangeHandler { ChangeHandler(services: self.services) }
+    private var handler: CommandExecutor { CommandExecutor(services: self.services) }
 
     /// What a command is made of.
     struct State: Sendable {
@@ -30,7 +30,7 @@ struct WultraAdminChanges: Sendable {
     func change(
         _ id: AppID, _ body: [UInt8], showing material: Set<Material> = [], in exchange: Exchange, part: String? = nil,
         _ make: @Sendable (State) throws(WultraAdminError) -> WultraAdminCommand
-    ) async throws -> ChangeHandler.Result {
+    ) async throws -> CommandExecutor.Result {
         // What was done may not be possible again: a repeated request must not be judged anew.
         if let replay = try await self.replay(id, body, in: exchange, part: part) { return replay }
         for _ in 0..<Self.attempts {
@@ -56,7 +56,7 @@ struct WultraAdminChanges: Sendable {
     private func recordDesired(
         _ command: WultraAdminCommand, of app: App, _ body: [UInt8], showing material: Set<Material>,
         in exchange: Exchange, part: String?
-    ) async throws -> ChangeHandler.Result? {
+    ) async throws -> CommandExecutor.Result? {
         do {
             return try await self.record(
                 command, command.desired, of: app.id, body, showing: material, in: exchange, expecting: app.version,
@@ -88,7 +88,7 @@ struct WultraAdminChanges: Sendable {
         _ command: WultraAdminCommand, _ more: [AppCommand] = [], of id: AppID, _ body: [UInt8],
         showing material: Set<Material> = [], in exchange: Exchange, expecting version: Int64? = nil,
         part: String? = nil
-    ) async throws -> ChangeHandler.Result {
+    ) async throws -> CommandExecutor.Result {
         var change = try Self.change(command.reason, body)
         change.material = material
         return try await self.handler.perform(
@@ -103,7 +103,7 @@ struct WultraAdminChanges: Sendable {
     /// What a repeated request recorded the first time; nil where it was not recorded, or has no idempotency key.
     func replay(
         _ id: AppID, _ body: [UInt8], in exchange: Exchange, part: String? = nil
-    ) async throws -> ChangeHandler.Result? {
+    ) async throws -> CommandExecutor.Result? {
         let change = Change(content: (), reason: nil, isForced: false, body: body)
         return try await self.handler.replay(.app(id, []), of: change, in: exchange, part: part)
     }

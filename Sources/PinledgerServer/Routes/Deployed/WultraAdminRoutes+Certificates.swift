@@ -1,13 +1,13 @@
-import Certificates
+import ClientFormats
 import EventStore
-import Formats
 import Hummingbird
+import KeyFiles
 import Logging
 import NIOPosix
-import Observing
 import PinWire
 import Pinning
 import Publishing
+import Signals
 
 /// Certificates: uploaded, looked up, and deleted where they have expired.
 extension WultraAdminRoutes {
@@ -51,7 +51,7 @@ extension WultraAdminRoutes {
     /// - Parameter shown: The certificate itself, where the request has just shown it. It is recorded by now, and the answer
     ///   does not fail for want of it.
     private func answer(
-        _ certificate: CertificateFacts, _ shown: Material?, of pattern: HostPattern, to result: ChangeHandler.Result,
+        _ certificate: CertificateFacts, _ shown: Material?, of pattern: HostPattern, to result: CommandExecutor.Result,
         in exchange: Exchange
     ) async -> Response {
         var der = shown?.der
@@ -71,7 +71,7 @@ extension WultraAdminRoutes {
                 "domain",
                 "names no server that could be looked at: upload the certificate, or give the host an endpoint")
         }
-        let observation = await self.services.lookout.probe(endpoint)
+        let observation = await self.services.probeScheduler.probe(endpoint)
         guard let certificate = observation.sights.first?.certificates.first else {
             let why = observation.failure.map { ": \($0)" } ?? "."
             throw WultraAdminError(.refused, "\(endpoint) presented no certificate\(why)")
@@ -95,8 +95,8 @@ extension WultraAdminRoutes {
                     .malformed, "pem is refused. \(error.descriptionWithinText)",
                     violations: [WultraAdminError.Violation(field: "pem", hint: "is refused")])
             }
-            let material: KeyMaterial
-            do throws(KeyMaterial.Ambiguity) { material = try KeyMaterial(upload) } catch {
+            let material: UploadedKey
+            do throws(UploadedKey.Ambiguity) { material = try UploadedKey(upload) } catch {
                 throw WultraAdminError("pem", error.description)
             }
             guard case .certificate(let certificate) = material.evidence else {
@@ -156,7 +156,7 @@ extension WultraAdminRoutes {
     }
 }
 
-extension ChangeHandler.Result {
+extension CommandExecutor.Result {
     /// The certificate that was recorded with a key.
     fileprivate var certificate: CertificateFacts? {
         self.recorded.entries.compactMap { entry -> CertificateFacts? in

@@ -1,5 +1,5 @@
+import ClientFormats
 import EventStore
-import Formats
 import Hummingbird
 import PinWire
 import Pinning
@@ -27,7 +27,7 @@ extension WultraAdminRoutes {
     }
 
     func add(_ rule: ClientVersionRule, _ body: [UInt8], in exchange: Exchange) async throws -> Response {
-        let result: ChangeHandler.Result
+        let result: CommandExecutor.Result
         do {
             result = try await self.changes.change(try exchange.wultraApp, body, in: exchange) {
                 (state) throws(WultraAdminError) in
@@ -116,7 +116,7 @@ extension WultraAdminRoutes {
     }
 }
 
-extension ChangeHandler.Result {
+extension CommandExecutor.Result {
     /// The settings that were recorded.
     fileprivate var settings: ClientSettings? {
         self.recorded.entries.compactMap { entry -> ClientSettings? in

@@ -1,11 +1,12 @@
+import ClientFormats
 import EventStore
-import Formats
 import HTTPTypes
 import Hummingbird
 import Keys
 import PinWire
 import Pinning
 import Publishing
+import Secrets
 
 /// The administrative interface of Wultra's mobile utility server: `/compat/wultra/admin`. Its apps are those with clients
 /// of this kind.
@@ -192,7 +193,7 @@ extension Exchange {
     }
 
     /// The answer to a change; nil where nothing had to be recorded.
-    func reply(_ body: [UInt8], to result: ChangeHandler.Result?) -> Response {
+    func reply(_ body: [UInt8], to result: CommandExecutor.Result?) -> Response {
         var headers = HTTPFields()
         if let recorded = result?.recorded {
             headers[.ledgerPosition] = String(recorded.position)

@@ -1,5 +1,5 @@
+import ClientFormats
 import EventStore
-import Formats
 import HTTPTypes
 import Hummingbird
 import Keys
@@ -9,10 +9,10 @@ import Synchronization
 
 /// Wultra's mobile utility server as its SDKs see it: `/compat/wultra`.
 struct WultraRoutes: Sendable {
-    let tools: CompatTools
+    let tools: CompatServices
     private let templates: WultraTemplates
 
-    init(tools: CompatTools) {
+    init(tools: CompatServices) {
         self.tools = tools
         self.templates = WultraTemplates(tools: tools)
     }
@@ -96,7 +96,7 @@ struct WultraRoutes: Sendable {
     }
 }
 
-extension CompatTools {
+extension CompatServices {
     /// The static file, each entry signed, and what it leaves out.
     func wultraFile(of declared: Declared, _ view: ClientView) async throws -> (bytes: [UInt8], notes: [String]) {
         let file = WultraStaticFile(view, declared.client.settings)
@@ -125,11 +125,11 @@ private final class WultraTemplates: Sendable {
         var appVersion: String?
     }
 
-    private let tools: CompatTools
+    private let tools: CompatServices
     private let prepared = Mutex<[Name: Prepared]>([:])
     private static let limit = 500
 
-    init(tools: CompatTools) {
+    init(tools: CompatServices) {
         self.tools = tools
     }
 

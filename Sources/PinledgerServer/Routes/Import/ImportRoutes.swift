@@ -1,16 +1,17 @@
+import ClientFormats
 import EventStore
-import Formats
 import HTTPTypes
 import Hummingbird
 import NIOPosix
 import PinWire
 import Pinning
 import Publishing
+import Secrets
 
 /// Imports: `/v1/import`.
 struct ImportRoutes: Sendable {
     let services: Services
-    private var change: ChangeHandler { ChangeHandler(services: self.services, isImport: true) }
+    private var change: CommandExecutor { CommandExecutor(services: self.services, isImport: true) }
 
     init(services: Services) {
         self.services = services
@@ -57,7 +58,7 @@ struct ImportRoutes: Sendable {
             let before = Self.undo(replay.recorded.entries.map(\.event), in: self.services.ledger.view.state.apps[id])
             return self.response(to: replay, of: self.plan(file, for: id, before), into: before, id)
         }
-        let wanted = try ChangeHandler.expectedVersion(of: exchange.request)
+        let wanted = try CommandExecutor.expectedVersion(of: exchange.request)
         for _ in 1..<Self.attempts {
             do {
                 return try await self.recordPlan(of: file, change, into: id, in: exchange, expecting: wanted)
@@ -168,17 +169,18 @@ struct ImportRoutes: Sendable {
     /// The result of the request that this one repeats; nil where it repeats none, and for a rehearsal.
     private func replay(
         of change: Change<Void>, into id: AppID, in exchange: Exchange
-    ) async throws -> ChangeHandler.Result? {
+    ) async throws -> CommandExecutor.Result? {
         guard try !exchange.flag("dry_run") else { return nil }
         return try await self.change.replay(.app(id, []), of: change, in: exchange)
     }
 
     private func plan(_ file: ImportedFile, for id: AppID, _ app: App?) -> ImportPlan {
         file.plan(
-            for: id, app, at: self.services.clock(), isPublicSuffix: self.services.surroundings.isPublicSuffix)
+            for: id, app, at: self.services.clock(), isPublicSuffix: self.services.environment.isPublicSuffix)
     }
 
-    private func response(to result: ChangeHandler.Result, of plan: ImportPlan, into app: App?, _ id: AppID) -> Response
+    private func response(to result: CommandExecutor.Result, of plan: ImportPlan, into app: App?, _ id: AppID)
+        -> Response
     {
         self.change.response(
             to: result, status: app == nil ? .created : .ok, location: app == nil ? "/v1/apps/\(id)" : nil,

@@ -1,4 +1,4 @@
-import Formats
+import ClientFormats
 import PinWire
 import Pinning
 

@@ -1,4 +1,4 @@
-import Certificates
+import KeyFiles
 import Keys
 import PinWire
 import Pinning

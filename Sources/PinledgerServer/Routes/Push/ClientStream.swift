@@ -9,7 +9,7 @@ final class ClientStream {
     let app: String
     /// Belongs to ``LoopStreams``.
     var place: Int?
-    private let share: LoopShare
+    private let share: EventLoopState
     private let slot: StreamSlots.Slot
     private let context: ChannelHandlerContext
     /// The document that was written last.
@@ -33,7 +33,7 @@ final class ClientStream {
 
     /// The stream that the one request in `buffer` asks for, with its answer begun and not flushed; nil where it is no such request, or
     /// has to be refused: the router does that.
-    init?(_ buffer: ByteBuffer, _ share: LoopShare, _ context: ChannelHandlerContext) {
+    init?(_ buffer: ByteBuffer, _ share: EventLoopState, _ context: ChannelHandlerContext) {
         let wanted: (app: String, last: String?, report: String?, forwardedFor: String?)? =
             buffer.withUnsafeReadableBytes { bytes in
                 guard let request = HeadReader.read(bytes), request.length == bytes.count, !request.hasMoreForwardedFor
@@ -132,7 +132,7 @@ final class ClientStream {
 
     private func setHeartbeat() {
         // Streams that began in one instant do not go on in step.
-        let latest = LoopShare.rounds(seconds: DocumentEvent.heartbeat / 1000)
+        let latest = EventLoopState.rounds(seconds: DocumentEvent.heartbeat / 1000)
         self.nextHeartbeat = self.share.now &+ UInt32.random(in: (latest - latest / 3)...latest)
     }
 }

@@ -1,6 +1,7 @@
 import NIOCore
 import Probing
 import Publishing
+import Signals
 import Synchronization
 
 /// What carries new documents to the open streams of clients: it knows who waits for which app, and wakes them.

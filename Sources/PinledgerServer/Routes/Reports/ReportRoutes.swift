@@ -1,20 +1,21 @@
-import Certificates
 import EventStore
 import HTTPTypes
 import Hummingbird
+import KeyFiles
 import Keys
 import PinWire
 import Pinning
 import Postgres
 import Probing
 import Publishing
-import Telemetry
+import Secrets
+import Signals
 
 /// What clients report of their connections: `/client/v1/apps/{app}/reports`, and the same as TrustKit and RFC 7469 spell
 /// it.
 struct ReportRoutes: Sendable {
     let services: Services
-    private var tools: TelemetryTools { self.services.telemetry }
+    private var tools: TelemetryServices { self.services.telemetry }
 
     init(services: Services) {
         self.services = services
@@ -26,7 +27,7 @@ struct ReportRoutes: Sendable {
             _ id: String, _ path: String, _ handler: @escaping @Sendable (Exchange) async throws -> Response
         ) -> Route {
             Route(
-                id, .post, path, surface: .client, access: .everybody, bodyLimit: TelemetryTools.bodyLimit, handler)
+                id, .post, path, surface: .client, access: .everybody, bodyLimit: TelemetryServices.bodyLimit, handler)
         }
         return [
             route("sendReports", path, self.batch),
@@ -120,8 +121,9 @@ struct ReportRoutes: Sendable {
     }
 
     private static func inflated(_ body: [UInt8]) throws(Problem) -> [UInt8] {
-        do { return try Inflation.gunzip(body, atMost: TelemetryTools.inflatedLimit) } catch .tooLarge {
-            throw Problem(.bodyTooLarge, "The body may have at most \(TelemetryTools.inflatedLimit) bytes inside gzip.")
+        do { return try Inflation.gunzip(body, atMost: TelemetryServices.inflatedLimit) } catch .tooLarge {
+            throw Problem(
+                .bodyTooLarge, "The body may have at most \(TelemetryServices.inflatedLimit) bytes inside gzip.")
         } catch {
             throw Problem(.malformedRequest, "The body is no gzip, or ended early.")
         }

@@ -1,4 +1,4 @@
-import Certificates
+import KeyFiles
 import PinWire
 import Pinning
 
@@ -9,7 +9,7 @@ extension JSONMembers {
     /// Reading may take a second, for a key store: not on a cooperative thread.
     ///
     /// - Parameter uploads: All of the request.
-    mutating func key(_ uploads: inout Uploads) throws(JSONDefect) -> KeyMaterial {
+    mutating func key(_ uploads: inout Uploads) throws(JSONDefect) -> UploadedKey {
         let names = ["pin", "material", "material_base64"]
         let given = names.filter { self.mentions($0) }
         guard given.count <= 1 else {
@@ -26,15 +26,15 @@ extension JSONMembers {
             return try Self.read(bytes, field, &uploads)
         }
         let field = try self.required("pin")
-        return KeyMaterial(pin: try field.parse(Pin.init(text:)))
+        return UploadedKey(pin: try field.parse(Pin.init(text:)))
     }
 
     private static func read(
         _ bytes: consuming [UInt8], _ field: JSONField, _ uploads: inout Uploads
-    ) throws(JSONDefect) -> KeyMaterial {
+    ) throws(JSONDefect) -> UploadedKey {
         let upload = try field.upload(bytes, &uploads)
-        let key: KeyMaterial
-        do { key = try KeyMaterial(upload) } catch { throw field.defect(error.description) }
+        let key: UploadedKey
+        do { key = try UploadedKey(upload) } catch { throw field.defect(error.description) }
         if let evidence = key.evidence { uploads.keep(evidence, of: upload) }
         return key
     }

@@ -1,4 +1,4 @@
-import Certificates
+import KeyFiles
 import PinWire
 import Pinning
 

@@ -1,8 +1,0 @@
-internal import PinWire
-
-/// What is known of something that was read, and the bytes of the key and the certificate in it.
-struct Described<Facts: Sendable>: Sendable {
-    var facts: Facts
-    /// In DER as OpenSSL writes it, so that the digests are those of the facts.
-    var material: [Material]
-}

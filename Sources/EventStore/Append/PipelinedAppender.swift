@@ -1,0 +1,72 @@
+import Logging
+import Postgres
+
+/// Batches sent one behind the other from the thread of the connection, so that the database hardly waits between them.
+///
+/// What comes back from the database needs no other thread to be followed by the next batch, and those whose commands
+/// are recorded are told so while that one is on its way. All that is not the plain case ends the relay and is the
+/// writer's.
+struct PipelinedAppender: Sendable {
+    /// A batch, and what became of it.
+    struct SentBatch: Sendable {
+        var pending: PendingBatch
+        var batch: Batch
+        var isAnnounced: Bool
+        var outcome: Result<AppendOutcome, any Error>
+    }
+
+    let ledger: Ledger
+    let queue: CommandQueue
+    let lease: AppendLease?
+    let notifier: AppendNotifier
+    let logger: Logger
+
+    /// Sends a batch and those that gather behind it.
+    ///
+    /// - Returns: The one that it ended with, not answered; nil where that is answered too.
+    func run(_ pending: PendingBatch, _ batch: Batch, on connection: isolated PostgresConnection) -> SentBatch? {
+        var (pending, batch) = (pending, batch)
+        var recorded: (pending: PendingBatch, batch: Batch)?
+        while true {
+            self.ledger.beginWriting(batch)
+            let isAnnounced = self.notifier.isDue
+            let outcome = Result {
+                try AppendOutcome(appending: batch, isAnnounced: isAnnounced, on: connection) {
+                    Self.answer(&recorded)
+                }
+            }
+            Self.answer(&recorded)
+            guard case .success(.appended) = outcome, batch.refusedWithKey.isEmpty else {
+                return SentBatch(pending: pending, batch: batch, isAnnounced: isAnnounced, outcome: outcome)
+            }
+            self.ledger.take(batch)
+            self.ledger.database.noteWrite(self.logger)
+            self.notifier.note(batch, isAnnounced: isAnnounced)
+            recorded = (pending, batch)
+            guard self.mayGoOn(behind: batch), let next = self.queue.next() else {
+                Self.answer(&recorded)
+                return nil
+            }
+            (pending, batch) = next
+        }
+    }
+
+    private static func answer(_ recorded: inout (pending: PendingBatch, batch: Batch)?) {
+        guard let (settled, batch) = recorded.take() else { return }
+        var pending = settled
+        pending.takeRecorded(by: batch)
+        pending.takeRefused(by: batch)
+        pending.answer()
+    }
+
+    private func mayGoOn(behind batch: Batch) -> Bool {
+        self.ledger.fault == nil && self.ledger.view.head == batch.after.head && self.lease?.isOver != true
+    }
+}
+
+extension Ledger {
+    /// Takes in what this node has appended.
+    func take(_ batch: Batch) {
+        self.advance(from: batch.base.head, to: batch.after, changing: batch.streams.keys, isLocal: true)
+    }
+}

@@ -1,0 +1,95 @@
+import NIOCore
+import PinWire
+import Pinning
+package import Probing
+package import Secrets
+package import Signals
+import Synchronization
+
+/// What the handlers of a node work with where it is about clients' reports.
+///
+/// Reports are collected and read on the recorder's thread, which gives way to those that serve documents; and what waits
+/// for it, or is still on its way, is bounded, in bytes (``BodyRoom``). Who comes when there is no room is told to come
+/// again.
+package struct TelemetryServices: Sendable {
+    package let recorder: TelemetryRecorder
+    package let secrets: TelemetrySecrets
+    /// Where proxies are whose word on clients' addresses is taken.
+    let trustedProxies: [IPNetwork]
+    private let room = SharedBodyRoom()
+    private let indexes = HostIndexes()
+
+    package init(recorder: TelemetryRecorder, secrets: TelemetrySecrets, trustedProxies: [IPNetwork] = []) {
+        self.recorder = recorder
+        self.secrets = secrets
+        self.trustedProxies = trustedProxies
+    }
+
+    /// Bytes of a body as it is sent, and as it is after it has been taken apart.
+    static let bodyLimit = 256 * 1024
+    static let inflatedLimit = 1024 * 1024
+
+    /// Collects a request's body as far as there is room for it, and does something with it; nil where there is no room.
+    func withBody<Result>(
+        of exchange: Exchange, _ use: ([UInt8]) async throws -> Result
+    ) async throws -> Result? {
+        var body: [UInt8] = []
+        let isWhole: Bool
+        do {
+            isWhole = try await withTaskExecutorPreference(self.recorder.executor) {
+                try await exchange.collectBody { piece in
+                    guard self.room.grow(body.count, by: piece.readableBytes) else { return false }
+                    body.append(contentsOf: piece.readableBytesView)
+                    return true
+                }
+            }
+        } catch {
+            self.room.abandon(body.count)
+            throw error
+        }
+        guard isWhole else {
+            self.room.abandon(body.count)
+            return nil
+        }
+        guard self.room.enter(body.count) else { return nil }
+        defer { self.room.leave(body.count) }
+        return try await use(body)
+    }
+
+    /// Does what takes its time.
+    func work<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
+        try await self.recorder.perform(body)
+    }
+
+    /// Which hosts an app has, by name.
+    func hosts(of app: App) -> ReportedHosts { self.indexes.index(of: app) }
+}
+
+/// Indexes of the apps that were reported of lately, each made once for each version.
+private final class HostIndexes: Sendable {
+    private let indexes = Mutex<[AppID: (version: Int64, index: ReportedHosts)]>([:])
+    private static let limit = 1000
+
+    func index(of app: App) -> ReportedHosts {
+        if let known = self.indexes.withLock({ $0[app.id] }), known.version == app.version { return known.index }
+        let index = ReportedHosts(app)
+        self.indexes.withLock { indexes in
+            if indexes.count >= Self.limit { indexes = [:] }
+            indexes[app.id] = (app.version, index)
+        }
+        return index
+    }
+}
+
+/// The room for bodies, of all requests.
+private final class SharedBodyRoom: Sendable {
+    private let room = Mutex(BodyRoom())
+
+    func grow(_ count: Int, by more: Int) -> Bool { self.room.withLock { $0.grow(count, by: more) } }
+
+    func abandon(_ count: Int) { self.room.withLock { $0.abandon(count) } }
+
+    func enter(_ count: Int) -> Bool { self.room.withLock { $0.enter(count) } }
+
+    func leave(_ count: Int) { self.room.withLock { $0.leave(count) } }
+}

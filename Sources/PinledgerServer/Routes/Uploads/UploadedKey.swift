@@ -1,0 +1,97 @@
+package import KeyFiles
+package import PinWire
+package import Pinning
+
+/// What an operator gave where one key is meant: a pin alone, or something that shows the key.
+package struct UploadedKey: Sendable {
+    package let pin: Pin
+    /// Nil where only the pin was given.
+    package let evidence: KeyEvidence?
+
+    init(pin: Pin) {
+        self.pin = pin
+        self.evidence = nil
+    }
+
+    /// Why an upload does not name one key, as the end of a sentence.
+    package struct Ambiguity: Error, Sendable, CustomStringConvertible {
+        package let description: String
+    }
+
+    /// The one key of an upload: of a chain the server's own, which is the first that is not an authority's.
+    package init(_ upload: Upload) throws(Ambiguity) {
+        let items = upload.items
+        if case .certificate = items[0], items.allSatisfy(\.isCertificate) {
+            let certificates = items.compactMap(\.certificate)
+            let leaves = certificates.filter { !$0.isAuthority }
+            if Set(leaves.map(\.key.pin)).count > 1 {
+                throw Ambiguity(
+                    description:
+                        "has \(leaves.count) certificates of different keys, and one key is meant; give each by itself")
+            }
+            guard let chosen = leaves.first ?? (certificates.count == 1 ? certificates[0] : nil) else {
+                throw Ambiguity(
+                    description:
+                        "has \(certificates.count) authorities' certificates and none of a server; to pin an authority, give its certificate by itself"
+                )
+            }
+            self.pin = chosen.key.pin
+            self.evidence = .certificate(chosen)
+            return
+        }
+        guard items.count == 1 else {
+            throw Ambiguity(description: "has \(items.count) keys or pins, and one is meant; give each by itself")
+        }
+        switch items[0] {
+        case .certificate(let certificate):
+            self.pin = certificate.key.pin
+            self.evidence = .certificate(certificate)
+        case .publicKey(let key):
+            self.pin = key.pin
+            self.evidence = .publicKey(key)
+        case .request(let request):
+            self.pin = request.key.pin
+            self.evidence = .request(request.key, subject: request.subject, dnsNames: request.dnsNames)
+        case .pin(let pin, _):
+            self.pin = pin
+            self.evidence = nil
+        case .fingerprint(let bytes):
+            throw Ambiguity(
+                description:
+                    "is a certificate's fingerprint (\(bytes.count == 20 ? "SHA-1" : "SHA-256")) and not a pin, which is the SHA-256 of the key; give the certificate itself (G40)"
+            )
+        }
+    }
+}
+
+extension Upload.Item {
+    fileprivate var certificate: CertificateFacts? {
+        guard case .certificate(let certificate) = self else { return nil }
+        return certificate
+    }
+
+    fileprivate var isCertificate: Bool { self.certificate != nil }
+
+    /// The item as the API shows it.
+    package var json: JSON {
+        switch self {
+        case .certificate(let certificate): ["kind": "certificate", "certificate": certificate.json]
+        case .publicKey(let key): ["kind": "public_key", "key": key.json]
+        case .request(let request):
+            [
+                "kind": "request",
+                "request": [
+                    "key": request.key.json, "subject": .string(request.subject),
+                    "dns_names": .array(request.dnsNames.map { .string($0) }),
+                ],
+            ]
+        case .pin(let pin, let spelling):
+            .members([
+                "kind": "pin", "pin": .string(pin.description), "spelling": .string(spelling.rawValue),
+                "ambiguous": spelling.isAmbiguous ? true : nil,
+            ])
+        case .fingerprint(let bytes):
+            ["kind": "fingerprint", "fingerprint": .string(Hex.encode(bytes)), "bytes": .integer(Int64(bytes.count))]
+        }
+    }
+}

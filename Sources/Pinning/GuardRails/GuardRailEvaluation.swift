@@ -1,0 +1,284 @@
+import PinWire
+
+/// One change of an app as the guard rails see it: the state before and after, and what is known from outside.
+///
+/// Pure: the same judgement always gives the same findings, on every node and in a dry run.
+struct GuardRailEvaluation {
+    let id: AppID
+    let before: App?
+    let after: App
+    let events: [AppEvent]
+    let context: DecisionContext
+    /// The fleet's part of the document's version.
+    let fleetVersion: Int64
+    private let lowered: Set<GuardRail>
+    /// The hosts that the change is about, in order.
+    let hosts: [HostPattern]
+    /// The arms of every host that the change is about and that is still there. Devices of a candidate that is gone get
+    /// the baseline.
+    let arms: [Arm]
+    /// Whether the change takes something from clients that they relied on: what is rare, looked at twice and counted.
+    let isRisky: Bool
+    /// The rotations of which the change begins another phase, as they were before.
+    let advancedRotations: [Rotation]
+    private let observedHosts: [HostPattern: ObservedHost]
+
+    init(
+        id: AppID, before: App?, after: App, events: [AppEvent], lowered: Set<GuardRail> = [], fleetVersion: Int64 = 0,
+        context: DecisionContext
+    ) {
+        self.id = id
+        self.before = before
+        self.after = after
+        self.events = events
+        self.context = context
+        self.fleetVersion = fleetVersion
+        self.lowered = lowered.union(after.loweredRails)
+        var hosts: Set<HostPattern> = []
+        for event in events { hosts.formUnion(event.hosts(in: before)) }
+        self.hosts = hosts.sorted()
+        self.arms = self.hosts.flatMap { Self.arms(of: $0, before, after) }
+        var observedHosts: [HostPattern: ObservedHost] = [:]
+        for pattern in self.hosts { observedHosts[pattern] = Self.observed(of: pattern, before, after, context) }
+        self.observedHosts = observedHosts
+        self.isRisky = Self.isRisky(before, after, self.hosts, self.arms)
+        self.advancedRotations = events.compactMap { event in
+            guard case .rotationAdvanced(let id, _) = event else { return nil }
+            return before?.rotation(id)
+        }
+    }
+
+    var now: Timestamp { self.context.now }
+    var facts: ExternalFacts { self.context.facts }
+
+    /// Every check there is. The order does not matter: findings are sorted.
+    private static let checks: [@Sendable (GuardRailEvaluation) -> [Finding]] = [
+        PolicyRails.findings, LiveRails.findings, ReachRails.findings, DeliveryRails.findings,
+        CertificateRails.findings,
+        AuthorityRails.findings, ChangeRails.findings, ClientRails.findings,
+    ]
+
+    /// What all rails say, the gravest first; lowered ones as warnings.
+    var findings: [Finding] {
+        guard !self.events.isEmpty else { return [] }
+        let all = Self.checks.flatMap { $0(self) }.filter { self.context.rails.contains($0.rail) }.map { finding in
+            var finding = finding
+            if finding.severity == .override, self.lowered.contains(finding.rail) { finding.severity = .warn }
+            return finding
+        }
+        return all.sorted { left, right in
+            if left.severity != right.severity { return left.severity > right.severity }
+            if left.verdict != right.verdict { return left.verdict == .violated }
+            if left.rail != right.rail { return left.rail < right.rail }
+            return (left.host?.text ?? "", left.policy?.rawValue ?? "") < (
+                right.host?.text ?? "", right.policy?.rawValue ?? ""
+            )
+        }
+    }
+
+    /// The change as it may be recorded: where somebody insists, with the event that says on what.
+    ///
+    /// - Throws: ``Refusal/guarded(_:)`` with all findings where one of them stands in the way.
+    func verdict() throws(Refusal) -> (events: [AppEvent], findings: [Finding]) {
+        let findings = self.findings
+        guard let gravest = findings.first, gravest.severity != .warn else { return (self.events, findings) }
+        guard gravest.severity == .override, self.context.insists else { throw .guarded(findings) }
+        let overridden = findings.filter { $0.severity == .override }.map { OverriddenFinding($0) }
+        return (self.events + Self.events(of: overridden), findings)
+    }
+
+    /// What records the findings: several events where one would be too large for an entry of the log.
+    private static func events(of findings: [OverriddenFinding]) -> [AppEvent] {
+        var events: [[OverriddenFinding]] = []
+        var room = 0
+        for finding in findings {
+            let size = finding.detail.utf8.count + (finding.host?.text.utf8.count ?? 0) + 120
+            if room < size {
+                events.append([])
+                room = Self.eventBytes
+            }
+            events[events.count - 1].append(finding)
+            room -= size
+        }
+        return events.map { .guardRailsOverridden($0) }
+    }
+
+    /// About how large one event of overridden findings may become; an entry has at most 65535 bytes.
+    private static let eventBytes = 32_768
+
+    // MARK: What checks ask
+
+    /// What one kind of devices of a host gets before and after the change.
+    struct Arm {
+        var pattern: HostPattern
+        var slot: PolicySlot
+        /// Nil where these devices had no policy from here.
+        var was: Policy?
+        var now: Policy
+
+        /// Published pins that are published no longer.
+        var removed: [Pin] { self.was?.lost(to: self.now) ?? [] }
+
+        var activePins: Set<Pin> { Set(self.now.activePins.map(\.pin)) }
+        /// Whether another mode or other pins are published. Roles, which no client goes by, aside.
+        var isChanged: Bool {
+            guard let was else { return true }
+            return was.mode != self.now.mode || was.activePins.map(\.pin) != self.now.activePins.map(\.pin)
+        }
+    }
+
+    private static func arms(of pattern: HostPattern, _ before: App?, _ after: App) -> [Arm] {
+        guard let host = after.hosts[pattern] else { return [] }
+        let was = before?.hosts[pattern]
+        var arms: [Arm] = []
+        if let now = host[.baseline] {
+            arms.append(Arm(pattern: pattern, slot: .baseline, was: was?[.baseline], now: now))
+        }
+        if let now = host.candidate ?? (was?.candidate == nil ? nil : host[.baseline]) {
+            arms.append(Arm(pattern: pattern, slot: .candidate, was: was?.candidate ?? was?[.baseline], now: now))
+        }
+        return arms
+    }
+
+    /// What is known of the services of a host.
+    struct ObservedHost {
+        /// Endpoints that were never seen, or not within a day.
+        var unseen: [Endpoint] = []
+        /// Those of them that were seen once: what they present may have changed since.
+        var outdated: [Endpoint] = []
+        /// All that is on record.
+        var seen: [Endpoint: [ObservedChain]] = [:]
+        var live: [(endpoint: Endpoint, chain: ObservedChain)] = []
+        var recent: [(endpoint: Endpoint, chain: ObservedChain)] = []
+
+        /// Whether there is anything to judge by.
+        var isKnown: Bool { !self.live.isEmpty }
+        /// Whether every service was seen.
+        var isComplete: Bool { self.isKnown && self.unseen.isEmpty }
+
+        /// Why not every service was seen, as a clause.
+        func gap(of pattern: HostPattern) -> String {
+            let names = self.unseen.map(\.description).joined(separator: ", ")
+            return names.isEmpty ? "no service of \(pattern) is named" : "no probe has seen \(names) within a day"
+        }
+
+        /// How to close the gap, as a sentence.
+        func remedy(for pattern: HostPattern) -> String {
+            guard let endpoint = self.unseen.first else {
+                return
+                    "Name the services that \(pattern) stands for in the host's `endpoints`, so that they are probed."
+            }
+            return "Look with `pinledger probe \(endpoint)`, and have a node probe on a schedule (--vantage)."
+        }
+
+        /// Since when an address has presented a key without another one in between, as far as probes looked. With a new
+        /// certificate it is the same key.
+        ///
+        /// A new address that never presented another key counts like the service's others: those of a load balancer
+        /// come and go.
+        func steadySince(_ pin: Pin, _ endpoint: Endpoint, _ chain: ObservedChain) -> Timestamp {
+            let others = self.earlier(endpoint, chain).filter { !$0.pins.contains(pin) }.map(\.lastSeen)
+            let record =
+                others.isEmpty
+                ? (self.seen[endpoint] ?? []).filter { $0.vantage == chain.vantage } : self.onRecord(endpoint, chain)
+            let first = record.filter { $0.pins.contains(pin) }.map(\.firstSeen).min()
+            return others.reduce(first ?? chain.firstSeen, max)
+        }
+
+        /// What the same place saw the same address present before what it presents now.
+        func earlier(_ endpoint: Endpoint, _ chain: ObservedChain) -> [ObservedChain] {
+            self.onRecord(endpoint, chain).filter { !$0.isCurrent }
+        }
+
+        private func onRecord(_ endpoint: Endpoint, _ chain: ObservedChain) -> [ObservedChain] {
+            (self.seen[endpoint] ?? []).filter { $0.address == chain.address && $0.vantage == chain.vantage }
+        }
+    }
+
+    /// A rotation as it was before the change; one that begins with it, as it is afterwards.
+    func rotation(_ id: String) -> Rotation? { self.before?.rotation(id) ?? self.after.rotation(id) }
+
+    func observed(of pattern: HostPattern) -> ObservedHost {
+        self.observedHosts[pattern] ?? Self.observed(of: pattern, self.before, self.after, self.context)
+    }
+
+    /// What is known of a host, as it is after a change and was before.
+    static func observed(
+        of pattern: HostPattern, _ before: App?, _ after: App, _ context: DecisionContext
+    ) -> ObservedHost {
+        var observed = ObservedHost()
+        // Of a service that this very change leaves out it is still known what it presents.
+        var endpoints = after.hosts[pattern]?.probed(of: pattern) ?? []
+        endpoints += (before?.hosts[pattern]?.probed(of: pattern) ?? []).filter { !endpoints.contains($0) }
+        for endpoint in endpoints {
+            guard let facts = context.facts.endpoint(endpoint) else {
+                observed.unseen.append(endpoint)
+                continue
+            }
+            let live = facts.live(at: context.now)
+            if live.isEmpty {
+                observed.unseen.append(endpoint)
+                if !facts.chains.isEmpty { observed.outdated.append(endpoint) }
+            }
+            observed.seen[endpoint] = facts.chains
+            observed.live += live.map { (endpoint, $0) }
+            observed.recent += facts.recent(at: context.now).map { (endpoint, $0) }
+        }
+        return observed
+    }
+
+    /// What is known of a key: what somebody showed, and the certificates in which probes of the host saw it within a
+    /// week. Nil where only the pin is known.
+    func knowledge(of pin: Pin, at pattern: HostPattern) -> KeyKnowledge? {
+        var knowledge = self.after.keys[pin]
+        for (_, chain) in self.observed(of: pattern).recent {
+            for certificate in chain.certificates where certificate.key.pin == pin {
+                if knowledge == nil {
+                    knowledge = KeyKnowledge(.certificate(certificate))
+                } else {
+                    knowledge?.take(.certificate(certificate))
+                }
+            }
+        }
+        return knowledge
+    }
+
+    private static func isRisky(_ before: App?, _ after: App, _ hosts: [HostPattern], _ arms: [Arm]) -> Bool {
+        let isNarrower = hosts.contains { pattern in
+            guard let was = before?.hosts[pattern] else { return false }
+            guard let now = after.hosts[pattern] else { return true }
+            return was.includesSubdomains && !now.includesSubdomains
+        }
+        return isNarrower
+            || arms.contains { arm in
+                !arm.removed.isEmpty || (arm.was.map { arm.now.mode.strength < $0.mode.strength } ?? false)
+            }
+    }
+}
+
+extension AppEvent {
+    /// The hosts that the event is about.
+    func hosts(in app: App?) -> [HostPattern] {
+        switch self {
+        case .hostAdded(let host, _, _), .hostSubdomainsSet(let host, _), .hostRemoved(let host),
+            .modeSet(let host, _, _), .candidateStarted(let host, _), .candidatePromoted(let host),
+            .candidateDropped(let host), .hostRolloutSet(let host, _), .pinStaged(let host, _, _, _, _),
+            .pinActivated(let host, _, _), .pinRoleSet(let host, _, _, _), .pinRetired(let host, _, _),
+            .pinRevoked(let host, _, _), .endpointsSet(let host, _):
+            [host]
+        case .killSwitchEngaged(let host, _), .killSwitchReleased(let host), .rolloutPlanSet(let host, _),
+            .rolloutPlanCleared(let host), .rolloutStepTaken(let host, _, _), .rolloutStepApproved(let host, _),
+            .rolloutStepExtended(let host, _), .rolloutSampleReached(let host, _, _), .rolloutBakeStarted(let host),
+            .rolloutPlanFinished(let host), .rolloutPaused(let host, _, _), .rolloutResumed(let host),
+            .rolloutRolledBack(let host, _, _):
+            host.map { [$0] } ?? []
+        case .telemetryReacted(let reacted): [reacted.host]
+        case .rotationStarted(let rotation): rotation.hosts
+        case .rotationAdvanced(let id, _), .rotationAborted(let id): app?.rotation(id)?.hosts ?? []
+        case .appCreated, .appRenamed, .versionGateSet, .appRolloutSet, .fallbackSet, .monitoringSet,
+            .pinsValidUntilSet, .versionKillSwitchEngaged, .versionKillSwitchReleased, .keyDescribed, .guardRailSet,
+            .guardRailsOverridden, .clientSet, .clientRemoved, .clientKeySet:
+            []
+        }
+    }
+}

@@ -1,0 +1,126 @@
+package import EventStore
+package import Keys
+package import PinWire
+import Pinning
+package import Postgres
+
+/// Compares the stored secrets with those that the ledger names. A pure value.
+package struct SecretCheck: Sendable {
+    /// What an auditor may see of a stored secret.
+    package struct Name: Hashable, Sendable {
+        package var kind: String
+        package var id: String
+        package var owner: String
+        package var keyEncryptionKeyID: String
+
+        /// Every stored secret's, read on a connection; nil where the database's schema is from before it could say.
+        package static func all(_ connection: isolated PostgresConnection) throws -> [Name]? {
+            let function = "SELECT to_regprocedure('pinledger.sealed_secrets()')::text"
+            guard try connection.query(function).only.optionalText(0) != nil else { return nil }
+            return try connection.query("SELECT kind, id, owner, kek_id FROM pinledger.sealed_secrets()").map { row in
+                Name(
+                    kind: try row.text(0), id: try row.text(1), owner: try row.text(2),
+                    keyEncryptionKeyID: try row.text(3))
+            }
+        }
+    }
+
+    /// A secret that the ledger names.
+    private struct Expected {
+        var kind: StoredSecret.Kind
+        var id: String
+        var owner: String
+        /// For people.
+        var detail: String
+    }
+
+    package private(set) var findings: [LedgerFinding] = []
+    private var expected: [Expected] = []
+    private let publicKeys: [String: Ed25519PublicKey]
+
+    /// - Parameter now: When the ledger was read; what signs only until then need not be there.
+    package init(ledger: LedgerAuditor.Outcome, at now: Timestamp) {
+        let state = ledger.state
+        self.publicKeys = state.keys.publicKeys
+        func isReadable(_ stream: StreamID) -> Bool { !ledger.damagedStreams.contains(stream.text) }
+        if isReadable(.keys) {
+            for key in state.keys.keys.values where key.state != .retired {
+                let detail = "the private half of the signing key \(key.kid), which is \(key.state.rawValue),"
+                self.expect(.signing, key.kid, of: "", detail)
+            }
+        }
+        for (id, app) in state.apps {
+            if isReadable(.app(id)) {
+                for key in app.clients.values.compactMap(\.key) {
+                    self.expect(.client, ClientKeys.name(of: key, id), of: id.text, "the private half of a client key")
+                }
+            }
+            if isReadable(.watch(id)) {
+                for key in app.watch.telemetryKeys where key.isInUse {
+                    self.expect(.telemetry, key.id, of: id.text, "what reports are signed with")
+                }
+            }
+        }
+        if isReadable(.webhooks) {
+            // Those that a node may be erasing at this very moment are left out.
+            for hook in state.webhooks.hooks.values {
+                for secret in hook.secretIDs(at: now.adding(seconds: 60)) {
+                    self.expect(.webhook, secret, of: hook.id, "what messages are signed with")
+                }
+            }
+        }
+        self.expected.sort { ($0.kind.rawValue, $0.id) < ($1.kind.rawValue, $1.id) }
+    }
+
+    private mutating func expect(_ kind: StoredSecret.Kind, _ id: String, of owner: String, _ detail: String) {
+        self.expected.append(Expected(kind: kind, id: id, owner: owner, detail: detail))
+    }
+
+    /// Looks for what is missing, is another's, or is sealed with another key than most.
+    package mutating func take(_ names: [Name]) {
+        let stored = Dictionary(names.map { ("\($0.kind) \($0.id)", $0) }) { first, _ in first }
+        var found: [(expected: Expected, name: Name)] = []
+        for expected in self.expected {
+            guard let name = stored["\(expected.kind.rawValue) \(expected.id)"] else {
+                self.add(.secretMissing, expected, "\(expected.detail) is not stored")
+                continue
+            }
+            if name.owner != expected.owner {
+                self.add(.secretWrong, expected, "it is stored as that of \(name.owner)")
+            }
+            found.append((expected, name))
+        }
+        let counts = found.reduce(into: [String: Int]()) { $0[$1.name.keyEncryptionKeyID, default: 0] += 1 }
+        guard counts.count > 1, let most = counts.max(by: { ($0.value, $1.key) < ($1.value, $0.key) })?.key else {
+            return
+        }
+        for (expected, name) in found where name.keyEncryptionKeyID != most {
+            self.add(
+                .secretWrong, expected,
+                """
+                it is sealed with the key-encryption key \(name.keyEncryptionKeyID.prefix(64)), and most are with \(most)
+                """)
+        }
+    }
+
+    /// Opens what is stored of the expected secrets.
+    package mutating func take(_ secrets: [StoredSecret], with key: KeyEncryptionKey) {
+        let stored = Dictionary(secrets.map { ("\($0.kind.rawValue) \($0.id)", $0) }) { first, _ in first }
+        for expected in self.expected {
+            guard let secret = stored["\(expected.kind.rawValue) \(expected.id)"] else { continue }
+            do { try secret.check(with: key, publicKeys: self.publicKeys) } catch {
+                self.add(.secretWrong, expected, "\(expected.detail) cannot be opened: \(error)")
+            }
+        }
+    }
+
+    private mutating func add(_ code: LedgerFinding.Code, _ expected: Expected, _ detail: String) {
+        let owner = expected.owner.isEmpty ? "" : " of \(expected.owner)"
+        self.findings.append(LedgerFinding(code, of: "\(expected.kind.rawValue) \(expected.id)\(owner)", detail))
+    }
+}
+
+extension KeyRing {
+    /// The public halves of all keys, retired ones included, by their names.
+    package var publicKeys: [String: Ed25519PublicKey] { self.keys.compactMapValues { Ed25519PublicKey($0.publicKey) } }
+}

@@ -1,0 +1,95 @@
+import EventStore
+package import Keys
+import PinWire
+package import Pinning
+package import Postgres
+
+/// A node's access to the private halves of signing keys: sealed in the database, opened with a key-encryption key that
+/// the database never sees.
+package actor SigningKeys {
+    private let pool: PostgresPool
+    private let keyEncryptionKey: KeyEncryptionKey?
+    private var opened: [String: Ed25519PrivateKey] = [:]
+    /// Retired keys whose private halves this process has seen to.
+    private var erased: Set<String> = []
+    private static let role = SealedSecret.documentRole
+
+    /// Without a key-encryption key the node can serve and not sign.
+    package init(pool: PostgresPool, keyEncryptionKey: KeyEncryptionKey?) {
+        self.pool = pool
+        self.keyEncryptionKey = keyEncryptionKey
+    }
+
+    /// Why a key cannot be had.
+    package enum Unavailable: Error, Hashable, Sendable, CustomStringConvertible {
+        /// This node was started without a key-encryption key.
+        case noKeyEncryptionKey
+        /// The sealed half is not in the database.
+        case missing(String)
+        /// It is sealed under another key-encryption key, or damaged.
+        case cannotOpen(String, SealedSecret.Invalid)
+
+        package var description: String {
+            switch self {
+            case .noKeyEncryptionKey: "this node has no key-encryption key, so it can neither sign nor make keys"
+            case .missing(let kid): "the private half of the signing key \(kid) is not in the database"
+            case .cannotOpen(let kid, let reason):
+                "the private half of the signing key \(kid) cannot be opened: \(reason)"
+            }
+        }
+    }
+
+    /// Whether this node is meant to sign.
+    package nonisolated var canSign: Bool { self.keyEncryptionKey != nil }
+
+    /// Makes a key and stores its sealed private half. It counts for nothing until the ledger says it exists; if the
+    /// process dies before that, an unused row stays behind.
+    package func create() async throws -> Ed25519PublicKey {
+        guard let keyEncryptionKey else { throw Unavailable.noKeyEncryptionKey }
+        let key = try Ed25519PrivateKey.generate()
+        let sealed = SealedSecret(sealing: key, role: Self.role, with: keyEncryptionKey)
+        _ = try await self.pool.query(
+            "SELECT pinledger.store_signing_secret($1, $2, $3, $4)",
+            [
+                .text(key.publicKey.keyID), .text(sealed.keyEncryptionKeyID), .bytes(sealed.nonce),
+                .bytes(sealed.ciphertext),
+            ]
+        )
+        return key.publicKey
+    }
+
+    /// Erases a private half for good.
+    package func erase(_ kid: String) async throws {
+        self.opened[kid] = nil
+        _ = try await self.pool.query("SELECT pinledger.erase_signing_secret($1)", [.text(kid)])
+    }
+
+    /// Erases what is left of retired keys' private halves: whoever retired one may have died before erasing it.
+    package func eraseRetired(_ keys: KeyRing) async throws {
+        for key in keys.keys.values where key.state == .retired && !self.erased.contains(key.kid) {
+            try await self.erase(key.kid)
+            self.erased.insert(key.kid)
+        }
+    }
+
+    /// The private half of a key.
+    package func privateKey(of key: SigningKey) async throws -> Ed25519PrivateKey {
+        if let opened = self.opened[key.kid] { return opened }
+        guard let keyEncryptionKey else { throw Unavailable.noKeyEncryptionKey }
+        let rows = try await self.pool.read(
+            "SELECT kek_id, nonce, ciphertext FROM pinledger.signing_secret WHERE kid = $1", [.text(key.kid)]
+        )
+        guard !rows.isEmpty, let publicKey = Ed25519PublicKey(key.publicKey) else { throw Unavailable.missing(key.kid) }
+        do {
+            let sealed = try SealedSecret(
+                keyEncryptionKeyID: try rows.only.text(0), nonce: try rows.only.bytes(1),
+                ciphertext: try rows.only.bytes(2)
+            )
+            let opened = try sealed.open(role: Self.role, publicKey: publicKey, with: keyEncryptionKey)
+            self.opened[key.kid] = opened
+            return opened
+        } catch let invalid as SealedSecret.Invalid {
+            throw Unavailable.cannotOpen(key.kid, invalid)
+        }
+    }
+}

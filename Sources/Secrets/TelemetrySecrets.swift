@@ -1,0 +1,39 @@
+package import Keys
+package import PinWire
+import Pinning
+package import Postgres
+
+/// A node's access to what apps' reports are signed with.
+package struct TelemetrySecrets: Sendable {
+    private let vault: SecretVault<TelemetrySecret>
+
+    /// Without a key-encryption key the node can neither judge signatures nor make keys.
+    package init(pool: PostgresPool, keyEncryptionKey: KeyEncryptionKey?) {
+        self.vault = SecretVault(pool: pool, keyEncryptionKey: keyEncryptionKey, statements: .telemetry)
+    }
+
+    /// Makes a secret and stores it sealed. It counts for nothing until the ledger names it; if the process dies before
+    /// that, an unused row stays behind for a while.
+    package func create(_ id: String, of app: AppID) async throws -> TelemetrySecret {
+        try await self.vault.create(id, of: app.text)
+    }
+
+    /// Erases a secret for good.
+    package func erase(_ id: String) async throws { try await self.vault.erase(id) }
+
+    /// Erases what no app's reports are signed with any more.
+    package func eraseAll(except used: Set<String>) async throws { try await self.vault.eraseAll(except: used) }
+
+    package func secret(_ id: String, of app: AppID) async throws -> TelemetrySecret {
+        try await self.vault.secret(id, of: app.text)
+    }
+}
+
+extension VaultStatements {
+    fileprivate static let telemetry = VaultStatements(
+        store: "SELECT pinledger.store_telemetry_secret($1, $2, $3, $4, $5)",
+        erase: "SELECT pinledger.erase_telemetry_secret($1)",
+        eraseOthers: "SELECT pinledger.erase_telemetry_secrets_except($1)",
+        load: "SELECT kek_id, nonce, ciphertext FROM pinledger.telemetry_secret WHERE secret = $1"
+    )
+}

@@ -1,0 +1,216 @@
+package import Keys
+package import Logging
+package import PinWire
+package import Pinning
+import Postgres
+import Synchronization
+
+/// Counts which document versions clients hold, and records it every few seconds: adoption, learned from the requests
+/// that clients make anyway.
+///
+/// If the process dies, what was counted since the last recording is lost: twelve seconds at the most, two on an event
+/// loop and ten here, and what is asked of the next one begins from what is recorded. While the database is away,
+/// counting goes on in bounded memory. Counts whose recording has an unknown outcome are given up, for they would be
+/// added twice; sketches are merged again.
+///
+/// A node that may not write keeps its counts in memory: its own answers have them, those of other nodes do not.
+package actor AdoptionRecorder {
+    private let store: AdoptionStore
+    private let logger: Logger
+    private let clock: @Sendable () -> Timestamp
+    private let currentVersion: @Sendable (AppID) -> Int64?
+    /// Where clients that were seen are counted.
+    package nonisolated let intake: AdoptionIntake
+    private nonisolated let picture: AdoptionFactsCache
+    private nonisolated let surges = SurgeBook()
+    private var watch = SurgeWatch()
+
+    private var tally = AdoptionTally()
+    /// On its way into the database.
+    private var recording: (rows: [AdoptionTally.Row], sketches: [AdoptionTally.Sketch]) = ([], [])
+    private var isRefused = false
+    private var lost: Int64 = 0
+
+    private static let interval = Duration.seconds(10)
+    /// After a refusal: a right may be granted, a standby become the primary.
+    private static let refusedRounds = 30
+    private static let rowsAtOnce = 2000
+    private static let sketchesAtOnce = 100
+
+    /// - Parameters:
+    ///   - salts: What install ids are hashed with, the same on every node that has them; nil for a node without the
+    ///     key-encryption key, which counts requests and no installs.
+    ///   - windowSeconds: How far back ``facts(of:)`` goes: a client that is there asks at least once in a document's
+    ///     lifetime.
+    ///   - currentVersion: Of an app's document; nil where there is none.
+    package init(
+        store: AdoptionStore, salts: DailySalts?, windowSeconds: Int64, logger: Logger,
+        clock: @escaping @Sendable () -> Timestamp, currentVersion: @escaping @Sendable (AppID) -> Int64?
+    ) {
+        self.store = store
+        self.logger = logger
+        self.clock = clock
+        self.currentVersion = currentVersion
+        self.intake = AdoptionIntake(salts: salts, clock: clock)
+        self.picture = AdoptionFactsCache(windowSeconds: windowSeconds)
+    }
+
+    // MARK: Seeing and knowing
+
+    /// Counts what clients have reported elsewhere than with a request for the document; of an app that has none,
+    /// nothing.
+    ///
+    /// - Parameter isSigned: Whether they showed that they are clients of the app: gates count those alone.
+    package nonisolated func note(_ reports: some Collection<ClientReport>, of app: AppID, isSigned: Bool) {
+        guard let version = self.currentVersion(app) else { return }
+        self.intake.note(reports, of: app, current: version, isSigned: isSigned)
+    }
+
+    /// That far more is counted of an app on this node than there ever was before; nil where it is not.
+    package nonisolated func surge(of app: AppID) -> AdoptionSurge? { self.surges.surge(of: app) }
+
+    /// What is known of the versions that an app's clients hold, at most about half a minute old. Nil where it is not
+    /// known yet: asking has this node find out, and keep it at hand for as long as somebody asks every ten minutes.
+    package nonisolated func facts(of app: AppID) -> AdoptionFacts? { self.picture.facts(of: app, at: .now) }
+
+    /// Everything that is known of an app's clients over the last `hours`: what is recorded, and what this node will.
+    package func book(of app: AppID, hours: Int64) async throws -> AdoptionSummary {
+        try await self.book(of: app, windowSeconds: hours * 3600)
+    }
+
+    private func book(of app: AppID, windowSeconds: Int64) async throws -> AdoptionSummary {
+        let spans = AdoptionSummary.Spans(measuredAt: self.clock(), windowSeconds: windowSeconds)
+        // The database first: what is recorded meanwhile is missing for a moment, and not there twice.
+        var book = try await self.store.load(app, spans)
+        self.takeIn()
+        for row in self.recording.rows where row.app == app { book.add(row) }
+        for row in self.tally.rows(of: app) { book.add(row) }
+        for sketch in self.tally.sketches(of: app) { book.add(sketch) }
+        return book
+    }
+
+    /// What is counted and not recorded.
+    package var unrecordedRows: [AdoptionTally.Row] {
+        self.takeIn()
+        return self.recording.rows + self.tally.rows
+    }
+
+    // MARK: Recording
+
+    /// Counts and records until cancelled.
+    package func run() async {
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await self.follow() }
+            group.addTask { await self.recordNowAndThen() }
+            group.addTask { await self.refreshPicture() }
+            await group.waitForAll()
+        }
+        // Not cancelled with the rest: what was counted up to the end is recorded, where the database takes it.
+        await finish(within: .seconds(1)) { await self.record() }
+    }
+
+    private func follow() async {
+        for await _ in self.intake.arrivals { self.takeIn() }
+    }
+
+    private func takeIn() {
+        let now = self.clock()
+        let (seen, lost) = self.intake.empty(into: &self.tally, at: now)
+        self.watch.add(seen, at: now)
+        self.lost += lost
+    }
+
+    private func recordNowAndThen() async {
+        var round = 0
+        while !Task.isCancelled {
+            try? await Task.sleep(for: Self.interval)
+            guard !Task.isCancelled else { return }
+            round += 1
+            await self.lookForSurges()
+            if !self.isRefused || round.isMultiple(of: Self.refusedRounds) { await self.record() }
+        }
+    }
+
+    /// Records what was counted up to now.
+    package func record() async {
+        self.takeIn()
+        // Another call is at it.
+        guard self.recording.rows.isEmpty, self.recording.sketches.isEmpty else { return }
+        self.recording = self.tally.take(at: self.clock())
+        do {
+            while !self.recording.rows.isEmpty { try await self.recordRows() }
+            while !self.recording.sketches.isEmpty {
+                try await self.store.merge(Array(self.recording.sketches.prefix(Self.sketchesAtOnce)))
+                self.recording.sketches.removeFirst(min(Self.sketchesAtOnce, self.recording.sketches.count))
+            }
+            if self.isRefused { self.logger.notice("clients that were seen are recorded again") }
+            self.isRefused = false
+        } catch {
+            self.tally.putBack(self.recording.rows, self.recording.sketches)
+            self.recording = ([], [])
+            self.complain(error)
+        }
+        self.lost += self.tally.takeDropped()
+        if self.lost > 0 {
+            self.logger.warning(
+                "more clients were seen than could be counted", metadata: ["uncounted": "\(self.lost)"])
+            self.lost = 0
+        }
+    }
+
+    /// Tells of apps of which far more is counted than before.
+    func lookForSurges() async {
+        self.takeIn()
+        for app in self.watch.unknown {
+            // While the database is away nothing is known of before.
+            guard let usual = try? await self.store.busiestHour(of: app, in: self.watch.before) else { return }
+            self.watch.learn(usual, of: app)
+        }
+        let new = self.watch.takeNew()
+        guard !new.isEmpty else { return }
+        self.surges.add(new, at: self.clock())
+        for (app, surge) in new {
+            self.logger.warning(
+                "far more is asked or reported of an app than in any hour of the week before",
+                metadata: [
+                    "app": "\(app)", "hour": "\(surge.hour)", "counted": "\(surge.sightings)",
+                    "before": "\(surge.usual)",
+                ])
+        }
+    }
+
+    private func recordRows() async throws {
+        let rows = Array(self.recording.rows.prefix(Self.rowsAtOnce))
+        do { try await self.store.add(rows) } catch let error as PostgresError where error.code == .outcomeUnknown {
+            self.recording.rows.removeFirst(rows.count)
+            self.lost += rows.reduce(0) { $0 + $1.count.sightings }
+            throw error
+        }
+        self.recording.rows.removeFirst(rows.count)
+    }
+
+    private func complain(_ error: any Error) {
+        // Insufficient privilege, and a transaction that may only read.
+        guard ["42501", "25006"].contains((error as? PostgresError)?.sqlState) else {
+            return self.logger.warning(
+                "clients that were seen could not be recorded, and are kept for the next time",
+                metadata: ["error": "\(error)"])
+        }
+        guard !self.isRefused else { return }
+        self.isRefused = true
+        self.logger.notice("this node may not write: the clients that it sees are counted in its memory only")
+    }
+
+    // MARK: The picture for rules
+
+    private func refreshPicture() async {
+        while !Task.isCancelled {
+            for app in self.picture.wanted(at: .now) {
+                // While the database is away, what was known stays, with its time.
+                guard let book = try? await self.book(of: app, windowSeconds: self.picture.windowSeconds) else { break }
+                self.picture.keep(book.facts, of: app, at: .now)
+            }
+            try? await Task.sleep(for: .seconds(1))
+        }
+    }
+}

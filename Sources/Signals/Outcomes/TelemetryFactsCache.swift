@@ -1,0 +1,126 @@
+import PinWire
+import Pinning
+import Synchronization
+
+/// What a node has at hand of the apps whose clients' reports somebody asks for: so many, each for as long as it is asked
+/// for.
+///
+/// Rounds that act on reports ask every few seconds, those that warn go through all apps once a minute. So an app that was
+/// asked for a moment ago keeps its place, however many others are asked for once; and of apps that nothing was reported
+/// of, it is known that nothing was, without a place for each.
+final class TelemetryFactsCache: Sendable {
+    fileprivate struct Entry {
+        var book: TelemetrySummary?
+        var facts: TelemetryFacts?
+        /// The database's clock when the book was read last.
+        var readAt: Timestamp?
+        var askedAt: ContinuousClock.Instant
+        var madeAt: ContinuousClock.Instant?
+
+        /// Whether it is known that nothing was reported.
+        var isEmpty: Bool { self.facts?.cells.isEmpty == true }
+    }
+
+    /// The apps of which anything was reported, and when that was found out.
+    fileprivate struct Reporting {
+        var apps: Set<AppID>
+        var measuredAt: Timestamp
+        var madeAt: ContinuousClock.Instant
+    }
+
+    fileprivate struct Content {
+        var entries: [AppID: Entry] = [:]
+        var reporting: Reporting?
+        /// When somebody last asked for an app that there was no place for.
+        var crowdedAt: ContinuousClock.Instant?
+    }
+
+    private let content = Mutex(Content())
+    private let limit: Int
+
+    private static let freshness = Duration.seconds(2)
+    private static let patience = Duration.seconds(600)
+    /// How long an app keeps its place in any crowd: longer than rounds that act let pass between two looks.
+    fileprivate static let tenure = Duration.seconds(15)
+    /// How often it is found out who reports, and how long after a crowd it is still.
+    private static let interval = Duration.seconds(10)
+    private static let crowdedness = Duration.seconds(120)
+
+    init(limit: Int = 500) { self.limit = limit }
+
+    /// What there is, noting that it is wanted; nil where it is not known yet.
+    func facts(of app: AppID, at now: ContinuousClock.Instant) -> TelemetryFacts? {
+        self.content.withLock { content in
+            if content.entries[app] != nil || content.makePlace(for: app, of: self.limit, at: now) {
+                content.entries[app, default: Entry(askedAt: now)].askedAt = now
+                return content.entries[app]?.facts
+            }
+            content.crowdedAt = now
+            guard let reporting = content.reporting, !reporting.apps.contains(app) else { return nil }
+            return TelemetryFacts(measuredAt: reporting.measuredAt, cells: [])
+        }
+    }
+
+    /// The apps whose facts are missing or no longer fresh, forgetting those that nobody has asked for.
+    func wanted(at now: ContinuousClock.Instant) -> [(app: AppID, book: TelemetrySummary?, readAt: Timestamp?)] {
+        self.content.withLock { content in
+            content.entries = content.entries.filter { now - $0.value.askedAt < Self.patience }
+            return content.entries.filter { entry in
+                entry.value.madeAt.map { now - $0 >= Self.freshness } ?? true
+            }.map { ($0.key, $0.value.book, $0.value.readAt) }
+        }
+    }
+
+    /// Whether it is to be found out who reports.
+    func wantsReporting(at now: ContinuousClock.Instant) -> Bool {
+        self.content.withLock { content in
+            guard let crowdedAt = content.crowdedAt, now - crowdedAt < Self.crowdedness else {
+                content.reporting = nil
+                return false
+            }
+            return content.reporting.map { now - $0.madeAt >= Self.interval } ?? true
+        }
+    }
+
+    /// - Parameter apps: All those of which anything is on record that facts tell of.
+    func keep(reporting apps: Set<AppID>, measuredAt: Timestamp, at now: ContinuousClock.Instant) {
+        self.content.withLock {
+            $0.reporting = Reporting(apps: apps, measuredAt: measuredAt, madeAt: now)
+        }
+    }
+
+    /// - Parameter isChanged: Whether the book has changed in more than its time.
+    func keep(
+        _ book: TelemetrySummary, isChanged: Bool, readAt: Timestamp, at now: ContinuousClock.Instant
+    ) {
+        let known = self.content.withLock { $0.entries[book.app]?.facts }
+        var facts = isChanged ? book.facts : known ?? book.facts
+        facts.measuredAt = book.measuredAt
+        self.content.withLock { content in
+            content.entries[book.app]?.book = book
+            content.entries[book.app]?.facts = facts
+            content.entries[book.app]?.readAt = readAt
+            content.entries[book.app]?.madeAt = now
+        }
+    }
+}
+
+extension TelemetryFactsCache.Content {
+    /// Whether there is a place for one more app, if need be that of an app without reports, or else of the one that was
+    /// asked for the longest time ago.
+    fileprivate mutating func makePlace(
+        for app: AppID, of limit: Int, at now: ContinuousClock.Instant
+    ) -> Bool {
+        guard self.entries.count >= limit else { return true }
+        // Who reports nothing needs none; and as long as nobody knows who does, everybody may.
+        if let reporting, !reporting.apps.contains(app) { return false }
+        let oldest = self.entries.min {
+            $0.value.isEmpty == $1.value.isEmpty ? $0.value.askedAt < $1.value.askedAt : $0.value.isEmpty
+        }
+        guard let oldest, oldest.value.isEmpty || now - oldest.value.askedAt >= TelemetryFactsCache.tenure else {
+            return false
+        }
+        self.entries[oldest.key] = nil
+        return true
+    }
+}

@@ -1,0 +1,195 @@
+package import PinWire
+package import Pinning
+import Synchronization
+
+/// What a node knows of what endpoints present: everything that was recorded by any node, as far as it has been read.
+///
+/// One lock around one value; nothing waits while holding it. What the process loses when it dies is read again.
+package final class ObservationSummary: Sendable {
+    fileprivate struct Sight: Hashable {
+        var vantage: String
+        var address: String
+        var digest: [UInt8]
+    }
+
+    /// What is known of one sight.
+    fileprivate struct Seen {
+        var chain: Pinning.ObservedChain
+        /// When a probe last saw it that learned of all its address presents; nil where none did.
+        var lastComplete: Timestamp?
+    }
+
+    fileprivate struct Page {
+        var sights: [Sight: Seen] = [:]
+        var attempts: [String: ObservationStore.Attempt] = [:]
+        var facts = EndpointFacts()
+    }
+
+    private let pages = Mutex<[Endpoint: Page]>([:])
+    private let changes = Atomic<Int>(0)
+
+    /// Another number than before whenever something new is known.
+    package var revision: Int { self.changes.load(ordering: .acquiring) }
+
+    /// Sights that are kept of one endpoint. What is evidence of its own stays in any case, up to the second limit.
+    static let sightLimit = 100
+    static let evidenceLimit = 256
+
+    package init() {}
+
+    /// What is known of an endpoint; nil where nothing is.
+    package func facts(of endpoint: Endpoint) -> EndpointFacts? {
+        self.pages.withLock { $0[endpoint]?.facts }
+    }
+
+    /// The newest probes of an endpoint, one from each place, as they were recorded: in order of the places' names.
+    package func outcomes(of endpoint: Endpoint) -> [JSON] {
+        self.pages.withLock { pages in
+            (pages[endpoint]?.attempts ?? [:]).sorted { $0.key < $1.key }.map { _, attempt in
+                guard case .object(var members) = attempt.outcome else { return attempt.outcome }
+                members["failures"] = .integer(Int64(attempt.failures))
+                members["last_success"] = attempt.lastSuccess.map { .string($0.rfc3339) }
+                return .object(members)
+            }
+        }
+    }
+
+    /// How often in a row a place has tried an endpoint in vain, and when it last did try; nil where it never did.
+    func history(of endpoint: Endpoint, from vantage: String) -> (failures: Int, last: Timestamp)? {
+        self.pages.withLock { $0[endpoint]?.attempts[vantage].map { ($0.failures, $0.lastAttempt) } }
+    }
+
+    /// Takes in what was read. Older news than is there already changes nothing.
+    func take(_ rows: [ObservationStore.Row], _ attempts: [ObservationStore.Attempt]) {
+        let isNews = self.pages.withLock { pages in
+            var touched: Set<Endpoint> = []
+            for row in rows {
+                let sight = Sight(vantage: row.chain.vantage, address: row.chain.address, digest: row.digest)
+                var seen = Seen(chain: row.chain, lastComplete: row.lastComplete)
+                if let known = pages[row.endpoint]?.sights[sight] {
+                    guard known.chain.lastSeen < row.chain.lastSeen else { continue }
+                    seen.lastComplete = [known.lastComplete, row.lastComplete].compactMap(\.self).max()
+                }
+                pages[row.endpoint, default: Page()].sights[sight] = seen
+                touched.insert(row.endpoint)
+            }
+            for attempt in attempts {
+                let known = pages[attempt.endpoint]?.attempts[attempt.vantage]
+                guard known.map({ $0.lastAttempt < attempt.lastAttempt }) ?? true else { continue }
+                pages[attempt.endpoint, default: Page()].attempts[attempt.vantage] = attempt
+                touched.insert(attempt.endpoint)
+            }
+            for endpoint in touched { pages[endpoint]?.sumUp() }
+            return !touched.isEmpty
+        }
+        if isNews { self.changes.add(1, ordering: .acquiringAndReleasing) }
+    }
+
+    /// Takes in what this node has just found.
+    func take(_ observation: Observation, failures: Int) {
+        let rows = observation.sights.map { sight in
+            let first = self.firstSeen(sight, observation)
+            return ObservationStore.Row(
+                endpoint: observation.endpoint, digest: sight.chainDigest,
+                chain: Pinning.ObservedChain(
+                    pins: sight.certificates.map(\.key.pin), certificates: sight.certificates, address: sight.address,
+                    vantage: observation.vantage, firstSeen: first, lastSeen: observation.at, isCurrent: true
+                ),
+                lastComplete: sight.isComplete ? observation.at : nil
+            )
+        }
+        var success: Timestamp? = observation.at
+        if rows.isEmpty {
+            success = self.pages.withLock { $0[observation.endpoint]?.attempts[observation.vantage]?.lastSuccess }
+        }
+        let attempt = ObservationStore.Attempt(
+            endpoint: observation.endpoint, vantage: observation.vantage, lastAttempt: observation.at,
+            lastSuccess: success, failures: failures, outcome: observation.outcome
+        )
+        self.take(rows, [attempt])
+    }
+
+    private func firstSeen(_ sight: Observation.Sight, _ observation: Observation) -> Timestamp {
+        let key = Sight(vantage: observation.vantage, address: sight.address, digest: sight.chainDigest)
+        return self.pages.withLock { $0[observation.endpoint]?.sights[key]?.chain.firstSeen } ?? observation.at
+    }
+}
+
+extension ObservationSummary.Page {
+    /// Finds which chains each address showed last, and forgets what is too much.
+    fileprivate mutating func sumUp() {
+        self.findCurrent()
+        self.trim()
+        self.facts = EndpointFacts(
+            chains: self.sights.values.map(\.chain)
+                .sorted { ($0.lastSeen, $0.address) > ($1.lastSeen, $1.address) },
+            lastSuccess: self.attempts.values.compactMap(\.lastSuccess).max(),
+            lastAttempt: self.attempts.values.map(\.lastAttempt).max()
+        )
+    }
+
+    /// An address as one place sees it, and there the chains for one kind of key.
+    private struct Corner: Hashable {
+        var vantage: String
+        var address: String
+        var isRSA: Bool?
+
+        init(_ chain: ObservedChain, ofItsKind: Bool) {
+            self.vantage = chain.vantage
+            self.address = chain.address
+            self.isRSA = ofItsKind ? chain.certificates.first?.key.algorithm.hasPrefix("rsa") : nil
+        }
+    }
+
+    /// A chain is superseded by another one for the same kind of key, and by a probe that learned of all its address
+    /// presents and did not see it.
+    private mutating func findCurrent() {
+        var newest: [Corner: Timestamp] = [:]
+        var complete: [Corner: Timestamp] = [:]
+        for seen in self.sights.values {
+            let corner = Corner(seen.chain, ofItsKind: true)
+            newest[corner] = max(newest[corner] ?? seen.chain.lastSeen, seen.chain.lastSeen)
+            guard let last = seen.lastComplete else { continue }
+            let address = Corner(seen.chain, ofItsKind: false)
+            complete[address] = max(complete[address] ?? last, last)
+        }
+        for (sight, seen) in self.sights {
+            let last = seen.chain.lastSeen
+            self.sights[sight]?.chain.isCurrent =
+                newest[Corner(seen.chain, ofItsKind: true)] == last
+                && complete[Corner(seen.chain, ofItsKind: false)].map { $0 <= last } != false
+        }
+    }
+
+    /// Forgets what says least: first what is superseded or older than a week, then a chain's further addresses. What is
+    /// left is each chain that a place sees now, of which the places in turn keep their newest.
+    ///
+    /// What is superseded goes first also because it would count as current again if what superseded it were gone.
+    private mutating func trim() {
+        guard self.sights.count > ObservationSummary.sightLimit else { return }
+        let newest = self.sights.values.map(\.chain.lastSeen).max()
+        var evidence: [(turn: Int, sight: ObservationSummary.Sight)] = []
+        var repetitions: [ObservationSummary.Sight] = []
+        var past: [ObservationSummary.Sight] = []
+        var known: Set<[String]> = []
+        var turns: [String: Int] = [:]
+        let sights = self.sights.sorted {
+            ($0.value.chain.lastSeen, $0.key.address) > ($1.value.chain.lastSeen, $1.key.address)
+        }
+        for (sight, seen) in sights {
+            let end = seen.chain.lastSeen.adding(seconds: EndpointFacts.recentSeconds)
+            if !seen.chain.isCurrent || newest.map({ end <= $0 }) == true {
+                past.append(sight)
+            } else if known.insert([sight.vantage, Hex.encode(sight.digest)]).inserted {
+                evidence.append((turns[sight.vantage, default: 0], sight))
+                turns[sight.vantage, default: 0] += 1
+            } else {
+                repetitions.append(sight)
+            }
+        }
+        let kept = min(max(evidence.count, ObservationSummary.sightLimit), ObservationSummary.evidenceLimit)
+        // Sorting leaves what is equal as it stands.
+        evidence.sort { $0.turn < $1.turn }
+        for sight in (evidence.map(\.sight) + repetitions + past).dropFirst(kept) { self.sights[sight] = nil }
+    }
+}

@@ -1,0 +1,177 @@
+package import EventStore
+package import Logging
+package import PinWire
+package import Pinning
+package import Probing
+import Synchronization
+
+/// Probes the services of all hosts on a schedule, from this node's place in the network, and keeps what any node saw.
+///
+/// A node that is not given a place of its own probes when it is asked, as ``unnamed``. If the process dies, what it
+/// has probed since the last record (one probe at the most) is seen again by the next one.
+package final class ProbeScheduler: Sendable {
+    private let book: ObservationSummary
+    private let store: ObservationStore
+    private let ledger: Ledger
+    private let look: @Sendable (ProbeTarget) async -> ProbeReport
+    /// The name of this node's place in the network.
+    package let vantage: String
+    /// The name that all nodes share which were not given one. It stands for no place, since nobody knows where they
+    /// are: two of them may be the same machine, and so it does not count as a second point of view (G24).
+    package static let unnamed = "unnamed"
+    private let schedule: ProbeSchedule
+    private let isScheduled: Bool
+    private let records: Bool
+    private let clock: @Sendable () -> Timestamp
+    private let logger: Logger
+    /// How often it reads what other nodes found.
+    private let readingInterval: Duration
+    /// Up to when everything that was recorded has been read; nil until all of it has been once.
+    private let readUntil = Mutex<Timestamp?>(nil)
+    /// What the ledger asked for when it was last looked through, and how far it was then.
+    private let targets = Mutex<(position: Int64, endpoints: [Endpoint: Bool])>((-1, [:]))
+
+    /// Probes at once; each may have several connections.
+    private static let concurrency = 32
+
+    /// - Parameters:
+    ///   - isScheduled: Whether it probes by itself, and not only when asked.
+    ///   - records: Whether it may write to the database.
+    package init(
+        book: ObservationSummary, store: ObservationStore, ledger: Ledger, vantage: String, schedule: ProbeSchedule,
+        isScheduled: Bool, records: Bool, logger: Logger, readingInterval: Duration = .seconds(5),
+        clock: @escaping @Sendable () -> Timestamp, probe: @escaping @Sendable (ProbeTarget) async -> ProbeReport
+    ) {
+        self.book = book
+        self.store = store
+        self.ledger = ledger
+        self.look = probe
+        self.vantage = vantage
+        self.schedule = schedule
+        self.isScheduled = isScheduled
+        self.records = records
+        self.logger = logger
+        self.readingInterval = readingInterval
+        self.clock = clock
+    }
+
+    /// Reads all that is recorded. Where it cannot, it says so, and ``run()`` tries again: until then nothing is known
+    /// of what servers present, and the guard rails say so.
+    package func load() async { await self.readNews() }
+
+    /// Probes an endpoint now. What is found is recorded where the endpoint is one of an app's host.
+    package func probe(_ endpoint: Endpoint) async -> Observation {
+        let report = await self.look(endpoint.target)
+        let observation = Observation(report, of: endpoint, from: self.vantage, at: self.clock())
+        guard self.watched()[endpoint] != nil else { return observation }
+        await self.keep(observation)
+        return observation
+    }
+
+    /// Probes what is due, and reads what other nodes found; until cancelled.
+    package func run() async {
+        await withDiscardingTaskGroup { group in
+            group.addTask { await self.follow() }
+            guard self.isScheduled else { return }
+            group.addTask { await self.patrol() }
+        }
+    }
+
+    // MARK: Reading
+
+    private func follow() async {
+        while !Task.isCancelled {
+            try? await Task.sleep(for: self.readingInterval)
+            await self.readNews()
+        }
+    }
+
+    /// Reads what was recorded since it was last read with success.
+    private func readNews() async {
+        // Clocks of other nodes may be a little behind, and their records take a moment.
+        let from = self.readUntil.withLock { $0 }?.adding(seconds: -60)
+        let now = self.clock()
+        do {
+            try await self.store.read(after: from) { self.book.take($0, $1) }
+            self.readUntil.withLock { $0 = now }
+        } catch {
+            // A node that stops has nothing to say about it.
+            guard !Task.isCancelled else { return }
+            self.logger.warning("what other nodes observed cannot be read", metadata: ["error": "\(error)"])
+        }
+    }
+
+    // MARK: Probing
+
+    private func patrol() async {
+        var due: [Endpoint: (time: Timestamp, isUrgent: Bool)] = [:]
+        var generator = SystemRandomNumberGenerator()
+        while !Task.isCancelled {
+            let now = self.clock()
+            let watched = self.watched()
+            due = due.filter { watched[$0.key] != nil }
+            // Drawn once for each probe, and again when a rotation begins or ends to watch.
+            for (endpoint, isUrgent) in watched where due[endpoint]?.isUrgent != isUrgent {
+                let history = self.book.history(of: endpoint, from: self.vantage)
+                let next = self.schedule.next(
+                    after: .init(last: history?.last, failures: history?.failures ?? 0), isWatched: isUrgent, now: now,
+                    random: Double.random(in: 0..<1, using: &generator)
+                )
+                due[endpoint] = (next, isUrgent)
+            }
+            let ready = due.filter { $0.value.time <= now }.sorted { $0.value.time < $1.value.time }.map(\.key)
+            await self.probe(all: ready)
+            for endpoint in ready { due[endpoint] = nil }
+            try? await Task.sleep(for: .seconds(1))
+        }
+    }
+
+    private func probe(all endpoints: [Endpoint]) async {
+        await withDiscardingTaskGroup { group in
+            // As many tasks as may be at work, each taking the next of its share.
+            for lane in 0..<min(Self.concurrency, endpoints.count) {
+                group.addTask {
+                    for place in stride(from: lane, to: endpoints.count, by: Self.concurrency) {
+                        guard !Task.isCancelled else { return }
+                        _ = await self.probe(endpoints[place])
+                    }
+                }
+            }
+        }
+    }
+
+    private func keep(_ observation: Observation) async {
+        let before = self.book.history(of: observation.endpoint, from: self.vantage)?.failures ?? 0
+        let failures = observation.sights.isEmpty ? (observation.isEvidence ? before + 1 : before) : 0
+        self.book.take(observation, failures: failures)
+        guard self.records else { return }
+        do { try await self.store.record(observation, failures: failures) } catch {
+            self.logger.warning(
+                "an observation is known on this node only",
+                metadata: ["endpoint": "\(observation.endpoint)", "error": "\(error)"]
+            )
+        }
+    }
+
+    // MARK: What to probe
+
+    /// The endpoints of all hosts, and whether a rotation waits for what they present. Looked up anew only when the
+    /// ledger has grown.
+    private func watched() -> [Endpoint: Bool] {
+        let view = self.ledger.view
+        let known = self.targets.withLock { $0.position == view.head.position ? $0.endpoints : nil }
+        if let known { return known }
+        var endpoints: [Endpoint: Bool] = [:]
+        for app in view.state.apps.values {
+            let urgent = Set(
+                app.rotations.filter { $0.phase == .switch || $0.phase == .settle }.flatMap(\.hosts))
+            for (pattern, host) in app.hosts {
+                for endpoint in host.probed(of: pattern) {
+                    endpoints[endpoint] = endpoints[endpoint] ?? false || urgent.contains(pattern)
+                }
+            }
+        }
+        self.targets.withLock { $0 = (view.head.position, endpoints) }
+        return endpoints
+    }
+}

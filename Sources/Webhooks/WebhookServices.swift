@@ -1,0 +1,90 @@
+import Keys
+package import PinWire
+package import Pinning
+package import Postgres
+package import Secrets
+import Synchronization
+
+/// What the handlers of a node work with where it is about webhooks.
+package struct WebhookServices: Sendable {
+    package let secrets: WebhookSecrets
+    package let store: WebhookStore
+    /// Nil on a node that sends nothing.
+    package let client: WebhookClient?
+    private let tests = TestCount()
+
+    package init(pool: PostgresPool, secrets: WebhookSecrets? = nil, client: WebhookClient? = nil) {
+        self.secrets = secrets ?? WebhookSecrets(pool: pool, keyEncryptionKey: nil)
+        self.store = WebhookStore(pool: pool)
+        self.client = client
+    }
+
+    /// Signs a message and sends it.
+    func send(
+        _ message: WebhookMessage, to webhook: Webhook, by client: WebhookClient, at now: Timestamp
+    ) async -> Result<ReceiverAnswer, SendFailure> {
+        do {
+            let secrets = try await self.secrets.signing(webhook, at: now)
+            let fields = message.fields(signedWith: secrets, at: now)
+            return .success(try await client.post(message.body, to: webhook.settings.url, fields: fields))
+        } catch let failure as SendFailure {
+            return .failure(failure)
+        } catch {
+            return .failure(.unsigned("\(error)"))
+        }
+    }
+
+    /// Why no test can be sent.
+    package enum TestUnavailable: Error, Hashable, Sendable, CustomStringConvertible {
+        /// This node sends nothing.
+        case noClient
+        /// Too many tests are under way.
+        case overloaded
+
+        package var description: String {
+            switch self {
+            case .noClient: "this node sends no webhooks"
+            case .overloaded: "too many tests of webhooks are under way"
+            }
+        }
+    }
+
+    /// Sends a webhook a message of no event, and says what came of it.
+    package func test(_ webhook: Webhook, at now: Timestamp) async throws(TestUnavailable) -> JSON {
+        guard let client else { throw .noClient }
+        guard self.tests.enter() else { throw .overloaded }
+        defer { self.tests.leave() }
+        let message = WebhookMessage(testOf: webhook.id, nonce: Hex.encode(Random.bytes(6)), at: now)
+        let start = ContinuousClock.now
+        let result = await self.send(message, to: webhook, by: client, at: now)
+        let milliseconds = Int64((start.duration(to: .now) / .milliseconds(1)).rounded())
+        var members: [String: JSON] = ["id": .string(message.id), "milliseconds": .integer(milliseconds)]
+        switch result {
+        case .success(let answer):
+            members["status"] = .integer(Int64(answer.status))
+            members["delivered"] = .bool((200...299).contains(answer.status))
+            if !(200...299).contains(answer.status) {
+                members["error"] = .string(DeliveryVerdict.text(of: answer))
+            }
+        case .failure(let failure):
+            members["delivered"] = false
+            members["error"] = .string(DeliveryVerdict.printable(failure.description))
+        }
+        return .object(members)
+    }
+}
+
+/// How many tests are under way: each holds a connection of the API for as long as the receiver takes.
+private final class TestCount: Sendable {
+    private let count = Mutex(0)
+
+    func enter() -> Bool {
+        self.count.withLock { count in
+            guard count < 4 else { return false }
+            count += 1
+            return true
+        }
+    }
+
+    func leave() { self.count.withLock { $0 -= 1 } }
+}

@@ -1,0 +1,70 @@
+import EventStore
+import Keys
+import Logging
+import PinWire
+import Pinning
+import Postgres
+import Probing
+import PublicSuffixes
+import Publishing
+import Signals
+
+/// What a node knows from outside the ledger: what servers present, what clients hold, whose names are whose.
+struct NodeFactSources: Sendable {
+    let observations: ObservationSummary
+    let probeScheduler: ProbeScheduler
+    let adoption: AdoptionRecorder
+    let telemetry: TelemetryRecorder
+    let environment: DecisionEnvironment
+    private let prober: Prober
+
+    /// Reads what was recorded before. ``close()`` MUST be called at the end.
+    init(
+        _ configuration: NodeConfiguration, pool: PostgresPool, ledger: Ledger, documents: DocumentTable,
+        logger: Logger, clock: @escaping @Sendable () -> Timestamp
+    ) async throws {
+        let observations = ObservationSummary()
+        // A node without the key has no salts: it counts requests and no installs, and takes all networks for one.
+        let key = configuration.keyEncryptionKey
+        let adoption = AdoptionRecorder(
+            store: AdoptionStore(pool: pool), salts: key.map { DailySalts($0, for: "installs") },
+            windowSeconds: configuration.documentLifetime, logger: logger,
+            clock: clock, currentVersion: { documents[$0]?.version }
+        )
+        let thread = ThreadExecutor()
+        try thread.start(.background)
+        let telemetry = TelemetryRecorder(
+            store: TelemetryStore(pool: pool),
+            intake: TelemetryIntake(
+                salts: key.map { DailySalts($0, for: "reports") }, rate: configuration.telemetry.rate),
+            node: Hex.encode(Random.bytes(12)), thread: thread, logger: logger, clock: clock
+        )
+        let suffixes = try PublicSuffixList.load()
+        let facts = ExternalFacts(
+            documentLifetime: configuration.documentLifetime, documentMaxAge: Int64(configuration.documentMaxAge),
+            ownHosts: configuration.probing.ownHosts, horizons: configuration.horizons,
+            endpoint: { observations.facts(of: $0) },
+            adoption: { app, version in adoption.facts(of: app)?.signed.share(holdingAtLeast: version) },
+            claims: { adoption.facts(of: $0)?.claims }, surge: { adoption.surge(of: $0) },
+            telemetry: { telemetry.facts(of: $0) }
+        )
+        let probing = configuration.probing
+        // Names only: an address says nothing about a host.
+        let policy = AddressPolicy(allowed: configuration.outgoing.policy.allowed)
+        let prober = try await Prober.start(policy: policy, lookUp: probing.lookUp, now: clock)
+        self.observations = observations
+        self.adoption = adoption
+        self.telemetry = telemetry
+        self.environment = DecisionEnvironment(facts: { facts }, isPublicSuffix: { suffixes.isPublicSuffix($0) })
+        self.prober = prober
+        self.probeScheduler = ProbeScheduler(
+            book: observations, store: ObservationStore(pool: pool), ledger: ledger, vantage: probing.place,
+            schedule: ProbeSchedule(interval: probing.interval), isScheduled: probing.vantage != nil,
+            records: !configuration.isReadOnly, logger: logger, clock: clock, probe: { await prober.probe($0) }
+        )
+        await self.probeScheduler.load()
+    }
+
+    /// Ends the threads that probe. No probe may be under way.
+    func close() async { await self.prober.close() }
+}

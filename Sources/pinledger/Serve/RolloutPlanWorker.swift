@@ -1,0 +1,111 @@
+import EventStore
+import Logging
+import PinWire
+import Pinning
+
+/// Does what the plans of rollouts have come to: the next step, the bake time, the end. All that it goes by is in the
+/// ledger, so that it takes up again wherever it was broken off. Several nodes may try at once: a step is recorded for the
+/// version of the app that was looked at, and so once.
+struct RolloutPlanWorker: Sendable {
+    let ledger: Ledger
+    let writer: Writer?
+    let environment: DecisionEnvironment
+    let clock: @Sendable () -> Timestamp
+    let logger: Logger
+
+    /// Looks every second until cancelled.
+    func run() async {
+        var survey: (position: Int64, places: [Place])?
+        while !Task.isCancelled {
+            // A node that may not write has said so, and does not repeat it every second.
+            if self.ledger.fault == nil, self.ledger.suspension == nil {
+                let view = self.ledger.view
+                if survey?.position != view.head.position {
+                    survey = (view.head.position, Self.places(in: view.state))
+                }
+                for place in survey?.places ?? [] {
+                    guard !Task.isCancelled else { return }
+                    // Where one cannot be recorded, no other can: later, all of them.
+                    guard await self.look(at: place, in: view.state) else { break }
+                }
+            }
+            try? await Task.sleep(for: .seconds(1))
+        }
+    }
+
+    /// A plan that is under way: an app's own, or of a host's candidate.
+    private struct Place {
+        var app: AppID
+        var host: HostPattern?
+    }
+
+    /// Apps are gone through only after the ledger has grown.
+    private static func places(in state: LedgerState) -> [Place] {
+        var places: [Place] = []
+        for (id, app) in state.apps {
+            for host in app.plannedPlaces where app.plan(of: host)?.isUnderWay == true {
+                places.append(Place(app: id, host: host))
+            }
+        }
+        return places
+    }
+
+    /// Does what a plan has come to. False where nothing can be recorded now.
+    private func look(at place: Place, in state: LedgerState) async -> Bool {
+        let context = DecisionContext(
+            now: self.clock(), reason: nil, isForced: false, facts: self.environment.facts(), actor: .system,
+            isPublicSuffix: self.environment.isPublicSuffix
+        )
+        guard let version = state.apps[place.app]?.version, state.isDue(place.host, app: place.app, in: context) else {
+            return true
+        }
+        do throws(WriteFailure) {
+            try await self.record(.drive, "the rollout's plan has come to it", at: place, version)
+        } catch {
+            switch error {
+            // Something changed meanwhile: it is looked at again.
+            case .stale, .refused(.appUnknown), .refused(.hostUnknown), .refused(.rolloutPlanUnknown),
+                .refused(.rolloutPlanState):
+                break
+            case .refused(let refusal): return await self.pause(place, version, refusal)
+            default:
+                self.warn(place, error)
+                return false
+            }
+        }
+        return true
+    }
+
+    /// What stands in the way of a plan is for people to judge.
+    private func pause(_ place: Place, _ version: Int64, _ refusal: Refusal) async -> Bool {
+        do throws(WriteFailure) {
+            try await self.record(
+                .pause(.blocked, detail: refusal.whyNotDone), "the rollout's plan cannot go on", at: place, version)
+        } catch {
+            if case .stale = error { return true }
+            self.warn(place, error)
+            if case .refused = error { return true }
+            return false
+        }
+        return true
+    }
+
+    private func record(
+        _ command: RolloutCommand, _ reason: String, at place: Place, _ version: Int64
+    ) async throws(WriteFailure) {
+        let request = CommandRequest(
+            command: .app(place.app, [.rollout(place.host, command)]),
+            origin: Origin(actor: .system, reason: try? Reason(reason)), expectedVersion: version,
+            digest: [UInt8](repeating: 0, count: 32)
+        )
+        _ = try await self.writer?.execute(request)
+    }
+
+    private func warn(_ place: Place, _ error: WriteFailure) {
+        self.logger.warning(
+            "a rollout's plan does not go on yet",
+            metadata: [
+                "app": "\(place.app)", "host": "\(place.host?.text ?? "-")", "error": "\(error)",
+            ])
+    }
+}

@@ -1,0 +1,27 @@
+import EventStore
+import Logging
+import Publishing
+
+/// Erases keys and certificates that the ledger does not know, once an hour: of changes that were refused, or not
+/// recorded any more.
+struct UnusedMaterialWorker: Sendable {
+    let ledger: Ledger
+    let material: MaterialStore
+    let logger: Logger
+
+    /// Sweeps until cancelled.
+    func run() async {
+        while !Task.isCancelled {
+            // A fault stops the ledger, and what comes to be known of keys is not seen any more.
+            if self.ledger.fault == nil {
+                let view = self.ledger.view
+                do { try await self.material.eraseUnnamed(by: view.state, at: view.head.position) } catch {
+                    if Task.isCancelled { return }
+                    self.logger.warning(
+                        "keys and certificates that are not used are not erased yet", metadata: ["error": "\(error)"])
+                }
+            }
+            try? await Task.sleep(for: .seconds(3600))
+        }
+    }
+}

@@ -1,0 +1,38 @@
+import EventStore
+import Logging
+import Pinning
+import Publishing
+import Secrets
+import Signals
+
+/// Erases secrets that the ledger does not name any more, once an hour: whoever retired or made them may have died before
+/// the ledger or the table knew.
+struct UnusedSecretWorker: Sendable {
+    let ledger: Ledger
+    /// What apps' reports are signed with.
+    let telemetry: TelemetrySecrets
+    /// What deployed clients' formats are signed with.
+    let clients: ClientKeys
+    let logger: Logger
+
+    /// Sweeps until cancelled.
+    func run() async {
+        while !Task.isCancelled {
+            do { try await self.sweep() } catch {
+                if Task.isCancelled { return }
+                self.logger.warning(
+                    "secrets that are not used are not erased yet", metadata: ["error": "\(error)"])
+            }
+            try? await Task.sleep(for: .seconds(3600))
+        }
+    }
+
+    private func sweep() async throws {
+        let state = self.ledger.view.state
+        guard self.ledger.fault == nil else { return }
+        let reports = state.apps.flatMap { _, app in app.watch.telemetryKeys.filter(\.isInUse).map(\.id) }
+        try await self.telemetry.eraseAll(except: Set(reports))
+        try await self.clients.eraseAll(
+            except: state.apps.flatMap { id, app in app.clients.values.compactMap(\.key).map { ($0, id) } })
+    }
+}

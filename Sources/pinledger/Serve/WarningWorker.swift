@@ -1,0 +1,59 @@
+import EventStore
+import Logging
+import PinWire
+import Pinning
+
+/// Records what is to be warned of, so that receivers of events hear of it without asking. Several nodes may look at
+/// once: what one has said, the others have nothing to add to.
+struct WarningWorker: Sendable {
+    let ledger: Ledger
+    let writer: Writer?
+    let environment: DecisionEnvironment
+    let clock: @Sendable () -> Timestamp
+    let interval: Duration
+    let logger: Logger
+
+    /// Apps that are looked at before other work gets its turn.
+    private static let stride = 32
+
+    /// Looks at every app once per interval until cancelled.
+    func run() async {
+        while !Task.isCancelled {
+            // A node has probed nothing when it starts; nor does it hurry.
+            try? await Task.sleep(for: self.interval)
+            await self.look()
+        }
+    }
+
+    private func look() async {
+        guard self.ledger.fault == nil, self.ledger.suspension == nil else { return }
+        let state = self.ledger.view.state
+        var looked = 0
+        for (id, _) in state.apps {
+            looked += 1
+            if looked.isMultiple(of: Self.stride) { await Task.yield() }
+            guard !Task.isCancelled else { return }
+            let context = DecisionContext(
+                now: self.clock(), reason: nil, isForced: false, facts: self.environment.facts(), actor: .system,
+                isPublicSuffix: self.environment.isPublicSuffix
+            )
+            guard let due = try? state.warnings(of: id, in: context), !due.isEmpty else { continue }
+            guard await self.record(id) else { return }
+        }
+    }
+
+    /// False where nothing can be recorded at the moment: the next round says it.
+    private func record(_ id: AppID) async -> Bool {
+        let request = CommandRequest(
+            command: .watch(id), origin: Origin(actor: .system), expectedVersion: nil,
+            digest: [UInt8](repeating: 0, count: 32)
+        )
+        do throws(WriteFailure) {
+            _ = try await self.writer?.execute(request)
+            return true
+        } catch {
+            self.logger.warning("a warning is not recorded yet", metadata: ["app": "\(id)", "error": "\(error)"])
+            return false
+        }
+    }
+}

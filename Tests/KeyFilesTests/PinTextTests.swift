@@ -1,0 +1,85 @@
+import KeyFiles
+import PinWire
+import Testing
+
+@Suite struct `A pin is read` {
+    static let base64 = "FEzVOUp4dF3gI0ZVPRJhFbSJVXR+uQmMH65xhs1glH4="
+    static let hex = "144cd5394a78745de02346553d126115b48955747eb9098c1fae7186cd60947e"
+    static let other = "M8HztCzM3elUxkcjR2S5P4hhyBNf6lHkmjAHKhpGPWE="
+
+    static var colons: String {
+        stride(from: 0, to: 64, by: 2).map { String(hex.dropFirst($0).prefix(2)).uppercased() }.joined(separator: ":")
+    }
+
+    static func pin(_ spelling: PinSpelling, _ text: String = base64) throws -> Upload.Item {
+        .pin(try Pin(text: text), spelling: spelling)
+    }
+
+    @Test(
+        arguments: [
+            ("sha256/\(base64)", .sha256), ("  sha256/\(base64)\r\n", .sha256), ("\"sha256/\(base64)\",", .sha256),
+            ("sha256//\(base64)", .curl), ("'sha256//\(base64)'", .curl),
+            ("pin-sha256=\"\(base64)\"", .header), ("pin-sha256=\(base64);", .header),
+            (
+                "Public-Key-Pins: pin-sha256=\"\(base64)\"; max-age=5184000; includeSubDomains; "
+                    + "report-uri=\"https://example.com/r\"", .header
+            ),
+            (base64, .base64), ("\t\(base64) ", .base64), (hex, .hex), (hex.uppercased(), .hex),
+            (colons, .colonHex), (colons.lowercased(), .colonHex), ("\u{FEFF}\(hex)", .hex),
+        ] as [(String, PinSpelling)])
+    func `in every spelling that people paste`(text: String, spelling: PinSpelling) throws {
+        #expect(try items(text: text) == [Self.pin(spelling)])
+        #expect(spelling.isAmbiguous == [.hex, .colonHex].contains(spelling))
+    }
+
+    @Test func `one after the other`() throws {
+        #expect(
+            try items(text: "sha256//\(Self.base64);sha256//\(Self.other)")
+                == [Self.pin(.curl), Self.pin(.curl, Self.other)])
+        #expect(
+            try items(text: "pin-sha256=\"\(Self.base64)\"; pin-sha256=\"\(Self.other)\"; max-age=10")
+                == [Self.pin(.header), Self.pin(.header, Self.other)])
+        #expect(
+            try items(text: "\(Self.other)\n\(Self.base64)\n\n\(Self.hex)\n")
+                == [Self.pin(.base64, Self.other), Self.pin(.base64), Self.pin(.hex)])
+    }
+
+    @Test func `and told from fingerprints of certificates`() throws {
+        let sha1 = "9f:86:d0:81:88:4c:7d:65:9a:2f:ea:a0:c5:5a:d0:15:a3:bf:4f:1b"
+        let bytes = try #require(Hex.decode(sha1.replacing(":", with: "")))
+        for text in [sha1, sha1.uppercased(), sha1.replacing(":", with: ""), "SHA1 Fingerprint=\(sha1)"] {
+            #expect(try items(text: text) == [.fingerprint(bytes)])
+        }
+        #expect(
+            try items(text: "sha256 Fingerprint=\(Self.colons)")
+                == [.fingerprint(try #require(Hex.decode(Self.hex)))])
+    }
+
+    @Test(
+        arguments: [
+            ("sha1/qvTGHdzF6KLavt4PO0gs2a6pQ00=", .otherHash(.whole, name: "SHA-1")),
+            ("sha512/abc", .otherHash(.whole, name: "SHA-512")),
+            ("pin-sha1=\"qvTGHdzF6KLavt4PO0gs2a6pQ00=\"", .otherHash(.whole, name: "SHA-1")),
+            ("sha256/AAAA", .malformedPin(.whole, .wrongLength(3))),
+            ("sha256/", .malformedPin(.whole, .wrongLength(0))),
+            ("sha256/sha256/\(base64)", .malformedPin(.whole, .notBase64)),
+            ("sha256///\(base64)", .malformedPin(.whole, .notBase64)),
+            ("sha256/AAAAB3NzaC1yc2EAAAA", .malformedPin(.whole, .sshKey)),
+            (base64.replacing("+", with: "-"), .malformedPin(.whole, .notBase64)),
+            (String(base64.dropLast()), .malformedPin(.whole, .notBase64)),
+            ("\(base64) \(base64.dropLast())", .malformedPin(.entry(2), .notBase64)),
+            (String(hex.dropLast(2)), .malformedHex(.whole, byteCount: 31)),
+            ("\(hex)ab", .malformedHex(.whole, byteCount: 33)),
+            ("SHA1 Fingerprint=\(colons)", .malformedHex(.entry(1), byteCount: 32)),
+            ("sha256", .unknownText(.whole)), (";,;", .unknownText(.whole)),
+            ("max-age=5", .unknownText(.whole)),
+            (String(repeating: "a", count: 5000), .malformedHex(.whole, byteCount: 2500)),
+        ] as [(String, UploadError)])
+    func `and what is none is refused for what it is`(text: String, error: UploadError) {
+        if text.utf8.count > 200 {
+            #expect(refusal(text.utf8) == .unknownText(.whole))
+        } else {
+            #expect(refusal(text.utf8) == error)
+        }
+    }
+}

@@ -1,0 +1,105 @@
+import PinWire
+import Pinning
+import Testing
+
+@testable import Signals
+
+/// What a node makes of what probes saw.
+@Suite struct `An observation book` {
+    private let book = ObservationSummary()
+
+    @Test func `takes for current what the newest probe of each address saw`() throws {
+        self.book.take(try observation(["a": [certificate(1)], "b": [certificate(1)]], at: probeTime), failures: 0)
+        self.book.take(try observation(["a": [certificate(2)]], at: probeTime + 60), failures: 0)
+        #expect(try self.book.current() == ["a CN=2", "b CN=1"])
+        let chains = try #require(try self.book.facts(of: endpoint())?.chains)
+        #expect(chains.count == 3)
+    }
+
+    @Test func `keeps what places see apart`() throws {
+        self.book.take(try observation(["a": [certificate(1)]], at: probeTime, from: "here"), failures: 0)
+        self.book.take(try observation(["a": [certificate(2)]], at: probeTime + 60, from: "there"), failures: 0)
+        #expect(try self.book.current() == ["a CN=1", "a CN=2"])
+    }
+
+    @Test func `lets older news undo nothing`() throws {
+        self.book.take(try observation(["a": [certificate(2)]], at: probeTime + 60), failures: 2)
+        self.book.take(try observation(["a": [certificate(1)]], at: probeTime), failures: 9)
+        self.book.take(try observation(["a": [certificate(2)]], at: probeTime + 30), failures: 8)
+        #expect(try self.book.current() == ["a CN=2"])
+        let facts = try #require(try self.book.facts(of: endpoint()))
+        #expect(facts.lastAttempt == probeTime + 60 && facts.lastSuccess == probeTime + 60)
+        #expect(facts.chains.first { $0.isCurrent }?.lastSeen == probeTime + 60)
+        #expect(try self.book.history(of: endpoint(), from: "here")?.failures == 2)
+    }
+
+    @Test func `remembers when a chain was first seen, and when a probe last had an answer`() throws {
+        for time in [probeTime, probeTime + 60] {
+            self.book.take(try observation(["a": [certificate(1)]], at: time), failures: 0)
+        }
+        self.book.take(try observation([:], at: probeTime + 120), failures: 1)
+        let facts = try #require(try self.book.facts(of: endpoint()))
+        #expect(facts.chains.map(\.firstSeen) == [probeTime] && facts.chains.map(\.lastSeen) == [probeTime + 60])
+        #expect(facts.lastSuccess == probeTime + 60 && facts.lastAttempt == probeTime + 120)
+        let history = try #require(try self.book.history(of: endpoint(), from: "here"))
+        #expect(history.failures == 1 && history.last == probeTime + 120)
+        #expect(try self.book.outcomes(of: endpoint()).map { $0["failures"] } == [1])
+        #expect(try self.book.history(of: endpoint(), from: "there") == nil)
+    }
+
+    @Test func `takes a chain for superseded only by what says something about its kind of key`() throws {
+        let both = [certificate(1, "ec"), certificate(2, "rsa")]
+        self.book.take(try observation(["a": both], at: probeTime), failures: 0)
+        // The question for RSA failed: nothing is known of it.
+        self.book.take(
+            try observation(["a": [certificate(1, "ec")]], at: probeTime + 60, isComplete: false), failures: 0)
+        #expect(try self.book.current() == ["a CN=1", "a CN=2"])
+        self.book.take(
+            try observation(["a": [certificate(3, "ec")]], at: probeTime + 120, isComplete: false), failures: 0)
+        #expect(try self.book.current() == ["a CN=3", "a CN=2"])
+        // Nothing failed, and there was no RSA any more.
+        self.book.take(try observation(["a": [certificate(3, "ec")]], at: probeTime + 180), failures: 0)
+        #expect(try self.book.current() == ["a CN=3"])
+        self.book.take(
+            try observation(["a": [certificate(3, "ec")]], at: probeTime + 240, isComplete: false), failures: 0)
+        #expect(try self.book.current() == ["a CN=3"])
+    }
+
+    @Test func `never forgets what one address alone presents, however many others there are`() throws {
+        self.book.take(try observation(["old": [certificate(1)]], at: probeTime), failures: 0)
+        self.book.take(try observation(["a": [certificate(1)]], at: probeTime, from: "there"), failures: 0)
+        for round in 1...100 {
+            let addresses = (0..<8).map { ("10.\(round).0.\($0)", [certificate(2)]) }
+            let seen = try observation(Dictionary(uniqueKeysWithValues: addresses), at: probeTime + Int64(round))
+            self.book.take(seen, failures: 0)
+        }
+        let chains = try #require(try self.book.facts(of: endpoint())?.chains)
+        #expect(chains.count == ObservationSummary.sightLimit)
+        #expect(chains.contains { $0.address == "old" && $0.isCurrent })
+        #expect(chains.contains { $0.vantage == "there" && $0.isCurrent })
+    }
+
+    @Test func `forgets what is superseded or older than a week first`() throws {
+        self.book.take(try observation(["gone": [certificate(1)]], at: probeTime), failures: 0)
+        let later = probeTime + EndpointFacts.recentSeconds
+        for round in 0..<200 {
+            self.book.take(try observation(["a": [certificate(round + 10)]], at: later + Int64(round)), failures: 0)
+        }
+        let chains = try #require(try self.book.facts(of: endpoint())?.chains)
+        #expect(chains.count == ObservationSummary.sightLimit)
+        #expect(!chains.contains { $0.address == "gone" })
+        #expect(try self.book.current() == ["a CN=209"])
+    }
+
+    @Test func `is bounded, and shares what there is among the places`() throws {
+        self.book.take(try observation(["b": [certificate(1)]], at: probeTime, from: "there"), failures: 0)
+        for number in 0..<1000 {
+            let seen = try observation(["a\(number)": [certificate(number + 10)]], at: probeTime + Int64(number))
+            self.book.take(seen, failures: 0)
+        }
+        let chains = try #require(try self.book.facts(of: endpoint())?.chains)
+        #expect(chains.count == ObservationSummary.evidenceLimit)
+        #expect(chains.contains { $0.vantage == "there" && $0.isCurrent })
+        #expect(chains.contains { $0.address == "a999" })
+    }
+}
