@@ -7,25 +7,113 @@ static const unsigned char contract[] = {
 #embed "openapi.yaml"
 };
 
+static const unsigned char concepts[] = {
+#embed "pages/concepts.md"
+};
+
+static const unsigned char tour[] = {
+#embed "pages/tour.md"
+};
+
 static const unsigned char guard_rails[] = {
-#embed "guard-rails.md"
+#embed "pages/guard-rails.md"
+};
+
+static const unsigned char rotations[] = {
+#embed "pages/rotations.md"
+};
+
+static const unsigned char rollouts[] = {
+#embed "pages/rollouts.md"
+};
+
+static const unsigned char kill_switch[] = {
+#embed "pages/kill-switch.md"
+};
+
+static const unsigned char telemetry[] = {
+#embed "pages/telemetry.md"
+};
+
+static const unsigned char notifications[] = {
+#embed "pages/notifications.md"
 };
 
 static const unsigned char client_integration[] = {
-#embed "client-integration.md"
+#embed "pages/client-integration.md"
 };
 
-const unsigned char *handbook_contract(size_t *count) {
-    *count = sizeof contract;
-    return contract;
+static const unsigned char deployed_clients[] = {
+#embed "pages/deployed-clients.md"
+};
+
+static const unsigned char imports[] = {
+#embed "pages/imports.md"
+};
+
+static const unsigned char deployment[] = {
+#embed "pages/deployment.md"
+};
+
+static const unsigned char configuration[] = {
+#embed "pages/configuration.md"
+};
+
+static const unsigned char backup[] = {
+#embed "pages/backup.md"
+};
+
+static const unsigned char upgrades[] = {
+#embed "pages/upgrades.md"
+};
+
+static const unsigned char problems[] = {
+#embed "pages/problems.md"
+};
+
+static const unsigned char architecture[] = {
+#embed "pages/architecture.md"
+};
+
+static const unsigned char threat_model[] = {
+#embed "pages/threat-model.md"
+};
+
+static const unsigned char performance[] = {
+#embed "pages/performance.md"
+};
+
+// The pages in the order of reading. A test compares them with the files.
+static const struct handbook_text pages[] = {
+    {"concepts", concepts, sizeof concepts},
+    {"tour", tour, sizeof tour},
+    {"guard-rails", guard_rails, sizeof guard_rails},
+    {"rotations", rotations, sizeof rotations},
+    {"rollouts", rollouts, sizeof rollouts},
+    {"kill-switch", kill_switch, sizeof kill_switch},
+    {"telemetry", telemetry, sizeof telemetry},
+    {"notifications", notifications, sizeof notifications},
+    {"client-integration", client_integration, sizeof client_integration},
+    {"deployed-clients", deployed_clients, sizeof deployed_clients},
+    {"imports", imports, sizeof imports},
+    {"deployment", deployment, sizeof deployment},
+    {"configuration", configuration, sizeof configuration},
+    {"backup", backup, sizeof backup},
+    {"upgrades", upgrades, sizeof upgrades},
+    {"problems", problems, sizeof problems},
+    {"architecture", architecture, sizeof architecture},
+    {"threat-model", threat_model, sizeof threat_model},
+    {"performance", performance, sizeof performance},
+};
+
+struct handbook_text handbook_contract(void) {
+    return (struct handbook_text){"openapi.yaml", contract, sizeof contract};
 }
 
-const unsigned char *handbook_guard_rails(size_t *count) {
-    *count = sizeof guard_rails;
-    return guard_rails;
+size_t handbook_page_count(void) {
+    return sizeof pages / sizeof pages[0];
 }
 
-const unsigned char *handbook_client_integration(size_t *count) {
-    *count = sizeof client_integration;
-    return client_integration;
+struct handbook_text handbook_page(size_t index) {
+    return pages[index];
 }

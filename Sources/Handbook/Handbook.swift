@@ -1,22 +1,23 @@
 import CHandbook
 
-/// What the server shows of itself, as UTF-8: texts that are part of the program file.
+/// The texts that the server shows of itself: they are part of the program file, as UTF-8.
 ///
 /// C's `#embed` puts them there at once; as array literals, which is what the package manager makes of resources, they
 /// take the Swift compiler minutes.
 package enum Handbook {
     /// The contract: OpenAPI 3.1 in YAML.
-    package static var contract: [UInt8] { unsafe Self.bytes(handbook_contract) }
+    package static let contract: [UInt8] = unsafe Self.bytes(handbook_contract())
 
-    /// The guard rails' pages, in Markdown.
-    package static var guardRails: [UInt8] { unsafe Self.bytes(handbook_guard_rails) }
+    /// Every page of the handbook, in the order of reading.
+    package static let pages: [HandbookPage] = (0..<handbook_page_count()).map { index in
+        let text = unsafe handbook_page(index)
+        return unsafe HandbookPage(name: String(cString: text.name), markdown: Self.bytes(text))
+    }
 
-    /// How a client verifies and evaluates documents, in Markdown.
-    package static var clientIntegration: [UInt8] { unsafe Self.bytes(handbook_client_integration) }
+    /// The page with a name such as `rollouts`; nil if there is none.
+    package static func page(_ name: String) -> HandbookPage? { self.pages.first { $0.name == name } }
 
-    private static func bytes(_ text: (UnsafeMutablePointer<Int>?) -> UnsafePointer<UInt8>?) -> [UInt8] {
-        var count = 0
-        let start = unsafe text(&count)
-        return unsafe Array(UnsafeBufferPointer(start: start, count: count))
+    private static func bytes(_ text: handbook_text) -> [UInt8] {
+        unsafe Array(UnsafeBufferPointer(start: text.bytes, count: text.count))
     }
 }

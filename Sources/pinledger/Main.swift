@@ -48,6 +48,7 @@ struct Pinledger: AsyncParsableCommand {
                 name: "Servers",
                 subcommands: [
                     ServeCommand.self, DevCommand.self, MigrateCommand.self, DoctorCommand.self, FsckCommand.self,
+                    HandbookCommand.self,
                 ]
             ),
             CommandGroup(

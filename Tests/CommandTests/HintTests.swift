@@ -86,7 +86,16 @@ import Testing
         #expect(complaint == nil, "\(hint.testDescription): \(complaint ?? "")")
     }
 
-    @Test(arguments: ["README.md", "openapi/openapi.yaml", "Sources/CHandbook/guard-rails.md"])
+    static let documents: [String] = {
+        let folder = "Sources/CHandbook/pages"
+        let place = SourceTexts.root.appending(path: folder).path()
+        let pages = (try? FileManager.default.contentsOfDirectory(atPath: place)) ?? []
+        return ["README.md", "openapi/openapi.yaml"] + pages.sorted().map { "\(folder)/\($0)" }
+    }()
+
+    @Test func `is looked for in every page of the handbook`() { #expect(Self.documents.count > 15) }
+
+    @Test(arguments: documents)
     func `is a command of the program where a document names it`(path: String) throws {
         let text = try String(contentsOf: SourceTexts.root.appending(path: path), encoding: .utf8)
         for hint in Self.hints(in: text, at: path) {

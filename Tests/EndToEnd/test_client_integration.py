@@ -1,18 +1,21 @@
 """The guide for client authors: its code is what the server computes, its rules decide as the server does, its schemas
 fit what is signed."""
 
+import base64
 import json
 import re
+import time
 from pathlib import Path
 
 import pytest
 import yaml
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from jsonschema import Draft202012Validator
-from pinledger import from_now, host_body, pin_of
+from pinledger import canonical, from_now, host_body, pin_of
 from test_evaluated import payload_of
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "Sources/CHandbook/client-integration.md").read_text()
+PAGE = (ROOT / "Sources/CHandbook/pages/client-integration.md").read_text()
 VECTORS = ROOT / "Tests/PinWireTests/Vectors"
 CONTRACT = yaml.safe_load((ROOT / "openapi/openapi.yaml").read_text())
 APP = "com.example.guide"
@@ -22,7 +25,7 @@ APP = "com.example.guide"
 def guide() -> dict:
     """The names that the page's Python blocks define."""
     blocks = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     names: dict = {}
     for block in blocks:
         exec(block, names)
@@ -214,3 +217,77 @@ def test_a_client_written_by_the_guide_decides_as_the_server_does(guide, server)
     validator("EvaluatedPayload").validate(decided)
     assert guide["content_sha256"](decided) == decided["content_sha256"]
     assert decided["evaluated_from"] == payload["content_sha256"]
+
+
+# The guide's example in Python, against a real server.
+
+
+def test_the_guides_example_accepts_what_a_server_signs_and_refuses_everything_else(guide, server):
+    api, app, now = server.api, "com.example.guide.example", int(time.time())
+    keys = api.request("GET", "/client/v1/jwks.json", token=None).json
+
+    def fetch() -> bytes:
+        return api.request("GET", f"/client/v1/apps/{app}/document", token=None).body
+
+    def accept(token: bytes, held: dict | None = None, now: int = now, app: str = app, issuer: str = "pinledger") -> dict:
+        return guide["accept"](token, keys, app, issuer, held, now)
+
+    def refused(rule: int, *arguments, **more) -> bool:
+        with pytest.raises(guide["Refused"], match=f"^rule {rule}: "):
+            accept(*arguments, **more)
+        return True
+
+    api.must("POST", "/v1/apps", {"app": app})
+    api.must("POST", f"/v1/apps/{app}/hosts", host_body("api.example.com") | {"reason": "a test"})
+    first = fetch()
+    held = accept(first)
+    assert held["aud"] == app and accept(first, held) == held
+    api.must("PATCH", f"/v1/apps/{app}", {"version_gate": {"minimum": "2.0"}})
+    second = fetch()
+    newer = accept(second, held)
+    assert newer["version"] > held["version"]
+
+    assert refused(7, first, newer)
+    assert refused(8, second, newer | {"content_sha256": "0" * 64})
+    assert refused(8, second, newer | {"iat": newer["iat"] + 1})
+    assert refused(9, second, now=newer["iat"] - 301)
+    assert accept(second, now=newer["iat"] - 300) == accept(second, now=newer["exp"] + 1) == newer
+    assert refused(5, second, app="com.example.other") and refused(5, second, issuer="somebody else")
+    assert refused(1, second + b"A" * 2_097_152)
+    assert refused(2, second.replace(b".", b"", 1)) and refused(2, second + b"=")
+    head, body, signature = second.split(b".")
+    assert refused(3, b".".join([head, first.split(b".")[1], signature]))
+    with pytest.raises(guide["Refused"], match="^rule 3: unknown key"):
+        guide["accept"](second, {"keys": []}, app, "pinledger", None, now)
+    evaluated = api.request("GET", f"/client/v1/apps/{app}/evaluated?device_id=a&app_version=2.1", token=None).body
+    assert refused(2, evaluated)
+
+
+def test_the_guides_example_refuses_what_no_server_signs(guide):
+    """Rules that no server breaks, with a key of the test's own."""
+    key = Ed25519PrivateKey.generate()
+    x = base64.urlsafe_b64encode(key.public_key().public_bytes_raw()).rstrip(b"=").decode()
+    golden = json.loads((ROOT / "Tests/PinWireTests/Golden/document-full.json").read_text())
+
+    def encoded(data: bytes) -> bytes:
+        return base64.urlsafe_b64encode(data).rstrip(b"=")
+
+    def accept(payload: bytes) -> dict:
+        head = encoded(b'{"alg":"EdDSA","kid":"a","typ":"pinset+jws"}')
+        signature = encoded(key.sign(head + b"." + encoded(payload)))
+        token = b".".join([head, encoded(payload), signature])
+        keys = {"keys": [{"kid": "a", "x": x}]}
+        return guide["accept"](token, keys, golden["aud"], golden["iss"], None, golden["iat"])
+
+    assert accept(canonical(golden)) == golden
+    for payload, rule in [
+        (json.dumps(golden).encode(), 4),
+        (canonical(golden).replace(b'"version":', b'"version":1,"version":'), 4),
+        (canonical(golden | {"surprise": 1}), 4),
+        (canonical({name: value for name, value in golden.items() if name != "kill_switches"}), 4),
+        (canonical(golden | {"bucketing": "pinroll/v2"}), 4),
+        (canonical(golden | {"kill_switches": []}), 6),
+        (canonical(golden | {"content_sha256": "0" * 64}), 6),
+    ]:
+        with pytest.raises(guide["Refused"], match=f"^rule {rule}: "):
+            accept(payload)

@@ -1,6 +1,6 @@
-"""The tour in the README does what it says.
+"""The tours in the README and in the handbook do what they say.
 
-Under the heading "Five-minute tour", in order:
+Under the heading of a tour, in order:
 
 - A block fenced with ```sh is a bash script, run with `set -e` in one directory that all share, with the program on the
   PATH.
@@ -10,6 +10,7 @@ Under the heading "Five-minute tour", in order:
   `…` for anything within a line. A line of `…` alone stands for any number of lines.
 """
 
+import fcntl
 import os
 import re
 import shutil
@@ -24,14 +25,15 @@ import pytest
 from pinledger import BINARY
 
 ROOT = Path(__file__).parents[2]
-HEADING = "Five-minute tour"
+# Each tour's file and the heading of its section.
+TOURS = [("README.md", "Five-minute tour"), ("Sources/CHandbook/pages/tour.md", "Tour")]
 
 
-def blocks(text: str) -> list[tuple[str, str]]:
+def blocks(text: str, heading: str) -> list[tuple[str, str]]:
     """The fenced blocks of the tour: info string and content."""
-    section = re.search(rf"^(#+) *{HEADING}[^\n]*\n(.*?)(?=^#{{1,6}} |\Z)", without_fences(text), re.M | re.S)
+    section = re.search(rf"^(#+) *{heading}[^\n]*\n(.*?)(?=^#{{1,6}} |\Z)", without_fences(text), re.M | re.S)
     if section is None:
-        pytest.fail(f"README.md has no heading {HEADING!r}")
+        pytest.fail(f"there is no heading {heading!r}")
     # The places of the section are those of the text: fences were blanked out, not removed.
     level = len(section[1])
     end = re.compile(rf"^#{{1,{level}}} ", re.M).search(without_fences(text), section.end(1) + 1)
@@ -53,15 +55,21 @@ def check_output(expected: str, output: str) -> None:
         pattern = re.compile(".*".join(re.escape(" ".join(part.split())) for part in line.split("…")))
         while at < len(lines) and not pattern.search(" ".join(lines[at].split())):
             at += 1
-        assert at < len(lines), f"the README shows\n  {line}\nwhich is not (or not in this order) in\n{output}"
+        assert at < len(lines), f"the tour shows\n  {line}\nwhich is not (or not in this order) in\n{output}"
         at += 1
 
 
-def test_the_five_minute_tour_does_what_it_says():
-    readme = ROOT / "README.md"
-    if not readme.exists():
-        pytest.fail("there is no README.md")
-    tour = blocks(readme.read_text())
+@pytest.fixture
+def port():
+    """The port that `pinledger dev` listens on by default: one tour at a time, whatever processes run the tests."""
+    with open(Path(tempfile.gettempdir()) / "pinledger-tours.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@pytest.mark.parametrize(("path", "heading"), TOURS)
+def test_a_tour_does_what_it_says(path, heading, port):
+    tour = blocks((ROOT / path).read_text(), heading)
     assert any(info.split()[:1] == ["sh"] for info, _ in tour), "the tour has no commands"
 
     home = Path(tempfile.mkdtemp(prefix="pinledger-tour-"))
@@ -171,4 +179,4 @@ def test_the_runner_finds_the_blocks_of_the_tour_alone():
         "# Title\n```sh\nno\n```\n## Five-minute tour\nWords\n```sh\n# not a heading\none\n```\n### Part\n"
         "```text\ntwo\n```\n```sh background\nthree\n```\n## Next\n```sh\nno\n```\n"
     )
-    assert blocks(text) == [("sh", "# not a heading\none\n"), ("text", "two\n"), ("sh background", "three\n")]
+    assert blocks(text, "Five-minute tour") == [("sh", "# not a heading\none\n"), ("text", "two\n"), ("sh background", "three\n")]

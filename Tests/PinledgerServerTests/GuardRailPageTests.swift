@@ -4,7 +4,7 @@ import Testing
 
 @testable import PinledgerServer
 
-/// `Sources/CHandbook/guard-rails.md` against the rails and the commands there are.
+/// The handbook's `guard-rails.md` against the rails and the commands there are.
 @Suite struct `The guard rails' pages` {
     private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .appendingPathComponent("../..").standardizedFileURL
@@ -85,7 +85,7 @@ import Testing
     }
 
     @Test func `begin with what holds for all of them`() throws {
-        let file = Self.root.appendingPathComponent("Sources/CHandbook/guard-rails.md")
+        let file = Self.root.appendingPathComponent("Sources/CHandbook/pages/guard-rails.md")
         let text = try String(contentsOf: file, encoding: .utf8)
         #expect(text.hasPrefix("# Guard rails\n"))
         let headings = text.split(separator: "\n").filter { $0.hasPrefix("## ") }.map {

@@ -5,8 +5,19 @@
 
 #include <stddef.h>
 
-const unsigned char *handbook_contract(size_t *count);
-const unsigned char *handbook_guard_rails(size_t *count);
-const unsigned char *handbook_client_integration(size_t *count);
+struct handbook_text {
+    const char *name;
+    const unsigned char *bytes;
+    size_t count;
+};
+
+/// The contract: openapi.yaml.
+struct handbook_text handbook_contract(void);
+
+/// How many pages the handbook has.
+size_t handbook_page_count(void);
+
+/// One of them, in the order of reading; `index` is below `handbook_page_count()`.
+struct handbook_text handbook_page(size_t index);
 
 #endif

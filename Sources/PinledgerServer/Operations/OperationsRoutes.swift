@@ -18,7 +18,7 @@ struct OperationsRoutes: Sendable {
     )
     private static let clientIntegration = PreparedAnswer(
         contentType: "text/markdown; charset=utf-8", cacheControl: "public, max-age=300",
-        body: PreparedBody(Handbook.clientIntegration)
+        body: PreparedBody(Handbook.page("client-integration")?.markdown ?? [])
     )
 
     init(services: Services, push: DocumentPush) {

@@ -8,7 +8,7 @@ package enum GuardRailPages {
 
     /// The pages by rail, out of `guard-rails.md`, where each begins with `## ` and the code.
     private static let pages: [GuardRail: String] = {
-        let text = String(decoding: Handbook.guardRails, as: UTF8.self)
+        let text = String(decoding: Handbook.page("guard-rails")?.markdown ?? [], as: UTF8.self)
         var pages: [GuardRail: String] = [:]
         for part in text.split(separator: "\n## ", omittingEmptySubsequences: true).dropFirst() {
             guard let rail = GuardRail(rawValue: String(part.prefix(3))) else { continue }
