@@ -106,7 +106,7 @@ let package = Package(
 
         // openapi/openapi.yaml and the handbook's pages, embedded.
         .target(name: "CHandbook", exclude: ["openapi.yaml", "pages"]),
-        .target(name: "Handbook", dependencies: ["CHandbook"], swiftSettings: [.strictMemorySafety()]),
+        .target(name: "Handbook", dependencies: ["CHandbook", "CMarkdown"], swiftSettings: [.strictMemorySafety()]),
 
         // The server, and the program: serving, and the operators' commands.
         .target(
@@ -162,6 +162,9 @@ let package = Package(
             name: "CBrotli", path: "Sources/System/CBrotli", pkgConfig: "libbrotlienc",
             providers: [.apt(["libbrotli-dev"])]),
         .systemLibrary(name: "CMalloc", path: "Sources/System/CMalloc"),
+        .systemLibrary(
+            name: "CMarkdown", path: "Sources/System/CMarkdown", pkgConfig: "libcmark-gfm",
+            providers: [.apt(["libcmark-gfm-dev", "libcmark-gfm-extensions-dev"])]),
         .systemLibrary(
             name: "CZlib", path: "Sources/System/CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(
@@ -281,7 +284,7 @@ let package = Package(
         .testTarget(
             name: "PinledgerServerTests",
             dependencies: [
-                "CZlib", "KeyFiles", "EventStore", "Fixtures", "ClientFormats", "Keys", "Signals", "PinWire", "Pinning",
+                "CZlib", "KeyFiles", "EventStore", "Fixtures", "ClientFormats", "Handbook", "Keys", "Signals", "PinWire", "Pinning",
                 "PinledgerServer", "Postgres", "Probing", "Publishing", "Secrets",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),

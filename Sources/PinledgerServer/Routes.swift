@@ -56,6 +56,7 @@ struct Routes: Sendable {
             + MueJamRoutes(tools: compat).routes
             + NetKitRoutes(tools: compat).routes
             + SSLPinningRoutes(tools: compat).routes
+            + HandbookRoutes().routes
             + OperationsRoutes(services: services, push: self.push).routes
     }
 

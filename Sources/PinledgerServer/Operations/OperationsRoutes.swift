@@ -16,10 +16,6 @@ struct OperationsRoutes: Sendable {
         contentType: "application/yaml", cacheControl: "public, max-age=300",
         body: PreparedBody(Handbook.contract)
     )
-    private static let clientIntegration = PreparedAnswer(
-        contentType: "text/markdown; charset=utf-8", cacheControl: "public, max-age=300",
-        body: PreparedBody(Handbook.page("client-integration")?.markdown ?? [])
-    )
 
     init(services: Services, push: DocumentPush) {
         self.services = services
@@ -35,12 +31,6 @@ struct OperationsRoutes: Sendable {
                 "getReadiness", .get, "/readyz", surface: .both, access: .optionalToken, query: ["for"], self.readiness),
             Route("getContract", .get, "/openapi.yaml", surface: .both, access: .everybody, isPrepared: true) {
                 try Self.contract.response(to: $0.request)
-            },
-            Route(
-                "getClientIntegration", .get, "/client-integration.md", surface: .both, access: .everybody,
-                isPrepared: true
-            ) {
-                try Self.clientIntegration.response(to: $0.request)
             },
             Route("listProblems", .get, "/problems", surface: .both, access: .everybody) { _ in
                 .json(["problems": .array(ProblemType.allCases.map(Self.explanation))])

@@ -41,13 +41,19 @@ final class PreparedAnswer: Sendable {
     let document: Document?
     private let contentType: String
     private let cacheControl: String
+    /// Of HTML for people: what a browser may do with it. Nil for everything else.
+    private let securityPolicy: String?
     private let tags: [(coding: ContentCoding, text: String)]
     private let variants = Mutex<[Choice: Variant]>([:])
 
-    init(contentType: String, cacheControl: String, body: PreparedBody, document: Document? = nil) {
+    init(
+        contentType: String, cacheControl: String, body: PreparedBody, document: Document? = nil,
+        securityPolicy: String? = nil
+    ) {
         self.document = document
         self.contentType = contentType
         self.cacheControl = cacheControl
+        self.securityPolicy = securityPolicy
         self.body = body
         self.tags = ContentCoding.allCases.map { ($0, body.tag(in: $0)) }
     }
@@ -133,6 +139,7 @@ final class PreparedAnswer: Sendable {
         fields[.cacheControl] = self.cacheControl
         fields[.vary] = "Accept-Encoding"
         fields[.contentTypeOptions] = "nosniff"
+        fields[.contentSecurityPolicy] = self.securityPolicy
         var head = ByteBuffer()
         head.writeString("HTTP/1.1 \(status.code) \(status.reasonPhrase)\r\n")
         for field in fields { head.writeString("\(field.name.rawName): \(field.value)\r\n") }
