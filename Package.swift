@@ -134,7 +134,8 @@ let package = Package(
         .executableTarget(
             name: "pinledger",
             dependencies: [
-                "CProcess", "ClientFormats", "Countries", "EventStore", "Firebase", "Handbook", "KeyFiles", "Keys", "PinWire",
+                "CProcess", "ClientFormats", "Countries", "EventStore", "Firebase", "Handbook", "KeyFiles", "Keys",
+                "PinWire",
                 "Pinning", "PinledgerServer", "Postgres", "Probing", "PublicSuffixes", "Publishing", "Secrets",
                 "Signals", "TransparencyLog", "Webhooks",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -284,7 +285,8 @@ let package = Package(
         .testTarget(
             name: "PinledgerServerTests",
             dependencies: [
-                "CZlib", "KeyFiles", "EventStore", "Fixtures", "ClientFormats", "Handbook", "Keys", "Signals", "PinWire", "Pinning",
+                "CZlib", "KeyFiles", "EventStore", "Fixtures", "ClientFormats", "Handbook", "Keys", "Signals",
+                "PinWire", "Pinning",
                 "PinledgerServer", "Postgres", "Probing", "Publishing", "Secrets",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
