@@ -107,24 +107,24 @@ extension UploadError: CustomStringConvertible {
             "\(place.beginning) is binary and neither a certificate, a public key, a certificate request, PKCS#7 nor "
                 + "PKCS#12. \(Self.advice)"
         case .unknownBlock(let place):
-            "\(place.beginning) is nothing to make a pin of. \(Self.advice)"
+            "\(place.beginning) contains no certificate, key or signing request. \(Self.advice)"
         case .onlyParameters:
-            "Only parameters of keys were sent, and no key. \(Self.advice)"
+            "The upload has only key parameters, and no key. \(Self.advice)"
         case .malformed(let place, let kind, let detail):
-            "\(place.beginning) is a damaged \(kind.rawValue) (\(detail)). Copy it again from where it came from, the "
-                + "whole of it."
+            "\(place.beginning) is a damaged \(kind.rawValue) (\(detail)). Copy all of it "
+                + "from its source again."
         case .trailingBytes(let place, let count):
-            "\(place.beginning) goes on for \(count) bytes after its end. Send several certificates as PEM, one block "
+            "\(place.beginning) continues for \(count) bytes after its end. Send several certificates as PEM, one block "
                 + "after the other."
         case .unreadableKey(let place, let algorithm):
             "\(place.beginning) has a key that OpenSSL cannot read (\(algorithm)). Send one with an RSA, EC, Ed25519 or "
                 + "Ed448 key."
         case .unreadableTime(let place):
-            "\(place.beginning) has a validity that is no time. It is damaged or was made by a program that does not "
-                + "keep to RFC 5280: have it issued again."
+            "\(place.beginning) has an invalid validity time. It is damaged or was made by a program that does not "
+                + "follow RFC 5280: have it issued again."
         case .unprovenRequest(let place):
             "\(place.beginning) is a certificate request that is not signed with its own key, so nothing shows that "
-                + "anybody has that key. Make it again: openssl req -new -key FILE."
+                + "its sender has that key. Make it again: openssl req -new -key FILE."
         case .noCertificates(let place, let kind):
             "\(place.beginning) is a \(kind.rawValue) without certificates. \(Self.advice)"
         case .passwordNeeded(let place):

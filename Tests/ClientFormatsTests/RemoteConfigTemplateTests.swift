@@ -102,7 +102,7 @@ private typealias Examples = RemoteConfigExamples
         ),
         (
             #"{"parameters":{"a":{}},"parameterGroups":{"g":{"parameters":{"a":{}}}}}"#,
-            "/parameterGroups/g/parameters/a", "is there a second time"
+            "/parameterGroups/g/parameters/a", "is listed twice"
         ),
         (
             #"{"parameters":{"ssl_pinning_config":{"defaultValue":{"value":"{"}}}}"#,

@@ -237,7 +237,7 @@ private typealias Wultra = WultraExamples
             ),
             (
                 .unforeseen, 500,
-                #"{"status":"ERROR","responseObject":{"code":"INTERNAL_ERROR","message":"An unforeseen error came up."}}"#
+                #"{"status":"ERROR","responseObject":{"code":"INTERNAL_ERROR","message":"An unexpected error occurred."}}"#
             ),
         ] as [(WultraAdminError, Int, String)])
     func `is told why it failed`(error: WultraAdminError, status: Int, body: String) {

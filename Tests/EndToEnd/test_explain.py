@@ -129,12 +129,12 @@ def test_the_command_line_takes_a_group_of_unleash_over_whatever_its_script(serv
 @pytest.mark.parametrize(
     ("rollout", "pointer", "words"),
     [
-        ({"basis_points": 100, "countries": ["DE"]}, "/rollout/countries", "geography alone"),
-        ({"basis_points": 100, "method": "whitelist", "countries": ["DE"]}, "/rollout/countries", "geography alone"),
+        ({"basis_points": 100, "countries": ["DE"]}, "/rollout/countries", "only to the method geography"),
+        ({"basis_points": 100, "method": "whitelist", "countries": ["DE"]}, "/rollout/countries", "only to the method geography"),
         ({"basis_points": 100, "method": "geography", "countries": ["DE", "XX"]}, "/rollout/countries/1", "no country"),
         ({"basis_points": 100, "method": "geography", "countries": ["ZZ"]}, "/rollout/countries/0", "no country"),
         ({"basis_points": 100, "salt": "a\u0000b"}, "/rollout/salt", "control characters"),
-        ({"basis_points": 100, "salt_utf8": "e697a5"}, "/rollout/salt_utf8", "signed documents alone"),
+        ({"basis_points": 100, "salt_utf8": "e697a5"}, "/rollout/salt_utf8", "only for signed documents"),
     ],
 )
 def test_what_could_have_no_effect_is_refused(api, app, rollout, pointer, words):

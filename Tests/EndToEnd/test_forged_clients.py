@@ -84,7 +84,7 @@ def test_forged_adoption_opens_no_gate(server, ramps):
     while time.monotonic() < deadline:
         assert rotation.is_refused()
         time.sleep(0.3)
-    assert "only signed reports tell" in server.cli("rotation", "status", rotation.app, "r").stdout
+    assert "only signed reports count" in server.cli("rotation", "status", rotation.app, "r").stdout
 
 
 def test_signed_adoption_opens_a_gate_and_forged_adoption_closes_none(server):
@@ -203,7 +203,7 @@ def test_forged_successes_advance_no_rollout(server, ramps):
     signed.succeed(600, key)
     # By now whatever was to happen by itself has happened: what is signed is looked at in the same rounds.
     eventually(lambda: signed.share() == 10_000)
-    eventually(lambda: "600 say it in reports that are not signed" in forged.waits())
+    eventually(lambda: "600 did so in unsigned reports" in forged.waits())
     eventually(lambda: "too few networks" in counted.waits())
     assert (forged.share(), counted.share()) == (100, 100)
     # From five networks, of which each counts for a fifth; other installs, since the first ones have reported this hour.

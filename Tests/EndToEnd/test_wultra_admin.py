@@ -358,7 +358,7 @@ def test_certificates_come_and_go_and_history_says_why(api, script, app, identit
     with pytest.raises(Refused) as caught:
         delete(script, app, identities[1])
     assert (caught.value.status, caught.value.code) == (400, "APP_EXCEPTION")
-    assert "Two are the least" in caught.value.error["message"] and "Add a second pin" in caught.value.error["message"]
+    assert "At least two active pins are required" in caught.value.error["message"] and "Add a pin of a second key" in caught.value.error["message"]
     assert api.recorded() == before
     assert delete(script, app, identities[0]) == {"status": "OK"}, "it is gone"
     assert api.recorded() == before
@@ -391,7 +391,7 @@ def test_the_old_certificate_goes_after_a_renewal_with_the_same_key(api, script,
     refused = script.refused(
         "DELETE", f"/apps/{app}/certificates?domain={HOST}&fingerprint={quote(fingerprint(renewed), safe='')}"
     )
-    assert (refused.status, refused.code) == (400, "APP_EXCEPTION") and "Two are the least" in refused.error["message"]
+    assert (refused.status, refused.code) == (400, "APP_EXCEPTION") and "At least two active pins are required" in refused.error["message"]
     # What is added again is answered again.
     add(script, app, old)
     assert answered() == everything

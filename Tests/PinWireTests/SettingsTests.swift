@@ -149,7 +149,7 @@ import Testing
             "must be in lower"),
         Bad(
             #"{"use_builtin_pins":true,"builtin_pin_hosts":["a.b","a.b"]}"#, "/x/builtin_pin_hosts/1",
-            "names a host twice"),
+            "names the same host twice"),
         Bad(
             #"{"use_builtin_pins":true,"builtin_pin_hosts":[\#(Array(repeating: "0", count: 1001).joined(separator: ","))]}"#,
             "/x/builtin_pin_hosts", "may have at most 1000"

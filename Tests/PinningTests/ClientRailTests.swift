@@ -41,7 +41,7 @@ import Testing
         #expect(finding.client == .dynapins && finding.limit == .singlePin && finding.severity == .override)
         #expect(finding.host == Self.hosts[0])
         #expect(finding.detail.hasPrefix("`dynapins`, `single_pin`: host-1.example.com "))
-        #expect(finding.detail.hasSuffix(" So it is with \(Self.named) and \(rest)"))
+        #expect(finding.detail.hasSuffix(" The same applies to \(Self.named) and \(rest)"))
         #expect(finding.json["client"] == "dynapins" && finding.json["limit"] == "single_pin")
     }
 
@@ -151,7 +151,7 @@ import Testing
         #expect(decision.findings.count == 1)
         #expect(finding.rail == .oldClients && finding.severity == .warn && finding.limit == .killSwitch)
         #expect(
-            finding.detail.hasPrefix("Of 2 apps ")
+            finding.detail.hasPrefix("In 2 apps, ")
                 && finding.detail.hasSuffix(": `dynapins` of 2, `trustkit_ios` of 1."))
         #expect(try self.engage(apps, rails: [.liveChainUnmatched]).findings.isEmpty)
     }

@@ -196,8 +196,8 @@ import Testing
         let findings = try state.decide(.fleet(.releaseKillSwitch), in: context).findings
         #expect(findings.count == 20)
         for (number, finding) in zip(10..., findings) {
-            #expect(finding.detail.contains(" of com.example.a\(number) has no pin"))
+            #expect(finding.detail.contains(" of com.example.a\(number) has no matching pin"))
         }
-        #expect(findings.last?.detail.hasSuffix(" So it is in 10 more places.") == true)
+        #expect(findings.last?.detail.hasSuffix(" The same applies to 10 more hosts.") == true)
     }
 }

@@ -180,7 +180,7 @@ import Testing
             "it withdraws a policy of api.example.com"
         ),
         ([enforced], [.removeHost(api)], "it removes the host api.example.com"),
-        ([enforced], [.removeHost(api), builtin], "it leaves the subdomains of api.example.com out"),
+        ([enforced], [.removeHost(api), builtin], "it excludes the subdomains of api.example.com"),
         ([roomy], [.removeHost(api), builtin], "it withdraws a policy of api.example.com"),
         ([roomy], [.removeHost(api), off], "it lowers the mode of api.example.com to off"),
         (
@@ -192,7 +192,7 @@ import Testing
         ),
         (
             [enforced], [.setSubdomains(api, includesSubdomains: false)],
-            "it leaves the subdomains of api.example.com out"
+            "it excludes the subdomains of api.example.com"
         ),
         ([enforced], [.engageKillSwitch(nil, expiresAt: noon.adding(seconds: 60))], "it turns pinning off"),
         ([enforced], [.engageKillSwitch(api, expiresAt: noon.adding(seconds: 60))], "it turns pinning off"),

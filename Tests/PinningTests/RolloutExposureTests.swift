@@ -24,7 +24,7 @@ import Testing
         ),
         Line(
             testDescription: "is the product of independent ones", app: Rollout(basisPoints: 500),
-            host: Rollout(basisPoints: 2500), share: 125, says: ["1.25 % of devices", "drawn independently"]),
+            host: Rollout(basisPoints: 2500), share: 125, says: ["1.25 % of devices", "independent buckets"]),
         Line(
             testDescription: "is as small as it is", app: Rollout(basisPoints: 1), host: Rollout(basisPoints: 1),
             share: 0.0001, says: ["0.000001 % of devices"]),
@@ -68,7 +68,10 @@ import Testing
         app.evolve(.candidateStarted(api, mode: .off), at: noon)
         app.versionGate = VersionGate(minimum: version("1.5"), excluded: [version("2.0")], minimumBuild: 7)
         let sentence = RolloutExposure(of: api, in: app)?.sentence ?? ""
-        #expect(sentence.hasSuffix("the version gate: from 1.5, without 2.0, of build 7 or later."), "\(sentence)")
+        #expect(
+            sentence.hasSuffix(
+                "The version gate admits only these devices: from 1.5, without 2.0, of build 7 or later."),
+            "\(sentence)")
     }
 
     // MARK: What a plan asks of people

@@ -211,7 +211,7 @@ import Testing
         let progress = try state.progress(
             ofPlan: api, app: shop, in: Self.context(facts, at: noon.adding(seconds: 90)))
         #expect(
-            progress.waits.first { $0.kind == .installs }?.detail.contains("1200 say it in reports that are not signed")
+            progress.waits.first { $0.kind == .installs }?.detail.contains("1200 did so in unsigned reports")
                 == true)
     }
 

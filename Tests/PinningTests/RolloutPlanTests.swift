@@ -222,7 +222,7 @@ import Testing
         let cases: [(JSON, String?)] = [
             (["steps": [step(1), step(2, [:])]], nil),
             (["steps": []], "/steps: must have at least one step"),
-            (["steps": [step(2), step(2)]], "/steps/1: must go beyond the step before it"),
+            (["steps": [step(2), step(2)]], "/steps/1: must be above the previous step"),
             (["steps": [step(1, [:]), step(2)]], "/steps/0: must wait for something"),
             (["steps": [step(0)]], "/steps/0/basis_points: must be from 1"),
             (["steps": [step(10_001)]], "/steps/0/basis_points: must be from 1"),
@@ -231,7 +231,7 @@ import Testing
             (["steps": [step(1, ["installs": 0])]], "/steps/0/installs: must be from 1"),
             (["steps": [step(1, ["until": 0])]], "/steps/0/until: is not a member here"),
             (["steps": .array((1...21).map { step($0) })], "/steps: may have at most 20"),
-            (["steps": [step(9999)], "at_end": "promote"], "/at_end: can be promote only where"),
+            (["steps": [step(9999)], "at_end": "promote"], "/at_end: can be promote only if"),
             (["steps": [step(10_000, [:])], "at_end": "promote"], "/steps/0: must wait for something"),
             (["steps": [step(10_000, [:])], "at_end": "promote", "bake_seconds": 1], nil),
             (["steps": [step(1)], "bake_seconds": 2_592_001], "/bake_seconds: must be from 0"),

@@ -23,7 +23,7 @@ import Testing
         #expect(!progress.isReady && progress.obstacle == nil)
         let open = progress.waits.filter { $0.isMet != true }
         #expect(open.map(\.what) == ["G11 (\(GuardRail.oldKeyTooSoon.entry.title)) has nothing against it"])
-        #expect(open.allSatisfy { $0.detail.contains("has not been served for") })
+        #expect(open.allSatisfy { $0.detail.contains("must be served for") })
     }
 
     @Test(

@@ -63,7 +63,7 @@ package struct RemoteConfigTemplate: Hashable, Sendable {
                     }
                     for parameter in grouped {
                         if parameters.contains(where: { $0.name == parameter.name }) {
-                            throw JSONDefect(pointer: parameter.pointer, message: "is there a second time")
+                            throw JSONDefect(pointer: parameter.pointer, message: "is listed twice")
                         }
                         parameters.append(parameter)
                     }

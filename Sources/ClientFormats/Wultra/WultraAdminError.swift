@@ -73,7 +73,7 @@ package struct WultraAdminError: Error, Hashable, Sendable {
     }
 
     /// Something came up that is not the request's fault.
-    package static let unforeseen = WultraAdminError(.unforeseen, "An unforeseen error came up.")
+    package static let unforeseen = WultraAdminError(.unforeseen, "An unexpected error occurred.")
 
     /// HTTP's status.
     package var status: Int {

@@ -25,7 +25,7 @@ public struct Fallback: Hashable, Sendable {
                 var seen: Set<HostPattern> = []
                 for element in try hosts.elements(atMost: 1000) {
                     let host = try element.parse(HostPattern.init)
-                    guard seen.insert(host).inserted else { throw element.defect("names a host twice") }
+                    guard seen.insert(host).inserted else { throw element.defect("names the same host twice") }
                     fallback.hosts.append(host)
                 }
             }

@@ -38,7 +38,7 @@ extension Document {
         var seen: Set<HostPattern> = []
         for element in try field.elements(atMost: Self.hostLimit) {
             let host = try Host(element)
-            guard seen.insert(host.pattern).inserted else { throw element.defect("names a host twice") }
+            guard seen.insert(host.pattern).inserted else { throw element.defect("names the same host twice") }
             hosts.append(host)
         }
         return hosts

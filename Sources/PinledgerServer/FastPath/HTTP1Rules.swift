@@ -86,7 +86,7 @@ final class HTTP1Rules: ChannelDuplexHandler {
         let lengths = head.headers["Content-Length"]
         let codings = head.headers["Transfer-Encoding"]
         guard lengths.count <= 1, codings.isEmpty || lengths.isEmpty else {
-            return refused("The length of the body is said more than once.")
+            return refused("The length of the body is given more than once.")
         }
         if let length = lengths.first, length.isEmpty || !length.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) {
             return refused("Content-Length must be a number.")
@@ -95,7 +95,7 @@ final class HTTP1Rules: ChannelDuplexHandler {
             guard head.version == .http1_1, codings.count == 1, codings[0].isASCII,
                 codings[0].lowercased() == "chunked"
             else {
-                return refused("The only Transfer-Encoding there is here is chunked, in HTTP/1.1.")
+                return refused("The only supported Transfer-Encoding is chunked, in HTTP/1.1.")
             }
         }
         return nil
@@ -139,7 +139,7 @@ final class HTTP1Rules: ChannelDuplexHandler {
             Problem(
                 .headersTooLarge, "A head may have 64 fields; a field or the target 8 KiB, all of them together 16 KiB."
             )
-        default: Problem(.malformedRequest, "The request is not HTTP/1.1 as RFC 9112 has it.")
+        default: Problem(.malformedRequest, "The request is not valid HTTP/1.1 (RFC 9112).")
         }
     }
 

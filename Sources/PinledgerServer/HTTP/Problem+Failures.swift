@@ -25,25 +25,25 @@ extension Problem {
                 .malformedJSON, "\(error.message), at byte \(error.offset).",
                 errors: [JSONDefect(pointer: error.pointer, message: error.message)]
             )
-        case is NIOTooManyBytesError: self.init(.bodyTooLarge, "The body is larger than this operation takes.")
+        case is NIOTooManyBytesError: self.init(.bodyTooLarge, "The body exceeds this operation's limit.")
         case let unavailable as SigningKeys.Unavailable: self.init(.noKeyEncryptionKey, "\(unavailable).")
         case let unavailable as SecretUnavailable: self.init(.noKeyEncryptionKey, "\(unavailable).")
         case WebhookServices.TestUnavailable.noClient: self.init(.noKeyEncryptionKey, "This node sends no webhooks.")
         case WebhookServices.TestUnavailable.overloaded:
-            self.init(.overloaded, "Too many tests of webhooks are under way.")
+            self.init(.overloaded, "Too many webhook tests are running.")
         case let error as PostgresError:
             switch error.code {
             case .poolExhausted, .timeout: self.init(.overloaded, "Too many requests wait for the database.")
             case .server(let state) where Self.isStrain(state):
-                self.init(.overloaded, "The database has no time or no room for this now.")
+                self.init(.overloaded, "The database is out of time or resources for this request.")
             case .connectionFailed, .connectionLost, .outcomeUnknown, .poolClosed, .cancelled:
-                self.init(.databaseUnavailable, "The database cannot be reached.")
-            default: self.init(.internalError, "An unforeseen error came up.")
+                self.init(.databaseUnavailable, "The database is unreachable.")
+            default: self.init(.internalError, "An unexpected error occurred.")
             }
         case let fault as LedgerFault: self.init(.halted, "\(fault).")
         case let error as HTTPError where error.status == .contentTooLarge:
-            self.init(.bodyTooLarge, "The body is larger than this operation takes.")
-        default: self.init(.internalError, "An unforeseen error came up.")
+            self.init(.bodyTooLarge, "The body exceeds this operation's limit.")
+        default: self.init(.internalError, "An unexpected error occurred.")
         }
     }
 
@@ -58,20 +58,21 @@ extension Problem {
         case .refused(let refusal): self = Problem(refusal)
         case .stale(let stream, let expected, let actual):
             self.init(
-                .staleVersion, "\(stream) is at version \(actual), and your change was made for version \(expected).")
+                .staleVersion, "\(stream) is at version \(actual), but your change is for version \(expected).")
             self.headers[.eTag] = "\"\(actual)\""
             self.members["current_version"] = .integer(actual)
         case .planStale:
-            self.init(.planStale, "The events that your change would record now are not those of the plan you sent.")
+            self.init(
+                .planStale, "The events that your change would record now differ from those of the plan you sent.")
             self.members["code"] = .string(GuardRail.stalePlan.code)
-        case .keyReused: self.init(.idempotencyKeyReused, "Another request was sent with this idempotency key.")
+        case .keyReused: self.init(.idempotencyKeyReused, "This idempotency key was used for another request.")
         case .tooLarge(let bytes):
-            self.init(.eventTooLarge, "One event would have \(bytes) bytes, and the log takes at most 65535.")
+            self.init(.eventTooLarge, "One event would have \(bytes) bytes; the limit is 65535.")
         case .overloaded: self.init(.overloaded, "Too many changes wait to be recorded.")
         case .unavailable(let why): self.init(.databaseUnavailable, "The change was not recorded: \(why).")
         case .suspended(let why): self.init(.clockWrong, "Nothing was recorded: \(why).")
         case .outcomeUnknown:
-            self.init(.outcomeUnknown, "The database did not say in time whether it has recorded the change.")
+            self.init(.outcomeUnknown, "The database did not confirm in time whether it recorded the change.")
         case .halted(let fault): self.init(.halted, "\(fault).")
         }
     }
@@ -84,30 +85,32 @@ extension Problem {
 
     private init(of refusal: Refusal) {
         switch refusal {
-        case .appExists(let app): self.init(.appExists, "There is an app \(app) already.")
-        case .appUnknown(let app): self.init(.appUnknown, "There is no app \(app).")
-        case .hostExists(let host): self.init(.hostExists, "The app has the host \(host) already.")
+        case .appExists(let app): self.init(.appExists, "The app \(app) already exists.")
+        case .appUnknown(let app): self.init(.appUnknown, "The app \(app) does not exist.")
+        case .hostExists(let host): self.init(.hostExists, "The app already has the host \(host).")
         case .hostUnknown(let host): self.init(.hostUnknown, "The app has no host \(host).")
         case .publicSuffix(let host):
             self.init(
-                .publicSuffix, "\(host.name) is a public suffix (publicsuffix.org): others register names below it.")
+                .publicSuffix,
+                "\(host.name) is a public suffix (publicsuffix.org): other owners register names below it.")
         case .tooManyHosts(let limit): self.init(.limitReached, "An app may have at most \(limit) hosts.")
         case .documentTooLarge(let bytes, let limit):
             self.init(
-                .limitReached, "The app's document would have \(bytes) bytes; clients are given \(limit) at the most.")
-        case .pinExists(let pin, let state): self.init(.pinExists, "\(pin) is there already, and \(state.rawValue).")
+                .limitReached, "The app's document would have \(bytes) bytes; the limit is \(limit).")
+        case .pinExists(let pin, let state):
+            self.init(.pinExists, "\(pin) is already in the policy, with the state \(state.rawValue).")
         case .pinUnknown(let pin): self.init(.pinUnknown, "The policy has no pin \(pin).")
         case .pinNotStaged(let pin, let state): self.init(.pinState, "\(pin) is \(state.rawValue), not staged.")
-        case .pinNotInUse(let pin, let state): self.init(.pinState, "\(pin) is \(state.rawValue) already.")
-        case .pinRevoked(let pin): self.init(.pinRevoked, "\(pin) was revoked and can never come back.")
+        case .pinNotInUse(let pin, let state): self.init(.pinState, "\(pin) is already \(state.rawValue).")
+        case .pinRevoked(let pin): self.init(.pinRevoked, "\(pin) was revoked and can never be used again.")
         case .pinPlaceholder(let pin, let placeholder): self.init(.pinPlaceholder, placeholder.sentence(about: pin))
         case .tooManyPins(let limit):
-            self.init(.limitReached, "A policy remembers at most \(limit) pins, retired ones included.")
+            self.init(.limitReached, "A policy has at most \(limit) pins, including retired ones.")
         case .tooFewPins(let host, let slot, let active):
             self.init(
                 .tooFewPins,
                 "The \(slot.rawValue) of \(host) would enforce with \(active) active pin\(active == 1 ? "" : "s"): "
-                    + "the loss of one key would lock every client out. Two are the least."
+                    + "the loss of one key would lock every client out. At least two active pins are required."
             )
         case .noBackupPin(let host, let slot):
             self.init(.noBackupPin, "The \(slot.rawValue) of \(host) would enforce without an active backup pin.")
@@ -115,25 +118,26 @@ extension Problem {
             self.init(.lastBackupPin, "The \(slot.rawValue) of \(host) would be left without an active backup pin.")
         case .guarded(let findings): self.init(findings)
         case .guardRailFixed(let rail):
-            self.init(.guardRailFixed, "\(rail.code) (\(rail.entry.title)) holds for everybody at all times.")
-        case .rotationExists(let id): self.init(.rotationExists, "There is a rotation \(id) already.")
-        case .rotationUnknown(let id): self.init(.rotationUnknown, "There is no rotation \(id).")
+            self.init(.guardRailFixed, "\(rail.code) (\(rail.entry.title)) always applies and cannot be lowered.")
+        case .rotationExists(let id): self.init(.rotationExists, "The rotation \(id) already exists.")
+        case .rotationUnknown(let id): self.init(.rotationUnknown, "The rotation \(id) does not exist.")
         case .rotationPhase(let id, let phase):
             self.init(.rotationState, "The rotation \(id) is in the phase \(phase.rawValue).")
         case .rotationUnderWay(let host, let id):
-            self.init(.rotationState, "\(host) is in the rotation \(id), which is not over.")
+            self.init(.rotationState, "\(host) is already in the rotation \(id), which is still in progress.")
         case .rotationWithoutOldKey(let host):
-            self.init(.rotationKey, "\(host) has no active primary pin that could be replaced.")
+            self.init(.rotationKey, "\(host) has no active primary pin to replace.")
         case .rotationWithoutNextKey(let host, let id):
-            self.init(.rotationKey, "The next key of the rotation \(id) is not published for \(host) any more.")
+            self.init(.rotationKey, "The next key of the rotation \(id) is no longer published for \(host).")
         case .tooManyRotations(let limit):
-            self.init(.limitReached, "An app may have at most \(limit) rotations under way.")
+            self.init(.limitReached, "An app may have at most \(limit) rotations in progress.")
         case .tooManyEndpoints(let limit): self.init(.limitReached, "A host may have at most \(limit) endpoints.")
         case .keyNotPinned(let pin): self.init(.keyNotPinned, "The app has no pin \(pin).")
         case .baselineIsBuiltin(let host):
             self.init(
-                .baselineIsBuiltin, "The baseline of \(host) is the pins built into the app; it has no pins here.")
-        case .candidateExists(let host): self.init(.candidateExists, "\(host) has a candidate policy already.")
+                .baselineIsBuiltin,
+                "The baseline of \(host) consists of the pins built into the app; it has no pins here.")
+        case .candidateExists(let host): self.init(.candidateExists, "\(host) already has a candidate policy.")
         case .candidateMissing(let host): self.init(.candidateMissing, "\(host) has no candidate policy.")
         case .rolloutPlanUnknown(let host): self.init(.rolloutPlanUnknown, "\(Self.rollout(of: host)) has no plan.")
         case .rolloutUnplannable(let host, let obstacle):
@@ -143,17 +147,17 @@ extension Problem {
         case .rolloutPlanned(let host):
             self.init(
                 .rolloutPlanned,
-                "\(Self.rollout(of: host)) goes by a plan: pause it, jump to another of its steps, or clear it before you edit the share by hand."
+                "\(Self.rollout(of: host)) follows a plan: pause the plan, jump to another step, or clear it before you edit the share by hand."
             )
         case .rolloutRolledBack(let host, let time):
             self.init(.rolloutRolledBack, "The candidate of \(host) was rolled back at \(time).")
         case .rolloutWithoutSalt(let host):
             self.init(
                 .saltRequired,
-                "\(Self.rollout(of: host)) is not sticky and lists ids: each edit would hash them anew, so that none of them matches."
+                "\(Self.rollout(of: host)) is not sticky and lists ids: each edit would change the salt, so that no listed id matches."
             )
-        case .reasonRequired(let why): self.init(.reasonRequired, "This needs a reason, because \(why).")
-        case .expiryNotAhead(let time): self.init(.invalidExpiry, "\(time) does not lie ahead.")
+        case .reasonRequired(let why): self.init(.reasonRequired, "This change needs a reason, because \(why).")
+        case .expiryNotAhead(let time): self.init(.invalidExpiry, "\(time) is not in the future.")
         case .expiryTooFar(let time, let limit):
             self.init(.invalidExpiry, "\(time) is too far ahead; the latest time allowed now is \(limit).")
         case .killSwitchNotEngaged(let scope):
@@ -161,41 +165,41 @@ extension Problem {
         case .tooManyKillSwitches(let limit):
             self.init(
                 .limitReached,
-                "An app may have at most \(limit) kill switches for versions; release one, or engage the app's.")
-        case .keyExists(let kid): self.init(.keyExists, "There is a key \(kid) already.")
-        case .keyUnknown(let kid): self.init(.keyUnknown, "There is no key \(kid).")
+                "An app may have at most \(limit) kill switches for versions. Release one, or engage the app's switch.")
+        case .keyExists(let kid): self.init(.keyExists, "The key \(kid) already exists.")
+        case .keyUnknown(let kid): self.init(.keyUnknown, "The key \(kid) does not exist.")
         case .keyNotAnnounced(let kid, let state): self.init(.keyState, "The key \(kid) is \(state.rawValue).")
         case .keyTooYoung(let kid, let until):
             self.init(.keyOverlap, "Clients may not know the key \(kid) yet; it may sign from \(until).")
-        case .keyInUse(let kid): self.init(.keyState, "The key \(kid) is the one that signs.")
+        case .keyInUse(let kid): self.init(.keyState, "The key \(kid) is the active signing key.")
         case .keyStillTrusted(let kid, let until):
             self.init(.keyOverlap, "Documents signed by \(kid) may still be in use; it may be retired from \(until).")
-        case .keyRetired(let kid): self.init(.keyState, "The key \(kid) is retired already.")
-        case .tokenExists(let id): self.init(.tokenExists, "There is a token \(id) already.")
-        case .tokenUnknown(let id): self.init(.tokenUnknown, "There is no token \(id).")
-        case .tokenRevoked(let id): self.init(.tokenRevoked, "The token \(id) is revoked already.")
-        case .webhookExists(let id): self.init(.webhookExists, "There is a webhook \(id) already.")
-        case .webhookUnknown(let id): self.init(.webhookUnknown, "There is no webhook \(id).")
-        case .telemetryKeyExists(let id): self.init(.keyExists, "There is a key \(id) already.")
-        case .telemetryKeyUnknown(let id): self.init(.keyUnknown, "There is no key \(id).")
-        case .telemetryKeyRetired(let id): self.init(.keyState, "The key \(id) is retired already.")
+        case .keyRetired(let kid): self.init(.keyState, "The key \(kid) is already retired.")
+        case .tokenExists(let id): self.init(.tokenExists, "The token \(id) already exists.")
+        case .tokenUnknown(let id): self.init(.tokenUnknown, "The token \(id) does not exist.")
+        case .tokenRevoked(let id): self.init(.tokenRevoked, "The token \(id) is already revoked.")
+        case .webhookExists(let id): self.init(.webhookExists, "The webhook \(id) already exists.")
+        case .webhookUnknown(let id): self.init(.webhookUnknown, "The webhook \(id) does not exist.")
+        case .telemetryKeyExists(let id): self.init(.keyExists, "The key \(id) already exists.")
+        case .telemetryKeyUnknown(let id): self.init(.keyUnknown, "The key \(id) does not exist.")
+        case .telemetryKeyRetired(let id): self.init(.keyState, "The key \(id) is already retired.")
         case .tooManyTelemetryKeys(let limit):
-            self.init(.limitReached, "An app may have at most \(limit) keys for reports in use.")
+            self.init(.limitReached, "An app may have at most \(limit) active keys for reports.")
         case .clientUnknown(let app, let kind):
             self.init(.clientUnknown, "\(app) has no clients of the kind \(kind.rawValue).")
         case .clientKeyInUse(let kind):
-            self.init(.clientKey, "Installs of the kind \(kind.rawValue) have the present key built in.")
+            self.init(.clientKey, "Installs of the kind \(kind.rawValue) have the current key built in.")
         case .clientKeyUnfit(let kind, let algorithm):
             self.init(
                 .clientKey, "Answers to \(kind.rawValue) with these settings are not signed with \(algorithm.rawValue)."
             )
         case .firebaseParameterTaken(let app, let parameter, let project):
-            let message = "is the one of \(app) in the Firebase project \(project)"
+            let message = "is already used by \(app) in the Firebase project \(project)"
             self.init(
                 .invalidValue,
                 "The parameter \(parameter) \(message): give each app a `firebase_app` of its own, or another `parameter`.",
                 errors: [JSONDefect(pointer: JSONPointer(["settings", "parameter"]), message: message)])
-        case .tooManyWebhooks(let limit): self.init(.limitReached, "There may be at most \(limit) webhooks.")
+        case .tooManyWebhooks(let limit): self.init(.limitReached, "At most \(limit) webhooks are allowed.")
         }
     }
 }
@@ -211,7 +215,7 @@ extension Problem {
     /// - Parameter findings: At least one, the gravest first.
     private init(_ findings: [Finding]) {
         let gravest = findings.first
-        self.init(.guardRail, gravest.map { "\($0.rail.code): \($0.detail)" } ?? "A guard rail stands in the way.")
+        self.init(.guardRail, gravest.map { "\($0.rail.code): \($0.detail)" } ?? "A guard rail refuses the change.")
         self.members["guard_rail_findings"] = .array(findings.map(\.json))
     }
 }
@@ -221,7 +225,7 @@ extension Pin.Placeholder {
     func sentence(about pin: Pin) -> String {
         switch self {
         case .pattern: "\(pin) is a typed pattern, not the SHA-256 of a key."
-        case .emptyInput: "\(pin) is the SHA-256 of nothing: the command that computed it read no key."
+        case .emptyInput: "\(pin) is the SHA-256 of empty input: the command that computed it read no key."
         case .documentation(let source): "\(pin) is an example from \(source) documentation."
         }
     }

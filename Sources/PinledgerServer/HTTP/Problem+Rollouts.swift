@@ -4,12 +4,13 @@ extension RolloutObstacle {
     /// What is the matter, with the rollout as the subject.
     var clause: String {
         switch self {
-        case .everybodyIsIn: "lets everybody in already, since none is set: set one with the share to begin with first"
-        case .listed: "goes by a list of ids, and not by a share that could grow"
+        case .everybodyIsIn:
+            "is not set, so it already includes every device: first set a rollout with the initial share"
+        case .listed: "uses a list of ids, not a share that could grow"
         case .beyond(let share, let first):
-            "is at \(Percent.text(basisPoints: share)) already, and the plan would begin with \(Percent.text(basisPoints: first))"
+            "is already at \(Percent.text(basisPoints: share)), but the plan would start with \(Percent.text(basisPoints: first))"
         case .wholePercentages: "has buckets of whole percentages (unleash-murmur3): every step must be one"
-        case .nothingToPromote: "has no candidate of its own to promote: a plan of it can only stay at its end"
+        case .nothingToPromote: "has no candidate to promote: its plan can only end with `stay`"
         }
     }
 }
@@ -20,9 +21,9 @@ extension RolloutPlanState {
         switch self {
         case .over(let phase): "is over (\(phase.name))"
         case .paused: "is paused: resume it first"
-        case .atNoStep(let phase): "is \(phase.name), and not at a step"
+        case .atNoStep(let phase): "is \(phase.name), not at a step"
         case .otherStep(let step): "is at step \(step)"
-        case .noApproval(let step): "waits for no approval at step \(step); to go on before it is time, jump"
+        case .noApproval(let step): "does not wait for approval at step \(step); to continue early, jump"
         case .noStep(let step, let count): "has no step \(step); it has \(count)"
         }
     }

@@ -98,117 +98,117 @@ enum ProblemType: String, CaseIterable, Sendable {
     var entry: (status: HTTPResponse.Status, title: String, advice: String) {
         switch self {
         case .malformedRequest:
-            (.badRequest, "The request cannot be read", "Correct the path, query or header that `detail` names.")
+            (.badRequest, "The request is malformed", "Correct the path, query or header that `detail` names.")
         case .malformedJSON:
-            (.badRequest, "The body is not acceptable JSON", "Correct the text at the place that `errors` names.")
+            (.badRequest, "The body is not valid JSON", "Correct the body at the place that `errors` names.")
         case .invalidValue:
             (
-                .unprocessableContent, "A value is not acceptable",
-                "Correct the members that `errors` names; nothing was changed."
+                .unprocessableContent, "A value is invalid",
+                "Correct the members that `errors` names. Nothing was changed."
             )
         case .unknownParameter:
             (
-                .badRequest, "There is no such query parameter",
-                "Remove it, or correct its spelling; `detail` lists the known ones."
+                .badRequest, "Unknown query parameter",
+                "Remove the parameter, or correct its spelling; `detail` lists the known ones."
             )
         case .invalidCursor:
             (
-                .badRequest, "The cursor is not one of this list",
-                "Begin again without `cursor`; use a cursor only with the filters it came with."
+                .badRequest, "The cursor does not belong to this list",
+                "Start again without `cursor`; use a cursor only with the filters it came with."
             )
         case .positionAhead:
             (
-                .conflict, "The ledger does not reach that far",
-                "Begin again without a position. If the ledger was longer before, it was restored from a backup: tell its operator."
+                .conflict, "The position is beyond the end of the ledger",
+                "Start again without a position. If the ledger was longer before, it was restored from a backup: tell its operator."
             )
-        case .notFound: (.notFound, "There is nothing here", "Compare the path with /openapi.yaml.")
+        case .notFound: (.notFound, "Path not found", "Compare the path with /openapi.yaml.")
         case .methodNotAllowed:
-            (.methodNotAllowed, "This cannot be done here", "Use one of the methods in the `Allow` header.")
+            (.methodNotAllowed, "Method not allowed", "Use one of the methods in the `Allow` header.")
         case .bodyTooLarge: (.contentTooLarge, "The body is too large", "Send less; `detail` names the limit.")
         case .headersTooLarge:
             (
-                .requestHeaderFieldsTooLarge, "The head of the request is too large",
+                .requestHeaderFieldsTooLarge, "The request's header is too large",
                 "Send fewer or shorter fields, or a shorter target; `detail` names the limits."
             )
         case .unsupportedMediaType:
             (
-                .unsupportedMediaType, "The body is of another type",
-                "Send what `detail` asks for; nearly everywhere that is JSON with `Content-Type: application/json`."
+                .unsupportedMediaType, "The body has the wrong media type",
+                "Send the type that `detail` names; for most operations that is JSON with `Content-Type: application/json`."
             )
         case .notAcceptable:
-            (.notAcceptable, "The answer has no such form", "Ask for the type that `detail` names.")
+            (.notAcceptable, "The answer has no acceptable representation", "Ask for the type that `detail` names.")
         case .tokenMissing:
             (
-                .unauthorized, "A token is needed",
+                .unauthorized, "A token is required",
                 "Send `Authorization: Bearer pk_…`; the first one comes from `pinledger token bootstrap`, further ones from `pinledger token create NAME`."
             )
         case .tokenMalformed:
             (
-                .unauthorized, "This is not a token",
-                "Copy the whole token: pk_, two or three letters, _ and 36 letters and digits."
+                .unauthorized, "The token is malformed",
+                "Copy the complete token: pk_, two or three letters, _ and 36 letters and digits."
             )
         case .tokenInvalid:
             (
-                .unauthorized, "The token opens nothing",
-                "It was revoked, has expired or never existed; ask for a new one."
+                .unauthorized, "The token is invalid, expired or revoked",
+                "Ask an operator for a new token."
             )
         case .signatureInvalid:
             (
-                .unauthorized, "The report's signature is not right",
-                "Sign the body as it is sent, with a key of the app that is in use and the present time; or leave `Pinledger-Signature` out, and the report counts as advisory."
+                .unauthorized, "The report's signature is invalid",
+                "Sign the body as sent, with an active key of the app and the current time. Or leave `Pinledger-Signature` out: the report then counts as advisory."
             )
         case .staleVersion:
             (
-                .preconditionFailed, "Somebody changed this since you read it",
-                "Read it again, look at what changed, and send your change with the new `ETag` in `If-Match`."
+                .preconditionFailed, "The resource has changed since you read it",
+                "Read the resource again, review what changed, and send your change with the new `ETag` in `If-Match`."
             )
         case .idempotencyKeyReused:
             (
-                .unprocessableContent, "The idempotency key stands for another request",
+                .unprocessableContent, "The idempotency key belongs to another request",
                 "Use a new key for a new request; repeat a request exactly to get its first answer."
             )
         case .eventTooLarge:
             (
                 .contentTooLarge, "The change is too large for one event",
-                "Split it, for example a long whitelist into a shorter one."
+                "Split the change, or shorten its lists, such as a long whitelist."
             )
         case .appExists:
             (
-                .conflict, "The app exists",
+                .conflict, "The app already exists",
                 "Change it (`pinledger app set APP --name NAME`, or PATCH), or choose another id."
             )
-        case .appUnknown: (.notFound, "There is no such app", "List the apps with `pinledger app list`, or create it.")
+        case .appUnknown: (.notFound, "App not found", "List the apps with `pinledger app list`, or create the app.")
         case .hostExists:
             (
-                .conflict, "The app has this host",
+                .conflict, "The host already exists",
                 "Change the host: `pinledger host set APP HOST --mode MODE`, or PATCH."
             )
         case .hostUnknown:
-            (.notFound, "The app has no such host", "List the hosts with `pinledger host list APP`, or add it.")
+            (.notFound, "Host not found", "List the hosts with `pinledger host list APP`, or add the host.")
         case .publicSuffix:
             (
                 .unprocessableContent, "The name is a public suffix",
-                "Name a host below it that is your own: a pin for a public suffix would bind other people's hosts."
+                "Name a host below it that you own: a pin for a public suffix would apply to other owners' hosts."
             )
         case .limitReached:
-            (.unprocessableContent, "A limit is reached", "Remove what is no longer needed, or split the app.")
+            (.unprocessableContent, "A limit is reached", "Remove entries that you no longer need, or split the app.")
         case .pinExists:
             (
-                .conflict, "The policy has this pin",
+                .conflict, "The policy already has this pin",
                 "Change its role or state: `pinledger pin role APP HOST PIN --role ROLE`, or PATCH."
             )
         case .pinUnknown:
             (
-                .notFound, "The policy has no such pin",
-                "List the pins with `pinledger pin list APP HOST`; check host and policy."
+                .notFound, "Pin not found",
+                "List the pins with `pinledger pin list APP HOST`, and check host and policy."
             )
         case .pinState:
             (
-                .conflict, "The pin is in another state",
-                "Look at the pin's state; only staged pins can be activated, only staged and active ones retired."
+                .conflict, "The pin's state does not allow this",
+                "Check the pin's state. Only staged pins can be activated; only staged and active pins can be retired."
             )
         case .pinRevoked:
-            (.conflict, "The pin is revoked", "Its key is compromised: make a new key and add the new key's pin.")
+            (.conflict, "The pin is revoked", "The pin's key is compromised. Make a new key and add its pin.")
         case .pinPlaceholder:
             (
                 .unprocessableContent, "The pin is a placeholder",
@@ -217,149 +217,158 @@ enum ProblemType: String, CaseIterable, Sendable {
         case .tooFewPins:
             (
                 .unprocessableContent, "Too few pins to enforce",
-                "Add a second pin of another key, or set the mode to report_only first."
+                "Add a pin of a second key, or set the mode to report_only first."
             )
         case .noBackupPin:
-            (.unprocessableContent, "No backup pin", "Add a pin of a key in reserve with the role backup or emergency.")
+            (
+                .unprocessableContent, "The policy has no backup pin",
+                "Add a pin of a reserve key with the role backup or emergency."
+            )
         case .lastBackupPin:
             (
-                .conflict, "This is the last backup pin",
-                "Add another backup first. If there is no other way, repeat with `force` and a `reason`."
+                .conflict, "The pin is the last backup",
+                "Add another backup first. If that is impossible, repeat the request with `force` and a `reason`."
             )
         case .guardRail:
             (
-                .unprocessableContent, "A guard rail stands in the way",
-                "Do what `remedy` of the findings says; `pinledger explain CODE` tells more. If the gravest has severity `override`, `force` and a `reason` pass it, which is recorded; `block` is never passed."
+                .unprocessableContent, "A guard rail refuses the change",
+                "Do what `remedy` of the findings says; `pinledger explain CODE` explains the rule. Severity `override` can be overridden with `force` and a `reason`, which is recorded; `block` cannot."
             )
         case .guardRailFixed:
             (
-                .unprocessableContent, "This guard rail cannot be lowered",
+                .unprocessableContent, "The guard rail cannot be lowered",
                 "Only rails of severity `override` can be lowered to a warning; GET /v1/guard-rails lists them."
             )
         case .planStale:
             (
-                .conflict, "What would be recorded is not what you were shown",
-                "Somebody changed something since the dry run: look at a new one, and send its `plan_hash`."
+                .conflict, "The change is no longer the one shown in the dry run",
+                "Something has changed since the dry run. Run it again, review the result, and send its `plan_hash`."
             )
         case .rotationExists:
             (
-                .conflict, "There is a rotation of this name",
+                .conflict, "The rotation already exists",
                 "Choose another name; `pinledger rotation status APP` lists them."
             )
         case .rotationUnknown:
-            (.notFound, "There is no such rotation", "List the app's rotations with `pinledger rotation status APP`.")
+            (.notFound, "Rotation not found", "List the app's rotations with `pinledger rotation status APP`.")
         case .rotationState:
             (
                 .conflict, "The rotation is in another phase",
-                "Look how far it is: `pinledger rotation status APP`. Somebody may have advanced or ended it."
+                "Check its phase with `pinledger rotation status APP`. Another operator may have advanced or aborted it."
             )
         case .rotationKey:
             (
-                .conflict, "A key of the rotation is missing",
-                "A rotation needs an active primary pin to replace, and its next key published; look at the host's pins."
+                .conflict, "A key that the rotation needs is missing",
+                "Check the host's pins: a rotation needs an active primary pin to replace, and its next key published."
             )
         case .rolloutPlanUnknown:
             (
                 .notFound, "The rollout has no plan",
-                "Make one: `pinledger rollout plan set APP HOST --step PERCENT:HOLD`."
+                "Set a plan with `pinledger rollout plan set APP HOST --step PERCENT:HOLD`."
             )
         case .rolloutState:
             (
-                .conflict, "The rollout is in no state for this",
-                "Look how far it is and what it waits for: `pinledger rollout status APP`."
+                .conflict, "The rollout's state does not allow this",
+                "Check its progress and what it waits for with `pinledger rollout status APP`."
             )
         case .rolloutPlanned:
             (
-                .conflict, "A plan says how far the rollout goes",
-                "Hold it with `pinledger rollout pause APP HOST`, go to another of its steps with `pinledger rollout jump APP HOST --step N`, or take it away with `pinledger rollout plan clear APP HOST`, which leaves the share where it is."
+                .conflict, "A plan controls the rollout",
+                "Pause the plan with `pinledger rollout pause APP HOST`, jump to another step with `pinledger rollout jump APP HOST --step N`, or clear the plan with `pinledger rollout plan clear APP HOST`, which keeps the current share."
             )
         case .rolloutRolledBack:
             (
                 .conflict, "The candidate was rolled back",
-                "See why (`pinledger history`). It goes out again only by a new start: a new plan or a new rollout."
+                "See why with `pinledger history`. To roll it out again, set a new plan or a new rollout."
             )
         case .saltRequired:
             (
-                .unprocessableContent, "The rollout needs a salt of its own",
+                .unprocessableContent, "The rollout needs its own salt",
                 "Set `salt`, and hash the ids of `whitelist` and `exclusions` with it; or make the rollout sticky."
             )
         case .keyNotPinned:
-            (.notFound, "The key is not pinned here", "Add its pin first; what is known of a key is kept with its pin.")
+            (
+                .notFound, "The app has no pin of this key",
+                "Add the key's pin first; facts about a key are stored with its pin."
+            )
         case .uploadRefused:
             (
-                .unprocessableContent, "This is nothing that pins can be made of",
-                "Do what `detail` says; nothing of what was sent is kept."
+                .unprocessableContent, "No pin can be derived from this upload",
+                "Do what `detail` says. Nothing of the upload was stored."
             )
         case .baselineIsBuiltin:
             (
                 .conflict, "The baseline is the pins built into the app",
                 "Start a candidate, or give the baseline a mode first."
             )
-        case .candidateExists: (.conflict, "There is a candidate already", "Promote or drop it first.")
+        case .candidateExists: (.conflict, "The host already has a candidate", "Promote or drop it first.")
         case .candidateMissing:
-            (.conflict, "There is no candidate", "Start one first: `pinledger rollout start APP HOST --percent SHARE`.")
+            (
+                .conflict, "The host has no candidate",
+                "Start one first: `pinledger rollout start APP HOST --percent SHARE`."
+            )
         case .reasonRequired:
-            (.unprocessableContent, "A reason is required", "Say why in `reason`; it is recorded for ever.")
+            (.unprocessableContent, "A reason is required", "Say why in `reason`; it is recorded permanently.")
         case .invalidExpiry:
             (
-                .unprocessableContent, "The time of expiry is not acceptable",
-                "Choose a time ahead and within the limit that `detail` names."
+                .unprocessableContent, "The expiry is out of range",
+                "Choose a time in the future, within the limit that `detail` names."
             )
         case .killSwitchNotEngaged: (.conflict, "The kill switch is not engaged", "There is nothing to release.")
-        case .keyExists: (.conflict, "The key exists", "Create another one.")
-        case .keyUnknown: (.notFound, "There is no such key", "List the keys with `pinledger key list`.")
+        case .keyExists: (.conflict, "The key already exists", "Create another one.")
+        case .keyUnknown: (.notFound, "Key not found", "List the keys with `pinledger key list`.")
         case .keyState:
             (
-                .conflict, "The key is in another state",
+                .conflict, "The key's state does not allow this",
                 "Only announced keys can be activated; activate another key before retiring the active one."
             )
         case .keyOverlap:
             (
-                .conflict, "Clients may not be ready",
-                "Wait until the time in `detail`. In an emergency, repeat with `force` and a `reason`."
+                .conflict, "Clients may not know the key yet, or still need it",
+                "Wait until the time in `detail`. In an emergency, repeat the request with `force` and a `reason`."
             )
-        case .tokenExists: (.conflict, "The token exists", "Repeat the request.")
-        case .tokenUnknown: (.notFound, "There is no such token", "List the tokens with `pinledger token list`.")
+        case .tokenExists: (.conflict, "The token already exists", "Repeat the request.")
+        case .tokenUnknown: (.notFound, "Token not found", "List the tokens with `pinledger token list`.")
         case .tokenRevoked: (.conflict, "The token is revoked", "There is nothing to revoke.")
-        case .webhookExists: (.conflict, "The webhook exists", "Repeat the request.")
+        case .webhookExists: (.conflict, "The webhook already exists", "Repeat the request.")
         case .webhookUnknown:
-            (.notFound, "There is no such webhook", "List the webhooks with `pinledger webhook list`.")
+            (.notFound, "Webhook not found", "List the webhooks with `pinledger webhook list`.")
         case .deliveryUnknown:
             (
-                .notFound, "There is no such delivery",
-                "List them with `pinledger webhook deliveries ID`. What is older, or did not pass the filters, is replayed by range."
+                .notFound, "Delivery not found",
+                "List the deliveries with `pinledger webhook deliveries ID`. To send older events, or events that the filters excluded, replay a range."
             )
         case .clientUnknown:
             (
-                .notFound, "The app has no such clients",
-                "List its kinds with `pinledger client list APP`, or declare this one with `pinledger client set APP KIND`."
+                .notFound, "The app has no clients of this kind",
+                "List the kinds with `pinledger client list APP`, or declare this one with `pinledger client set APP KIND`."
             )
         case .clientKey:
             (
-                .conflict, "Installs would not understand the answers",
-                "They take nothing that another key signed. With `force` and a `reason` the key is replaced all the same; for another protocol, remove the kind and declare it anew."
+                .conflict, "Installs would not accept the answers",
+                "Installs accept nothing that another key signed. To replace the key anyway, repeat the request with `force` and a `reason`; to change the protocol, remove the kind and declare it again."
             )
         case .clientKeyMissing:
             (
-                .conflict, "The key of these clients has not been set",
-                "Set it with `pinledger client key APP KIND`: import the one that installs have built in, or have one made for new installs."
+                .conflict, "The key for these clients is not set",
+                "Set it with `pinledger client key APP KIND`: import the key that installs have built in, or let the server make one for new installs."
             )
         case .clientKeyless:
             (
                 .conflict, "Answers to these clients are not signed",
-                "There is no key to be set: declare this kind without one."
+                "Declare this kind without a key."
             )
         case .nothingToExport:
             (
-                .conflict, "There is no file to make",
-                "`detail` says which hosts stand in the way, or why each is left out. Pins are written of hosts that enforce, or only report where the format can say so; TrustKit takes none that enforces with one pin alone; for PEM, show the keys themselves (`pinledger pin describe APP FILE`). A template for Firebase has to have room for all hosts' pins and for each range of versions that a kill switch means."
+                .conflict, "No file can be exported",
+                "`detail` names the hosts that prevent it, or why each is left out. A file has the pins of hosts that enforce, and of hosts that report if the format supports it. TrustKit supports no enforcing host with a single pin. For PEM, upload the keys themselves (`pinledger pin describe APP FILE`). A template for Firebase must have room for all hosts' pins and for each range of versions that a kill switch names."
             )
         case .importRefused:
-            (.unprocessableContent, "The file cannot be imported", "Correct what `errors` names; nothing was recorded.")
+            (.unprocessableContent, "The file cannot be imported", "Correct what `errors` names. Nothing was recorded.")
         case .notPublished:
             (
                 .serviceUnavailable, "The document is not published yet",
-                "Try again in a moment. If it lasts, no node has the signing key: see `pinledger doctor`."
+                "Try again in a moment. If the problem persists, no node has the signing key: run `pinledger doctor`."
             )
         case .noKeyEncryptionKey:
             (
@@ -373,37 +382,37 @@ enum ProblemType: String, CaseIterable, Sendable {
             )
         case .clockWrong:
             (
-                .serviceUnavailable, "This node's clock and the database's disagree",
-                "Send the change to another node, and set both clocks by NTP. Documents are served meanwhile."
+                .serviceUnavailable, "This node's clock and the database's differ",
+                "Send the change to another node, and synchronize both clocks with NTP. Documents are served meanwhile."
             )
         case .overloaded:
             (
-                .serviceUnavailable, "Too much is going on",
-                "Try again after `Retry-After` seconds, with the same idempotency key."
+                .serviceUnavailable, "The server is overloaded",
+                "Repeat the request after `Retry-After` seconds, with the same idempotency key."
             )
         case .tooManyRequests:
-            (.tooManyRequests, "Too much is asked", "Use what you have, and ask again after `Retry-After` seconds.")
+            (.tooManyRequests, "Too many requests", "Use your current copy, and try again after `Retry-After` seconds.")
         case .tooManyReports:
-            (.tooManyRequests, "Too much is reported", "Keep the reports and send them after `Retry-After` seconds.")
+            (.tooManyRequests, "Too many reports", "Keep the reports and send them after `Retry-After` seconds.")
         case .databaseUnavailable:
             (
-                .serviceUnavailable, "The database cannot be reached",
+                .serviceUnavailable, "The database is unreachable",
                 "Nothing was recorded. Try again after `Retry-After` seconds. Documents are served meanwhile."
             )
         case .outcomeUnknown:
             (
-                .serviceUnavailable, "It is not known whether the change was recorded",
-                "Repeat the request with the same `Idempotency-Key`: it is answered by what was recorded, or recorded now."
+                .serviceUnavailable, "The outcome of the change is unknown",
+                "Repeat the request with the same `Idempotency-Key`: the server returns the recorded answer, or records the change now."
             )
         case .halted:
             (
                 .serviceUnavailable, "This node has stopped following the ledger",
-                "The ledger in the database is not the one this node knows. Do not restart it before somebody has looked: the last verified documents are still served."
+                "The ledger in the database is not the one this node knows. Investigate before you restart the node: it still serves the last verified documents."
             )
         case .internalError:
             (
-                .internalServerError, "Something went wrong here",
-                "Try again; if it lasts, give the operator of the server the request id in `instance`."
+                .internalServerError, "The server failed unexpectedly",
+                "Try again. If the problem persists, give the server's operator the request id in `instance`."
             )
         }
     }

@@ -38,7 +38,7 @@ struct OperationsRoutes: Sendable {
             Route("getProblem", .get, "/problems/{problem}", surface: .both, access: .everybody) { exchange in
                 let name = exchange.parameters["problem"] ?? ""
                 guard let type = ProblemType(rawValue: name) else {
-                    throw Problem(.notFound, "There is no problem \(name.printable).")
+                    throw Problem(.notFound, "There is no problem type \(name.printable).")
                 }
                 return .json(Self.explanation(type))
             },

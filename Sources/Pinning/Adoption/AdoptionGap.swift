@@ -17,9 +17,9 @@ package enum AdoptionGap: String, CaseIterable, Sendable {
     package var sentence: String {
         switch self {
         case .nothingSeen:
-            "No client was seen in this time, so nothing is known of what clients hold."
+            "No client was seen in this time, so what clients hold is unknown."
         case .noConditions:
-            "Every request asked for the whole document: clients keep none, or a cache answers for this server. "
+            "Every request asked for the whole document: clients store none, or a cache answers in place of this server. "
                 + "Clients behind a cache are not seen, and what they hold is known from their reports only."
         case .fewFullFetches:
             "Hardly any request asked for the whole document: if a cache stands in front of this server, the requests are "
@@ -29,14 +29,14 @@ package enum AdoptionGap: String, CaseIterable, Sendable {
         case .noInstalls:
             "No client sends an install id, so clients that ask often count for more than others."
         case .someInstalls:
-            "Only some clients send an install id; what the others hold is known from the number of their requests only."
+            "Only some clients send an install id; for the others only the number of requests is known."
         case .unclearVersions:
             "Some requests do not say which version their sender holds."
         case .aheadVersions:
-            "Some senders say that they hold a version later than any that there was: they make it up, or the ledger was "
+            "Some clients claim a version later than any that existed: the claims are made up, or the ledger was "
                 + "restored from a backup (`pinledger explain G33`)."
         case .nothingSigned:
-            "No report was signed. These figures are what anybody can send, and no guard rail goes by them."
+            "No report was signed. Anyone can send such figures, so no guard rail uses them."
         }
     }
 

@@ -35,9 +35,9 @@ extension App {
         }
         var item = AttentionItem(
             .soon, .adoptionSurge, app: self.id,
-            "One node counted \(surge.sightings) requests and reports of clients in the hour from \(surge.hour), and no hour of the week before had more than \(surge.usual) on all nodes: a release that many install at once, or made up. What was counted says nothing of what clients hold as long as that is not known; no guard rail goes by it.",
+            "One node counted \(surge.sightings) requests and reports of clients in the hour from \(surge.hour), but no hour of the week before had more than \(surge.usual) on all nodes: many clients installed a release at once, or the requests are made up. Until that is known, the counts do not show what clients hold; no guard rail uses them.",
             remedy:
-                "Compare it with the proxy's log (`pinledger app adoption \(self.id)`), and limit what one network may ask for in front of this service if it is made up."
+                "Compare the counts with the proxy's log (`pinledger app adoption \(self.id)`). If they are made up, limit the requests of one network in front of this service."
         )
         item.date = surge.hour
         return item

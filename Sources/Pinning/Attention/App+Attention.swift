@@ -21,8 +21,8 @@ extension App {
         if self.pinsValidUntil == nil, self.hosts.values.contains(where: { $0.enforces }) {
             var item = AttentionItem(
                 .info, .pinsValidUntil, app: self.id,
-                "No time is set after which clients that cannot reach this service stop enforcing.",
-                remedy: "Set `pins_valid_until` to some thirty days ahead, and move it on with each change."
+                "`pins_valid_until` is not set: clients that cannot reach this service never stop enforcing.",
+                remedy: "Set `pins_valid_until` to about thirty days ahead, and extend it with each change."
             )
             item.rail = .boundedLifetime
             items.append(item)
@@ -55,7 +55,7 @@ extension App {
             "The certificate \(certificate.subject) \(place) \(isOver ? "has expired at" : "expires at") \(entry.date)\(isOver ? "" : ", in \(Self.days(until: entry.date, at: now))").",
             remedy: isReserve
                 ? "Have a certificate issued for the key before it is needed."
-                : "Renew it with the same key, or bring the next key to clients first: `pinledger rotation start \(self.id) \(entry.host?.text ?? "HOST") --next FILE`."
+                : "Renew it with the same key, or deliver the next key to clients first: `pinledger rotation start \(self.id) \(entry.host?.text ?? "HOST") --next FILE`."
         )
         item.host = entry.host
         item.pin = entry.pin
@@ -73,7 +73,7 @@ extension App {
             isOver
                 ? "Clients of \(self.id) have not enforced pins since \(entry.date), when `pins_valid_until` passed."
                 : "Clients of \(self.id) stop enforcing pins at \(entry.date), in \(Self.days(until: entry.date, at: now)).",
-            remedy: "Move `pins_valid_until` on, to some thirty days ahead."
+            remedy: "Extend `pins_valid_until` to about thirty days ahead."
         )
         item.rail = .boundedLifetime
         item.date = entry.date
@@ -94,7 +94,7 @@ extension App {
             item = AttentionItem(
                 .info, .rotationAborted, app: self.id, "\(subject) was aborted at \(since).",
                 remedy:
-                    "Start another one when the reason is gone: `pinledger rotation start \(self.id) \(rotation.hosts.map(\.text).joined(separator: " ")) --next FILE`."
+                    "Start another one once the cause is resolved: `pinledger rotation start \(self.id) \(rotation.hosts.map(\.text).joined(separator: " ")) --next FILE`."
             )
         case .deliver, .switch, .settle, .cleanUp:
             if progress.isReady, let next = progress.nextPhase {
@@ -107,8 +107,8 @@ extension App {
                 let missing = progress.waits.filter { $0.isMet != true }.map { "\($0.what): \($0.detail)" }
                 item = AttentionItem(
                     rotation.kind == .emergency ? .urgent : .soon, .rotationStuck, app: self.id,
-                    "\(subject) is in \(rotation.phase.rawValue) since \(since) and waits for more than time: "
-                        + "\((missing.first ?? progress.findings.first?.detail) ?? "it cannot go on").",
+                    "\(subject) has been in \(rotation.phase.rawValue) since \(since) and waits for more than time: "
+                        + "\((missing.first ?? progress.findings.first?.detail) ?? "it cannot continue").",
                     remedy: progress.advice
                 )
             } else {

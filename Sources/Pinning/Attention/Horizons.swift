@@ -30,10 +30,10 @@ package struct Horizons: Hashable, Sendable {
             let digits = part.filter { $0 != " " }
             guard !digits.isEmpty, digits.utf8.allSatisfy({ (48...57).contains($0) }), let number = Int64(digits),
                 (1...Self.longest).contains(number)
-            else { throw Malformed(description: "must be days from 1 to \(Self.longest) with commas between them") }
+            else { throw Malformed(description: "must be days from 1 to \(Self.longest), separated by commas") }
             days.insert(number)
         }
-        guard days.count <= Self.limit else { throw Malformed(description: "may name \(Self.limit) days at most") }
+        guard days.count <= Self.limit else { throw Malformed(description: "may list at most \(Self.limit) days") }
         self.days = days.sorted(by: >)
     }
 

@@ -25,8 +25,8 @@ extension Host {
         if self.candidate != nil, app.updatedAt.adding(seconds: Self.longSeconds) <= context.now {
             var item = AttentionItem(
                 .info, .candidateStands, app: app.id,
-                "The candidate of \(pattern) stands, and neither its rollout nor anything else of the app has changed since \(app.updatedAt).",
-                remedy: "Promote it or drop it."
+                "\(pattern) has a candidate, but neither its rollout nor anything else in the app has changed since \(app.updatedAt).",
+                remedy: "Promote or drop the candidate."
             )
             item.date = app.updatedAt
             items.append(item)
@@ -45,8 +45,8 @@ extension Host {
         guard !endpoints.isEmpty else {
             var item = AttentionItem(
                 .info, .notProbed, app: app.id,
-                "\(pattern) is enforced, and no service of it is named to be probed: which key it presents is not known.",
-                remedy: "Name its services: `endpoints` of the host."
+                "\(pattern) is enforced, but it has no endpoint to probe: which key it presents is unknown.",
+                remedy: "Set the host's `endpoints`."
             )
             item.rail = .liveChainUnmatched
             return [item]
@@ -59,15 +59,15 @@ extension Host {
                 let last = facts.lastSuccess.map { "last did at \($0)" } ?? "never did"
                 item = AttentionItem(
                     .soon, .unreachable, app: app.id,
-                    "\(endpoint) does not answer probes (it \(last)): whether clients accept its key is not known.",
-                    remedy: "See why: `pinledger probe \(endpoint)`."
+                    "\(endpoint) does not answer probes (it \(last)): whether clients accept its key is unknown.",
+                    remedy: "Find out why with `pinledger probe \(endpoint)`."
                 )
             } else {
                 let last = facts?.lastAttempt.map { "since \($0)" } ?? "ever"
                 item = AttentionItem(
                     .soon, .notProbed, app: app.id,
-                    "\(pattern) is enforced, and \(endpoint) was not probed \(last).",
-                    remedy: "Look with `pinledger probe \(endpoint)`, and have a node probe on a schedule (--vantage)."
+                    "\(pattern) is enforced, but \(endpoint) was not probed \(last).",
+                    remedy: "Run `pinledger probe \(endpoint)`, and have a node probe regularly (--vantage)."
                 )
             }
             item.rail = .liveChainUnmatched
@@ -100,9 +100,9 @@ extension Host {
             let enforces = policy.mode == .enforce
             var item = AttentionItem(
                 enforces ? .urgent : .soon, .servedKeyUnpinned, app: app.id,
-                "\(endpoint) presents \(miss.pins.first.map { "\($0)" } ?? "no key") (\(miss.address), seen from \(miss.vantage)), and the \(slot.rawValue) of \(pattern) has no pin that matches: \(enforces ? "its devices refuse the server" : "its devices report every connection").",
+                "\(endpoint) presents \(miss.pins.first.map { "\($0)" } ?? "no key") (\(miss.address), seen from \(miss.vantage)), but the \(slot.rawValue) of \(pattern) has no matching pin: \(enforces ? "its devices refuse the server" : "its devices report every connection").",
                 remedy: WrongKey.remedy(endpoint, miss, of: pattern, in: app.id)
-                    + " In between, `pinledger kill engage \(app.id) \(pattern) --reason WHY` lets clients in, to whoever presents that key too."
+                    + " Meanwhile, `pinledger kill engage \(app.id) \(pattern) --reason WHY` lets clients connect, even to an attacker who presents that key."
             )
             item.rail = slot == .candidate ? .armWithoutServedKey : .liveChainUnmatched
             item.policy = slot
@@ -114,8 +114,8 @@ extension Host {
         if policy.mode == .enforce, !presented.isEmpty, pins.isSubset(of: presented) {
             var item = AttentionItem(
                 .soon, .noReserve, app: app.id,
-                "Every pin of the \(slot.rawValue) of \(pattern) is in a chain that is served now: none stands in reserve.",
-                remedy: "Add the pin of a key that is not in use and that another certificate can be had for."
+                "Every pin of the \(slot.rawValue) of \(pattern) is in a chain that is served now: no pin is in reserve.",
+                remedy: "Add the pin of an unused key that another certificate can be issued for."
             )
             item.rail = .backupNotServed
             item.policy = slot
@@ -138,8 +138,8 @@ extension Policy {
             if last.adding(seconds: Self.longSeconds) <= now {
                 var item = AttentionItem(
                     .info, .notEnforced, app: app.id,
-                    "The mode is \(self.mode.rawValue), and the pins have not changed since \(last).",
-                    remedy: "Enforce when the reports are clean, or remove the host."
+                    "The mode is still \(self.mode.rawValue), and the pins have not changed since \(last).",
+                    remedy: "Enforce once the reports show no failures, or remove the host."
                 )
                 item.date = last
                 items.append(item)
@@ -150,7 +150,7 @@ extension Policy {
             for weakness in app.keys[pin]?.key.weaknesses ?? [] {
                 var item = AttentionItem(
                     .soon, .weakKey, app: app.id, "A pinned key \(weakness).",
-                    remedy: "Rotate to a new one: P-256, Ed25519, or RSA of at least 2048 bits."
+                    remedy: "Rotate to a new key: P-256, Ed25519, or RSA of at least 2048 bits."
                 )
                 item.rail = .weakKey
                 item.pin = pin
@@ -161,16 +161,16 @@ extension Policy {
         let reserves = self.activePins.filter { $0.role.isReserve }.map(\.pin)
         if reserves.isEmpty {
             var item = AttentionItem(
-                .soon, .noReserve, app: app.id, "No active backup pin stands in reserve.",
-                remedy: "Publish the pin of a key that is ready and not in use."
+                .soon, .noReserve, app: app.id, "No active backup pin is in reserve.",
+                remedy: "Publish the pin of a key that is ready and unused."
             )
             item.rail = .backupNotServed
             items.append(item)
         } else if reserves.allSatisfy({ app.keys[$0] == nil }) {
             var item = AttentionItem(
                 .soon, .unprovenReserve, app: app.id,
-                "Of the backup only the hash is known: nobody has shown that there is such a key.",
-                remedy: "Show its certificate, public key or signing request."
+                "Only the hash of the backup is known: nothing shows that such a key exists.",
+                remedy: "Upload its certificate, public key or signing request."
             )
             item.rail = .unprovenPin
             item.pin = reserves.min()

@@ -54,8 +54,8 @@ extension LedgerState {
             items.append(
                 AttentionItem(
                     .soon, .nothingProbed, app: nil,
-                    "No service of any host was probed within a day: no node looks on a schedule at what servers present.",
-                    remedy: "Start a node with --vantage, better two in different networks."
+                    "No service of any host was probed within a day: no node probes servers regularly.",
+                    remedy: "Start a node with --vantage, preferably two in different networks."
                 ))
         }
         items += self.webhooks.inOrder.compactMap(\.attention)
@@ -96,8 +96,8 @@ extension Webhook {
         }
         var item = AttentionItem(
             .soon, .webhookPaused, app: nil,
-            "The webhook \(self.id) is paused since \(since): \(cause). Nobody hears of what happens through it.",
-            remedy: "Mend the receiver and go on: `pinledger webhook resume \(self.id)`; or remove the webhook."
+            "The webhook \(self.id) has been paused since \(since): \(cause). It delivers no events.",
+            remedy: "Repair the receiver and resume: `pinledger webhook resume \(self.id)`. Or remove the webhook."
         )
         item.date = since
         return item
@@ -110,7 +110,7 @@ extension AttentionItem {
     ) -> AttentionItem {
         var item = AttentionItem(
             .urgent, .killSwitch, app: app,
-            "A kill switch has turned pinning off for \(scope) since \(killSwitch.engagedAt), until \(killSwitch.expiresAt).",
+            "A kill switch turns pinning off for \(scope) from \(killSwitch.engagedAt) until \(killSwitch.expiresAt).",
             remedy: "Release it as soon as the pins are right: `pinledger kill release \(words)`."
         )
         item.rail = .killSwitchAlone
@@ -123,7 +123,7 @@ extension AttentionItem {
             .info, .guardRailLowered, app: app,
             "The guard rail \(rail.code) (\(rail.entry.title)) only warns for \(scope).",
             remedy:
-                "Raise it again when the reason is gone: `pinledger guard-rail raise \(rail.code)\(app.map { " --app \($0)" } ?? "")`."
+                "Raise it again once the reason is gone: `pinledger guard-rail raise \(rail.code)\(app.map { " --app \($0)" } ?? "")`."
         )
         item.rail = rail
         return item

@@ -99,7 +99,7 @@ extension App {
             entries.append(
                 CalendarEntry(
                     .pinsValidUntil, at: end, of: self, about: [], leads: leads,
-                    summary: "Clients of \(self.id) that hear nothing until then stop enforcing pins."
+                    summary: "Clients of \(self.id) that cannot reach this service until then stop enforcing pins."
                 ))
         }
         func add(

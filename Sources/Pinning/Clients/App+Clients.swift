@@ -14,7 +14,7 @@ extension App {
     func remove(_ kind: ClientKind, in context: DecisionContext) throws(Refusal) -> [AppEvent] {
         guard let client = self.clients[kind] else { throw .clientUnknown(self.id, kind) }
         if client.key != nil {
-            try context.requireReason("installs that have its key built in get no answer any more")
+            try context.requireReason("installs that have its key built in get no more answers")
             guard context.insists else { throw .clientKeyInUse(kind) }
         }
         return [.clientRemoved(kind)]
@@ -27,7 +27,7 @@ extension App {
         guard kind.algorithm(client.settings) == key.algorithm else { throw .clientKeyUnfit(kind, key.algorithm) }
         guard client.key != key else { return [] }
         if client.key != nil {
-            try context.requireReason("installs that have the old key built in stop understanding this server")
+            try context.requireReason("installs that have the old key built in stop accepting this server's answers")
             guard context.insists else { throw .clientKeyInUse(kind) }
         }
         return [.clientKeySet(kind, key)]

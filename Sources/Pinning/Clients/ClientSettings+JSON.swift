@@ -43,7 +43,7 @@ extension ClientSettings {
                 if let flag = m.optional("cert_fingerprint") {
                     settings.servesFingerprint = try flag.bool()
                     guard !settings.servesFingerprint || settings.dynapins == .ed25519 else {
-                        throw flag.defect("must be false unless the protocol is ed25519, which alone has such answers")
+                        throw flag.defect("must be false unless the protocol is ed25519, which has such answers")
                     }
                 }
             case .wultra:

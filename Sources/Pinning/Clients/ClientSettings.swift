@@ -85,7 +85,7 @@ package struct ClientSettings: Hashable, Sendable {
     /// - Throws: ``Malformed`` where its key is there in its language, and where there are as many as may be.
     package mutating func add(_ text: ClientText) throws(Malformed) {
         guard !self.texts.contains(where: text.isAnother) else {
-            throw Malformed(description: "says the same key in the same language as another text")
+            throw Malformed(description: "has the same key and language as another text")
         }
         guard self.texts.count < Self.ruleLimit else {
             throw Malformed(

@@ -40,7 +40,7 @@ struct MetLimit {
         var detail = "`\(self.first.kind.rawValue)`, `\(self.first.limit.rawValue)`: \(self.first.detail)"
         guard !self.others.isEmpty else { return detail }
         let rest = self.others.count - Self.limit
-        detail += " So it is with \(self.others.prefix(Self.limit).map(\.text).joined(separator: ", "))"
+        detail += " The same applies to \(self.others.prefix(Self.limit).map(\.text).joined(separator: ", "))"
         return detail + (rest > 0 ? " and \(rest) more host\(rest == 1 ? "" : "s")." : ".")
     }
 }

@@ -41,7 +41,7 @@ extension ClientSettings {
     ///
     /// - Throws: ``Malformed`` where it is there already, and where there are as many as may be.
     package mutating func withhold(_ certificate: WithheldCertificate) throws(Malformed) {
-        guard !self.withheld.contains(certificate) else { throw Malformed(description: "is there a second time") }
+        guard !self.withheld.contains(certificate) else { throw Malformed(description: "is listed twice") }
         guard self.withheld.count < Self.ruleLimit else {
             throw Malformed(description: "is one too many: an app may have at most \(Self.ruleLimit)")
         }

@@ -39,7 +39,7 @@ enum AuthorityRails {
             return [
                 Finding(
                     .rootAlone, .warn, host: arm.pattern, policy: arm.slot,
-                    "\(arm.pattern) is vouched for by a root authority alone: every certificate that it ever issues for the name, to whomever, is accepted.",
+                    "Only a root authority is pinned for \(arm.pattern): clients accept every certificate that it ever issues for the name, to anyone.",
                     remedy: "Add a CAA record and watch certificate transparency, or pin the server's own key."
                 )
             ]
@@ -60,7 +60,7 @@ enum AuthorityRails {
                 .intermediateAlone, wasSo ? .warn : rotating == nil ? .override : .block, host: arm.pattern,
                 policy: arm.slot, pin: (rotating ?? first).key.pin,
                 rotating.map {
-                    "\($0.subject) is one of several intermediates that its owner exchanges without notice: the next certificate may come from another one."
+                    "\($0.subject) is one of several intermediates that its owner rotates without notice: the next certificate may come from another one."
                 } ?? "\(first.subject) is an intermediate authority, which its owner may replace at any time.",
                 remedy: "Pin the server's own key, or add the root."
             )
@@ -103,7 +103,7 @@ enum AuthorityRails {
         return [
             Finding(
                 .oneAuthority, .warn, host: arm.pattern, policy: arm.slot,
-                "All keys of \(arm.pattern) have certificates of \(issuer): if that authority fails, none can be used.",
+                "All keys of \(arm.pattern) have certificates from \(issuer): if that authority fails, no key can be used.",
                 remedy: "Keep a backup key that another authority can certify within a day."
             )
         ]

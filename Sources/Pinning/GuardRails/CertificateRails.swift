@@ -59,7 +59,7 @@ enum CertificateRails {
         return [
             Finding(
                 .wrongHash, host: new.pattern, policy: new.slot, pin: new.pin,
-                "\(new.pin) is the SHA-256 of \(what), not of the SubjectPublicKeyInfo: no client would find it.",
+                "\(new.pin) is the SHA-256 of \(what), not of the SubjectPublicKeyInfo: it would match on no client.",
                 remedy: "Give \(right), the pin of that key."
             )
         ]
@@ -71,7 +71,7 @@ enum CertificateRails {
         return Dictionary(grouping: bare, by: \.pattern).sorted { $0.key < $1.key }.map { pattern, new in
             .unknown(
                 .weakKey, host: pattern, pin: new.count == 1 ? new[0].pin : nil,
-                "Of \(new.count == 1 ? "a new pin" : "\(new.count) new pins") of \(pattern) only the hash is known: whether the key is strong (G21), and its certificate fit and from where (G17 to G20, G22), is not known.",
+                "Only the hash of \(new.count == 1 ? "a new pin" : "\(new.count) new pins") of \(pattern) is known: the strength of the key (G21), its certificate and its issuer (G17 to G20, G22) are unknown.",
                 remedy: "Give the certificate, public key or signing request instead, or have \(pattern) probed."
             )
         }
@@ -84,7 +84,7 @@ enum CertificateRails {
             guard case .keyDescribed(let evidence) = event, !new.contains(evidence.key.pin) else { return [] }
             return evidence.key.weaknesses.map { weakness in
                 Finding(
-                    .weakKey, .warn, pin: evidence.key.pin, "The key is pinned already, and \(weakness).",
+                    .weakKey, .warn, pin: evidence.key.pin, "The key is already pinned, but \(weakness).",
                     remedy: "Replace it: `pinledger rotation start \(change.id) HOST --next FILE`."
                 )
             }
@@ -121,7 +121,7 @@ enum CertificateRails {
         } else if change.now < certificate.notBefore {
             add(
                 severity, "The certificate of the key is not valid before \(certificate.notBefore).",
-                "Publish it as a backup until then.")
+                "Publish the key as a backup until then.")
         }
         if !certificate.covers(pattern).isCovered {
             let names = certificate.dnsNames.prefix(5).joined(separator: ", ")
@@ -133,7 +133,7 @@ enum CertificateRails {
         }
         if certificate.isSelfSigned, new.role == .primary {
             add(
-                .warn, "The certificate is self-signed: clients that validate chains refuse it whatever is pinned.",
+                .warn, "The certificate is self-signed: clients that validate chains refuse it, whatever is pinned.",
                 "Give the certificate that \(pattern) presents."
             )
         }
@@ -153,7 +153,7 @@ enum CertificateRails {
         return [
             Finding(
                 .managedCertificate, .warn, host: new.pattern, policy: new.slot, pin: new.pin,
-                "The certificate lives \(life) days and is renewed after about \(life * 2 / 3): if the renewal makes a new key, that key's pin has to reach clients before it is served, which takes up to \(change.facts.deliverySeconds / 3600 + 1) hours.",
+                "The certificate is valid for \(life) days and renewed after about \(life * 2 / 3): if the renewal makes a new key, that key's pin must reach clients before it is served, which takes up to \(change.facts.deliverySeconds / 3600 + 1) hours.",
                 remedy: "Have the renewal keep its key (certbot: --reuse-key), or publish two future keys in advance."
             )
         ]
@@ -183,7 +183,7 @@ enum CertificateRails {
                     .outlivesItsPins, soon ? .override : .warn, host: pattern, policy: slot,
                     "The last certificate of the pinned keys of \(pattern) \(last <= change.now ? "expired" : "expires") at \(last), and the pins are enforced until \(end): in between, clients accept no certificate.",
                     remedy:
-                        "Renew a certificate with one of these keys and show it, or set `pins_valid_until` before \(last)."
+                        "Renew a certificate with one of these keys and upload it, or set `pins_valid_until` before \(last)."
                 )
             }
         }
@@ -209,7 +209,7 @@ enum CertificateRails {
                     .expiryLadder, .warn, host: arm.pattern, policy: arm.slot, pin: pin,
                     "The certificate of this key expires at \(certificate.notAfter), in \(days) day\(days == 1 ? "" : "s").",
                     remedy:
-                        "Renew it with the same key, or begin to replace the key: `pinledger rotation start \(change.id) \(arm.pattern) --next FILE`. `pinledger attention` lists all that expires."
+                        "Renew it with the same key, or start to replace the key: `pinledger rotation start \(change.id) \(arm.pattern) --next FILE`. `pinledger attention` lists everything that expires."
                 )
             }
         }

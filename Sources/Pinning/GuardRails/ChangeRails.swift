@@ -29,9 +29,9 @@ enum ChangeRails {
         return [
             Finding(
                 .tooManyRiskyChanges,
-                "\(recent.count) changes of this app took something away within the last hour already.",
+                "\(recent.count) changes have already removed something from this app within the last hour.",
                 remedy:
-                    "Stop and look whether they did what they should (`pinledger history \(change.id)`); go on after \(until)."
+                    "Stop and check that they had the intended effect (`pinledger history \(change.id)`); continue after \(until)."
             )
         ]
     }
@@ -43,8 +43,8 @@ enum ChangeRails {
         return [
             Finding(
                 .changeFreeze, .warn,
-                "It is \(weekday == 5 ? "Saturday" : "Sunday") (UTC), and this takes something away.",
-                remedy: "If it can wait, make it on a working day."
+                "It is \(weekday == 5 ? "Saturday" : "Sunday") (UTC), and this change removes protection or pins.",
+                remedy: "If the change can wait, make it on a working day."
             )
         ]
     }
@@ -55,8 +55,8 @@ enum ChangeRails {
         return [
             .unknown(
                 .canary, host: change.hosts.first,
-                "Whether clients go on connecting is not known: this rail does not go by their reports.",
-                remedy: "Try it as a candidate with a small rollout first, and watch the servers."
+                "Whether clients can still connect is unknown: this rail does not use their reports.",
+                remedy: "Try the change as a candidate with a small rollout first, and watch the servers."
             )
         ]
     }
@@ -70,7 +70,7 @@ enum ChangeRails {
                 findings.append(
                     Finding(
                         .killSwitchAlone, host: pattern,
-                        "A kill switch and a change of pins in one: whoever looks back cannot tell which of them helped.",
+                        "The change engages a kill switch and changes pins at once: later nobody can tell which of them helped.",
                         remedy: "Engage the kill switch first, then change the pins."
                     )
                 )
@@ -79,7 +79,7 @@ enum ChangeRails {
                 findings.append(
                     Finding(
                         .killSwitchAlone, .warn, host: pattern, "Pinning is off until \(expiresAt), more than a day.",
-                        remedy: "Engage it for a shorter time, and again if need be."
+                        remedy: "Engage it for a shorter time, and again if necessary."
                     )
                 )
             }
@@ -104,10 +104,10 @@ enum ChangeRails {
             && change.events.allSatisfy(\.isRelease)
         guard !isExpiry else { return [] }
         var findings: [Finding] = []
-        let remedy = "Look at the difference (`dry_run`), and insist if all of it is meant."
+        let remedy = "Review the difference (`dry_run`), and force the change if all of it is intended."
         if change.hosts.count > Self.hostsAtOnce {
             findings.append(
-                Finding(.massChange, "This touches \(change.hosts.count) hosts at once.", remedy: remedy))
+                Finding(.massChange, "The change touches \(change.hosts.count) hosts at once.", remedy: remedy))
         }
         let all = before.hosts.values.reduce(0) { $0 + $1.publishedPins }
         let removed = change.hosts.reduce(0) { count, pattern in
@@ -116,7 +116,8 @@ enum ChangeRails {
         }
         if removed * 100 > all * Self.removedShare, removed > 1 {
             findings.append(
-                Finding(.massChange, "This removes \(removed) of the app's \(all) published pins.", remedy: remedy))
+                Finding(
+                    .massChange, "The change removes \(removed) of the app's \(all) published pins.", remedy: remedy))
         }
         return findings
     }
@@ -124,7 +125,7 @@ enum ChangeRails {
     /// G37.
     private static func automatic(_ change: GuardRailEvaluation) -> [Finding] {
         guard change.context.actor == .system else { return [] }
-        let remedy = "A person decides this, with a reason."
+        let remedy = "A person must decide this, with a reason."
         var findings: [Finding] = []
         for event in change.events {
             guard let (pattern, _) = event.engagement else { continue }
@@ -139,7 +140,7 @@ enum ChangeRails {
                 findings.append(
                     Finding(
                         .telemetryWeakens, host: pattern,
-                        "Reports would turn pinning off while the served key is \(isKnown ? "pinned" : "not known"): whoever can forge them could.",
+                        "Reports would turn pinning off while the served key is \(isKnown ? "pinned" : "unknown"): an attacker who forges reports could do the same.",
                         remedy: remedy))
             }
         }
@@ -150,7 +151,7 @@ enum ChangeRails {
                 .rolloutResumed(let pattern):
                 findings.append(
                     Finding(
-                        .telemetryWeakens, host: pattern, "The server itself would decide how a rollout goes on.",
+                        .telemetryWeakens, host: pattern, "The server itself would decide how a rollout continues.",
                         remedy: remedy))
             case .candidatePromoted(let pattern) where !Self.isPlanned(pattern, change):
                 findings.append(
@@ -163,7 +164,7 @@ enum ChangeRails {
         findings += Self.weakenings(change)
         if change.isRisky, !change.events.allSatisfy({ Self.isStep($0, change) || Self.isReaction($0) }) {
             findings.append(
-                Finding(.telemetryWeakens, "The server itself would take protection away.", remedy: remedy))
+                Finding(.telemetryWeakens, "The server itself would remove protection.", remedy: remedy))
         }
         return findings
     }
@@ -187,8 +188,8 @@ enum ChangeRails {
             guard !isAllowed else { return nil }
             return Finding(
                 .telemetryWeakens, host: pattern, policy: slot,
-                "Reports would stop the \(slot.rawValue) of \(pattern) from being enforced, though it is not known that servers present another key: whoever can forge them could.",
-                remedy: "A person decides this, with a reason.")
+                "Reports would stop enforcement of the \(slot.rawValue) of \(pattern), although no server is known to present another key: an attacker who forges reports could do the same.",
+                remedy: "A person must decide this, with a reason.")
         }
     }
 
@@ -246,7 +247,7 @@ enum ChangeRails {
                 findings.append(
                     Finding(
                         .bootstrapLoop, .warn, host: pattern,
-                        "\(pattern) is where clients fetch their pins: once its key changes unannounced, they can no longer learn the new one.",
+                        "Clients fetch their pins from \(pattern): if its key changes unannounced, they cannot learn the new one.",
                         remedy: "Leave it unpinned (documents are signed), or build recovery pins into the app."
                     )
                 )
@@ -255,7 +256,7 @@ enum ChangeRails {
                 findings.append(
                     Finding(
                         .hostName, .warn, host: pattern, reason,
-                        remedy: "Compare it letter by letter with the name in the server's certificate."
+                        remedy: "Compare the name letter by letter with the one in the server's certificate."
                     )
                 )
             }
@@ -274,9 +275,9 @@ extension ChangeRails {
         return [
             Finding(
                 .restoredBackup, .warn,
-                "Clients say that they hold documents later than version \(version)\(latest), which is the last that this ledger made (\(later.sightings) requests and reports): it was restored from a backup, or they make it up.",
+                "Clients claim documents later than version \(version)\(latest), the last that this ledger made (\(later.sightings) requests and reports): the ledger was restored from a backup, or the claims are made up.",
                 remedy:
-                    "If the database was restored, look for what is missing with `pinledger fsck` and an earlier report before you change anything: clients refuse documents of lower versions than they have."
+                    "If the database was restored, find what is missing with `pinledger fsck` and an earlier report before you change anything: clients refuse documents with lower versions than theirs."
             )
         ]
     }

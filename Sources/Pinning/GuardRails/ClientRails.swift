@@ -98,9 +98,9 @@ enum ClientRails {
             guard isNewWildcard || host.includesSubdomains && was?.includesSubdomains != true else { return nil }
             return .unknown(
                 .oldClients, host: pattern,
-                "Whether every client that is out there understands \(isNewWildcard ? "a wildcard" : "subdomains") is not known: no kind of client is declared for \(change.id).",
+                "Whether every installed client supports \(isNewWildcard ? "a wildcard" : "subdomains") is unknown: no kind of client is declared for \(change.id).",
                 remedy:
-                    "Declare the kinds that its installs use: `pinledger client set \(change.id) KIND`; a host of its own is understood by all."
+                    "Declare the kinds that its installs use: `pinledger client set \(change.id) KIND`. Or add each name as its own host, which all clients support."
             )
         }
     }

@@ -25,14 +25,14 @@ package struct Delivery: Hashable, Sendable {
         let counted =
             switch self.share.basis {
             case .unknown:
-                "how many clients have it is not known (only signed reports tell: what anybody can send counts for nothing here)"
+                "how many clients have it is unknown (only signed reports count: unsigned ones can come from anyone)"
             case .installs, .requests:
-                "\(Self.percent(self.share.lowerBasisPoints)) to \(Self.percent(self.share.upperBasisPoints)) of \(self.share.sample) \(self.share.basis == .installs ? "installations that sign their reports" : "requests") have document \(self.documentVersion) or a later one, and \(Self.percent(self.goal)) are wanted"
+                "\(Self.percent(self.share.lowerBasisPoints)) to \(Self.percent(self.share.upperBasisPoints)) of \(self.share.sample) \(self.share.basis == .installs ? "installations that sign their reports" : "requests") have document \(self.documentVersion) or a later one, but \(Self.percent(self.goal)) are required"
             }
         let time =
             self.sufficientAt <= now
             ? "every older document is stale since \(self.sufficientAt)"
-            : "the last older document goes stale at \(self.sufficientAt)"
+            : "the last older document becomes stale at \(self.sufficientAt)"
         return "\(counted); \(time)"
     }
 

@@ -47,9 +47,9 @@ enum DeliveryRails {
             findings.append(
                 Finding(
                     .notDelivered, .warn, host: rotation.hosts.first, pin: rotation.next,
-                    "This rotation takes the key for delivered when \(goals.adoption / 100) % of the clients have it, after \(goals.minimumWait) seconds at the earliest: the others would refuse a server that presents it.",
+                    "This rotation considers the key delivered once \(goals.adoption / 100) % of clients have it, after \(goals.minimumWait) seconds at the earliest: all other clients would refuse a server that presents it.",
                     remedy:
-                        "Ask for \(safe.adoption / 100) % and \(safe.minimumWait) seconds, which is what holds where nothing is said."
+                        "Set \(safe.adoption / 100) % and \(safe.minimumWait) seconds, the defaults."
                 )
             )
         }
@@ -57,8 +57,8 @@ enum DeliveryRails {
             findings.append(
                 Finding(
                     .oldKeyTooSoon, .warn, host: rotation.hosts.first, pin: rotation.old.first,
-                    "This rotation gives the old key up when the next one has been served for \(goals.settling) seconds: should the server go back to it after that, clients would refuse it.",
-                    remedy: "Ask for \(safe.settling) seconds, which is what holds where nothing is said."
+                    "This rotation gives up the old key once the next one has been served for \(goals.settling) seconds: if the server returns to the old key after that, clients refuse it.",
+                    remedy: "Set \(safe.settling) seconds, the default."
                 )
             )
         }
@@ -75,7 +75,7 @@ enum DeliveryRails {
         return [
             Finding(
                 .backupNotServed, .warn, host: lone.pattern, policy: lone.slot, pin: rotation.next,
-                "When the old key goes, the next one is the only pin of \(lone.pattern): the rotation cannot come to its phase clean_up like this.",
+                "Without the old key, the next one is the only pin of \(lone.pattern): the rotation cannot reach its phase clean_up.",
                 remedy: "Add another backup pin before then: `pinledger pin add \(change.id) \(lone.pattern) FILE`."
             )
         ]
@@ -88,7 +88,7 @@ enum DeliveryRails {
         return [
             Finding(
                 .oldKeyTooSoon, host: rotation.hosts.first, pin: rotation.old.first,
-                "The last document that has the old key's pin goes stale at \(until): until then the old key may still have to come back.",
+                "The last document with the old key's pin becomes stale at \(until): until then the old key may still be needed.",
                 remedy: "Wait until then, and keep the old private key."
             )
         ]
@@ -108,7 +108,7 @@ enum DeliveryRails {
             return [
                 Finding(
                     .notDelivered, severity, host: hosts.first, pin: pin,
-                    "The key is not published for all of \(hosts.map(\.text).joined(separator: ", ")): clients cannot have it.",
+                    "The key is not published for all of \(hosts.map(\.text).joined(separator: ", ")), so clients cannot have it.",
                     remedy: "Publish its pin as an active backup first."
                 )
             ]
@@ -119,7 +119,7 @@ enum DeliveryRails {
                 .notDelivered, severity, host: hosts.first, pin: pin,
                 "Clients that do not have the key's pin yet would refuse a server that presents it: \(delivery.sentence(at: change.now)).",
                 remedy:
-                    "Wait; `pinledger rotation status \(change.id)` and `pinledger app adoption \(change.id)` show how far it is."
+                    "Wait. `pinledger rotation status \(change.id)` and `pinledger app adoption \(change.id)` show the progress."
             )
         ]
     }
@@ -134,8 +134,9 @@ enum DeliveryRails {
                 findings.append(
                     .unknown(
                         .notSeenServed, .override, host: pattern, pin: rotation.next,
-                        "Whether \(pattern) presents the next key is not known: \(observed.gap(of: pattern)).",
-                        remedy: "\(observed.remedy(for: pattern)) If you have looked yourself, insist and say so."
+                        "Whether \(pattern) presents the next key is unknown: \(observed.gap(of: pattern)).",
+                        remedy:
+                            "\(observed.remedy(for: pattern)) If you have checked it yourself, force the change and say so in the reason."
                     )
                 )
             }
@@ -170,7 +171,7 @@ enum DeliveryRails {
             findings.append(
                 Finding(
                     .oldKeyTooSoon, host: rotation.hosts.first, pin: rotation.old.first,
-                    "The next key has not been served for \(rotation.goals.settling) seconds yet, which it will have been at \(ready): should the server go back to the old key, clients would refuse it.",
+                    "The next key must be served for \(rotation.goals.settling) seconds, until \(ready): if the server returned to the old key now, clients would refuse it.",
                     remedy: "Wait until then."
                 )
             )
@@ -192,9 +193,9 @@ enum DeliveryRails {
         return [
             Finding(
                 .notDelivered, .warn, host: rotation.hosts.first, pin: rotation.next,
-                "When the server's key is changed now, clients refuse it until they have fetched the new document: \(delivery.sentence(at: change.now)).",
+                "If the server's key changes now, clients refuse it until they have fetched the new document: \(delivery.sentence(at: change.now)).",
                 remedy:
-                    "Weigh it against the compromise. `pinledger kill engage \(change.id) --reason WHY` lets everybody in meanwhile, an attacker too."
+                    "Weigh this against the compromise. `pinledger kill engage \(change.id) --reason WHY` lets all clients connect meanwhile, even to an attacker."
             )
         ]
     }
@@ -214,7 +215,7 @@ enum DeliveryRails {
             guard observed.isKnown else {
                 return .unknown(
                     .oldKeyTooSoon, host: arm.pattern, pin: pin,
-                    "Which key \(arm.pattern) presents instead of this one, and since when, is not known.",
+                    "Which key \(arm.pattern) presents instead of this one, and since when, is unknown.",
                     remedy:
                         "\(observed.remedy(for: arm.pattern)) Or use a rotation: `pinledger rotation start \(change.id) \(arm.pattern) --next FILE`."
                 )
@@ -233,9 +234,9 @@ enum DeliveryRails {
                 return Finding(
                     .oldKeyTooSoon, arm.now.mode == .enforce ? .override : .warn, host: arm.pattern, policy: arm.slot,
                     pin: pin,
-                    "What \(endpoint) presents instead has been served since \(since) only, or not all clients have its pin: should the server go back, clients would refuse it.",
+                    "\(endpoint) presents another key only since \(since), or not all clients have that key's pin: if the server returned to the old key, clients would refuse it.",
                     remedy:
-                        "Keep the old pin until the new key has been served for a day and \(goals.adoption / 100) % of the clients have it."
+                        "Keep the old pin until the new key has been served for a day and \(goals.adoption / 100) % of clients have it."
                 )
             }
             return nil
@@ -259,7 +260,7 @@ enum DeliveryRails {
             else { return nil }
             return Finding(
                 .oldKeyTooSoon, host: arm.pattern, policy: arm.slot, pin: last.pins.first,
-                "\(endpoint) at \(chain.address) presents another key since \(since) only, and the \(arm.slot.rawValue) has no pin of the one before: should the server go back, clients would refuse it.",
+                "\(endpoint) at \(chain.address) presents another key only since \(since), and the \(arm.slot.rawValue) has no pin of the previous one: if the server returned to it, clients would refuse it.",
                 remedy: "Publish the old key's pin too, or wait until the new one has been served for a day."
             )
         }
@@ -271,16 +272,16 @@ enum DeliveryRails {
         guard let claims = change.facts.claims(change.id), claims.sightings > 0 else {
             return [
                 .unknown(
-                    .removalWhileInUse, host: pattern, "Whether clients still fetch this app's document is not known.",
-                    remedy: "Look at `pinledger app adoption \(change.id)`."
+                    .removalWhileInUse, host: pattern, "Whether clients still fetch this app's document is unknown.",
+                    remedy: "Check `pinledger app adoption \(change.id)`."
                 )
             ]
         }
         return [
             Finding(
                 .removalWhileInUse, host: pattern,
-                "Clients have fetched this app's document lately: without the host they connect to \(pattern) unpinned.",
-                remedy: "Set its mode to report_only or off first, and remove it when nobody asks any more."
+                "Clients have recently fetched this app's document: without the host they connect to \(pattern) unpinned.",
+                remedy: "Set its mode to report_only or off first, and remove it once no client fetches the document."
             )
         ]
     }

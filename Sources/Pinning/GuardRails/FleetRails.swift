@@ -45,23 +45,23 @@ enum FleetRails {
                     findings.append(
                         Finding(
                             .liveChainUnmatched, .override, host: pattern, policy: slot,
-                            "\(LiveRails.place(of: miss)), and the \(slot.rawValue) of \(pattern) of \(app.id) has no pin that matches it: without the kill switch its devices would refuse the server.",
+                            "\(LiveRails.place(of: miss)), but the \(slot.rawValue) of \(pattern) of \(app.id) has no matching pin: without the kill switch its devices would refuse the server.",
                             remedy:
-                                "Redeploy the right certificate at \(miss.endpoint) first, one whose key is pinned, or engage a kill switch for \(pattern) of \(app.id) alone before you end this one."
+                                "First deploy a certificate whose key is pinned at \(miss.endpoint), or engage a kill switch for \(pattern) of \(app.id) alone before you release this one."
                         )
                     )
                 }
             }
         }
         if missed > findings.count, let last = findings.indices.last {
-            findings[last].detail += " So it is in \(missed - findings.count) more places."
+            findings[last].detail += " The same applies to \(missed - findings.count) more hosts."
         }
         if unseen > 0 {
             findings.append(
                 .unknown(
                     .liveChainUnmatched, host: nil,
-                    "Whether the key that is served is pinned is not known of \(unseen) hosts.",
-                    remedy: "Have a node probe them on a schedule (--vantage), and see `pinledger attention`."
+                    "For \(unseen) hosts it is unknown whether the served key is pinned.",
+                    remedy: "Have a node probe them regularly (--vantage), and check `pinledger attention`."
                 )
             )
         }
@@ -91,9 +91,9 @@ enum FleetRails {
         let list = counts.sorted { $0.key < $1.key }.map { "`\($0.key.rawValue)` of \($0.value)" }
         var finding = Finding(
             .oldClients, .warn,
-            "Of \(appCount) apps some installs do not hear of a kill switch and go on enforcing. By kinds of clients and the number of their apps: \(list.joined(separator: ", ")).",
+            "In \(appCount) apps, some installs never receive the kill switch and keep enforcing. By kinds of clients and the number of their apps: \(list.joined(separator: ", ")).",
             remedy:
-                "Have servers present keys that these installs have pins of; `pinledger compat APP` tells what reaches those of an app."
+                "Have servers present keys that these installs have pins of; `pinledger compat APP` shows what reaches an app's installs."
         )
         finding.limit = .killSwitch
         return [finding]

@@ -159,16 +159,16 @@ struct GuardRailEvaluation {
         /// Why not every service was seen, as a clause.
         func gap(of pattern: HostPattern) -> String {
             let names = self.unseen.map(\.description).joined(separator: ", ")
-            return names.isEmpty ? "no service of \(pattern) is named" : "no probe has seen \(names) within a day"
+            return names.isEmpty ? "no endpoint of \(pattern) is set" : "no probe has seen \(names) within a day"
         }
 
         /// How to close the gap, as a sentence.
         func remedy(for pattern: HostPattern) -> String {
             guard let endpoint = self.unseen.first else {
                 return
-                    "Name the services that \(pattern) stands for in the host's `endpoints`, so that they are probed."
+                    "Set the services of \(pattern) as the host's `endpoints`, so that they are probed."
             }
-            return "Look with `pinledger probe \(endpoint)`, and have a node probe on a schedule (--vantage)."
+            return "Run `pinledger probe \(endpoint)`, and have a node probe regularly (--vantage)."
         }
 
         /// Since when an address has presented a key without another one in between, as far as probes looked. With a new

@@ -45,8 +45,9 @@ enum LiveRails {
             return Finding(
                 .stillServed, arm.now.mode == .enforce ? .override : .warn, host: arm.pattern, policy: arm.slot,
                 pin: pin,
-                "\(last.endpoint) \(now ? "presents" : "presented") a key with this pin, last at \(last.chain.lastSeen) from \(last.chain.address): clients that meet it there would have one pin less to accept it by.",
-                remedy: "Change the server's key first, and wait until no address has presented the old one for a week."
+                "\(last.endpoint) \(now ? "presents" : "presented") a key with this pin, last at \(last.chain.lastSeen) from \(last.chain.address): clients that connect there would have one matching pin less.",
+                remedy:
+                    "Replace the server's key first, and wait until no address has presented the old one for a week."
             )
         }
     }
@@ -69,8 +70,8 @@ enum LiveRails {
             Finding(
                 .stillServed, arm.now.mode == .enforce ? .override : .warn, host: arm.pattern, policy: arm.slot,
                 pin: rotation.next,
-                "The rotation \(rotation.id) \(rotation.abortedIn.map { "was aborted in its phase \($0.rawValue)" } ?? "is in its phase \(rotation.phase.rawValue)"), so that servers of \(arm.pattern) may present this key already: clients without its pin would refuse them.",
-                remedy: "Keep the pin until the rotation is over, or see to it that no server presents the key."
+                "The rotation \(rotation.id) \(rotation.abortedIn.map { "was aborted in its phase \($0.rawValue)" } ?? "is in its phase \(rotation.phase.rawValue)"), so servers of \(arm.pattern) may already present this key: clients without its pin would refuse them.",
+                remedy: "Keep the pin until the rotation is over, or make sure that no server presents the key."
             )
         ]
     }
@@ -101,8 +102,8 @@ enum LiveRails {
                 }
                 return Finding(
                     .stillServed, .override, host: pattern,
-                    "\(endpoint) answered at \(seen) and would not be looked at any more: a key that only it presents could lose its pin unnoticed, and clients that meet it there would refuse it.",
-                    remedy: "Leave it named while clients reach it; a day after it has stopped answering it can go."
+                    "\(endpoint) answered at \(seen) and would no longer be probed: a key that only it presents could lose its pin unnoticed, and clients would refuse that endpoint.",
+                    remedy: "Keep the endpoint while clients use it; remove it a day after it has stopped answering."
                 )
             }
         }
@@ -135,9 +136,9 @@ enum LiveRails {
         if matched, !withdrawn.isDisjoint(with: miss.chain.pins) {
             return Finding(
                 .lastLivePin, arm.now.mode == .enforce ? .block : .warn, host: arm.pattern, policy: arm.slot,
-                "\(place), and this takes away the last pin that matches it: \(arm.now.mode == .enforce ? "clients that meet it there would refuse it" : "clients that meet it there would report it").",
+                "\(place), and this removes the last pin that matches it: \(arm.now.mode == .enforce ? "clients would refuse the server" : "clients would report every connection").",
                 remedy:
-                    "Leave that pin in service while \(miss.endpoint) presents its key; look with `pinledger probe \(miss.endpoint)`."
+                    "Keep that pin active while \(miss.endpoint) presents its key; check with `pinledger probe \(miss.endpoint)`."
             )
         }
         // What was locked out before is not made worse, and may be on its way to be mended.
@@ -146,7 +147,7 @@ enum LiveRails {
         return Finding(
             isCandidate ? .armWithoutServedKey : .liveChainUnmatched,
             arm.now.mode == .enforce && !wasLockedOut ? .block : .warn, host: arm.pattern, policy: arm.slot,
-            "\(place), and the \(arm.slot.rawValue) has no pin that matches it: \(arm.now.mode == .enforce ? "its devices would refuse the server" : "its devices would report every connection").",
+            "\(place), but the \(arm.slot.rawValue) has no matching pin: \(arm.now.mode == .enforce ? "its devices would refuse the server" : "its devices would report every connection").",
             remedy: WrongKey.remedy(miss.endpoint, miss.chain, of: arm.pattern, in: change.id)
         )
     }
@@ -169,9 +170,9 @@ enum LiveRails {
             else { return nil }
             return Finding(
                 .liveChainUnmatched, .override, host: arm.pattern, policy: arm.slot, pin: chain.pins.first,
-                "\(endpoint) at \(chain.address) presented \(chain.pins.first.map { "\($0)" } ?? "no key") when it was last seen, at \(chain.lastSeen), and the \(arm.slot.rawValue) has no pin that matches it: if it comes back, its devices would refuse it.",
+                "\(endpoint) at \(chain.address) presented \(chain.pins.first.map { "\($0)" } ?? "no key") when it was last seen, at \(chain.lastSeen), and the \(arm.slot.rawValue) has no matching pin: if that address returns, devices would refuse it.",
                 remedy:
-                    "Publish that pin too, or see to it that the address does not come back; after a week it is forgotten."
+                    "Publish that pin too, or make sure that the address does not return; after a week it no longer counts."
             )
         }
     }
@@ -186,8 +187,8 @@ enum LiveRails {
         return [
             Finding(
                 .backupNotServed, host: arm.pattern, policy: arm.slot,
-                "Every pin of the \(arm.slot.rawValue) of \(arm.pattern) is in a chain that is served now: none stands in reserve.",
-                remedy: "Add the pin of a key that is not in use and that another certificate can be had for."
+                "Every pin of the \(arm.slot.rawValue) of \(arm.pattern) is in a chain that is served now: no pin is in reserve.",
+                remedy: "Add the pin of an unused key that another certificate can be issued for."
             )
         ]
     }
@@ -206,20 +207,20 @@ enum LiveRails {
             findings.append(
                 .unknown(
                     withdraws ? .stillServed : .liveChainUnmatched, .override, host: pattern,
-                    "Which key \(names) presents is not known: probes have seen it before, but not within a day.",
+                    "Which key \(names) presents is unknown: probes have seen it before, but not within a day.",
                     remedy:
-                        "Look with `pinledger probe \(observed.outdated[0])`, or insist if you have looked yourself."
+                        "Run `pinledger probe \(observed.outdated[0])`, or force the change if you have checked it yourself."
                 )
             )
         } else if !observed.isComplete, withdraws || arms.contains(where: { $0.now.mode == .enforce }) {
             let asked =
                 withdraws
-                ? "Whether a key that goes is still presented (G07), and whether the pins that stay match (G02, G08, G09),"
-                : "Whether the pins match what is presented, and one stands in reserve (G02, G09),"
+                ? "Whether a removed key is still presented (G07), and whether the remaining pins match (G02, G08, G09),"
+                : "Whether the pins match what is presented, and one is in reserve (G02, G09),"
             findings.append(
                 .unknown(
                     withdraws ? .stillServed : .liveChainUnmatched, host: pattern,
-                    "\(asked) is not known of \(pattern): \(observed.gap(of: pattern)).",
+                    "\(asked) is unknown for \(pattern): \(observed.gap(of: pattern)).",
                     remedy: observed.remedy(for: pattern)
                 )
             )
@@ -229,7 +230,7 @@ enum LiveRails {
         findings.append(
             Finding(
                 .vantagePoints, host: pattern,
-                "Only \(places.first ?? "one place") has looked at \(pattern); other networks may be shown another key.",
+                "Only the vantage point \(places.first ?? "of one node") has probed \(pattern); other networks may see another key.",
                 remedy: "Have a second node probe from another network (--vantage)."
             )
         )

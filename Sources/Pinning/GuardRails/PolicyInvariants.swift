@@ -45,7 +45,7 @@ enum PolicyInvariants {
         from before: Host, to after: Host, _ pattern: HostPattern, in context: DecisionContext
     ) throws(Refusal) {
         if before.includesSubdomains, !after.includesSubdomains {
-            try context.requireReason("it leaves the subdomains of \(pattern) out")
+            try context.requireReason("it excludes the subdomains of \(pattern)")
         }
         // A promoted candidate replaces the baseline: compare what is promised to everybody, and what to the candidate's
         // devices, each with what stands in its place now.

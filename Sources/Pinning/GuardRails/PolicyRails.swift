@@ -22,8 +22,8 @@ enum PolicyRails {
         return [
             Finding(
                 .backupNotServed, host: arm.pattern, policy: arm.slot,
-                "The \(arm.slot.rawValue) of \(arm.pattern) is left without an active backup pin: if the served key is lost, no client accepts another.",
-                remedy: "Publish the pin of a key that is ready and not in use, then take this one away."
+                "The \(arm.slot.rawValue) of \(arm.pattern) has no active backup pin left: if the served key is lost, clients accept no other.",
+                remedy: "Publish the pin of a key that is ready and unused, then remove this one."
             )
         ]
     }
@@ -47,9 +47,9 @@ enum PolicyRails {
             Finding(
                 .unprovenPin, change.context.isImport ? .warn : .override, host: arm.pattern, policy: arm.slot,
                 pin: now.min(),
-                "Of no backup of \(arm.pattern) is more known than the hash: nobody has shown that there is such a key.",
+                "Only hashes are known for the backups of \(arm.pattern): nothing shows that such a key exists.",
                 remedy:
-                    "Give the backup's certificate, public key or signing request instead of the hash: `material` in the API, a file on the command line."
+                    "Upload the backup's certificate, public key or signing request instead of the hash: `material` in the API, a file on the command line."
             )
         ]
     }
@@ -66,8 +66,8 @@ enum PolicyRails {
             else { return nil }
             return Finding(
                 .armWithoutServedKey, .override, host: pattern,
-                "Baseline and candidate of \(pattern) share no pin, so that whichever key is served, devices of one arm refuse it.",
-                remedy: "Start the candidate with the baseline's pins (`copy_baseline`), and add the new ones."
+                "Baseline and candidate of \(pattern) share no pin: whichever key is served, devices with one of the two policies refuse it.",
+                remedy: "Start the candidate with the baseline's pins (`copy_baseline`), and add the new pins."
             )
         }
     }
@@ -83,8 +83,8 @@ enum PolicyRails {
             return [
                 Finding(
                     .boundedLifetime, .warn,
-                    "No time is set after which clients that cannot reach this service stop enforcing.",
-                    remedy: "Set `pins_valid_until` to some thirty days ahead, and move it on with each change."
+                    "`pins_valid_until` is not set: clients that cannot reach this service never stop enforcing.",
+                    remedy: "Set `pins_valid_until` to about thirty days ahead, and extend it with each change."
                 )
             ]
         }
@@ -92,8 +92,8 @@ enum PolicyRails {
             return [
                 Finding(
                     .boundedLifetime, .warn,
-                    "Clients stopped enforcing at \(end): what is published protects nobody.",
-                    remedy: "Move `pins_valid_until` on to some thirty days ahead."
+                    "Clients stopped enforcing at \(end): the published pins protect no client.",
+                    remedy: "Extend `pins_valid_until` to about thirty days ahead."
                 )
             ]
         }
@@ -102,15 +102,16 @@ enum PolicyRails {
             return [
                 Finding(
                     .boundedLifetime,
-                    "A client that hears nothing would enforce these pins until \(end), more than sixty days.",
-                    remedy: "Choose a time within sixty days (RFC 7469 section 4.1), better within thirty."
+                    "A client that cannot reach this service would enforce these pins until \(end), more than sixty days.",
+                    remedy: "Choose a time within sixty days (RFC 7469 section 4.1), preferably within thirty."
                 )
             ]
         }
         guard change.now.adding(seconds: 30 * day) < end else { return [] }
         return [
             Finding(
-                .boundedLifetime, .warn, "A client that hears nothing would enforce these pins until \(end).",
+                .boundedLifetime, .warn,
+                "A client that cannot reach this service would enforce these pins until \(end).",
                 remedy: "Thirty days are enough for most apps."
             )
         ]

@@ -123,15 +123,15 @@ package struct KeyRing: Hashable, Sendable {
             }
             return Finding(
                 .signingKeyOverlap, severity,
-                "Clients may not know the key \(kid) before \(key.knownEverywhereAt), and refuse what it signs until they fetch the keys again.",
-                remedy: "Activate it then; `pinledger key list` shows since when it is announced."
+                "Clients may not know the key \(kid) before \(key.knownEverywhereAt), and would refuse documents it signs until they fetch the keys again.",
+                remedy: "Activate the key after that time; `pinledger key list` shows when it was announced."
             )
         case .retire(let kid):
             guard let key = self.keys[kid], key.state == .superseded, context.now < key.neededUntil else { return nil }
             return Finding(
                 .signingKeyOverlap, severity,
-                "Documents signed by \(kid) may be in use until \(key.neededUntil), and clients would refuse them.",
-                remedy: "Retire it then, at once only if its private half is in other hands."
+                "Documents signed by \(kid) may be in use until \(key.neededUntil); clients would refuse them without the key.",
+                remedy: "Retire the key after that time, or at once only if its private half is compromised."
             )
         case .create: return nil
         }

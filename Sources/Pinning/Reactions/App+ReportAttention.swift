@@ -10,7 +10,7 @@ extension App {
         case called
         /// The server did what it could about it, and the same is reported still.
         case answered
-        /// It is less than before, and not over.
+        /// The failures are fewer than before, but not over.
         case waning
     }
 
@@ -65,10 +65,10 @@ extension App {
         case .answered:
             severity = .soon
             let last = verdict.evidence.last.map { " (\($0.step.rawValue), at \($0.at))" } ?? ""
-            consequence = "What could be done about it by itself was done\(last)."
+            consequence = "The server has taken its last automatic step\(last)."
         case .waning:
             severity = .soon
-            consequence = "It is less than before, and not over."
+            consequence = "The failures are fewer than before, but not over."
         }
         var item = AttentionItem(
             severity, .failingReports, app: self.id, "\(verdict.sentence) \(consequence)",
@@ -85,7 +85,7 @@ extension ReactionVerdict {
     package var sentence: String {
         let evidence = self.evidence
         let policy = evidence.arm?.rawValue ?? "pins"
-        let source = evidence.isAuthenticated ? "" : " (reports that are not signed)"
+        let source = evidence.isAuthenticated ? "" : " (unsigned reports)"
         let reasons = self.reasons.isEmpty ? "" : ": \(self.reasons.map(\.rawValue).joined(separator: ", "))"
         return
             "\(evidence.sample.failing) of \(evidence.sample.installs) installs report that the \(policy) of \(evidence.host) in version \(evidence.version) did not match\(source)\(reasons)."
@@ -96,25 +96,25 @@ extension ReactionVerdict {
         guard !self.evidence.isAuthenticated else { return self.sentence }
         let words = "\(app)\(place.map { " \($0)" } ?? "")"
         return
-            "\(self.sentence) The reports are not signed, so that anybody can have made them. If nothing is wrong, go on with `pinledger rollout resume \(words)`: unsigned reports do not hold this plan again. `pinledger telemetry key add \(app)` makes a key for clients to sign with: from then on only signed reports hold a plan."
+            "\(self.sentence) The reports are unsigned, so anyone can have made them. If nothing is wrong, resume with `pinledger rollout resume \(words)`: unsigned reports do not pause this plan again. `pinledger telemetry key add \(app)` makes a key for clients to sign with: from then on only signed reports pause a plan."
     }
 
     fileprivate func consequence(for reaction: Monitoring.Reaction) -> String {
         switch (self.step, reaction) {
-        case (.none, _), (.page, _): "Nothing is done about it by itself."
-        case (let step, .act): "What is done about it by itself: \(step.rawValue)."
-        case (let step, _): "If reactions were not in the shadow, what would be done: \(step.rawValue)."
+        case (.none, _), (.page, _): "The server takes no automatic step."
+        case (let step, .act): "The server's automatic step: \(step.rawValue)."
+        case (let step, _): "With the reaction `act`, the server would take this step: \(step.rawValue)."
         }
     }
 
     fileprivate func remedy(of app: AppID) -> String {
         switch self.truth {
         case .pinned:
-            "The key that servers present is pinned: look for whoever intercepts connections, or a fault of the client (`pinledger telemetry show \(app)`)."
+            "The key that servers present is pinned: look for an interception of connections, or a defect of the client (`pinledger telemetry show \(app)`)."
         case .unpinned:
-            "The key that servers present is not pinned: redeploy the right certificate, one whose key is pinned, and look again (`pinledger probe \(self.evidence.host)`)."
+            "The key that servers present is not pinned: deploy a certificate whose key is pinned, and check with `pinledger probe \(self.evidence.host)`."
         case .split:
-            "Not all servers present a pinned key: find those that do not (`pinledger probe \(self.evidence.host)`)."
+            "Some servers present no pinned key: find them with `pinledger probe \(self.evidence.host)`."
         case .unknown:
             "Find out what servers present (`pinledger probe \(self.evidence.host)`), and who reports it (`pinledger telemetry show \(app)`)."
         }

@@ -48,7 +48,8 @@ extension Refusal {
             let grave = findings.filter { $0.severity != .warn }.prefix(3)
             return grave.map { "\($0.rail.code): \($0.detail)" }.joined(separator: " ")
         case .pinRevoked(let pin): return "The candidate holds \(pin), which was revoked."
-        case .tooFewPins(_, _, let active): return "It would enforce with \(active) pins; two are the least."
+        case .tooFewPins(_, _, let active):
+            return "It would enforce with \(active) pins, but at least two are required."
         case .noBackupPin, .lastBackupPin: return "It would enforce without an active backup pin."
         default: return "It was refused: \(self)."
         }

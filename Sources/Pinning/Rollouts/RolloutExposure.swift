@@ -41,21 +41,21 @@ package struct RolloutExposure: Hashable, Sendable {
     /// As a sentence or several.
     package var sentence: String {
         var sentences = [
-            "\(Percent.text(self.share)) of devices get the candidate of \(self.pattern): the app's rollout lets in \(Percent.text(basisPoints: Int(self.app.share))), and the host's \(Percent.text(basisPoints: Int(self.host.share)))\(self.relation)."
+            "\(Percent.text(self.share)) of devices get the candidate of \(self.pattern): the app's rollout includes \(Percent.text(basisPoints: Int(self.app.share))), and the host's \(Percent.text(basisPoints: Int(self.host.share)))\(self.relation)."
         ]
         let countries = [self.app, self.host].compactMap { $0 }.filter { $0.method == .geography }.map(\.countries)
         for list in countries { sentences.append("Only devices known to be in \(list.joined(separator: ", ")) count.") }
         let listed = [self.app, self.host].reduce(0) { $0 + ($1?.whitelist.count ?? 0) }
-        if listed > 0 { sentences.append("\(listed) listed ids are let in whatever the share.") }
+        if listed > 0 { sentences.append("\(listed) listed ids are always included.") }
         if let gate, !gate.isOpen {
-            sentences.append("Of these only devices whose version passes the version gate: \(gate.sentence).")
+            sentences.append("The version gate admits only these devices: \(gate.sentence).")
         }
         return sentences.joined(separator: " ")
     }
 
     private var relation: String {
         guard self.app != nil, self.host != nil else { return "" }
-        return self.basis == .product ? " of those (drawn independently)" : ", drawn from the same buckets"
+        return self.basis == .product ? " of those (independent buckets)" : ", from the same buckets"
     }
 
     package var json: JSON {

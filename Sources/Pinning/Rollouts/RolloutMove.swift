@@ -80,7 +80,7 @@ extension App {
         let now = context.now
         let since = self.countedSince(plan, pattern, in: context)
         let began =
-            since == plan.since ? "it began at \(since)" : "it is counted since a kill switch ended, from \(since)"
+            since == plan.since ? "it began at \(since)" : "it counts from \(since), when a kill switch ended"
         switch plan.phase {
         case .scheduled:
             let start = plan.terms.startsAt ?? plan.setAt
@@ -92,7 +92,7 @@ extension App {
                 let until = since.adding(seconds: seconds)
                 waits.append(
                     .init(
-                        .time, isMet: until <= now, detail: "\(began), and is to last \(seconds) seconds", until: until)
+                        .time, isMet: until <= now, detail: "\(began), and must last \(seconds) seconds", until: until)
                 )
             }
             if let sample = self.sample(of: plan, pattern, in: context) { waits.append(sample.wait) }
@@ -100,7 +100,7 @@ extension App {
                 waits.append(
                     .init(
                         .approval, isMet: plan.isApproved,
-                        detail: plan.isApproved ? "somebody has" : "nobody has yet", until: nil))
+                        detail: plan.isApproved ? "it is approved" : "it is not approved yet", until: nil))
             }
             return waits
         case .baking:
@@ -108,7 +108,7 @@ extension App {
             return [
                 .init(
                     .bake, isMet: until <= now,
-                    detail: "it is left alone since \(since), for \(plan.terms.bake) seconds", until: until)
+                    detail: "the bake time began at \(since) and lasts \(plan.terms.bake) seconds", until: until)
             ]
         case .done, .rolledBack, .ended: return []
         }
@@ -136,7 +136,7 @@ extension App {
         let patience = "\(plan.isExtended ? "extended, it waits" : "it waits") for them until \(until)"
         guard let facts = context.facts.telemetry(self.id) else {
             let wait = RolloutWait(
-                .installs, isMet: nil, detail: "it wants \(wanted), and no reports of clients are known; \(patience)",
+                .installs, isMet: nil, detail: "it requires \(wanted), but no client reports are known; \(patience)",
                 until: nil)
             return Sample(wait: wait, count: 0, isNoted: false)
         }
@@ -160,11 +160,11 @@ extension App {
     }
 
     private static func unsigned(_ count: Int) -> String {
-        "; \(count) say it in reports that are not signed, which anybody can make and which do not count (sign them with a key of `pinledger telemetry key add APP`, or set the app's monitoring.count_unsigned)"
+        "; \(count) did so in unsigned reports, which anyone can make and which do not count (sign them with a key from `pinledger telemetry key add APP`, or set the app's monitoring.count_unsigned)"
     }
 
     private static func fewNetworks(_ count: Int, _ wanted: Int) -> String {
-        "; \(count) say it in reports that are not signed, of which each network counts for at most \(TelemetryFacts.networkLimit(wanted)): they come from too few networks"
+        "; \(count) did so in unsigned reports, of which each network counts for at most \(TelemetryFacts.networkLimit(wanted)): they come from too few networks"
     }
 
     /// The kill switches that keep pinning off for devices of a place, or kept it: over everything, of the app, of versions

@@ -33,7 +33,7 @@ extension RolloutPlan.Terms {
             if let last = steps.last {
                 guard last.basisPoints < step.basisPoints else {
                     throw element.defect(
-                        "must go beyond the step before it, which goes to \(last.basisPoints) basis points")
+                        "must be above the previous step's \(last.basisPoints) basis points")
                 }
                 guard !last.hold.isEmpty else { throw Self.holdless(list, steps.count - 1) }
             }
@@ -47,7 +47,7 @@ extension RolloutPlan.Terms {
             self.ending = try ending.oneOf(RolloutPlan.Ending.self)
             if self.ending == .promote {
                 guard last.basisPoints == 10_000 else {
-                    throw ending.defect("can be promote only where the last step is 10000 basis points")
+                    throw ending.defect("can be promote only if the last step is 10000 basis points")
                 }
                 guard self.bake > 0 || !last.hold.isEmpty else { throw Self.holdless(list, steps.count - 1) }
             }

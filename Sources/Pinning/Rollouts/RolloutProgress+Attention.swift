@@ -15,9 +15,9 @@ extension RolloutProgress {
         if let pause = self.plan.pause {
             item = AttentionItem(
                 pause.cause == .requested ? .info : .soon, .rolloutPaused, app: app,
-                "\(subject) is paused\(step) since \(pause.since) (\(pause.cause.rawValue))\(pause.detail.map { ": \($0)" } ?? ".")",
+                "\(subject) has been paused\(step) since \(pause.since) (\(pause.cause.rawValue))\(pause.detail.map { ": \($0)" } ?? ".")",
                 remedy:
-                    "Go on with `pinledger rollout resume \(words)`, or back with `pinledger rollout roll-back \(words)`."
+                    "Resume with `pinledger rollout resume \(words)`, or roll back with `pinledger rollout roll-back \(words)`."
             )
             item.date = pause.since
         } else if self.plan.phase == .rolledBack {
@@ -28,15 +28,16 @@ extension RolloutProgress {
             item.date = self.plan.since
         } else if self.waitsForApproval {
             item = AttentionItem(
-                .soon, .rolloutApproval, app: app, "\(subject) waits\(step) for somebody who approves of going on.",
-                remedy: "Look how it went, and go on: `pinledger rollout advance \(words)`."
+                .soon, .rolloutApproval, app: app, "\(subject) waits\(step) for approval.",
+                remedy: "Review the step, and approve with `pinledger rollout advance \(words)`."
             )
             item.date = self.plan.since
         } else if self.plan.isExtended, let wait = self.waits.first(where: { $0.kind == .installs && $0.isMet != true })
         {
             item = AttentionItem(
-                .soon, .rolloutStuck, app: app, "\(subject) does not get on\(step): \(wait.detail).",
-                remedy: "See why so few clients report; go on without them: `pinledger rollout jump \(words) --step N`."
+                .soon, .rolloutStuck, app: app, "\(subject) is stuck\(step): \(wait.detail).",
+                remedy:
+                    "Find out why so few clients report, or continue without them: `pinledger rollout jump \(words) --step N`."
             )
             item.date = self.plan.since
         } else {

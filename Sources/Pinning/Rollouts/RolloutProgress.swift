@@ -29,11 +29,11 @@ package struct RolloutWait: Hashable, Sendable {
         case .start: "its time has come"
         case .time: "the step has lasted long enough"
         case .installs: "enough installs of the candidate have reported"
-        case .approval: "somebody approves of going on"
-        case .bake: "the last step was left alone long enough"
-        case .reports: "nothing that clients report speaks against it"
+        case .approval: "an operator approves the next step"
+        case .bake: "the bake time is over"
+        case .reports: "clients report nothing that speaks against it"
         case .killSwitch: "no kill switch is in force"
-        case .resumption: "somebody resumes it"
+        case .resumption: "an operator resumes it"
         }
     }
 
@@ -90,7 +90,7 @@ extension LedgerState {
             progress.waits.append(
                 .init(
                     .resumption, isMet: false,
-                    detail: "it is paused since \(pause.since) (\(pause.cause.rawValue))\(why)",
+                    detail: "it has been paused since \(pause.since) (\(pause.cause.rawValue))\(why)",
                     until: nil))
         }
         if let doubt = app.doubt(of: pattern, in: context) {
@@ -136,9 +136,9 @@ extension RolloutMove {
         case .take(let step, let basisPoints): "step \(step) (\(Percent.text(basisPoints: basisPoints)))"
         case .bake: "the bake time"
         case .finish: "the end"
-        case .conclude(let step, _): "a note of the installs of step \(step)"
+        case .conclude(let step, _): "recording that enough installs of step \(step) reported"
         case .extend(let step, _): "more time for step \(step)"
-        case .giveUp(let step, _): "the end of step \(step) without a conclusion"
+        case .giveUp(let step, _): "ending step \(step) without a result"
         }
     }
 

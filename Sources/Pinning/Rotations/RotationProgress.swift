@@ -109,11 +109,12 @@ extension Rotation {
     fileprivate var advice: String {
         switch self.phase {
         case .deliver: "Leave the servers as they are until clients have the next key; then advance to switch."
-        case .switch: "Change the key on every server now; when probes see the next one everywhere, advance."
-        case .settle: "Leave the servers with the next key; when it has proved itself, advance to retire the old one."
-        case .cleanUp: "Keep the old private key until the last document with its pin is stale; then advance to end."
-        case .done: "Nothing: the old key can be destroyed."
-        case .aborted: "Nothing: start another rotation when the reason is gone."
+        case .switch: "Replace the key on every server now; when probes see the next one everywhere, advance."
+        case .settle:
+            "Keep the next key on the servers; once it has been served long enough, advance to retire the old one."
+        case .cleanUp: "Keep the old private key until the last document with its pin is stale; then advance to finish."
+        case .done: "Nothing is left to do: the old key can be destroyed."
+        case .aborted: "Nothing is left to do: start another rotation once the cause is resolved."
         }
     }
 }
@@ -130,7 +131,7 @@ extension App {
             else {
                 return .init(
                     what: "clients have the next key", isMet: false,
-                    detail: "it is not published for every host any more", until: nil)
+                    detail: "the key is no longer published for every host", until: nil)
             }
             return .init(
                 what: "clients have the next key", isMet: delivery.isEnough(at: now),
@@ -157,7 +158,7 @@ extension App {
             let settled = RotationProgress.Wait(
                 what: "the next key has proved itself", isMet: until <= now,
                 detail:
-                    "it is the primary since \(rotation.phaseSince), and is to be for \(rotation.goals.settling) seconds",
+                    "it has been the primary since \(rotation.phaseSince), and must be for \(rotation.goals.settling) seconds",
                 until: until
             )
             return seen() + [settled, delivered()]
@@ -166,7 +167,7 @@ extension App {
             return [
                 .init(
                     what: "no client relies on the old key", isMet: until <= now,
-                    detail: "its pin is out of the documents since \(rotation.phaseSince)", until: until)
+                    detail: "its pin has been out of the documents since \(rotation.phaseSince)", until: until)
             ]
         case .done, .aborted: return []
         }
@@ -177,7 +178,7 @@ extension App {
         of pin: Pin, at pattern: HostPattern, _ facts: ExternalFacts, _ now: Timestamp
     ) -> (Sighting, detail: String) {
         let endpoints = self.hosts[pattern]?.probed(of: pattern) ?? []
-        guard !endpoints.isEmpty else { return (.unknown, "no service of it is named to be probed") }
+        guard !endpoints.isEmpty else { return (.unknown, "no endpoint is set to be probed") }
         var detail: [String] = []
         var all = true
         var seenBefore = false

@@ -66,7 +66,7 @@ package struct WebhookURL: Hashable, Sendable, CustomStringConvertible {
             let digits = place[place.index(after: colon)...]
             guard digits.utf8.allSatisfy({ (48...57).contains($0) }), let number = Int(digits),
                 (1...65_535).contains(number)
-            else { throw Malformed(description: "has a port that is no number from 1 to 65535") }
+            else { throw Malformed(description: "has a port that is not a number from 1 to 65535") }
             (host, port) = (place[..<colon], number)
         }
         if host.hasPrefix("["), host.hasSuffix("]") {

@@ -49,17 +49,18 @@ struct Authenticator: Sendable {
     private func principal(of text: String) throws(Problem) -> Actor {
         let token: APIToken
         do { token = try APIToken(parsing: text) } catch {
-            throw Problem(.tokenMalformed, "The token's form or checksum is wrong: it is cut short or mistyped.")
+            throw Problem(.tokenMalformed, "The token's form or checksum is wrong: it is truncated or mistyped.")
         }
         guard [.administrator, .pipeline].contains(token.kind) else {
-            throw Problem(.tokenInvalid, "Tokens of the kind \(token.kind.rawValue) do not open the operators' API.")
+            throw Problem(
+                .tokenInvalid, "Tokens of the kind \(token.kind.rawValue) are not accepted by the operators' API.")
         }
         // Behind what was read, tokens may have been made or revoked.
         if let fault = self.ledger.partialFault { throw Problem(fault) }
         let access = self.ledger.view.state.access
         guard let id = access.idByDigest[token.digest], let known = access.tokens[id],
             token.matches(digest: known.digest), known.isValid(at: self.clock())
-        else { throw Problem(.tokenInvalid, "The token is not known, is revoked or has expired.") }
+        else { throw Problem(.tokenInvalid, "The token is unknown, revoked or expired.") }
         return Actor(kind: .token, id: known.id, name: known.name)
     }
 }

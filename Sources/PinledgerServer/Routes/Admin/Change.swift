@@ -111,7 +111,7 @@ struct CommandExecutor: Sendable {
         _ command: Command, of change: Change<Content>, in exchange: Exchange, expecting version: Int64? = nil,
         part: String? = nil
     ) async throws -> Result {
-        guard let writer = self.services.writer else { throw Problem(.readOnly, "This node only reads.") }
+        guard let writer = self.services.writer else { throw Problem(.readOnly, "This node is read-only.") }
         let request = try self.request(command, of: change, in: exchange, expecting: version, part: part)
         let stream = command.stream
         if try exchange.flag("dry_run") {
@@ -132,7 +132,7 @@ struct CommandExecutor: Sendable {
 
     /// Throws what the ledger would refuse now, and records nothing: to be asked before something costly is made for it.
     func check<Content>(_ command: Command, of change: Change<Content>, in exchange: Exchange) throws {
-        guard let writer = self.services.writer else { throw Problem(.readOnly, "This node only reads.") }
+        guard let writer = self.services.writer else { throw Problem(.readOnly, "This node is read-only.") }
         _ = try writer.rehearse(try self.request(command, of: change, in: exchange, part: nil))
     }
 
@@ -145,7 +145,7 @@ struct CommandExecutor: Sendable {
     private func keep(_ material: Set<Material>) async {
         do { try await self.services.material.store(material, within: Self.storing) } catch {
             self.services.logger.warning(
-                "keys and certificates that were shown may not be kept: show them again where they are missing",
+                "uploaded keys and certificates may not be stored: upload missing ones again",
                 metadata: ["error": "\(error)"])
         }
     }
@@ -168,7 +168,7 @@ struct CommandExecutor: Sendable {
         _ command: Command, of change: Change<Content>, in exchange: Exchange, expecting version: Int64? = nil,
         part: String?
     ) throws -> CommandRequest {
-        guard let principal = exchange.principal else { throw Problem(.tokenMissing, "A change needs a token.") }
+        guard let principal = exchange.principal else { throw Problem(.tokenMissing, "A change requires a token.") }
         let origin = Origin(
             actor: principal, reason: change.reason, isForced: change.isForced, requestID: exchange.requestID,
             idempotencyKey: try exchange.idempotencyKey(of: part)
@@ -222,7 +222,7 @@ struct CommandExecutor: Sendable {
             let version = Int64(text.dropFirst().dropLast()),
             version >= 0
         else {
-            throw Problem(.malformedRequest, "If-Match must be one ETag as this resource gave it, such as \"12\".")
+            throw Problem(.malformedRequest, "If-Match must be one ETag of this resource, such as \"12\".")
         }
         return version
     }
@@ -233,7 +233,7 @@ struct CommandExecutor: Sendable {
         guard let plan = Hex.decode(text), plan.count == 32 else {
             throw Problem(
                 .malformedRequest,
-                "The query parameter plan_hash must be the 64 hexadecimal digits that a dry run gave.")
+                "The query parameter plan_hash must be the 64 hexadecimal digits from a dry run.")
         }
         return plan
     }

@@ -65,7 +65,7 @@ struct ClientAdminRoutes: Sendable {
         let app = try self.services.app(try exchange.app)
         let kind = try exchange.clientKind
         let algorithm = try Self.algorithm(of: kind, in: app)
-        guard self.services.writer != nil else { throw Problem(.readOnly, "This node only reads.") }
+        guard self.services.writer != nil else { throw Problem(.readOnly, "This node is read-only.") }
         // Reading a key takes as long as a signature or two, and so happens where threads may be blocked.
         let change = try await exchange.keyChange { (members, _) throws(JSONDefect) -> ClientSigningKey? in
             try members.optional("private_key").mapped { (field) throws(JSONDefect) -> ClientSigningKey in
@@ -116,7 +116,7 @@ struct ClientAdminRoutes: Sendable {
     private static func algorithm(of kind: ClientKind, in app: App) throws(Problem) -> ClientKeyAlgorithm {
         guard let client = app.clients[kind] else { throw Problem(Refusal.clientUnknown(app.id, kind)) }
         guard let algorithm = kind.algorithm(client.settings) else {
-            throw Problem(.clientKeyless, "Answers to \(kind.rawValue) are not signed, and take no key.")
+            throw Problem(.clientKeyless, "Answers to \(kind.rawValue) are not signed, so this kind takes no key.")
         }
         return algorithm
     }

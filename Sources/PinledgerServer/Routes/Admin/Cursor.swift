@@ -14,7 +14,7 @@ enum Cursor {
         guard let bytes = Base64URL.decode(text), let json = try? JSON(parsing: bytes),
             let key = json["k"]?.stringValue,
             json["f"]?.stringValue == self.fingerprint(list, filter)
-        else { throw Problem(.invalidCursor, "The cursor was not given by this list with these filters.") }
+        else { throw Problem(.invalidCursor, "The cursor does not come from this list with these filters.") }
         return key
     }
 

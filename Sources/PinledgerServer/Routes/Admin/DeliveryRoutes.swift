@@ -63,7 +63,7 @@ struct DeliveryRoutes: Sendable {
         let count = try await self.replay(webhook, at: position..<(position + 1), isComplete: false)
         guard count > 0 else {
             throw Problem(
-                .deliveryUnknown, "\(webhook.id) has no delivery at position \(position) that is not under way.")
+                .deliveryUnknown, "\(webhook.id) has no delivery at position \(position), or it is being sent now.")
         }
         return .json(["replayed": .integer(count)], status: .accepted)
     }
@@ -76,7 +76,7 @@ struct DeliveryRoutes: Sendable {
             let field = try members.required("until_position")
             let until = try field.integer(any)
             guard first < until, until - first <= WebhookStore.replayLimit else {
-                throw field.defect("must be from 1 to \(WebhookStore.replayLimit) behind from_position")
+                throw field.defect("must be 1 to \(WebhookStore.replayLimit) after from_position")
             }
             return first..<until
         }
@@ -85,11 +85,11 @@ struct DeliveryRoutes: Sendable {
     }
 
     private func replay(_ webhook: Webhook, at positions: Range<Int64>, isComplete: Bool) async throws -> Int64 {
-        guard self.services.writer != nil else { throw Problem(.readOnly, "This node only reads.") }
+        guard self.services.writer != nil else { throw Problem(.readOnly, "This node is read-only.") }
         guard let count = try await self.store.replay(webhook, at: positions, isComplete: isComplete) else {
             throw Problem(
                 .overloaded,
-                "\(webhook.id) has \(WebhookStore.openLimit) deliveries that are not settled; nothing is added to them."
+                "\(webhook.id) has \(WebhookStore.openLimit) outstanding deliveries, which is the limit; nothing was added."
             )
         }
         return count

@@ -35,7 +35,7 @@ extension JSONField {
         for element in try self.elements(atMost: limit) {
             let pattern = try element.parse(HostPattern.init)
             guard !pattern.isWildcard else { throw element.defect("must be a host's name, not a wildcard") }
-            guard !names.contains(pattern.text) else { throw element.defect("names a host twice") }
+            guard !names.contains(pattern.text) else { throw element.defect("names the same host twice") }
             names.append(pattern.text)
         }
         return names

@@ -53,7 +53,7 @@ struct EventStream: Sendable {
         }
         guard cursor <= head else {
             throw Problem(
-                .positionAhead, "The ledger has \(head) events, so that there is none before position \(cursor).")
+                .positionAhead, "The ledger has \(head) events, so none precedes position \(cursor).")
         }
         let headers: HTTPFields = [.contentType: "text/event-stream", .cacheControl: "no-store"]
         if exchange.request.method == .head { return Response(status: .ok, headers: headers) }

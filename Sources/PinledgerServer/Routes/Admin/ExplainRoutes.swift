@@ -33,7 +33,7 @@ struct ExplainRoutes: Sendable {
         let (state, position, time) = try await self.moment(question, of: id)
         guard let app = state.apps[id], let document = state.document(of: id) else {
             guard self.services.ledger.view.state.apps[id] != nil else { throw Problem(Refusal.appUnknown(id)) }
-            throw Problem(.appUnknown, "There was no app \(id) yet after the ledger's first \(position) events.")
+            throw Problem(.appUnknown, "The app \(id) did not exist yet after the ledger's first \(position) events.")
         }
         let evaluator = Evaluator(document)
         let (names, leftOut) = question.hosts.map { ($0, 0) } ?? app.sampleNames(atMost: Question.hostLimit)
@@ -58,7 +58,7 @@ struct ExplainRoutes: Sendable {
             question.hosts = try members.optional("hosts")?.hostNames(atMost: Question.hostLimit)
             if let at = members.optional("at") {
                 let time = try at.timestamp()
-                guard time <= now else { throw at.defect("must not be ahead: what is to come is not known") }
+                guard time <= now else { throw at.defect("must not be in the future") }
                 question.time = time
             }
             question.position = try members.optional("position")?.integer(0...JSON.largestInteger)

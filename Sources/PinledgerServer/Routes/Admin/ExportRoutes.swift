@@ -78,7 +78,7 @@ extension Services {
     func exportedView(of app: App) throws -> ClientView {
         if let fault = self.ledger.partialFault { throw fault }
         guard let view = self.clientView(of: app, in: self.ledger.view) else {
-            throw Problem(.notPublished, "There is no document of \(app.id) yet.")
+            throw Problem(.notPublished, "\(app.id) has no document yet.")
         }
         return view
     }

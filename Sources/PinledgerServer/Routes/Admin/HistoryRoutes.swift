@@ -47,7 +47,7 @@ struct HistoryRoutes: Sendable {
                 guard !types.isEmpty, types.count == names.count else {
                     throw Problem(
                         .malformedRequest,
-                        "The query parameter type must be event types or groups of them with commas between them. Known are "
+                        "The query parameter type must be event types or groups of them, separated by commas. Known are "
                             + "\(EventGroup.names.joined(separator: ", "))."
                     )
                 }

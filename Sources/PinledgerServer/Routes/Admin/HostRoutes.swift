@@ -165,7 +165,7 @@ extension Endpoint {
         var endpoints: [Endpoint] = []
         for element in try field.elements(atMost: Host.endpointLimit) {
             let endpoint = try element.parse(Endpoint.init)
-            guard !endpoints.contains(endpoint) else { throw element.defect("stands there twice") }
+            guard !endpoints.contains(endpoint) else { throw element.defect("is listed twice") }
             endpoints.append(endpoint)
         }
         return endpoints

@@ -52,7 +52,7 @@ struct KeyRoutes: Sendable {
                 .keys(.create(kid: publicKey.keyID, publicKey: publicKey.bytes)), of: change, in: exchange
             )
         }
-        guard self.services.writer != nil else { throw Problem(.readOnly, "This node only reads.") }
+        guard self.services.writer != nil else { throw Problem(.readOnly, "This node is read-only.") }
         let publicKey = try await self.services.keys.create()
         let result: CommandExecutor.Result
         do {

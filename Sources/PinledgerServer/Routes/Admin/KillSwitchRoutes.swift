@@ -64,7 +64,7 @@ struct KillSwitchRoutes: Sendable {
             return try members.required("expires_at").timestamp()
         }
         guard members.optional("expires_at") == nil else {
-            throw seconds.defect("stands beside expires_at; give one of the two")
+            throw seconds.defect("must not be given together with expires_at; give one of the two")
         }
         let duration = try seconds.integer(1...KillSwitch.longestSeconds)
         return Timestamp(seconds: self.services.clock().seconds).adding(seconds: duration)

@@ -56,7 +56,7 @@ struct PinRoutes: Sendable {
                 }
             }
             guard !commands.isEmpty else {
-                throw JSONDefect(pointer: JSONPointer(["state"]), message: "is required where role is not given")
+                throw JSONDefect(pointer: JSONPointer(["state"]), message: "is required if role is missing")
             }
             return commands
         }

@@ -40,7 +40,7 @@ struct ReactionRoutes: Sendable {
             isPublicSuffix: self.services.environment.isPublicSuffix
         )
         let points = threshold.map { Int($0) } ?? app.monitoring.failureThreshold
-        guard let slot = self.slots.take() else { throw Problem(.overloaded, "Other replays are under way.") }
+        guard let slot = self.slots.take() else { throw Problem(.overloaded, "Other replays are running.") }
         defer { slot.release() }
         // Thousands of cells with two weeks of minutes take their time.
         let replays = try await NIOThreadPool.singleton.runIfActive {

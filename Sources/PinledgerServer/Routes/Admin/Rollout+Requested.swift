@@ -8,19 +8,19 @@ extension Rollout {
         guard field.value["salt_utf8"] == nil else {
             throw JSONDefect(
                 pointer: field.pointer.appending("salt_utf8"),
-                message: "is for signed documents alone: give the salt as it is, as `salt`")
+                message: "is only for signed documents: give the salt itself as `salt`")
         }
         let countries = field.pointer.appending("countries")
         guard self.countries.isEmpty || self.method == .geography else {
             throw JSONDefect(
                 pointer: countries,
-                message: "are looked at with the method geography alone: set the method to geography, or leave them out"
+                message: "apply only to the method geography: set the method to geography, or leave them out"
             )
         }
         for (place, code) in self.countries.enumerated() where ["XX", "ZZ"].contains(code) {
             throw JSONDefect(
                 pointer: countries.appending(String(place)),
-                message: "is \(code), which stands for no country: no device is ever found to be there")
+                message: "is \(code), which stands for no country: no device would match")
         }
     }
 }

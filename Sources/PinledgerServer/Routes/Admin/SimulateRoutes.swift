@@ -56,7 +56,7 @@ struct SimulateRoutes: Sendable {
                 ))
         }
         let simulation = Simulation(from: old, to: new, hosts: hosts, at: now)
-        guard let slot = self.slots.take() else { throw Problem(.overloaded, "Another simulation is under way.") }
+        guard let slot = self.slots.take() else { throw Problem(.overloaded, "Another simulation is running.") }
         defer { slot.release() }
         // Up to some seconds of work, which no cooperative thread is to be taken for.
         let result = try await NIOThreadPool.singleton.runIfActive {

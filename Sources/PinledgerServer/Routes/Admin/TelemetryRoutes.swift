@@ -37,7 +37,7 @@ struct TelemetryRoutes: Sendable {
         let minutes = try exchange.flag("minutes")
         let host = try exchange.hostInQuery
         guard !minutes || host != nil else {
-            let defect = JSONDefect(pointer: JSONPointer(["minutes"]), message: "goes together with host")
+            let defect = JSONDefect(pointer: JSONPointer(["minutes"]), message: "requires host")
             throw Problem(.invalidValue, "In the query, minutes \(defect.message).", errors: [defect])
         }
         let book = try await self.tools.recorder.book(of: app.id, hours: hours)
@@ -63,7 +63,7 @@ struct TelemetryRoutes: Sendable {
         let command = Command.telemetryKey(app, .add(id: id, note: change.content))
         if try exchange.flag("dry_run") { return try await self.change(command, of: change, in: exchange) }
         _ = try self.services.app(app)
-        guard self.services.writer != nil else { throw Problem(.readOnly, "This node only reads.") }
+        guard self.services.writer != nil else { throw Problem(.readOnly, "This node is read-only.") }
         let secret = try await self.tools.secrets.create(id, of: app)
         let result: CommandExecutor.Result
         do { result = try await self.change.perform(command, of: change, in: exchange) } catch {

@@ -41,7 +41,7 @@ struct TokenRoutes: Sendable {
     private func whoAmI(_ exchange: Exchange) async throws -> Response {
         guard let principal = exchange.principal,
             let token = self.services.ledger.view.state.access.tokens[principal.id]
-        else { throw Problem(.tokenInvalid, "The token is not known.") }
+        else { throw Problem(.tokenInvalid, "The token is unknown.") }
         return .json([
             "actor": principal.json, "token": token.json, "server_time": .string(self.services.clock().rfc3339),
         ])

@@ -109,7 +109,7 @@ struct WebhookRoutes: Sendable {
         if try exchange.flag("dry_run") {
             return try await self.change(.webhooks(command(id)), of: change, in: exchange)
         }
-        guard self.services.writer != nil else { throw Problem(.readOnly, "This node only reads.") }
+        guard self.services.writer != nil else { throw Problem(.readOnly, "This node is read-only.") }
         let secret = try await self.tools.secrets.create(id, of: webhook)
         let result: CommandExecutor.Result
         do {

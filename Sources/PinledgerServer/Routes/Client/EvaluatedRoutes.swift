@@ -36,11 +36,15 @@ struct EvaluatedRoutes: Sendable {
         case EvaluatedUnavailable.noKey, is SigningKeys.Unavailable:
             Problem(
                 .noKeyEncryptionKey,
-                "This node cannot sign a document for one device. /client/v1/apps/\(id)/document holds for all.")
+                "This node cannot sign a document for one device. Use /client/v1/apps/\(id)/document, which works for all devices."
+            )
         case EvaluatedUnavailable.halted:
-            Problem(.halted, "Nothing is signed for now. /client/v1/apps/\(id)/document holds for all devices.")
+            Problem(
+                .halted,
+                "This node signs nothing at the moment. Use /client/v1/apps/\(id)/document, which works for all devices."
+            )
         case EvaluatedUnavailable.overloaded:
-            Problem(.overloaded, "Too many documents for single devices wait to be signed.")
+            Problem(.overloaded, "Too many documents for single devices are waiting to be signed.")
         default: error
         }
     }

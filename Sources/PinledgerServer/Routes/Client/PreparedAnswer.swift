@@ -84,7 +84,7 @@ final class PreparedAnswer: Sendable {
             guard let representation = self.body.representation(in: coding) else { continue }
             return Self.response(self.variant(.full(coding), representation.bytes))
         }
-        throw Problem(.notAcceptable, "The document is to be had in the codings br, gzip and identity.")
+        throw Problem(.notAcceptable, "The document is available in the codings br, gzip and identity.")
     }
 
     private static func response(_ variant: Variant) -> Response {

@@ -69,7 +69,7 @@ struct CompatServices: Sendable {
         guard let key = declared.client.key else {
             throw Problem(
                 .clientKeyMissing,
-                "No key has been set that answers to \(declared.kind.rawValue) of \(declared.app.id) are signed with.")
+                "The key that signs answers to \(declared.kind.rawValue) of \(declared.app.id) is not set.")
         }
         return try await self.services.clientKeys.privateKey(of: key, declared.app.id)
     }
@@ -171,7 +171,7 @@ struct CompatServices: Sendable {
     func making<Result>(of declared: Declared, _ make: () async throws -> Result) async throws -> Result {
         let app = declared.app.id.text
         guard self.queue.enter(app) else {
-            throw Problem(.overloaded, "Too many answers for deployed clients are being made.")
+            throw Problem(.overloaded, "Too many answers for deployed clients are in progress.")
         }
         defer { self.queue.leave(app) }
         return try await make()

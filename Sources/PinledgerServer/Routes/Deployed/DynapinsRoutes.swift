@@ -66,7 +66,7 @@ struct DynapinsRoutes: Sendable {
         guard declared.client.settings.servesFingerprint else {
             throw Problem(
                 .notFound,
-                "\(declared.app.id) has not declared that its clients ask for /cert-fingerprint, whose signature says neither for which domain nor when: set cert_fingerprint to true in the settings of dynapins if they do."
+                "/cert-fingerprint is not enabled for \(declared.app.id), because its signature covers neither the domain nor the time. If clients use it, set cert_fingerprint to true in the settings of dynapins."
             )
         }
         return try await self.answer(exchange, "/cert-fingerprint") { pins, settings, secret, _ in

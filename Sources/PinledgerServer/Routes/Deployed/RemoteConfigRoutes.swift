@@ -19,7 +19,7 @@ struct RemoteConfigRoutes: Sendable {
                 let name = "/compat/remote-config/\(declared.app.id)\(path)"
                 return try await self.tools.answer(exchange, declared, as: name) { declared, view in
                     do { return try render(view, declared.client.settings) } catch let refusal as RemoteConfigRefusal {
-                        throw Problem(.nothingToExport, "There is no template: \(refusal). \(refusal.advice)")
+                        throw Problem(.nothingToExport, "No template can be made: \(refusal). \(refusal.advice)")
                     }
                 }
             }

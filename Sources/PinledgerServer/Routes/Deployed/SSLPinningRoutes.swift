@@ -22,16 +22,16 @@ struct SSLPinningRoutes: Sendable {
     private func file(_ exchange: Exchange) async throws -> Response {
         // Clients name the file as they like; the app is in the path.
         guard exchange.parameters["file"]?.hasSuffix(".json") == true else {
-            throw Problem(.notFound, "There is nothing here but files whose names end in .json.")
+            throw Problem(.notFound, "Only file names that end in .json exist here.")
         }
         let declared = try self.tools.declared(.sslPinning, of: try exchange.app)
         let name = "/compat/ssl-pinning/\(declared.app.id)/api/v1/pins.json"
         return try await self.tools.answer(exchange, declared, as: name) { declared, view in
             guard let file = SSLPinningFile(view, issuedAt: view.now, ttlSeconds: Self.ttlSeconds) else {
-                throw Problem(.notFound, "\(declared.app.id) has no host with pins that could stand in the file.")
+                throw Problem(.notFound, "\(declared.app.id) has no host with pins for the file.")
             }
             guard case .rsaSHA512(let secret) = try await self.tools.key(of: declared) else {
-                throw Problem(.clientKeyMissing, "The key of \(declared.app.id)'s clients is not one of RSA.")
+                throw Problem(.clientKeyMissing, "The key for \(declared.app.id)'s clients is not an RSA key.")
             }
             // A millisecond of work.
             let signature = try await CompatServices.signing { try secret.sign(file.signingBytes) }

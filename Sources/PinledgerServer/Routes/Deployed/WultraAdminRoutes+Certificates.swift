@@ -112,7 +112,7 @@ extension WultraAdminRoutes {
     /// no other.
     func deleteExpired(_ exchange: Exchange) async throws -> Response {
         // Where nothing has expired, nothing else would look at these.
-        guard self.services.writer != nil else { throw Problem(.readOnly, "This node only reads.") }
+        guard self.services.writer != nil else { throw Problem(.readOnly, "This node is read-only.") }
         _ = try exchange.idempotencyKey()
         let now = self.services.wultraNow
         for app in self.services.wultraApps.map(\.app) {

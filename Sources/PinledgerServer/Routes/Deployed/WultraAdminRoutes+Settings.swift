@@ -45,7 +45,7 @@ extension WultraAdminRoutes {
 
     func deleteVersion(_ exchange: Exchange) async throws -> Response {
         let id = try exchange.versionRule
-        guard self.services.writer != nil else { throw Problem(.readOnly, "This node only reads.") }
+        guard self.services.writer != nil else { throw Problem(.readOnly, "This node is read-only.") }
         do {
             let result = try await self.changes.change(try exchange.wultraApp, [], in: exchange) {
                 (state) throws(WultraAdminError) in .deletingVersionRule(id, from: state.settings)
@@ -78,7 +78,7 @@ extension WultraAdminRoutes {
         guard !all.isEmpty else {
             throw WultraAdminError(
                 .refused,
-                "Texts are kept with the apps here, and there is none with clients of this kind: create it first.")
+                "Texts are kept with apps here, but no app has clients of this kind: create the app first.")
         }
         // Nothing is recorded where one app has no room for it. What was recorded already is not judged anew.
         for one in all {
@@ -97,7 +97,7 @@ extension WultraAdminRoutes {
 
     /// Takes a text from every app that has it, one change for each. Where none has it, that is done.
     func deleteText(_ exchange: Exchange) async throws -> Response {
-        guard self.services.writer != nil else { throw Problem(.readOnly, "This node only reads.") }
+        guard self.services.writer != nil else { throw Problem(.readOnly, "This node is read-only.") }
         guard let (key, language) = try? exchange.textName else {
             return exchange.reply(status: 200, WultraAdminAnswer.ok)
         }

@@ -85,7 +85,7 @@ struct WultraAdminRoutes: Sendable {
         _ read: @escaping @Sendable (Exchange) throws -> WultraAdminRequest?
     ) -> Route {
         self.route(id, .delete, path, query: query) { exchange in
-            guard self.services.writer != nil else { throw Problem(.readOnly, "This node only reads.") }
+            guard self.services.writer != nil else { throw Problem(.readOnly, "This node is read-only.") }
             guard let request = try read(exchange) else { return exchange.reply(status: 200, WultraAdminAnswer.ok) }
             do { return try await self.answer(request, [], in: exchange) } catch let error as WultraAdminError
                 where error.code == .appNotFound
@@ -97,7 +97,7 @@ struct WultraAdminRoutes: Sendable {
 
     private func answer(_ request: WultraAdminRequest, _ body: [UInt8], in exchange: Exchange) async throws -> Response
     {
-        guard self.services.writer != nil else { throw Problem(.readOnly, "This node only reads.") }
+        guard self.services.writer != nil else { throw Problem(.readOnly, "This node is read-only.") }
         switch request {
         case .createApp(let id, let displayName): return try await self.create(id, displayName, body, in: exchange)
         case .addServedCertificate(let pattern):

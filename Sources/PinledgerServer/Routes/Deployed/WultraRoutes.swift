@@ -101,7 +101,7 @@ extension CompatServices {
     func wultraFile(of declared: Declared, _ view: ClientView) async throws -> (bytes: [UInt8], notes: [String]) {
         let file = WultraStaticFile(view, declared.client.settings)
         guard case .es256(let secret) = try await self.key(of: declared) else {
-            throw Problem(.clientKeyMissing, "The key of \(declared.app.id)'s clients is not one on P-256.")
+            throw Problem(.clientKeyMissing, "The key for \(declared.app.id)'s clients is not a P-256 key.")
         }
         // Some hundredths of a millisecond for each of as many as an app has certificates.
         let signatures = try await Self.signing { try file.entries.map { try secret.sign($0.signingInput).der } }
@@ -147,7 +147,7 @@ private final class WultraTemplates: Sendable {
         }
         let declared = try self.tools.declared(.wultra, of: id)
         guard case .es256(let secret) = try await self.tools.key(of: declared) else {
-            throw Problem(.clientKeyMissing, "The key of \(id)'s clients is not one on P-256.")
+            throw Problem(.clientKeyMissing, "The key for \(id)'s clients is not a P-256 key.")
         }
         let view = try self.tools.view(of: declared, device: request?.facts ?? Device())
         let template = WultraInitTemplate(view, declared.client.settings)

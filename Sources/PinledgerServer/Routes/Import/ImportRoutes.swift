@@ -93,7 +93,7 @@ struct ImportRoutes: Sendable {
     /// Where the change is refused the row has no use, and the sweep erases it.
     private func store(_ plan: ImportPlan, for id: AppID, in exchange: Exchange) async throws {
         guard let secret = plan.secret, let key = plan.key, try !exchange.flag("dry_run") else { return }
-        guard self.services.writer != nil else { throw Problem(.readOnly, "This node only reads.") }
+        guard self.services.writer != nil else { throw Problem(.readOnly, "This node is read-only.") }
         try await self.services.clientKeys.store(secret, of: key, id)
     }
 

@@ -32,10 +32,10 @@ extension ImportedHost {
         }
         var parts: [String] = []
         if policy.mode != self.recordedMode {
-            parts.append("its mode is \(policy.mode.rawValue) and not \(self.recordedMode.rawValue)")
+            parts.append("its mode is \(policy.mode.rawValue), not \(self.recordedMode.rawValue)")
         }
         if present.includesSubdomains != self.includesSubdomains {
-            parts.append("the names below it are \(present.includesSubdomains ? "" : "not ")included")
+            parts.append("its subdomains are \(present.includesSubdomains ? "" : "not ")included")
         }
         let here = Set(policy.activePins.map(\.pin))
         let there = Set(self.pins.map(\.pin))

@@ -96,7 +96,7 @@ struct RemoteConfigImport {
     mutating func noteUnknown(_ members: [String: JSON], _ known: [String], _ pointer: JSONPointer) {
         for name in members.keys.sorted() where !known.contains(name) {
             self.say(
-                .warning, pointer.appending(name), "is not a member of ssl_pinning_config and is passed over",
+                .warning, pointer.appending(name), "is not a member of ssl_pinning_config and is ignored",
                 "Check its spelling; known are \(known.filter { !$0.contains(where: \.isUppercase) }.joined(separator: ", "))."
             )
         }

@@ -55,7 +55,7 @@ struct WultraFile: Sendable {
             ImportFinding(severity: severity, place: .value(pointer), message: message, advice: advice))
     }
 
-    private mutating func refuse(_ defect: JSONDefect, _ advice: String = "Correct it, or take it out.") {
+    private mutating func refuse(_ defect: JSONDefect, _ advice: String = "Correct it, or remove it.") {
         self.say(.fatal, defect.pointer, defect.message, advice)
     }
 
@@ -75,7 +75,7 @@ struct WultraFile: Sendable {
         do throws(JSONDefect) {
             self.publicKey = try records.publicKey.map { (field) throws(JSONDefect) in
                 guard let point = Base64.decode(try field.string()), let key = P256PublicKey(x963: point) else {
-                    throw field.defect("must be a point on P-256 in base64, 65 bytes without compression")
+                    throw field.defect("must be an uncompressed point on P-256 in base64, 65 bytes")
                 }
                 return key
             }
@@ -123,7 +123,7 @@ struct WultraFile: Sendable {
             }
             do throws(JSONDefect) {
                 let pattern = try record.name.parse(HostPattern.init)
-                guard seen.insert(pattern).inserted else { throw record.name.defect("is there a second time") }
+                guard seen.insert(pattern).inserted else { throw record.name.defect("is listed twice") }
                 self.domains.append(
                     Domain(
                         pattern: pattern, isRequired: record.isRequired,
@@ -142,7 +142,7 @@ struct WultraFile: Sendable {
         _ field: JSONField, _ uploads: inout Uploads
     ) throws(JSONDefect) -> CertificateFacts {
         guard let pem = try field.member("pem") else {
-            throw field.defect("has no pem, and a certificate's fingerprint is no pin (G40)")
+            throw field.defect("has no pem, and a certificate's fingerprint is not a pin (G40)")
         }
         let upload = try pem.upload(Array(try pem.string().utf8), &uploads)
         guard upload.items.count == 1, case .certificate(let facts) = upload.items[0] else {
@@ -164,8 +164,8 @@ struct WultraFile: Sendable {
         guard seconds != facts.notAfter.seconds else { return }
         self.say(
             .warning, expires.pointer,
-            "is \(seconds), and the certificate expires at \(facts.notAfter), second \(facts.notAfter.seconds): that counts",
-            "To bound how long an entry is trusted, set `entry_days` of the clients.")
+            "is \(seconds), but the certificate expires at \(facts.notAfter), second \(facts.notAfter.seconds), which is used",
+            "To limit how long clients trust an entry, set `entry_days`.")
     }
 
     // MARK: Settings
@@ -193,8 +193,8 @@ struct WultraFile: Sendable {
         guard isDeep else { return }
         self.say(
             .note, JSONPointer(),
-            "has what only clients of 2.x understand, so that they are taken to: depths and domainsConfig are sent",
-            "If installs are older than that, set `understands_domains` to false; they pass both over.")
+            "has values that only clients of 2.x understand, so depths and domainsConfig are sent",
+            "If installs are older, set `understands_domains` to false; they ignore both.")
     }
 
     /// Says what is wrong with one version rule or text, at its place in the file.

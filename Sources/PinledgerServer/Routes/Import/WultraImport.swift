@@ -30,7 +30,7 @@ struct WultraImport {
         if name.text != id.text {
             self.plan.say(
                 .warning, .value(name.place),
-                "is \"\(name.text.printable)\", by which installs ask, and the app is to be called \(id): they are told that there is none",
+                "is \"\(name.text.printable)\", the name that installs request, but the app is imported as \(id): installs will not find it",
                 "Import it into an app of the same name.")
         }
         if app == nil {
@@ -54,7 +54,7 @@ struct WultraImport {
                 guard now < facts.notAfter else {
                     self.plan.say(
                         .note, .value(certificate.place), "expired at \(facts.notAfter), and is left out",
-                        "There is nothing to be done: clients do not go by it any more.")
+                        "Nothing needs to be done: clients no longer use it.")
                     continue
                 }
                 if pins.contains(where: { $0.pin == facts.key.pin }) {

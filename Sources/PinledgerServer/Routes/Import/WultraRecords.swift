@@ -77,8 +77,8 @@ struct WultraRecords {
         for name in names.sorted() where !known.contains(name) {
             self.remarks.append(
                 Remark(
-                    pointer: JSONPointer([name]), message: "is passed over",
-                    advice: "Known are \(known.joined(separator: ", ")); accounts are made anew, as API tokens."))
+                    pointer: JSONPointer([name]), message: "is ignored",
+                    advice: "Known are \(known.joined(separator: ", ")); create API tokens in place of accounts."))
         }
     }
 
@@ -108,7 +108,7 @@ struct WultraRecords {
         guard let answer = try whole.member(name) else {
             self.remarks.append(
                 Remark(
-                    pointer: JSONPointer([name]), message: "is missing: the app gets none",
+                    pointer: JSONPointer([name]), message: "is missing, so the app gets none",
                     advice: "Give the answer of the mobile utility server, if there are any."))
             return []
         }
@@ -151,7 +151,7 @@ struct WultraRecords {
         for domain in try Self.rows("mus_mobile_domain", of: whole) where domain.value["app_id"] == appID {
             let id = try domain.present("id")
             // Else each of them would have all the certificates of the others.
-            guard seen.insert(id.value).inserted else { throw id.defect("is another domain's id too") }
+            guard seen.insert(id.value).inserted else { throw id.defect("is also another domain's id") }
             self.domains.append(
                 Domain(
                     name: try domain.present("domain"),
@@ -167,7 +167,7 @@ struct WultraRecords {
         for other in apps where other.pointer != app.pointer {
             self.remarks.append(
                 Remark(
-                    pointer: other.pointer, message: "is another app, and is passed over",
+                    pointer: other.pointer, message: "is another app, and is ignored",
                     advice: "Import the same file once for each app."))
         }
     }

@@ -69,12 +69,12 @@ struct ReportRoutes: Sendable {
         guard let app = state.apps[id], let newest = state.documentVersion(of: id) else {
             throw Problem(Refusal.appUnknown(id))
         }
-        guard self.services.writer != nil else { throw Problem(.readOnly, "This node only reads.") }
+        guard self.services.writer != nil else { throw Problem(.readOnly, "This node is read-only.") }
         let intake = self.tools.recorder.intake
         let address = ClientAddress.of(exchange, trusted: self.tools.trustedProxies).bytes
         let bucket = intake.bucket(of: address)
         if let wait = intake.admit(bucket) {
-            var problem = Problem(.tooManyReports, "Too much is reported from your network.")
+            var problem = Problem(.tooManyReports, "Your network sends too many reports.")
             problem.headers[.retryAfter] = String(Int(min(wait, 86_400).rounded(.up)))
             throw problem
         }
@@ -98,7 +98,7 @@ struct ReportRoutes: Sendable {
         }
         guard let (receipt, isSealed) = received else {
             intake.countTurnedAway()
-            throw Problem(.overloaded, "Too many reports wait to be read.")
+            throw Problem(.overloaded, "Too many reports are waiting to be processed.")
         }
         return .json(
             [
@@ -116,7 +116,7 @@ struct ReportRoutes: Sendable {
         case "gzip": return true
         case let coding?:
             throw Problem(
-                .unsupportedMediaType, "The body is coded as \(coding.printable), and gzip is all that is taken.")
+                .unsupportedMediaType, "The body has the coding \(coding.printable); only gzip is accepted.")
         }
     }
 
@@ -125,7 +125,7 @@ struct ReportRoutes: Sendable {
             throw Problem(
                 .bodyTooLarge, "The body may have at most \(TelemetryServices.inflatedLimit) bytes inside gzip.")
         } catch {
-            throw Problem(.malformedRequest, "The body is no gzip, or ended early.")
+            throw Problem(.malformedRequest, "The body is not gzip, or is truncated.")
         }
     }
 
@@ -139,7 +139,7 @@ struct ReportRoutes: Sendable {
         func check(_ body: [UInt8], of app: AppID) throws(Problem) {
             guard
                 self.secret.isAuthentic(self.signature.code, app: app.text, time: self.signature.time, body: body)
-            else { throw Problem(.signatureInvalid, "The signature is not that of this body, app and time.") }
+            else { throw Problem(.signatureInvalid, "The signature does not match this body, app and time.") }
         }
     }
 
@@ -150,12 +150,12 @@ struct ReportRoutes: Sendable {
             throw Problem(.signatureInvalid, "Pinledger-Signature must have keyid, time and mac.")
         }
         guard app.watch.telemetryKeys.contains(where: { $0.id == signature.keyID && $0.isInUse }) else {
-            throw Problem(.signatureInvalid, "The app has no such key in use.")
+            throw Problem(.signatureInvalid, "The app has no active key with this id.")
         }
         guard signature.isTimely(at: self.services.clock()) else {
             throw Problem(
                 .signatureInvalid,
-                "The signature's time is more than \(ReportSignature.tolerance) seconds from the server's, which stands in Date."
+                "The signature's time is more than \(ReportSignature.tolerance) seconds from the server's time, which is in Date."
             )
         }
         return Seal(

@@ -27,12 +27,13 @@ package struct UploadedKey: Sendable {
             if Set(leaves.map(\.key.pin)).count > 1 {
                 throw Ambiguity(
                     description:
-                        "has \(leaves.count) certificates of different keys, and one key is meant; give each by itself")
+                        "has \(leaves.count) certificates of different keys, but one key is expected; give each separately"
+                )
             }
             guard let chosen = leaves.first ?? (certificates.count == 1 ? certificates[0] : nil) else {
                 throw Ambiguity(
                     description:
-                        "has \(certificates.count) authorities' certificates and none of a server; to pin an authority, give its certificate by itself"
+                        "has \(certificates.count) authorities' certificates and none of a server; to pin an authority, give its certificate alone"
                 )
             }
             self.pin = chosen.key.pin
@@ -40,7 +41,7 @@ package struct UploadedKey: Sendable {
             return
         }
         guard items.count == 1 else {
-            throw Ambiguity(description: "has \(items.count) keys or pins, and one is meant; give each by itself")
+            throw Ambiguity(description: "has \(items.count) keys or pins, but one is expected; give each separately")
         }
         switch items[0] {
         case .certificate(let certificate):

@@ -38,22 +38,22 @@ enum CertificateLimits {
             switch (isApple, isKnown(pin)) {
             case (true, true):
                 why =
-                    "With keys of authorities beside those of servers \(place) asks for one of each, so that those stay that are of the primary pin's kind, and this one is left out"
+                    "With keys of both authorities and servers, \(place) requires one of each, so only pins of the primary pin's kind are kept, and this one is left out"
             case (true, false):
                 why =
-                    "\(place) asks for this key as the server's own, since nobody showed that it is an authority's, and a probe saw it in a certificate above that"
+                    "\(place) expects this key to be the server's own, because no upload shows that it is an authority's, but a probe saw it in a certificate above the server's"
             case (false, true):
                 why =
-                    "\(place) looks at the server's own certificate alone, and this is an authority's key: it never matches"
+                    "\(place) checks only the server's own certificate, and this is an authority's key: it never matches"
             case (false, false):
                 why =
-                    "\(place) looks at the server's own certificate alone, and a probe saw this key in one above that: it does not match"
+                    "\(place) checks only the server's own certificate, and a probe saw this key in one above it: it does not match"
             }
             return check.finding(
                 .leafOnly, isRefused ? .breaks : .differs, host: host, pin: pin.pin,
                 why + (isRefused ? ", and connections to \(host.pattern) are refused." : "."),
                 remedy: isApple
-                    ? "Show the certificates of authorities' keys, and pin keys of servers only, or of authorities only."
+                    ? "Upload the certificates of authorities' keys, and pin only servers' keys or only authorities' keys."
                     : "Pin the key of \(host.pattern) itself.")
         }
     }
@@ -76,9 +76,9 @@ enum CertificateLimits {
                 let severity = Self.severity(without: pin, host, check, isUsable)
                 return check.finding(
                     .certificateUnknown, severity, host: host, pin: pin.pin,
-                    "\(title) compares whole certificates, and of this key of \(host.pattern) none is known: the pin cannot be given to it"
+                    "\(title) compares whole certificates, but none is known for this key of \(host.pattern): the pin cannot be served to it"
                         + (severity == .breaks ? ", and it refuses the server." : "."),
-                    remedy: "Show the key's certificate as soon as there is one, and before it is served.")
+                    remedy: "Upload the key's certificate as soon as it exists, and before it is served.")
             }
         }
     }
@@ -93,8 +93,8 @@ enum CertificateLimits {
                 guard let last = check.known(pin, at: host).first, !isValid(pin) else { return nil }
                 return check.finding(
                     .certificateExpired, Self.severity(without: pin, host, check, isValid), host: host, pin: pin.pin,
-                    "The last certificate that is known of this key of \(host.pattern) expired at \(last.notAfter): installs trust none of the key any more.",
-                    remedy: "Show the renewed certificate, or retire the pin.")
+                    "The last known certificate of this key of \(host.pattern) expired at \(last.notAfter): installs no longer trust any certificate of the key.",
+                    remedy: "Upload the renewed certificate, or retire the pin.")
             }
         }
     }
@@ -112,10 +112,10 @@ enum CertificateLimits {
                 guard let certificate = other?.certificates.first else { return nil }
                 return check.finding(
                     .certificateRenewed, .breaks, host: host, pin: pin.pin,
-                    "A server of \(host.pattern) presents a certificate of this key that installs are not given here, and is valid until \(certificate.notAfter): \(check.kind.title) compares whole certificates, and refuses it.",
+                    "A server of \(host.pattern) presents a certificate of this key that installs do not get from here, valid until \(certificate.notAfter): \(check.kind.title) compares whole certificates and refuses it.",
                     remedy: check.kind.isServed
-                        ? "Show the certificate that is served."
-                        : "Show the certificate that is served, and release the app with its fingerprint.")
+                        ? "Upload the certificate that is served."
+                        : "Upload the certificate that is served, and release the app with its fingerprint.")
             }
         }
     }
@@ -129,9 +129,9 @@ enum CertificateLimits {
         return [
             check.finding(
                 .wholeCertificate, .notice,
-                "\(check.kind.title) compares whole certificates: a renewed one is another to it, even of the same key. The next to end does at \(next).",
+                "\(check.kind.title) compares whole certificates: a renewed certificate does not match, even with the same key. The next one expires at \(next).",
                 remedy: check.kind.isServed
-                    ? "Show each new certificate here, and serve it when clients have fetched its fingerprint."
+                    ? "Upload each new certificate here, and serve it once clients have fetched its fingerprint."
                     : "Release the app with the fingerprint of each new certificate before it is served.")
         ]
     }

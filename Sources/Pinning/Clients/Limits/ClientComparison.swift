@@ -115,7 +115,7 @@ extension ClientCheck {
         guard self.refusesServed(host) else { return self.finding(limit, severity, host: host, detail, remedy: remedy) }
         return self.finding(
             limit, .breaks, host: host,
-            "\(detail) A server of \(host.pattern) was seen to present what they refuse: these installs cannot connect.",
+            "\(detail) A probe saw a server of \(host.pattern) present a chain that they refuse: these installs cannot connect.",
             remedy: remedy)
     }
 

@@ -20,20 +20,20 @@ enum DynapinsLimits {
                 let isPrimary = first.role == .primary
                 return check.finding(
                     .firstPinOnly, isPrimary ? .differs : .breaks, host: host, pin: first.pin,
-                    "No probe has seen which key \(pattern) serves"
+                    "No probe has seen the key that \(pattern) serves"
                         + (isPrimary ? "" : ", none of its pins is primary")
-                        + ", and Dynapins up to 0.1 compares the first pin alone: unless this is the one, every connection is refused.",
+                        + ", and Dynapins up to 0.1 compares only the first pin: unless it is the served key's, clients refuse every connection.",
                     remedy: "Have \(pattern) probed, and pin the key that it serves.")
             }
             guard first.isServed else {
                 return check.finding(
                     .firstPinOnly, .breaks, host: host, pin: first.pin,
-                    "No server of \(pattern) was seen to use the key of one of its pins as its own, and Dynapins up to 0.1 compares that with the first pin alone: every connection is refused.",
+                    "No probe saw a server of \(pattern) present a pinned key as its own, and Dynapins up to 0.1 compares only that key with the first pin: clients refuse every connection.",
                     remedy: "Pin the key that \(pattern) serves.")
             }
             return check.finding(
                 .firstPinOnly, .breaks, host: host, pin: first.pin,
-                "Servers of \(pattern) have other keys than that of the first pin, which is all that Dynapins up to 0.1 compares: these are refused.",
+                "Servers of \(pattern) have keys other than the first pin's, but Dynapins up to 0.1 compares only the first pin: clients refuse these servers.",
                 remedy: "Serve one key for \(pattern) while these installs are in use.")
         }
     }
@@ -43,8 +43,8 @@ enum DynapinsLimits {
         return [
             check.finding(
                 .backupsIgnored, .notice,
-                "Dynapins up to 0.1 ignores pins in reserve until they come first: when a server changes its key, installs refuse it until the change is seen here and their answer has run out, which takes up to \(check.settings.ttlSeconds) seconds.",
-                remedy: "Shorten the answers' time before keys are changed.")
+                "Dynapins up to 0.1 compares only the first pin and ignores reserve pins: when a server changes its key, installs refuse it until a probe sees the change and their cached answer expires, which takes up to \(check.settings.ttlSeconds) seconds.",
+                remedy: "Shorten `ttl_seconds` before you change keys.")
         ]
     }
 
@@ -54,7 +54,7 @@ enum DynapinsLimits {
         return [
             check.finding(
                 .oneHostOnly, .notice,
-                "Dynapins up to 0.1 is given one URL with one domain, and its session refuses every connection to a host that this domain does not name, whether or not the host has pins here.",
+                "Dynapins up to 0.1 has one URL with one domain, and its session refuses every connection to a host outside this domain, whether or not the host has pins here.",
                 remedy: "Use its session for that host alone, and another session for all others.")
         ]
     }
@@ -64,8 +64,8 @@ enum DynapinsLimits {
         return [
             check.finding(
                 .replayable, .notice,
-                "`/cert-fingerprint` is declared, whose signature covers a key's hash alone: whoever kept one host's answer can give it out for every other host, for ever.",
-                remedy: "Set `cert_fingerprint` to false unless installs are known that ask for it.")
+                "`/cert-fingerprint` is enabled, whose signature covers only a key's hash: anyone who keeps one host's answer can present it for every other host, forever.",
+                remedy: "Set `cert_fingerprint` to false unless installs are known to use it.")
         ]
     }
 
@@ -74,8 +74,8 @@ enum DynapinsLimits {
         return [
             check.finding(
                 .firstHostOnly, .notice,
-                "\(check.pinned.count) hosts have pins, and in Dynapins 0.2 only the first pins of a process take effect: an app that is configured with several of them refuses all but one.",
-                remedy: "Configure one domain in each app, or use another client for the others.")
+                "\(check.pinned.count) hosts have pins, but in Dynapins 0.2 only the first pins of a process take effect: an app that is configured with several hosts refuses all but one.",
+                remedy: "Configure one domain in each app, or use another client for the other domains.")
         ]
     }
 
@@ -85,8 +85,8 @@ enum DynapinsLimits {
         return [
             check.finding(
                 .pinsFrozen, .notice,
-                "In Dynapins 0.2 the first pins of a process hold until it ends, however short the answers' time is: an app that runs goes by new ones when it is started anew.",
-                remedy: "Publish a new key well before it is served: until apps have been started again.")
+                "In Dynapins 0.2 the first pins of a process apply until it ends, however short `ttl_seconds` is: a running app uses new pins only after a restart.",
+                remedy: "Publish a new key well before it is served, so that apps restart in between.")
         ]
     }
 }

@@ -7,19 +7,19 @@ enum ExpiryLimits {
         let title = check.kind.title
         switch check.kind {
         case .trustkitIOS, .trustkitAndroid, .androidNSC, .reactNative:
-            let day = end.microseconds % 86_400_000_000 == 0 ? "" : " \(title) knows days only, and not the hour."
+            let day = end.microseconds % 86_400_000_000 == 0 ? "" : " \(title) supports whole days only."
             return [
                 check.finding(
                     .unprotectedAfterExpiry, .notice,
-                    "Installs whose app is not updated go without pins from \(end) on.\(day)",
+                    "Installs that are not updated have no pins from \(end) on.\(day)",
                     remedy: "Release the app with a later date well before then.")
             ]
         default:
             return check.unheard(
                 .pinsValidUntil, by: check.pinned,
-                "Pins hold until \(end), which \(title) cannot be told: after that installs go on enforcing.",
+                "Pins end at \(end), but \(title) has no field for it: installs keep enforcing after that.",
                 remedy: check.kind.isServed
-                    ? "Keep the pins that are served here matching the servers, or move the end on in time."
+                    ? "Keep the served pins in line with the servers, or extend the end in time."
                     : "Release the app with new pins before its keys are replaced.")
         }
     }

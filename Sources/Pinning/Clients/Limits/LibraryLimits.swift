@@ -14,44 +14,46 @@ enum LibraryLimits {
             findings.append(
                 notice(
                     .signingKeyFixed,
-                    "\(title) verifies with one key, which is built into the app: another takes a new version of the app.",
+                    "\(title) verifies with one key, which is built into the app: a new key needs a new version of the app.",
                     remedy: "Keep the key safe, and know which versions of the app have it."))
         case .remoteConfig, .muejam, .netkit:
             findings.append(
                 notice(
                     .unsigned,
-                    "What \(title) fetches is not signed: whoever can change it on its way chooses the pins.",
+                    "\(title) fetches an unsigned answer: anyone who can change it in transit chooses the pins.",
                     remedy: "Serve it over TLS, and build pins for that server into the app."))
         case .trustkitAndroid:
             if check.pinned.contains(where: { $0.mode == .enforce }) {
                 findings.append(
                     notice(
-                        .enforceDefault, "\(title) only reports unless it is told enforcePinning=\"true\".",
-                        remedy: "Keep the attribute where the exported file is merged by hand."))
+                        .enforceDefault, "\(title) only reports unless enforcePinning=\"true\" is set.",
+                        remedy: "Keep the attribute when you merge the exported file by hand."))
             }
             if check.pinned.count > 1 {
                 findings.append(
                     notice(
-                        .oneDomainEach, "\(title) keeps the last domain of each domain-config and forgets the others.",
-                        remedy: "Keep the blocks apart where the exported file is merged by hand."))
+                        .oneDomainEach, "\(title) uses only the last domain of each domain-config.",
+                        remedy: "Keep the blocks separate when you merge the exported file by hand."))
             }
         case .appleATS:
             findings.append(
                 notice(
-                    .olderSystems, "Systems before iOS 14 and macOS 11 ignore pinned domains, and go without pins.",
-                    remedy: "Use TrustKit where older systems matter."))
+                    .olderSystems, "Systems before iOS 14 and macOS 11 ignore pinned domains and do not pin.",
+                    remedy: "Use TrustKit if older systems matter."))
         case .reactNative:
             findings.append(
                 notice(
                     .sessionCache,
-                    "iOS keeps TLS sessions: servers that were connected to before are not checked anew until the app is started again.",
+                    "iOS keeps TLS sessions: previously connected servers are not checked again until the app restarts.",
                     remedy: "Set the pins before the app's first request."))
         case .flutter:
             findings.append(
                 notice(
                     .checkedBeforehand,
-                    "\(title) checks a connection of its own before each request, and not the one that the request takes.",
-                    remedy: "Use a client that checks the connection itself where attackers may divert some only."))
+                    "\(title) checks a separate connection before each request, not the one that the request uses.",
+                    remedy:
+                        "Use a client that checks the request's own connection if attackers may divert single connections."
+                ))
         case .trustkitIOS, .androidNSC, .okhttp, .okhttp3, .curl: break
         }
         return findings + Self.hashes(check)
@@ -62,18 +64,18 @@ enum LibraryLimits {
         let (detail, remedy): (String, String)
         switch check.kind {
         case .remoteConfig where check.settings.schema == .advanced && check.settings.hash == .spki:
-            detail = "Clients after the published example for iOS \(rawKey): given pins, they refuse every server."
+            detail = "Clients based on the published example for iOS \(rawKey): with pins, they refuse every server."
             remedy =
                 "Set the client's setting `hash` to `raw_key` if the app's build hashes that, or have it hash the SubjectPublicKeyInfo."
         case .netkit:
             detail =
-                "NetKit's first version compares whole keys or certificates, and no pin matches these: it can go by `pinnedItems` alone, which are there for hosts of whose pins every key was shown."
+                "NetKit's first version compares whole keys or certificates, which no pin matches: it can use only `pinnedItems`, which exist only for hosts whose keys were all uploaded."
             remedy =
-                "Show the keys or certificates of all pins, or update NetKit to a version that knows spkiSHA256."
+                "Upload the keys or certificates of all pins, or update NetKit to a version that supports spkiSHA256."
         case .muejam:
             detail =
-                "Clients after the published example for Android give certificates' fingerprints to OkHttp, which takes them for pins: they never match."
-            remedy = "Have the Android app compare fingerprints with the whole certificate."
+                "Clients based on the published example for Android give certificates' fingerprints to OkHttp as pins: they never match."
+            remedy = "Change the Android app to compare fingerprints with the whole certificate."
         default: return []
         }
         return [check.finding(.hashNeverMatches, .notice, detail, remedy: remedy)]

@@ -12,7 +12,7 @@ enum NameLimits {
         return reach + Self.registry(check, isPublicSuffix)
     }
 
-    private static let remedy = "Give each name that clients connect to a host of its own."
+    private static let remedy = "Add a separate host for each name that clients connect to."
 
     /// - Parameter twin: The exact pattern of the same name, if it has the same pins and mode.
     private static func wildcard(
@@ -29,50 +29,50 @@ enum NameLimits {
             guard host.includesSubdomains, twin == nil else { return nil }
             return check.finding(
                 .subdomains, .differs, host: host,
-                "\(pattern) includes names further below, and OkHttp's **.\(name) would pin \(name) as well: names two or more labels below \(name) are left out.",
-                remedy: "Add the host \(name) with the same pins, or give each name a host of its own.")
+                "\(pattern) includes names at any depth, but OkHttp's **.\(name) would also pin \(name): names two or more labels below \(name) are left out.",
+                remedy: "Add the host \(name) with the same pins, or add a separate host for each name.")
         case .appleATS:
             guard twin == nil else {
                 return host.includesSubdomains ? Self.subdomains(host, check) : nil
             }
             return finding(
                 .differs,
-                "\(title) has no wildcards, and NSIncludesSubdomains of \(name) would pin \(name) as well: \(pattern) is left out, and goes without pins."
+                "\(title) has no wildcards, and NSIncludesSubdomains of \(name) would also pin \(name): \(pattern) is left out and not pinned."
             )
         case .trustkitIOS, .trustkitAndroid, .androidNSC, .reactNative:
             guard twin == nil || !isDeep else { return nil }
             return finding(
                 .differs,
-                "\(title) has no wildcards, and subdomains of \(name) are \(name) and all names below it: \(pattern) is left out, and goes without pins."
+                "\(title) has no wildcards, and subdomains of \(name) include \(name) and all names below it: \(pattern) is left out and not pinned."
             )
         case .flutter:
             return finding(
-                .differs, "\(title) takes fingerprints by exact names: \(pattern) is left out, and goes without pins.")
+                .differs, "\(title) matches fingerprints by exact names: \(pattern) is left out and not pinned.")
         case .curl:
             return finding(
-                .differs, "A command of curl is for one name: \(pattern) is left out, and goes without pins.")
+                .differs, "A curl command is for one name: \(pattern) is left out and not pinned.")
         case .remoteConfig:
             return finding(
                 .differs,
-                "These clients compare names letter by letter, and never match \(pattern): it goes without pins."
+                "These clients compare exact names, and never match \(pattern): it is not pinned."
             )
         case .netkit:
-            return finding(.differs, "\(title) pins exact names: \(pattern) holds only for names that the app lists.")
+            return finding(.differs, "\(title) pins exact names: \(pattern) applies only to names that the app lists.")
         case .dynapins where check.settings.dynapins == .ed25519:
             guard !host.includesSubdomains else { return nil }
             return finding(
                 .breaks,
-                "Dynapins up to 0.1 takes \(pattern) for names any number of labels below \(name): of those further below, which have no pins, it refuses all that do not have these."
+                "Dynapins up to 0.1 applies \(pattern) to names at any depth below \(name): deeper names have no pins here, but it refuses them unless they present these keys."
             )
         case .dynapins:
             return finding(
                 .breaks,
-                "Dynapins 0.2 cannot use the pins of \(pattern): an app that is configured with it refuses every connection to a name that ends in \(name), unless it lists the name too."
+                "Dynapins 0.2 cannot use the pins of \(pattern): an app that is configured with it refuses every connection to a name that ends in \(name), unless the app also lists the name."
             )
         case .wultra, .muejam:
             return finding(
                 Self.severity(host, check),
-                "\(title) compares whole certificates: under \(pattern) only those that are known here are trusted, and any other of the same key is refused."
+                "\(title) compares whole certificates: for \(pattern) it trusts only those known here, and refuses any other of the same key."
             )
         }
     }
@@ -87,31 +87,31 @@ enum NameLimits {
         case .reactNative:
             return finding(
                 .notice,
-                "Up to 0.64 React Native has OkHttp 3, which takes **.\(name) and never matches it: on Android such apps go without pins for \(pattern)."
+                "React Native up to 0.64 has OkHttp 3, which accepts **.\(name) but never matches it: on Android such apps do not pin \(pattern)."
             )
         case .appleATS:
             return check.finding(
                 .subdomainsOneLabel, .differs, host: host,
-                "NSIncludesSubdomains means names one label below \(name); those further below go without pins.",
+                "NSIncludesSubdomains covers names one label below \(name); deeper names are not pinned.",
                 remedy: Self.remedy)
         case .okhttp3:
             return finding(
                 .differs,
-                "OkHttp 3 takes **.\(name) and never matches it: names two or more labels below \(name) are left out, and go without pins."
+                "OkHttp 3 accepts **.\(name) but never matches it: names two or more labels below \(name) are left out and not pinned."
             )
         case .sslPinning:
             return finding(
-                .differs, "A key of \(title) is for \(pattern): on Android names further below go without pins.")
+                .differs, "A key of \(title) is for \(pattern): on Android deeper names are not pinned.")
         case .dynapins:
             return finding(
-                .differs, "\(title) pins the names that an app lists: others below \(pattern) go without pins.")
+                .differs, "\(title) pins the names that an app lists: others below \(pattern) are not pinned.")
         case .wultra, .muejam:
             return finding(
                 Self.severity(host, check),
-                "\(title) compares whole certificates: below \(pattern) only those that are known here are trusted, and any other of the same key is refused."
+                "\(title) compares whole certificates: below \(pattern) it trusts only those known here, and refuses any other of the same key."
             )
         case .remoteConfig, .netkit, .curl, .flutter:
-            return finding(.differs, "\(title) pins exact names: those below \(pattern) go without pins.")
+            return finding(.differs, "\(title) pins exact names: names below \(pattern) are not pinned.")
         }
     }
 
@@ -133,8 +133,8 @@ enum NameLimits {
                 guard above.isEmpty || !([name] + above).contains(where: isPublicSuffix) else { return nil }
                 return check.finding(
                     .publicSuffix, .breaks, host: host,
-                    "\(name) is not below a top-level domain, and \(check.kind.title) throws when it is started with it: the app crashes.",
-                    remedy: "Serve \(name) under a domain of your own, or leave it out for these clients.")
+                    "\(name) is not below a top-level domain, and \(check.kind.title) throws at start if it is configured: the app crashes.",
+                    remedy: "Serve \(name) under your own domain, or leave it out for these clients.")
             }
         case _ where check.isTrustKit:
             return check.pinned.filter { !Self.isBelowSuffix($0.pattern.name, isPublicSuffix) }.map { host in
@@ -144,8 +144,8 @@ enum NameLimits {
                 let end = isCaught ? "on iOS no host of the app is pinned" : "the app crashes"
                 return check.finding(
                     .publicSuffix, isCaught ? .differs : .breaks, host: host,
-                    "\(name) is not below a public suffix, and TrustKit throws when it is started with it: \(end).",
-                    remedy: "Serve \(name) under a domain of your own, or leave it out for these clients.")
+                    "\(name) is not below a public suffix, and TrustKit throws at start if it is configured: \(end).",
+                    remedy: "Serve \(name) under your own domain, or leave it out for these clients.")
             }
         default: return []
         }

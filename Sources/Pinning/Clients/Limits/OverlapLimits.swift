@@ -13,7 +13,7 @@ enum OverlapLimits {
             check.finding(
                 .keysPooled, .differs,
                 "On Apple's systems \(check.kind.title) accepts any pin of the file for any host: each of the \(check.pinned.count) hosts can present the keys of the others.",
-                remedy: "Give hosts with other keys an app, and so a file, of their own.")
+                remedy: "Put hosts with other keys into a separate app, and so a separate file.")
         ]
     }
 
@@ -102,8 +102,8 @@ enum OverlapLimits {
             }
         return check.finding(
             .patternsAddUp, .differs, host: host,
-            "\(place) adds up the pins of all patterns that stand for a name: \(host.pattern) can present the keys of \(other.pattern) too.",
-            remedy: "Give the names that \(other.pattern) is meant for hosts of their own, or both the same pins.")
+            "\(place) combines the pins of all patterns that match a name: \(host.pattern) can also present the keys of \(other.pattern).",
+            remedy: "Add separate hosts for the names that \(other.pattern) is meant for, or give both the same pins.")
     }
 
     private static func exception(
@@ -111,7 +111,7 @@ enum OverlapLimits {
     ) -> ClientFinding {
         check.finding(
             .cannotExcept, .differs, host: other,
-            "\(host.pattern) is not to be pinned here, and \(check.kind.title) cannot except it from \(other.pattern): other names below \(other.pattern.name) are left out with it.",
-            remedy: "Give the names that \(other.pattern) is meant for hosts of their own.")
+            "\(host.pattern) is not pinned here, but \(check.kind.title) cannot except it from \(other.pattern): other names below \(other.pattern.name) are left out with it.",
+            remedy: "Add separate hosts for the names that \(other.pattern) is meant for.")
     }
 }

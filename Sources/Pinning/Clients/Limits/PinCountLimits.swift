@@ -15,7 +15,7 @@ enum PinCountLimits {
             return check.pinned.filter { $0.mode == .enforce && $0.pins.count == 1 }.map { host in
                 check.finding(
                     .singlePin, .breaks, host: host,
-                    "\(host.pattern) has one pin, and \(title) demands two where it enforces: the app crashes when it starts.",
+                    "\(host.pattern) has one pin, but \(title) requires two to enforce: the app crashes when it starts.",
                     remedy: remedy)
             }
         case .reactNative:
@@ -30,14 +30,14 @@ enum PinCountLimits {
             return check.view.hosts.filter { $0.pins.count == 1 }.map { host in
                 check.finding(
                     .singlePin, .breaks, host: host,
-                    "\(host.pattern) has one pin. Apps with Dynapins 0.2 crash if they get fewer than two, so that the request is refused, and the app refuses every connection.",
+                    "\(host.pattern) has one pin. Apps with Dynapins 0.2 crash if they get fewer than two, so the request is refused, and the app refuses every connection.",
                     remedy: remedy)
             }
         case .appleATS, .androidNSC:
             return check.pinned.filter { $0.pins.count == 1 }.map { host in
                 check.finding(
                     .backupRecommended, .notice, host: host,
-                    "\(host.pattern) has one pin; \(title) takes it, and its makers ask for a second one in reserve.",
+                    "\(host.pattern) has one pin; \(title) accepts it, but its makers recommend a second one in reserve.",
                     remedy: remedy)
             }
         default: return []
@@ -49,25 +49,25 @@ enum PinCountLimits {
         return check.view.hosts.filter { $0.pins.isEmpty }.compactMap { host in
             let isBuiltin = host.mode == nil
             let why =
-                isBuiltin ? "\(host.pattern) is left to the pins built into apps" : "\(host.pattern) has no pins"
+                isBuiltin ? "\(host.pattern) relies on the pins built into apps" : "\(host.pattern) has no pins"
             switch check.kind {
             case .wultra where check.settings.understandsDomains && (host.mode == .off || host.mode == .reportOnly):
                 return nil
             case .dynapins, .wultra, .muejam, .sslPinning:
                 return check.finding(
                     .nothingPublished, .breaks, host: host,
-                    "\(why), and \(title) has no others than those it is served: it refuses every connection.",
+                    "\(why), and \(title) has only the pins that it is served: it refuses every connection.",
                     remedy: "Publish the pins of \(host.pattern).")
             case .remoteConfig where host.mode == .enforce:
                 return check.finding(
                     .nothingPublished, .differs, host: host,
-                    "\(why); it is left out of the configuration, and installs go by the pins built into the app, or without any.",
+                    "\(why); it is left out of the configuration, and installs use the pins built into the app, if any.",
                     remedy: "Publish the pins of \(host.pattern).")
             case _ where host.mode == .enforce:
                 let place = check.kind.isServed ? "what is served" : "the exported file"
                 return check.finding(
                     .nothingPublished, .differs, host: host,
-                    "\(why); it is left out of \(place), and \(title) goes without pins for it.",
+                    "\(why); it is left out of \(place), and \(title) does not pin it.",
                     remedy: "Publish the pins of \(host.pattern).")
             default: return nil
             }

@@ -21,12 +21,12 @@ enum RemoteConfigLimits {
             builtin.contains(host.pattern)
                 ? check.finding(
                     .pinsNotCarried, .differs, host: host,
-                    "The simple schema carries no pins: for \(host.pattern) those built into the app are enforced.",
+                    "The simple schema has no pins: clients enforce the pins built into the app for \(host.pattern).",
                     remedy: "Use the advanced schema once the app reads it.")
                 : check.finding(
                     .pinsNotCarried, .differs, host: host,
-                    "The simple schema carries no pins, and the app is not known to have any for \(host.pattern), which is left out, and goes without.",
-                    remedy: "Name \(host.pattern) among the fallback's hosts if the app has pins for it.")
+                    "The simple schema has no pins, and the app is not known to have built-in pins for \(host.pattern): the host is left out and not pinned.",
+                    remedy: "Add \(host.pattern) to the fallback's hosts if the app has pins for it.")
         }
     }
 
@@ -35,7 +35,7 @@ enum RemoteConfigLimits {
             if host.pins.count == 1 {
                 return check.finding(
                     .primaryAndBackup, .notice, host: host, pin: host.pins[0].pin,
-                    "\(host.pattern) has one pin. Clients cannot read a configuration without a backup, and then go without pins for all hosts: the pin is written in both places.",
+                    "\(host.pattern) has one pin. Clients cannot read a configuration without a backup, and would then pin no host at all: the pin is written in both places.",
                     remedy: "Add a backup pin of another key.")
             }
             guard host.pins.count > 3 else { return nil }
@@ -43,9 +43,9 @@ enum RemoteConfigLimits {
             let isRefused = host.pins.count(where: \.isServed) > 3
             return check.finding(
                 .pinPlaces, isRefused ? .breaks : .differs, host: host,
-                "\(host.pattern) has \(host.pins.count) pins, and there are places for a primary, a backup and an emergency pin: the others are left out"
+                "\(host.pattern) has \(host.pins.count) pins, but the format has places for only a primary, a backup and an emergency pin: the others are left out"
                     + (isRefused ? ", and servers with their keys are refused." : "."),
-                remedy: "Retire pins that are not needed, until three are left.")
+                remedy: "Retire unneeded pins until three are left.")
         }
     }
 
@@ -71,11 +71,11 @@ enum RemoteConfigLimits {
             let isNeeded = pin.isServed || pin.role == .primary
             return check.finding(
                 .hashNeverMatches, .differs, host: host, pin: pin.pin,
-                "Installs compare hashes of raw keys, and of this key of \(host.pattern) only the pin is known: "
+                "Installs compare hashes of raw keys, but only the pin is known of this key of \(host.pattern): "
                     + (isNeeded
-                        ? "the host is left out of the configuration, and installs go without remote pins for it."
-                        : "it cannot be given to them."),
-                remedy: "Show the key's certificate, its signing request or the public key.")
+                        ? "the host is left out of the configuration, and installs have no remote pins for it."
+                        : "installs cannot get it."),
+                remedy: "Upload the key's certificate, signing request or public key.")
         }
     }
 
@@ -88,8 +88,8 @@ enum RemoteConfigLimits {
             guard isAdvanced, stated.carriesShares else {
                 return RolloutLimits.withheld(
                     host, check,
-                    "A candidate of \(host.pattern) is being rolled out, and installs outside of a percentage would have no pins: every install goes by the baseline until it is promoted.",
-                    remedy: "Use conditions of the template, which choose devices, or promote the candidate.")
+                    "A candidate of \(host.pattern) is being rolled out, and installs outside a percentage would have no pins: every install uses the baseline until it is promoted.",
+                    remedy: "Use the template's conditions, which select devices, or promote the candidate.")
             }
             return Self.share(host, app: app, check)
         }
@@ -104,18 +104,18 @@ enum RemoteConfigLimits {
     /// What a rollout has that a percentage has not; nil where it has nothing.
     private static func share(_ host: ClientView.Host, app: Rollout?, _ check: ClientCheck) -> ClientFinding? {
         let begin = "A candidate of \(host.pattern) is being rolled out"
-        let remedy = "Use conditions of the template, which choose devices, or promote the candidate."
+        let remedy = "Use the template's conditions, which select devices, or promote the candidate."
         if check.view.document.versionGate?.isOpen == false {
             return check.finding(
                 .versionGate, .differs, host: host,
-                "\(begin) to some versions, and below `min_app_version` these clients do not pin at all: installs that do not say their version go by the baseline.",
+                "\(begin) to some versions, and below `min_app_version` these clients do not pin at all: installs that do not send their version use the baseline.",
                 remedy: remedy)
         }
         let rollouts = [app, host.rollout].compactMap { $0 }
         guard rollouts.allSatisfy({ $0.method == .percentage && $0.exclusions.isEmpty && $0.whitelist.isEmpty }) else {
             return check.finding(
                 .rolloutMethod, .differs, host: host,
-                "\(begin) to chosen ids or countries, and these clients draw from percentages alone: who is meant is not among them for sure.",
+                "\(begin) to chosen ids or countries, but these clients support percentages only: the chosen devices may not get it.",
                 remedy: remedy)
         }
         let points = (app: app?.basisPoints ?? 10_000, host: host.rollout?.basisPoints ?? 10_000)
@@ -123,10 +123,10 @@ enum RemoteConfigLimits {
         return check.finding(
             .wholePercentages, .differs, host: host,
             RemoteConfigShare.wholePercent(app: points.app, host: points.host).map {
-                "\(begin) to a share that is no whole per cent: these clients are told \($0) %."
+                "\(begin) to a share that is not a whole per cent: these clients get \($0) %."
             }
-                ?? "\(begin) to less than one per cent of devices, and these clients know whole per cent: it reaches none of them.",
-            remedy: "Choose shares that come to whole per cent.")
+                ?? "\(begin) to less than one per cent of devices, but these clients support whole per cent only: it reaches none of them.",
+            remedy: "Choose shares of whole per cent.")
     }
 
     private static func buckets(_ check: ClientCheck) -> [ClientFinding] {
@@ -137,9 +137,9 @@ enum RemoteConfigLimits {
         guard !drawn.isEmpty else { return [] }
         let other = check.finding(
             .otherBuckets, .notice,
-            "These clients, and the conditions of the template, draw devices otherwise than this server and its own clients do: of a share they reach about as many devices, and other ones. What `explain` says of a device's rollout does not hold for its install of this kind.",
+            "These clients, and the template's conditions, select other devices than this server and its own clients: a share reaches about as many devices, but different ones. The result of `explain` for a device's rollout does not apply to its install of this kind.",
             remedy:
-                "List devices that are to be in by the template's conditions, and take no install of one kind for a sample of the other."
+                "Select required devices with the template's conditions, and do not treat installs of one kind as a sample of the other."
         )
         guard drawn.count > 1 || drawn.contains(where: { $0.rollout != nil && check.view.document.rollout != nil })
         else { return [other] }
@@ -147,8 +147,8 @@ enum RemoteConfigLimits {
             other,
             check.finding(
                 .sharedBucket, .notice,
-                "These clients draw one lot for a device, which decides about all rollouts: the same devices are first in each.",
-                remedy: "Do not take what one rollout shows for a second sample of what another does."),
+                "These clients use one bucket for all rollouts of a device: the same devices come first in each.",
+                remedy: "Do not treat the results of two rollouts as independent samples."),
         ]
     }
 }

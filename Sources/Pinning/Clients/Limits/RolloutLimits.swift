@@ -8,7 +8,7 @@ enum RolloutLimits {
             let baseline = host.mode == nil ? "the pins built into the app" : "the baseline"
             return Self.withheld(
                 host, check,
-                "A candidate of \(host.pattern) is being rolled out, and \(check.kind.title) knows no rollouts: every install goes by \(baseline) until it is promoted.",
+                "A candidate of \(host.pattern) is being rolled out, but \(check.kind.title) does not support rollouts: every install uses \(baseline) until it is promoted.",
                 remedy:
                     "Keep serving a key of the baseline until the candidate is promoted and has reached these installs."
             )

@@ -22,16 +22,16 @@ enum SwitchLimits {
 
     private static func why(_ check: ClientCheck) -> String {
         check.kind.isServed
-            ? "\(check.kind.title) has no word for it: installs go on enforcing"
-            : "the pins of \(check.kind.title) are built into the app: installs go on enforcing"
+            ? "\(check.kind.title) cannot express it: installs keep enforcing"
+            : "the pins of \(check.kind.title) are built into the app: installs keep enforcing"
     }
 
     private static func remedy(_ check: ClientCheck) -> String {
         switch check.kind {
         case .wultra:
-            "Show the certificates that servers present now, which is all that lets installs connect; taking others away does nothing."
+            "Upload the certificates that servers present now: nothing else lets installs connect, and removing other certificates has no effect."
         case _ where check.kind.isServed:
-            "Publish the pins of what servers present now: nothing else lets these installs connect."
+            "Publish the pins of the keys that servers present now: nothing else lets these installs connect."
         default: "Serve a key that is built into the app, or release the app without the pins."
         }
     }
@@ -44,7 +44,7 @@ enum SwitchLimits {
         if let wide {
             return check.unheard(
                 .killSwitch, by: concerned,
-                "A kill switch turns pinning off for all hosts until \(wide.expiresAt), and \(Self.why(check)).",
+                "A kill switch turns pinning off for all hosts until \(wide.expiresAt), but \(Self.why(check)).",
                 remedy: Self.remedy(check))
         }
         var ends: [HostPattern: Timestamp] = [:]
@@ -53,7 +53,7 @@ enum SwitchLimits {
             ends[host.pattern].map { end in
                 check.unheard(
                     .killSwitch, host: host,
-                    "A kill switch turns pinning off for \(host.pattern) until \(end), and \(Self.why(check)).",
+                    "A kill switch turns pinning off for \(host.pattern) until \(end), but \(Self.why(check)).",
                     remedy: Self.remedy(check))
             }
         }
@@ -65,25 +65,25 @@ enum SwitchLimits {
         return check.view.killSwitchesInForce.filter { $0.scope == "app_versions" }.flatMap { one in
             let range = one.versions.flatMap { VersionRange($0) }
             let whom = range.map { "the versions \($0) of the app" } ?? "some versions of the app"
-            let begin = "A kill switch turns pinning off for \(whom) until \(one.expiresAt), and"
+            let begin = "A kill switch turns pinning off for \(whom) until \(one.expiresAt), but"
             switch check.kind {
             case .wultra where check.hearsOff:
                 return [
                     check.finding(
                         .versionKillSwitch, .notice,
-                        "\(begin) installs that do not say their version do not hear of it.",
+                        "\(begin) installs that do not send their version do not receive it.",
                         remedy: "Have the app send its version.")
                 ]
             case .remoteConfig:
                 return check.unheard(
                     .versionKillSwitch, by: concerned,
-                    "\(begin) the value that is the same for all versions does not say so: only installs that go by the template's conditions, or ask this server and say their version, stop enforcing.",
-                    remedy: "Publish the template, whose conditions know the app's version.")
+                    "\(begin) the value for all versions does not include it: only installs that use the template's conditions, or ask this server with their version, stop enforcing.",
+                    remedy: "Publish the template, whose conditions check the app's version.")
             case .netkit:
                 // Its clients do not say which version they are.
                 return check.unheard(
                     .versionKillSwitch, by: concerned,
-                    "\(begin) \(check.kind.title) does not say which version asks: installs go on enforcing.",
+                    "\(begin) \(check.kind.title) does not send the app's version: installs keep enforcing.",
                     remedy: Self.remedy(check))
             default:
                 return check.unheard(
@@ -97,7 +97,7 @@ enum SwitchLimits {
         // Served clients without pins have a finding of their own; built-in pins are there whatever is stated now.
         return check.view.hosts.filter { $0.mode == .off && !($0.pins.isEmpty && check.kind.isServed) }.map { host in
             check.unheard(
-                .modeOff, host: host, "\(host.pattern) is off, and \(Self.why(check)).",
+                .modeOff, host: host, "\(host.pattern) is off, but \(Self.why(check)).",
                 remedy: Self.remedy(check))
         }
     }
@@ -106,31 +106,31 @@ enum SwitchLimits {
     private static func reportOnly(_ check: ClientCheck) -> [ClientFinding] {
         let title = check.kind.title
         let hosts = check.view.hosts.filter { $0.outcome == .reportOnly && !$0.pins.isEmpty }
-        let watch = "Go by the reports of clients that can, and set the mode to enforce when these are good."
-        let ready = "Make sure that what is served is pinned, as if the mode were enforce."
+        let watch = "Use the reports of other clients, and set the mode to enforce once they show no failures."
+        let ready = "Make sure that the served key is pinned, as if the mode were enforce."
         return hosts.compactMap { host in
             let pattern = host.pattern
             switch check.reportOnly {
             case .reports where check.kind == .trustkitAndroid:
                 return check.unheard(
                     .reportOnly, .notice, host: host,
-                    "\(pattern) only reports, which holds for connections that \(title) checks: since version 7 Android itself enforces the pins on all others.",
+                    "\(pattern) only reports, which applies to connections that \(title) checks: since version 7 Android itself enforces the pins on all others.",
                     remedy: ready)
             case .reports: return nil
             case .warns:
                 return check.finding(
                     .reportOnly, .notice, host: host,
-                    "\(pattern) only reports: \(title) lets connections through, and warns in its own log alone.",
+                    "\(pattern) only reports: \(title) allows connections, and warns only in its own log.",
                     remedy: watch)
             case .looksAway:
                 return check.finding(
                     .reportOnly, check.kind == .wultra ? .notice : .differs, host: host,
-                    "\(pattern) only reports, which \(title) cannot: it lets connections through, and nobody hears of those that match no pin.",
+                    "\(pattern) only reports, which \(title) does not support: it allows connections, and reports no mismatch.",
                     remedy: watch)
             case .enforces:
                 return check.unheard(
                     .reportOnly, host: host,
-                    "\(pattern) only reports, which \(title) cannot: it refuses connections that match no pin.",
+                    "\(pattern) only reports, which \(title) does not support: it refuses connections that match no pin.",
                     remedy: ready)
             }
         }
@@ -143,8 +143,8 @@ enum SwitchLimits {
         return [
             check.finding(
                 .weeklyUpdate, .notice,
-                "Pinning is off, and \(check.kind.title) asks for changes once a week: installs go on enforcing until then.",
-                remedy: "Have the app force an update when a connection fails.")
+                "Pinning is off, but \(check.kind.title) checks for changes once a week: installs keep enforcing until then.",
+                remedy: "Change the app to force an update when a connection fails.")
         ]
     }
 }

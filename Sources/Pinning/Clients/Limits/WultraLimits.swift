@@ -21,7 +21,7 @@ enum WultraLimits {
                 let names = certificate.wultraNames(at: host.pattern).joined(separator: ", ")
                 return check.finding(
                     .commonNameMissing, severity, host: host, pin: pin.pin,
-                    "The certificate of this key of \(host.pattern) has no common name: it is given out under \(names), by which installs on Apple's systems find it, and the SDK for Android refuses the server unless the app names \(host.pattern) itself.",
+                    "The certificate of this key of \(host.pattern) has no common name: it is served under \(names), where installs on Apple's systems find it, but the SDK for Android refuses the server unless the app lists \(host.pattern) itself.",
                     remedy: "Have a certificate issued whose subject has the common name \(host.pattern).")
             }
         }
@@ -37,8 +37,8 @@ enum WultraLimits {
                     }
                     return check.finding(
                         .commonNameDiffers, .notice, host: host, pin: pin.pin,
-                        "The common name of a certificate of \(host.pattern) is \(name), which the SDKs compare to the letter: installs are given the certificate under both names, and find it under \(name) unless the app names \(host.pattern) itself.",
-                        remedy: "List \(name) where the app lists the names that it expects.")
+                        "The common name of a certificate of \(host.pattern) is \(name), which the SDKs compare exactly: installs get the certificate under both names, and find it under \(name) unless the app lists \(host.pattern) itself.",
+                        remedy: "Add \(name) to the names that the app expects.")
                 }
             }
             return nil
@@ -67,8 +67,8 @@ enum WultraLimits {
             else { return nil }
             return check.finding(
                 .hostNotCompared, .differs, host: host, pin: other.certificate.key.pin,
-                "A certificate of \(other.host.pattern) is valid for \(host.pattern) as well, and installs do not compare for which host it was given: they trust it for both.",
-                remedy: "Have certificates issued that name the hosts of one set of pins only.")
+                "A certificate of \(other.host.pattern) is also valid for \(host.pattern), and installs do not compare the host: they trust it for both.",
+                remedy: "Have certificates issued that each name only hosts with the same pins.")
         }
     }
 
@@ -103,15 +103,15 @@ enum WultraLimits {
                         ? (.killSwitch, "is turned off by a kill switch") : (.modeOff, "is off")
                 return check.unheard(
                     limit, host: host,
-                    "\(host.pattern) \(state), and a certificate of it has the name \(name), by which installs know \(other.pattern) too: as that one is pinned, they go on enforcing for both.",
-                    remedy: "Turn \(other.pattern) off as well, or serve a certificate with a common name of its own.")
+                    "\(host.pattern) \(state), but one of its certificates has the name \(name), which installs also use for \(other.pattern): because that host is pinned, they keep enforcing for both.",
+                    remedy: "Turn \(other.pattern) off as well, or serve a certificate with a separate common name.")
             }
             guard !host.pins.isEmpty, let name = known.first(where: { free[$0] != nil }), let other = free[name] else {
                 return nil
             }
             return check.finding(
                 .hostNotCompared, .differs, host: host,
-                "\(other.pattern) is not pinned now, and a certificate of \(host.pattern) has its name for a common name: installs, which know servers by that, do not look at the pins of \(host.pattern) either.",
+                "\(other.pattern) is not pinned now, but a certificate of \(host.pattern) has its name as the common name: installs identify servers by it, so they also ignore the pins of \(host.pattern).",
                 remedy: "Have a certificate issued whose subject has the common name \(host.pattern).")
         }
     }
@@ -127,9 +127,10 @@ enum WultraLimits {
         return [
             check.finding(
                 .removalDelayed, .notice, pin: last.key.pin,
-                "Installs go on trusting what is taken away, or revoked, until it expires: this key until \(last.notAfter).",
+                "Installs keep trusting removed or revoked entries until they expire: this key until \(last.notAfter).",
                 remedy:
-                    "Set for how many days an entry is trusted at most; it holds for what is given out from then on.")
+                    "Limit the days that clients trust an entry (`entry_days`); the limit applies to entries served from then on."
+            )
         ]
     }
 
@@ -143,12 +144,12 @@ enum WultraLimits {
             }
         }
         guard isEmpty else { return [] }
-        let remedy = "Show the certificates that servers present."
+        let remedy = "Upload the certificates that servers present."
         guard check.settings.understandsDomains else {
             return [
                 check.finding(
                     .emptyList, hosts.isEmpty ? .notice : .breaks,
-                    "There is no certificate to give out, and an empty list turns nothing off: installs keep what they have until it expires, and refuse every server after that.",
+                    "No certificate is known, and an empty list turns nothing off: installs keep their entries until they expire, and then refuse every server.",
                     remedy: remedy)
             ]
         }
@@ -156,7 +157,7 @@ enum WultraLimits {
         return [
             check.finding(
                 .emptyList, isRequired ? .breaks : .notice,
-                "There is no certificate to give out, and an empty list turns nothing off by itself: installs keep what they have until it expires, and after that refuse every server but those of which they were told that pins are not required.",
+                "No certificate is known, and an empty list by itself turns nothing off: installs keep their entries until they expire, and then refuse every server except those that need no pins according to `domainsConfig`.",
                 remedy: remedy)
         ]
     }
