@@ -1,0 +1,255 @@
+"""What people read is complete and in plain words: the contract, the guard rails' pages, and the server's sentences."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+TEXT = (ROOT / "openapi/openapi.yaml").read_text()
+CONTRACT = yaml.safe_load(TEXT)
+SCHEMAS = CONTRACT["components"]["schemas"]
+
+
+def resolved(value: dict) -> dict:
+    while "$ref" in value:
+        target = CONTRACT
+        for part in value["$ref"].removeprefix("#/").split("/"):
+            target = target[part]
+        value = target | {name: more for name, more in value.items() if name != "$ref"}
+    return value
+
+
+def operations():
+    for path, item in CONTRACT["paths"].items():
+        for method, operation in item.items():
+            if method in ("get", "put", "post", "patch", "delete"):
+                yield path, method, operation
+
+
+def properties(schema: dict, place: str, known: frozenset = frozenset()):
+    """Every property below a schema, with its place. What only narrows a property that is declared beside is left out."""
+    declared = schema.get("properties", {})
+    if "$ref" in schema:
+        known |= resolved({"$ref": schema["$ref"]}).get("properties", {}).keys()
+    for name, value in declared.items():
+        if not isinstance(value, dict):
+            continue
+        if name not in known:
+            yield f"{place}.{name}", value
+        yield from properties(value, f"{place}.{name}")
+    for key in ("items", "additionalProperties"):
+        if isinstance(schema.get(key), dict):
+            yield from properties(schema[key], f"{place}[]")
+    for key in ("allOf", "anyOf", "oneOf"):
+        for index, part in enumerate(schema.get(key, [])):
+            if isinstance(part, dict):
+                yield from properties(part, f"{place}/{key}/{index}", known | declared.keys())
+
+
+def inline_schemas():
+    """The schemas that stand in operations, parameters and responses themselves."""
+
+    def walk(value, place: str):
+        if isinstance(value, dict):
+            for name, member in value.items():
+                if name == "schema":
+                    yield place, member
+                elif name not in ("example", "examples"):
+                    yield from walk(member, f"{place}/{name}")
+        elif isinstance(value, list):
+            for index, member in enumerate(value):
+                yield from walk(member, f"{place}/{index}")
+
+    for part in ("parameters", "headers", "requestBodies", "responses"):
+        yield from walk(CONTRACT["components"].get(part, {}), part)
+    yield from walk(CONTRACT["paths"], "paths")
+
+
+def test_every_schema_of_the_contract_has_a_description():
+    assert len(SCHEMAS) > 200
+    assert [name for name, schema in SCHEMAS.items() if not schema.get("description", "").strip()] == []
+
+
+def test_every_property_of_the_contract_has_a_description_of_its_own_or_of_the_schema_it_names():
+    named = [*SCHEMAS.items(), *((place, schema) for place, schema in inline_schemas())]
+    found = [one for name, schema in named for one in properties(schema, name)]
+    assert len(found) > 1200
+    assert [place for place, value in found if not resolved(value).get("description", "").strip()] == []
+
+
+def test_every_part_of_a_schema_has_a_name_that_a_schema_may_have():
+    # A comma in a text without quotes ends it within braces: the rest becomes a member that nobody reads.
+    def strays(value, place: str):
+        if isinstance(value, dict):
+            for name, member in value.items():
+                if member is None and name not in ("example", "default", "const"):
+                    yield f"{place}/{name}"
+                elif name not in ("example", "examples", "enum"):
+                    yield from strays(member, f"{place}/{name}")
+        elif isinstance(value, list):
+            for index, member in enumerate(value):
+                yield from strays(member, f"{place}/{index}")
+
+    assert list(strays(CONTRACT, "")) == []
+
+
+def test_every_success_with_a_json_body_has_an_example():
+    bodies = [
+        (f"{operation['operationId']} {status} {kind}", content)
+        for _, _, operation in operations()
+        for status, response in operation["responses"].items()
+        for kind, content in resolved(response).get("content", {}).items()
+        if status.startswith("2") and "json" in kind
+    ]
+    assert len(bodies) > 100
+    assert [name for name, content in bodies if "example" not in content and "examples" not in content] == []
+
+
+def test_every_operation_has_a_summary_of_its_own_and_a_description():
+    summaries = [operation["summary"] for _, _, operation in operations()]
+    assert len(summaries) == len(set(summaries))
+    assert [one["operationId"] for _, _, one in operations() if not one.get("description", "").strip()] == []
+
+
+# One verb for one thing, in the contract's summaries and on the command line: (operation, command).
+#
+# | Verb           | Things                                           | Why                                          |
+# |----------------|--------------------------------------------------|----------------------------------------------|
+# | Create         | apps, signing keys, tokens                       | they begin to exist                          |
+# | Add            | hosts, pins, webhooks, keys for reports, feeds   | a part of something that exists              |
+# | Start          | candidates, rotations                            | a process that ends                          |
+# | Set            | settings of apps, hosts, clients, the fleet;     | the old value is replaced                    |
+# |                | rollout plans                                    |                                              |
+# | Remove         | hosts, webhooks, deployed clients                | configuration: it can be added again         |
+# | Drop           | candidates                                       | a proposal is given up, the baseline stays   |
+# | Clear          | rollout plans                                    | a setting is emptied, the rollout stays      |
+# | Revoke         | tokens, calendar feeds, pins                     | a credential is never valid again            |
+# | Retire         | signing keys, keys for reports, pins             | no longer used, and not compromised          |
+# | Engage/Release | kill switches                                    | opposites                                    |
+# | Delete         | whatever Wultra's administrative interface has   | that interface's own word                    |
+COMMANDS = {
+    "listApps": "app list", "createApp": "app create", "getApp": "app show", "updateApp": "app set",
+    "listHosts": "host list", "addHost": "host add", "getHost": "host show", "updateHost": "host set", "removeHost": "host remove",
+    "addPin": "pin add", "updatePin": "pin activate", "describeKeys": "pin describe", "inspect": "pin inspect",
+    "startCandidate": "rollout start", "promoteCandidate": "rollout promote", "dropCandidate": "rollout drop",
+    "setAppRolloutPlan": "rollout plan set", "setHostRolloutPlan": "rollout plan set",
+    "getAppRolloutPlan": "rollout plan show", "getHostRolloutPlan": "rollout plan show",
+    "clearAppRolloutPlan": "rollout plan clear", "clearHostRolloutPlan": "rollout plan clear",
+    "pauseAppRollout": "rollout pause", "pauseHostRollout": "rollout pause",
+    "resumeAppRollout": "rollout resume", "resumeHostRollout": "rollout resume",
+    "advanceAppRollout": "rollout advance", "advanceHostRollout": "rollout advance",
+    "jumpAppRollout": "rollout jump", "jumpHostRollout": "rollout jump",
+    "rollBackAppRollout": "rollout roll-back", "rollBackHostRollout": "rollout roll-back",
+    "startRotation": "rotation start", "advanceRotation": "rotation advance", "abortRotation": "rotation abort",
+    "engageFleetKillSwitch": "kill engage", "engageAppKillSwitch": "kill engage", "engageHostKillSwitch": "kill engage",
+    "releaseFleetKillSwitch": "kill release", "releaseAppKillSwitch": "kill release", "releaseHostKillSwitch": "kill release",
+    "listKillSwitches": "kill list",
+    "listGuardRails": "guard-rail list", "setGuardRail": "guard-rail lower", "setAppGuardRail": "guard-rail lower",
+    "listClients": "client list", "getClient": "client show", "setClient": "client set", "removeClient": "client remove",
+    "listKeys": "key list", "createKey": "key create", "activateKey": "key activate", "retireKey": "key retire",
+    "listTokens": "token list", "createToken": "token create", "revokeToken": "token revoke",
+    "listWebhooks": "webhook list", "createWebhook": "webhook add", "getWebhook": "webhook show",
+    "updateWebhook": "webhook update", "removeWebhook": "webhook remove", "rotateWebhookSecret": "webhook rotate-secret",
+    "testWebhook": "webhook test", "replayWebhook": "webhook replay", "replayWebhookDelivery": "webhook replay",
+    "listTelemetryKeys": "telemetry key list", "createTelemetryKey": "telemetry key add",
+    "retireTelemetryKey": "telemetry key retire", "getTelemetry": "telemetry show",
+    "listCalendarFeeds": "calendar feed list", "createCalendarFeed": "calendar feed add",
+    "revokeCalendarFeed": "calendar feed revoke", "getCalendar": "calendar show",
+    "explain": "explain", "simulate": "simulate", "probe": "probe", "getExport": "export",
+    "importRemoteConfig": "import", "importFile": "import",
+}  # fmt: skip
+
+# What other summaries begin with.
+VERBS = {
+    "Check", "Delete", "Explain", "Export", "Fetch", "List", "Read", "Report", "Set", "Show", "Stream", "Subscribe", "Verify",
+    "Add", "Create",
+}  # fmt: skip
+
+
+def test_every_summary_begins_with_a_verb_and_has_no_full_stop():
+    for _, _, operation in operations():
+        name, summary = operation["operationId"], operation["summary"]
+        verb = summary.split()[0].rstrip(",")
+        expected = {COMMANDS[name].split()[-1].split("-")[0].capitalize()} if name in COMMANDS else VERBS
+        assert verb in expected and not summary.endswith("."), f"{name}: {summary!r} should begin with {expected}"
+
+
+def test_every_delete_of_the_operators_interface_has_a_command_with_its_verb():
+    deletions = {one["operationId"]: path for path, method, one in operations() if method == "delete"}
+    assert {name for name, path in deletions.items() if path.startswith("/v1/")} <= COMMANDS.keys()
+    assert all(name.startswith("delete") for name, path in deletions.items() if path.startswith("/compat/"))
+
+
+def test_the_command_line_has_the_contracts_verbs(server):
+    help = json.loads(server.cli("--experimental-dump-help").stdout)
+
+    def names(command: dict, place: tuple = ()):
+        yield " ".join(place)
+        for one in command.get("subcommands", []):
+            yield from names(one, (*place, one["commandName"]))
+
+    there = set(names(help["command"]))
+    assert sorted({*COMMANDS.values()} - there) == []
+
+
+# Words that no colleague would say, with what to say instead.
+NOT_PLAIN = {
+    r"\bsomebody\b": "name who: an operator, a client, another request",
+    r"\banybody\b": "anyone",
+    r"\beverybody\b": "name who: every device, all clients, the public",
+    r"\bfor ever\b": "permanently, forever",
+    r"\banew\b": "again",
+    r"\bhear(?:s|d)? (?:of|nothing)\b": "learn, receive, reach",
+    r"\bgo(?:es|ing)? by\b": "use, follow",
+    r"\b(?:that|which) is none\b": "is not one",
+    r"\bpassed over\b": "ignored",
+    r"\bfor want of\b": "without",
+    r"\bin its way\b|\bin the way\b": "prevents, refuses",
+    r"(?:^|[.:;!?] |[\"`'])Of (?:\w|\\|`)": "begin with the subject",
+    r"\bmakes? of (?:it|them)\b": "what it does with it",
+}
+
+# Who reads it, and where it is written. In Swift only what stands in quotes is read by people.
+PLACES = {
+    "the contract": ["openapi/openapi.yaml"],
+    "the guard rails' pages": ["Sources/CHandbook/guard-rails.md"],
+    "problems, refusals, findings and advice": [
+        "Sources/Pinning/**/*.swift", "Sources/PinledgerServer/**/*.swift", "Sources/Certificates/UploadError.swift",
+        "Sources/PinWire/**/*.swift",
+    ],
+}
+
+
+def sentences(file: Path):
+    for number, line in enumerate(file.read_text().splitlines(), 1):
+        if file.suffix == ".swift":
+            code = line.strip()
+            quoted = re.search(r'"(.*)"', code)
+            if code.startswith("//") or quoted is None:
+                continue
+            yield number, quoted[0]
+        else:
+            yield number, line.strip()
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_what_people_read_is_in_plain_words(place):
+    files = [file for pattern in PLACES[place] for file in ROOT.glob(pattern)]
+    for pattern in PLACES[place]:
+        assert any(ROOT.glob(pattern)), f"{pattern} has moved: name its files here"
+    found = [
+        f"{file.relative_to(ROOT)}:{number}: say {better!r} instead of {match[0]!r}"
+        for file in files
+        for number, line in sentences(file)
+        for pattern, better in NOT_PLAIN.items()
+        for match in re.finditer(pattern, line, re.IGNORECASE if "Of" not in pattern else 0)
+    ]
+    assert found == [], "\n".join(found)
+
+
+def test_words_that_are_not_plain_are_found():
+    for line in ("Somebody asks.", "It goes by the clock.", 'x("Of each app")', "Kept for ever.", "Read it anew."):
+        assert any(re.search(pattern, line, re.IGNORECASE if "Of" not in pattern else 0) for pattern in NOT_PLAIN), line
