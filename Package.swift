@@ -57,8 +57,10 @@ let package = Package(
                 "PinWire", "Pinning", "Postgres", "TransparencyLog", .product(name: "Logging", package: "swift-log"),
             ],
             // db/migrations, so that one program file can migrate a database.
-            resources: [.embedInCode("Migrations")]
+            plugins: ["EmbedMigrations"]
         ),
+        // Makes source of db/migrations.
+        .plugin(name: "EmbedMigrations", capability: .buildTool(), path: "Sources/Plugins/EmbedMigrations"),
         // Secrets that the database keeps sealed.
         .target(name: "Secrets", dependencies: ["EventStore", "Keys", "PinWire", "Pinning", "Postgres"]),
         // What is observed of the world: probes of servers, clients' adoption, outcomes that clients report.
@@ -344,6 +346,6 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("InferIsolatedConformances"),
     .treatAllWarnings(as: .error),
 ]
-for target in package.targets where target.type != .system {
+for target in package.targets where target.type != .system && target.type != .plugin {
     target.swiftSettings = settings + (target.swiftSettings ?? [])
 }

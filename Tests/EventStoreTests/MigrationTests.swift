@@ -54,7 +54,7 @@ struct MigrationTests {
         let database = try TestDatabase.current
         try await database.execute("UPDATE pinledger.migration SET checksum = sha256('other') WHERE version = 3")
         let connection = try await database.connect()
-        let expected = MigrationFailure.changed(version: 3, name: "append")
+        let expected = MigrationFailure.changed(version: 3, name: "documents")
         #expect(await Self.failure { _ = try await Migrator().status(on: connection) } == expected)
         #expect(await Self.failure { _ = try await Migrator().migrate(on: connection) } == expected)
         #expect(connection.isUsable)
@@ -66,6 +66,33 @@ struct MigrationTests {
         let connection = try await database.connect()
         #expect(await Self.failure { _ = try await Migrator().status(on: connection) } == .newer(version: 999))
         #expect(await Self.failure { _ = try await Migrator().migrate(on: connection) } == .newer(version: 999))
+    }
+
+    @Test func `a database from before the first release is refused and stays as it is`() async throws {
+        try await Self.withEmptyDatabase { database in
+            // Its record of 23 migrations; the first one's checksum is what that program wrote.
+            try await database.execute(
+                """
+                CREATE SCHEMA pinledger;
+                CREATE TABLE pinledger.migration (
+                    version integer PRIMARY KEY, name text NOT NULL, checksum bytea NOT NULL,
+                    applied_at timestamptz NOT NULL DEFAULT now()
+                );
+                INSERT INTO pinledger.migration (version, name, checksum)
+                VALUES (1, 'roles', '\\x5e0cca0f94ded760f9446794aa024d81336de0445f86335ee1c95146447572e8');
+                INSERT INTO pinledger.migration (version, name, checksum)
+                SELECT n, 'later', sha256(n::text::bytea) FROM generate_series(2, 23) n;
+                """
+            )
+            let connection = try await database.connect()
+            #expect(await Self.failure { _ = try await Migrator().status(on: connection) } == .unreleased)
+            #expect(await Self.failure { _ = try await Migrator().migrate(on: connection) } == .unreleased)
+            let left = try await connection.query(
+                "SELECT (SELECT count(*) FROM pinledger.migration), to_regclass('pinledger.head')::text"
+            ).only
+            #expect(try left.int64(0) == 23)
+            #expect(try left.optionalText(1) == nil)
+        }
     }
 
     @Test func `of migrators that run at once each migration is applied by one`() async throws {
@@ -92,6 +119,7 @@ struct MigrationTests {
             "\(String(repeating: "0", count: 4 - "\(migration.version)".count))\(migration.version)_\(migration.name).sql"
         }
         #expect(files == names)
+        #expect(Migration.all.map(\.version) == Array(1...Int32(files.count)))
         for (name, migration) in zip(names, Migration.all) {
             #expect(try String(contentsOf: directory.appendingPathComponent(name), encoding: .utf8) == migration.sql)
         }
@@ -102,7 +130,7 @@ struct MigrationTests {
             let connection = try await database.connect()
             let text = "SET LOCAL ROLE pinledger_owner; CREATE TABLE pinledger.half (); SELECT 1 / 0;"
             let next = (Migration.all.map(\.version).max() ?? 0) + 1
-            let bad = Migration(next, "bad", Array(text.utf8))
+            let bad = Migration(next, "bad", text)
             let failure = await Self.failure {
                 _ = try await Migrator(migrations: Migration.all + [bad]).migrate(on: connection)
             }

@@ -30,7 +30,6 @@ import Testing
             "System/Countries/CountryFile.swift", 3,
             "a file of the operator's, two letters, and a message of the library's"
         ),
-        ("EventStore/Database/Migrator.swift", 1, "the program's own"),
         ("ClientFormats/Dynapins/DynapinsToken.swift", 1, "Base64"),
         ("Pinning/Clients/DistinguishedName.swift", 3, "names out of certificates, which PrintableText bounds"),
         ("ClientFormats/Text/OrderedJSON.swift", 1, "what the program writes"),

@@ -1,20 +1,20 @@
--- Three roles, none of which can log in; operators grant them to the accounts that do.
---   pinledger_owner   owns everything, runs migrations
---   pinledger_app     what `pinledger serve` needs: reads, and writes only through functions
---   pinledger_reader  what `pinledger serve --read-only` needs: reads, and never a private key, sealed or not
+-- Three roles. None can log in: operators grant them to the accounts that do.
+--   pinledger_owner   owns every object and runs the migrations
+--   pinledger_app     what `pinledger serve` needs: reads tables, and writes only through functions
+--   pinledger_reader  what `pinledger serve --read-only` needs: reads, but never a private key, not even a sealed one
 DO $$
 DECLARE
     name text;
 BEGIN
     FOREACH name IN ARRAY ARRAY['pinledger_owner', 'pinledger_app', 'pinledger_reader'] LOOP
-        -- Roles belong to the whole cluster: another database of it may have made them, even at this moment.
+        -- Roles belong to the whole cluster: another of its databases may have made them, perhaps at this moment.
         BEGIN
             EXECUTE format('CREATE ROLE %I NOLOGIN', name);
         EXCEPTION WHEN duplicate_object OR unique_violation THEN
             NULL;
         END;
     END LOOP;
-    -- Since PostgreSQL 16 who makes a role is its member, and may all the same not SET ROLE to it.
+    -- Since PostgreSQL 16 the creator of a role is its member, and still may not SET ROLE to it.
     IF NOT pg_has_role(current_user, 'pinledger_owner',
         CASE WHEN current_setting('server_version_num')::integer < 160000 THEN 'MEMBER' ELSE 'SET' END) THEN
         EXECUTE format('GRANT pinledger_owner TO %I', current_user);
@@ -22,7 +22,12 @@ BEGIN
 END
 $$;
 
+-- The migrator makes the schema and this table before it runs the first migration.
 ALTER SCHEMA pinledger OWNER TO pinledger_owner;
 ALTER TABLE pinledger.migration OWNER TO pinledger_owner;
 GRANT USAGE ON SCHEMA pinledger TO pinledger_app, pinledger_reader;
 GRANT SELECT ON pinledger.migration TO pinledger_app, pinledger_reader;
+
+-- A new function may be called by nobody but the owner until it is granted. PostgreSQL's default is everybody.
+SET LOCAL ROLE pinledger_owner;
+ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC;

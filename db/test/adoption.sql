@@ -32,6 +32,11 @@ SELECT test.same(string_agg(format('%s %s', app, version), ', '), 'a 5', 'what i
   FROM pinledger.adoption_count;
 SELECT test.same(count(*), 0::bigint, 'sketches') FROM pinledger.adoption_sketch;
 
+-- Without a time: 35 days.
+SELECT pg_temp.count('b', now() - interval '34 days', 1, 1), pg_temp.count('b', now() - interval '36 days', 2, 1);
+SELECT pinledger.forget_adoption();
+SELECT test.same(string_agg(version::text, ','), '1', 'retention') FROM pinledger.adoption_count WHERE app = 'b';
+
 -- What was signed stands beside what was not.
 SELECT pg_temp.sketch('a', date_trunc('day', now()), 5, decode(repeat('00', 2048), 'hex'));
 SELECT pinledger.merge_adoption_sketches('{a}', ARRAY[date_trunc('day', now())], '{5}', '{true}',

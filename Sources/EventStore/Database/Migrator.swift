@@ -2,6 +2,8 @@ import PinWire
 package import Postgres
 
 /// One step of the database's schema: forward only, applied in one transaction, never changed once released.
+///
+/// `Migration.all` is made from the files of `db/migrations` when the program is built.
 package struct Migration: Sendable, Hashable {
     package let version: Int32
     package let name: String
@@ -10,38 +12,11 @@ package struct Migration: Sendable, Hashable {
     /// SHA-256 of the text: 32 bytes.
     package var checksum: [UInt8] { sha256(Array(self.sql.utf8)) }
 
-    package init(_ version: Int32, _ name: String, _ text: [UInt8]) {
+    package init(_ version: Int32, _ name: String, _ sql: String) {
         self.version = version
         self.name = name
-        self.sql = String(decoding: text, as: UTF8.self)
+        self.sql = sql
     }
-
-    /// All of them, oldest first: the files of `db/migrations`.
-    package static let all = [
-        Migration(1, "roles", PackageResources._001_roles_sql),
-        Migration(2, "ledger", PackageResources._002_ledger_sql),
-        Migration(3, "append", PackageResources._003_append_sql),
-        Migration(4, "documents", PackageResources._004_documents_sql),
-        Migration(5, "document_news", PackageResources._005_document_news_sql),
-        Migration(6, "append_in_fewer_steps", PackageResources._006_append_in_fewer_steps_sql),
-        Migration(7, "quiet_appends", PackageResources._007_quiet_appends_sql),
-        Migration(8, "narrower_indexes", PackageResources._008_narrower_indexes_sql),
-        Migration(9, "adoption", PackageResources._009_adoption_sql),
-        Migration(10, "webhooks", PackageResources._010_webhooks_sql),
-        Migration(11, "observations", PackageResources._011_observations_sql),
-        Migration(12, "lanes", PackageResources._012_lanes_sql),
-        Migration(13, "complete_observations", PackageResources._013_complete_observations_sql),
-        Migration(14, "backlogs", PackageResources._014_backlogs_sql),
-        Migration(15, "telemetry", PackageResources._015_telemetry_sql),
-        Migration(16, "telemetry_salt", PackageResources._016_telemetry_salt_sql),
-        Migration(17, "client_keys", PackageResources._017_client_keys_sql),
-        Migration(18, "material", PackageResources._018_material_sql),
-        Migration(19, "derived_salts", PackageResources._019_derived_salts_sql),
-        Migration(20, "steady_appends", PackageResources._020_steady_appends_sql),
-        Migration(21, "published_evidence", PackageResources._021_published_evidence_sql),
-        Migration(22, "sealing", PackageResources._022_sealing_sql),
-        Migration(23, "steady_documents", PackageResources._023_steady_documents_sql),
-    ]
 }
 
 /// Why a database's schema cannot be brought up to date.
@@ -50,17 +25,30 @@ package enum MigrationFailure: Error, Hashable, Sendable, CustomStringConvertibl
     case changed(version: Int32, name: String)
     /// The database was migrated by a later program.
     case newer(version: Int32)
+    /// The database was made before the first release, by migrations that were replaced by a shorter set.
+    case unreleased
     case failed(version: Int32, name: String, PostgresError)
 
     package var description: String {
         switch self {
         case .changed(let version, let name):
-            "migration \(version) (\(name)) was applied to this database in another wording than this program has; "
-                + "use the program that applied it, or restore the database"
-        case .newer(let version):
-            "this database has migration \(version), which this program does not know; use the newer program"
+            "migration \(version) (\(name)) was applied to this database with a text that this program does not have"
+        case .newer(let version): "this database has migration \(version), which this program does not know"
+        case .unreleased:
+            "this database was made by a development version from before the first release, and cannot be migrated"
         case .failed(let version, let name, let error):
-            "migration \(version) (\(name)) failed and left nothing behind: \(error)"
+            "migration \(version) (\(name)) failed and changed nothing: \(error)"
+        }
+    }
+
+    /// What to do about it.
+    package var advice: String? {
+        switch self {
+        case .changed: "Use the program that applied it, or restore the database."
+        case .newer: "Use the program that applied it, or a newer one."
+        case .unreleased:
+            "Create a new database and run `pinledger migrate`. The ledger of the old one cannot be carried over."
+        case .failed: nil
         }
     }
 }
@@ -133,10 +121,17 @@ package struct Migrator: Sendable {
         );
         """
 
+    /// The checksum of the first migration, `roles`, as it was in the set that was replaced before the first release.
+    private static let unreleasedRoles: [UInt8] = [
+        0x5e, 0x0c, 0xca, 0x0f, 0x94, 0xde, 0xd7, 0x60, 0xf9, 0x44, 0x67, 0x94, 0xaa, 0x02, 0x4d, 0x81,
+        0x33, 0x6d, 0xe0, 0x44, 0x5f, 0x86, 0x33, 0x5e, 0xe1, 0xc9, 0x51, 0x46, 0x44, 0x75, 0x72, 0xe8,
+    ]
+
     private static func compare(_ migrations: [Migration], with rows: PostgresRows) throws -> Status {
         var known = Dictionary(uniqueKeysWithValues: migrations.map { ($0.version, $0) })
         for row in rows {
             let version = try row.int32(0)
+            guard try row.bytes(1) != Self.unreleasedRoles else { throw MigrationFailure.unreleased }
             guard let migration = known.removeValue(forKey: version) else {
                 throw MigrationFailure.newer(version: version)
             }

@@ -72,14 +72,14 @@ enum Statements {
         SELECT hash FROM pinledger.tree_node WHERE index >= $1 AND index < $2 AND level = $3 ORDER BY index
         """
     static let ensurePartitions: PreparedStatement = "SELECT pinledger.ensure_partitions()"
-    static let forgetCommands: PreparedStatement = "SELECT pinledger.forget_commands(now() - interval '30 days')"
-    static let forgetAdoption: PreparedStatement = "SELECT pinledger.forget_adoption(now() - interval '35 days')"
+    // Each table says in db/migrations how long it keeps its rows. For outcomes, operators say it.
+    static let forgetCommands: PreparedStatement = "SELECT pinledger.forget_commands()"
+    static let forgetAdoption: PreparedStatement = "SELECT pinledger.forget_adoption()"
     static func forgetOutcomes(days: Int) -> PreparedStatement {
         PreparedStatement("SELECT pinledger.forget_outcomes(now() - interval '\(days) days')")
     }
-    static let forgetDeliveries: PreparedStatement = "SELECT pinledger.forget_deliveries(now() - interval '30 days')"
-    static let forgetObservations: PreparedStatement =
-        "SELECT pinledger.forget_observations(now() - interval '90 days')"
+    static let forgetDeliveries: PreparedStatement = "SELECT pinledger.forget_deliveries()"
+    static let forgetObservations: PreparedStatement = "SELECT pinledger.forget_observations()"
 }
 
 extension Head {

@@ -80,7 +80,7 @@ struct DevCommand: AsyncParsableCommand, HoldsKeys {
     }
 
     private func serve(_ home: String, _ database: PrivateDatabase) async throws {
-        try await Self.migrate(database)
+        try await Self.migrate(database, in: home)
         let kekFile = "\(home)/key-encryption-key"
         if !FileManager.default.fileExists(atPath: kekFile) {
             try Self.write(Base64.encode(Random.bytes(32)) + "\n", to: kekFile)
@@ -115,12 +115,14 @@ struct DevCommand: AsyncParsableCommand, HoldsKeys {
         }
     }
 
-    private static func migrate(_ database: PrivateDatabase) async throws {
+    private static func migrate(_ database: PrivateDatabase, in home: String) async throws {
         let connection = try await PostgresConnection.connect(
             PostgresConfiguration(connectionString: database.connectionString(user: "postgres"))
         )
         do { _ = try await Migrator().migrate(on: connection) } catch let failure as MigrationFailure {
-            throw CommandFailure("\(failure)")
+            let places = database.directory.hasPrefix("\(home)/") ? home : "\(home) and \(database.directory)"
+            let advice = "Delete \(places) and run `pinledger dev` again. The ledger in it cannot be carried over."
+            throw CommandFailure("\(failure)", advice: failure == .unreleased ? advice : failure.advice)
         }
         try await connection.execute(
             script: """

@@ -237,7 +237,7 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
             return [
                 Finding(
                     subject: "migrations", verdict: .fail, detail: ErrorText.sentence(for: error),
-                    advice: "Run `pinledger migrate`.")
+                    advice: (error as? MigrationFailure)?.advice ?? "Run `pinledger migrate`.")
             ]
         }
     }

@@ -50,7 +50,7 @@ struct MigrateCommand: AsyncParsableCommand {
             }
             await connection.close()
         } catch let failure as MigrationFailure {
-            throw CommandFailure("\(failure)")
+            throw CommandFailure("\(failure)", advice: failure.advice)
         } catch let error as PostgresError {
             let unreachable = error.code == .connectionFailed
             throw CommandFailure("\(error)", status: unreachable ? .unreachable : .failure)

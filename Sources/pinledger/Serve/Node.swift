@@ -391,7 +391,7 @@ struct Node {
         do {
             status = try await pool.withConnection { try await Migrator().status(on: $0) }
         } catch let failure as MigrationFailure {
-            throw CommandFailure("\(failure)")
+            throw CommandFailure("\(failure)", advice: failure.advice)
         } catch let error as PostgresError {
             throw CommandFailure(
                 "the database cannot be used: \(error)", advice: "`pinledger doctor` looks closer.",

@@ -1,30 +1,48 @@
 SET LOCAL ROLE pinledger_owner;
 
--- A document costs the same to store and to find however old the oldest snapshot is.
---
--- Under a key that is the app alone, who looks for a document passes by every version of its row that a snapshot (a dump,
--- a stuck session) still keeps. With the version in the key the newest row is the first that is found. That key does not
--- say that an app has one document: publish_documents does, one publisher of an app at a time.
-ALTER TABLE pinledger.document DROP CONSTRAINT document_pkey, ADD PRIMARY KEY (app, version);
+-- The current signed document of each app: the bytes that every node serves.
+CREATE TABLE pinledger.document (
+    app            text        NOT NULL,
+    version        bigint      NOT NULL CHECK (version > 0),
+    -- The position after the last event that the document takes in.
+    position       bigint      NOT NULL,
+    content_sha256 bytea       NOT NULL CHECK (octet_length(content_sha256) = 32),
+    issued_at      timestamptz NOT NULL,
+    expires_at     timestamptz NOT NULL,
+    kid            text        NOT NULL,
+    body           bytea       NOT NULL,
+    -- The version is the part of the key that grows: the newest row is found first, however old the oldest snapshot is
+    -- (see head.position_block). The key does not say that an app has one document: publish_documents sees to that.
+    PRIMARY KEY (app, version)
+) WITH (
+    fillfactor = 50,
+    autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_cost_delay = 0,
+    toast.autovacuum_vacuum_scale_factor = 0.05, toast.autovacuum_vacuum_threshold = 1000,
+    toast.autovacuum_vacuum_cost_delay = 0
+);
+GRANT SELECT ON pinledger.document TO pinledger_app, pinledger_reader;
 
 -- The apps that have a document. Publishers of an app's document take turns by locking its row, which never changes.
 CREATE TABLE pinledger.published_app (app text PRIMARY KEY);
-INSERT INTO pinledger.published_app SELECT DISTINCT app FROM pinledger.document;
 
--- Stores documents. One that is not newer than what stands there (version, then issue time) is passed over, so that any
--- number of nodes may sign and what is served never goes back. The same version with other content is an error (PL003).
--- So is a document of events that this ledger does not hold (PL004): its position lies beyond the head, its version
--- beyond its streams, or the event before its position has another hash than the signer knows (`p_leaf_hash`; NULL for a
--- signer that does not say). A database that was promoted without its last events takes no documents of those.
+-- Stores documents.
 --
--- The signer names what it found to be no document in `p_unfit`: the SHA-256 of the stored body, or NULL. That one gives
--- way to any document of its version or a later one, whatever stands in its other columns; and where its version lies
--- beyond its streams, to any document at all.
+-- A document that is not newer than the stored one (by version, then issue time) is skipped: any number of nodes may
+-- sign, and what is served never goes back. The same version with other content is an error (PL003).
 --
--- Returns the apps whose documents were taken, and tells the listening nodes: one word for each, app@version@seconds of
--- its issue, so that a node fetches only what it does not have; or nothing where that is too long for a notification, and
--- each node looks for itself.
-CREATE OR REPLACE FUNCTION pinledger.publish_documents(
+-- A document made from events that this ledger does not hold is an error too (PL004): its position lies beyond the
+-- head, its version beyond its streams, or the event before its position has another hash than the one the signer knows
+-- (p_leaf_hash; NULL if the signer does not say). So a database that was promoted without its last events refuses the
+-- documents made from them.
+--
+-- p_unfit is the SHA-256 of the stored body if the signer found that body not to be a document, or NULL. Such a body is
+-- replaced by any document of its version or a later one, whatever its other columns say; and if its version lies
+-- beyond its streams, by any document.
+--
+-- Returns the apps whose documents were stored, and notifies the nodes: one word for each, app@version@seconds of
+-- issue, so that a node fetches only what it lacks. If that is too long for a notification, the text is empty and each
+-- node looks for itself.
+CREATE FUNCTION pinledger.publish_documents(
     p_app text[], p_version bigint[], p_position bigint[], p_content_sha256 bytea[], p_issued_at timestamptz[],
     p_expires_at timestamptz[], p_kid text[], p_body bytea[],
     p_leaf_hash bytea[] DEFAULT NULL, p_unfit bytea[] DEFAULT NULL
@@ -39,22 +57,24 @@ DECLARE
 BEGIN
     SELECT n.app INTO stray
       FROM unnest(p_app, p_version, p_position, p_leaf_hash) n (app, version, position, leaf_hash)
-     WHERE n.position NOT BETWEEN 1 AND coalesce((SELECT h.next_position FROM head h ORDER BY h.position_block DESC LIMIT 1), 0)
+     WHERE n.position NOT BETWEEN 1
+               AND coalesce((SELECT h.next_position FROM head h ORDER BY h.position_block DESC LIMIT 1), 0)
         OR n.version > coalesce((SELECT sum(s.version) FROM stream s WHERE s.name IN ('app/' || n.app, 'fleet')), 0)
         OR coalesce(
                (SELECT n.leaf_hash <> e.leaf_hash FROM event e WHERE e.position = n.position - 1),
                n.leaf_hash IS NOT NULL)
      LIMIT 1;
     IF FOUND THEN
-        RAISE EXCEPTION 'document of % was made of events that this ledger does not hold', stray USING ERRCODE = 'PL004';
+        RAISE EXCEPTION 'document of % was made of events that this ledger does not hold', stray
+            USING ERRCODE = 'PL004';
     END IF;
 
-    -- In one order for everybody, so that two publishers cannot wait for each other. Each statement below sees what the
-    -- publisher before stored.
+    -- Everybody locks in the same order, so two publishers cannot wait for each other. Each statement below sees what
+    -- the previous publisher stored.
     INSERT INTO published_app SELECT DISTINCT a.app FROM unnest(p_app) a (app) ORDER BY 1 ON CONFLICT DO NOTHING;
     PERFORM FROM published_app a WHERE a.app = ANY (p_app) ORDER BY a.app FOR UPDATE;
 
-    -- A second document of an app, which only a hand can have written, is not in the way of mending the first.
+    -- A second document of an app, which can only have been written by hand, must not prevent repairing the first.
     DELETE FROM document d USING unnest(p_app, p_version, p_unfit) n (app, version, unfit)
      WHERE n.unfit IS NOT NULL AND d.app = n.app AND d.version = n.version
        AND EXISTS (SELECT FROM document o WHERE o.app = n.app AND o.version > n.version);
@@ -87,7 +107,7 @@ BEGIN
     SELECT array_agg(app), string_agg(format('%s@%s@%s', app, version, extract(epoch FROM issued_at)::bigint), ' ')
       INTO taken, news FROM (TABLE changed UNION ALL TABLE made) stored;
 
-    -- Only now, with the rows locked: another publisher may have stored its content a moment ago.
+    -- Checked here, with the rows locked: another publisher may have stored its content a moment ago.
     SELECT d.app INTO clash
       FROM unnest(p_app, p_version, p_content_sha256) n (app, version, content_sha256)
       JOIN document d ON d.app = n.app AND d.version = n.version AND d.content_sha256 <> n.content_sha256
@@ -101,3 +121,4 @@ BEGIN
     RETURN coalesce(taken, '{}');
 END
 $$;
+GRANT EXECUTE ON FUNCTION pinledger.publish_documents TO pinledger_app;

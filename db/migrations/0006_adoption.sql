@@ -1,54 +1,57 @@
 SET LOCAL ROLE pinledger_owner;
 
--- How often clients were seen, by the hour and by what they said: never a client, and never the id of an install. Not
--- part of the ledger: it is counted, rolled up and forgotten.
+-- How many clients hold which document. Not part of the ledger: it is counted, rolled up and deleted when it is old.
+-- Nothing here names a client or an install. Addresses and install ids are hashed with salts that are derived from the
+-- key-encryption key, one for each day. The database does not know them: a salt beside its hashes protects nothing when
+-- there are 2^24 networks to try.
+
+-- Requests and reports by the hour and by what the clients said.
 CREATE TABLE pinledger.adoption_count (
     app         text        NOT NULL,
     hour        timestamptz NOT NULL,
-    -- Of the document that the clients held; 0 for none, -1 where they said something else.
-    version     bigint      NOT NULL CHECK (version >= -1),
-    -- Of the app: empty where the clients did not say, 'other' where there was no room.
+    -- The version of the document that the clients held: 0 for none, -1 if they said something else, and -2 - v if they
+    -- said v and cannot hold it.
+    version     bigint      NOT NULL,
+    -- The version of the app: empty if the clients did not say, 'other' if there was no room for it.
     app_version text        NOT NULL CHECK (octet_length(app_version) <= 32),
-    -- Empty where the clients did not say.
+    -- Empty if the clients did not say.
     platform    text        NOT NULL CHECK (octet_length(platform) <= 16),
     requests    bigint      NOT NULL,
     reports     bigint      NOT NULL,
-    -- How many of both came with the id of an install.
+    -- How many of both came with an install id.
     identified  bigint      NOT NULL,
     PRIMARY KEY (app, hour, version, app_version, platform)
 ) WITH (fillfactor = 80);
 CREATE INDEX adoption_count_hour ON pinledger.adoption_count USING brin (hour) WITH (pages_per_range = 16);
+GRANT SELECT ON pinledger.adoption_count TO pinledger_app, pinledger_reader;
 
--- Sketches of the installs that were seen with a version on a day (UTC): HyperLogLog registers, of one byte each.
+-- Sketches of the installs that were seen with a version: HyperLogLog registers of one byte each. A sketch holds what
+-- was seen on its day (UTC) and the next, hashed with the salt of its day.
 CREATE TABLE pinledger.adoption_sketch (
     app       text        NOT NULL,
     day       timestamptz NOT NULL,
     version   bigint      NOT NULL CHECK (version >= -1),
     registers bytea       NOT NULL CHECK (octet_length(registers) = 2048),
-    PRIMARY KEY (app, day, version)
+    -- Whether the installs signed their reports with a key of the app. Gates count only these.
+    signed    boolean     NOT NULL,
+    PRIMARY KEY (app, day, version, signed)
 ) WITH (fillfactor = 50);
+GRANT SELECT ON pinledger.adoption_sketch TO pinledger_app, pinledger_reader;
 
--- What the ids of installs are hashed with: the same on every node, or their sketches could not be merged.
-CREATE TABLE pinledger.adoption_salt (
-    singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton),
-    salt      bytea   NOT NULL CHECK (octet_length(salt) = 32)
-);
-INSERT INTO pinledger.adoption_salt
-VALUES (true, sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())));
-
--- Adds counts to those that stand there.
+-- Adds to the stored counts.
 CREATE FUNCTION pinledger.add_adoption_counts(
     p_app text[], p_hour timestamptz[], p_version bigint[], p_app_version text[], p_platform text[],
     p_requests bigint[], p_reports bigint[], p_identified bigint[]
 ) RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path = pinledger, pg_temp AS $$
     INSERT INTO adoption_count AS c
     SELECT * FROM unnest(p_app, p_hour, p_version, p_app_version, p_platform, p_requests, p_reports, p_identified)
-     -- One order for everybody, so that two nodes cannot wait for each other.
+     -- Everybody writes in the same order, so two nodes cannot wait for each other.
      ORDER BY 1, 2, 3, 4, 5
         ON CONFLICT (app, hour, version, app_version, platform) DO UPDATE
        SET requests = c.requests + excluded.requests, reports = c.reports + excluded.reports,
            identified = c.identified + excluded.identified
 $$;
+GRANT EXECUTE ON FUNCTION pinledger.add_adoption_counts TO pinledger_app;
 
 -- The larger of each pair of bytes.
 CREATE FUNCTION pinledger.larger_bytes(one bytea, other bytea) RETURNS bytea LANGUAGE sql IMMUTABLE STRICT AS $$
@@ -61,19 +64,20 @@ CREATE FUNCTION pinledger.larger_bytes(one bytea, other bytea) RETURNS bytea LAN
     ) END
 $$;
 
--- Merges sketches into those that stand there; merging one twice changes nothing.
+-- Merges sketches into the stored ones. Merging one twice changes nothing.
 CREATE FUNCTION pinledger.merge_adoption_sketches(
-    p_app text[], p_day timestamptz[], p_version bigint[], p_registers bytea[]
+    p_app text[], p_day timestamptz[], p_version bigint[], p_signed boolean[], p_registers bytea[]
 ) RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path = pinledger, pg_temp AS $$
-    INSERT INTO adoption_sketch AS s
-    SELECT * FROM unnest(p_app, p_day, p_version, p_registers)
-     ORDER BY 1, 2, 3
-        ON CONFLICT (app, day, version) DO UPDATE SET registers = larger_bytes(s.registers, excluded.registers)
+    INSERT INTO adoption_sketch AS s (app, day, version, signed, registers)
+    SELECT * FROM unnest(p_app, p_day, p_version, p_signed, p_registers)
+     ORDER BY 1, 2, 3, 4
+        ON CONFLICT (app, day, version, signed) DO UPDATE SET registers = larger_bytes(s.registers, excluded.registers)
      WHERE s.registers <> excluded.registers
 $$;
+GRANT EXECUTE ON FUNCTION pinledger.merge_adoption_sketches TO pinledger_app;
 
--- Forgets what is older than so, and nothing of the last eight days; but for what another node is forgetting right now.
-CREATE FUNCTION pinledger.forget_adoption(p_before timestamptz)
+-- Deletes what is older than p_before, and nothing of the last eight days. Skips what another node is deleting.
+CREATE FUNCTION pinledger.forget_adoption(p_before timestamptz DEFAULT now() - interval '35 days')
 RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path = pinledger, pg_temp AS $$
     DELETE FROM adoption_count WHERE ctid = ANY (ARRAY(
         SELECT ctid FROM adoption_count WHERE hour < least(p_before, now() - interval '8 days')
@@ -82,9 +86,4 @@ RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path = pinledger, pg_temp 
         SELECT ctid FROM adoption_sketch WHERE day < least(p_before, now() - interval '8 days')
            FOR UPDATE SKIP LOCKED));
 $$;
-
-REVOKE ALL ON ALL FUNCTIONS IN SCHEMA pinledger FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION pinledger.add_adoption_counts, pinledger.merge_adoption_sketches, pinledger.forget_adoption
-    TO pinledger_app;
-GRANT SELECT ON pinledger.adoption_count, pinledger.adoption_sketch, pinledger.adoption_salt
-    TO pinledger_app, pinledger_reader;
+GRANT EXECUTE ON FUNCTION pinledger.forget_adoption TO pinledger_app;
