@@ -17,19 +17,20 @@ enum ErrorText {
         case let failure as CommandFailure: failure
         case let error as PostgresError:
             CommandFailure(
-                "the database cannot be used: \(error)", advice: "`pinledger doctor` looks closer.",
+                "the database cannot be used: \(error)", advice: "Run `pinledger doctor` to find out why.",
                 status: error.code == .connectionFailed ? .unreachable : .failure)
         case let error as IOError where error.errnoCode == EADDRINUSE:
             CommandFailure(
                 "the address to listen on is taken by another program",
-                advice: "Choose another one with --listen; `pinledger doctor` shows what listens there.")
+                advice: "Choose another one with --listen. `pinledger doctor` shows what listens there.")
         case let error as IOError where error.errnoCode == EADDRNOTAVAIL:
             CommandFailure(
-                "the address to listen on is not one of this machine's", advice: "Give --listen one that is.")
+                "the address to listen on does not belong to this machine",
+                advice: "Give --listen an address of this machine.")
         default:
             CommandFailure(
                 self.sentence(for: error),
-                advice: self.isKnown(error) ? nil : "With PINLEDGER_LOG_LEVEL=debug the error is shown as it came.")
+                advice: self.isKnown(error) ? nil : "Set PINLEDGER_LOG_LEVEL=debug to see the error itself.")
         }
     }
 
@@ -49,7 +50,7 @@ enum ErrorText {
             return path + error.localizedDescription
         }
         let isVerbose = ["debug", "trace"].contains(Environment["PINLEDGER_LOG_LEVEL"]?.lowercased() ?? "")
-        return "an unforeseen error came up" + (isVerbose ? ": \(String(reflecting: error))" : "")
+        return "an unforeseen error occurred" + (isVerbose ? ": \(String(reflecting: error))" : "")
     }
 
     /// Whether it is an error of this program: each type of them describes itself.

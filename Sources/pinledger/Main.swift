@@ -37,10 +37,10 @@ struct Main {
 struct Pinledger: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "pinledger",
-        abstract: "Manages TLS certificate pins: an append-only ledger of changes, served as signed pin sets.",
+        abstract: "Manage TLS certificate pins: record changes in an append-only ledger and serve signed documents.",
         discussion: """
             Exit codes: 0 done; 1 failed; 2 wrong usage; 3 refused by a rule; 4 token missing or refused; 5 not found; \
-            6 conflict; 7 too many requests; 8 server cannot be reached; 10 verification failed.
+            6 conflict; 7 too many requests; 8 server not reachable; 10 verification failed.
             """,
         version: Version.text,
         groupedSubcommands: [
@@ -64,7 +64,7 @@ struct Pinledger: AsyncParsableCommand {
                 name: "Deployed clients",
                 subcommands: [ClientCommands.self, CompatCommand.self, ExportCommand.self, FirebaseCommand.self]),
             CommandGroup(
-                name: "Looking back",
+                name: "History and reports",
                 subcommands: [HistoryCommand.self, DocumentCommands.self, TelemetryCommands.self]),
             CommandGroup(
                 name: "Keys and access",

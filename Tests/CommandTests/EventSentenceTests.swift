@@ -30,10 +30,13 @@ import Testing
     @Test(
         arguments: [
             (["pointer": "/mode", "before": "enforce", "after": "off"], "mode: enforce -> off"),
-            (["pointer": "/hosts/a.b/baseline/pins", "after": ["x", "y"]], "hosts, a.b, baseline, pins: x; y comes"),
+            (
+                ["pointer": "/hosts/a.b/baseline/pins", "after": ["x", "y"]],
+                "hosts, a.b, baseline, pins: x; y is added"
+            ),
             (
                 ["pointer": "/hosts/~0a~1b", "before": ["mode": "off", "is_on": true]],
-                "hosts, ~a/b: is on yes, mode off goes"
+                "hosts, ~a/b: is on yes, mode off is removed"
             ),
         ] as [(JSON, String)])
     func `has a difference that people can read`(item: JSON, line: String) {

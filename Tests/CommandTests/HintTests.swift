@@ -16,45 +16,32 @@ import Testing
         var testDescription: String { "\(self.place): \(self.words.joined(separator: " "))" }
     }
 
+    /// Words for placeholders that only take some values.
+    private static let values = [
+        "KIND": "android_nsc", "FORMAT": "android_nsc", "MODE": "enforce", "ROLE": "backup", "POLICY": "candidate",
+    ]
+
     /// The commands between backticks in a text. What is interpolated and what stands for something else (`APP`, `…`)
-    /// becomes a word that any argument takes.
+    /// becomes a word that its argument takes.
     static func hints(in text: String, at place: String) -> [Hint] {
         let joined = text.replacing(#/\\\n\s*/#, with: "")
         return joined.matches(of: #/`pinledger([ \n][^`]*)?`/#).map { match in
             var line = Self.withoutInterpolations(String(match.1 ?? ""))
             if let pipe = line.firstIndex(of: "|") { line = String(line[..<pipe]) }
-            let words = Self.split(line).map { word in
-                word.contains("…") || (word.count > 1 && word.allSatisfy { $0.isUppercase || $0 == ":" || $0 == "_" })
+            let words = ShellWords.split(line).map { word in
+                if let value = Self.values[word] { return value }
+                return word.contains("…")
+                    || (word.count > 1 && word.allSatisfy { $0.isUppercase || $0 == ":" || $0 == "_" })
                     || word == "N" ? "1" : word
             }
             return Hint(place: place, words: words, isOpen: line.hasSuffix("…"))
         }
     }
 
-    /// The words of a line, as a shell splits it, with quotes but without anything else.
-    private static func split(_ line: String) -> [String] {
-        var words: [String] = []
-        var word = ""
-        var isQuoted = false
-        for character in line.replacing("\\\"", with: "\"") {
-            if character == "\"" || character == "'" {
-                isQuoted.toggle()
-            } else if character == " " || character == "\n", !isQuoted {
-                if !word.isEmpty { words.append(word) }
-                word = ""
-            } else {
-                word.append(character)
-            }
-        }
-        if !word.isEmpty { words.append(word) }
-        return words
-    }
-
     private static func withoutInterpolations(_ text: String) -> String {
         var result = ""
         var rest = Substring(text)
         while let start = rest.firstRange(of: "\\(") {
-            result += rest[..<start.lowerBound] + "1"
             var depth = 1
             var index = start.upperBound
             while index < rest.endIndex, depth > 0 {
@@ -62,6 +49,9 @@ import Testing
                 if rest[index] == ")" { depth -= 1 }
                 index = rest.index(after: index)
             }
+            let expression = rest[start.upperBound..<index].lowercased()
+            let name = Self.values.keys.sorted().first { expression.contains($0.lowercased()) }
+            result += rest[..<start.lowerBound] + (name.flatMap { Self.values[$0] } ?? "1")
             rest = rest[index...]
         }
         return result + rest

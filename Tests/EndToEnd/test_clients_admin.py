@@ -508,9 +508,9 @@ def test_clients_are_managed_from_the_command_line(server, api, app, tmp_path):
 
     other = tmp_path / "other.pem"
     other.write_text(pkcs8(private_key(P256_PRIVATE)))
-    refused = server.cli("client", "key", app, "wultra", "--import", str(other), "--reason", "why", status=6)
+    refused = server.cli("client", "set-key", app, "wultra", "--import", str(other), "--reason", "why", status=6)
     assert "built in" in refused.stderr
-    server.cli("client", "key", app, "wultra", "--import", str(other), "--reason", "why", "--force")
+    server.cli("client", "set-key", app, "wultra", "--import", str(other), "--reason", "why", "--force")
     assert shown(api, app, "wultra")["key"]["public_key"] == P256_PUBLIC
     server.cli("client", "remove", app, "okhttp", "--reason", "rewritten")
     assert [one["client"] for one in api.must("GET", f"/v1/apps/{app}/clients").json["clients"]] == ["dynapins", "remote_config", "wultra"]

@@ -118,7 +118,8 @@ def test_a_pipeline_learns_whether_its_file_is_the_server_s(server, api, format,
         file.write_bytes(changed.encode())
         server.cli("export", format, app, "--check", str(file), status=1)
     # No pipeline may take a mistake for a file that differs.
-    server.cli("export", "nosuch", app, "--check", str(file), status=10)
+    assert "android_nsc" in server.cli("export", "nosuch", app, "--check", str(file), status=2).stderr
+    server.cli("export", format, "not an app", "--check", str(file), status=10)
     server.cli("export", format, "com.example.nowhere", "--check", str(file), status=5)
     missing = subprocess.run(
         [BINARY, "export", format, app, "--check", str(tmp_path / "missing")], capture_output=True, text=True,

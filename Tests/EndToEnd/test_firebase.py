@@ -407,4 +407,4 @@ def test_a_node_that_only_reads_does_not_push(server, firebase, tmp_path):
     """What its probes see stays with it, and with it the order of pins: it would undo what others have put."""
     options = arguments(firebase, tmp_path, ["pins-project-read-only"])
     refused = server.cli("serve", "--database", "dbname=none", "--read-only", *options, status=2)
-    assert "--firebase-credentials and --read-only exclude each other" in refused.stderr
+    assert "--firebase-credentials and --read-only cannot be combined" in refused.stderr

@@ -271,7 +271,7 @@ def test_a_pin_is_added_by_command_line_and_retired_over_the_api(imported, certi
 
 def test_the_history_shows_who_when_and_why(imported):
     started = time.time()
-    imported.cli("app", "set", ARRAY_APP, "--name", "History", "--reason", "so that it reads well")
+    imported.cli("app", "update", ARRAY_APP, "--name", "History", "--reason", "so that it reads well")
     event = imported.api.history(f"/v1/apps/{ARRAY_APP}/history")[-1]
     me = imported.api.get("/v1/whoami").json["actor"]
     assert event["actor"] == me and me["name"] == "first admin"

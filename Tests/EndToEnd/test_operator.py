@@ -136,7 +136,7 @@ def failures(node, secure, authority):
         "another authority": ([f"https://localhost:{good}", "--ca-file", str(secure["other"].certificate)], "unknown authority", "--ca-file"),
         "another name": ([f"https://localhost:{other}", *ca], "for another name", "--server"),
         "another address": ([f"https://127.0.0.1:{other}", *ca], "for another name", "--server"),
-        "plain HTTP on a TLS port": ([f"http://127.0.0.1:{good}"], "the port speaks TLS", f"https://127.0.0.1:{good}"),
+        "plain HTTP on a TLS port": ([f"http://127.0.0.1:{good}"], "speaks TLS on this port", f"https://127.0.0.1:{good}"),
         "TLS on a plain port": ([f"https://127.0.0.1:{plain}", *ca], "plain HTTP", f"http://127.0.0.1:{plain}"),
         "nobody there": ([f"http://127.0.0.1:{free_port()}"], "nothing listens", "doctor"),
         "no such name": (["http://nowhere.invalid:1"], "has no address", "--server"),
@@ -215,14 +215,14 @@ def test_a_token_file_that_others_can_read_is_refused_with_the_way_out(server, t
 def test_times_are_understood_as_people_write_them(server):
     app = "com.example.times"
     server.api.make_app(app, "times.example.com")
-    server.cli("app", "set", app, "--pins-valid-until", "30d")
+    server.cli("app", "update", app, "--pins-valid-until", "30d")
     first = server.api.get(f"/v1/apps/{app}").json["pins_valid_until"]
-    server.cli("app", "set", app, "--pins-valid-until", first[:10], "--reason", "a day", "--force")
+    server.cli("app", "update", app, "--pins-valid-until", first[:10], "--reason", "a day", "--force")
     assert server.api.get(f"/v1/apps/{app}").json["pins_valid_until"] == f"{first[:10]}T00:00:00Z"
     assert "AppCreated" in server.cli("history", app, "--since", "1h").stdout
     assert "AppCreated" not in server.cli("history", app, "--until", "1h").stdout
     assert "AppCreated" in server.cli("history", app, "--since", "2020-01-01", "--actor", "first admin").stdout
-    refused = server.cli("app", "set", app, "--pins-valid-until", "soon", status=2)
+    refused = server.cli("app", "update", app, "--pins-valid-until", "soon", status=2)
     assert "30d" in refused.stderr
 
 
@@ -250,7 +250,7 @@ def test_a_rollout_names_its_share_and_an_equal_candidate(server):
 def test_a_change_is_told_in_sentences_and_a_dry_run_in_a_readable_difference(server):
     app = "com.example.sentences"
     server.api.make_app(app, "sentences.example.com")
-    said = server.cli("host", "set", app, "sentences.example.com", "--mode", "report_only", "--reason", "w", "--dry-run").stdout
+    said = server.cli("host", "update", app, "sentences.example.com", "--mode", "report_only", "--reason", "w", "--dry-run").stdout
     assert "mode: enforce -> report_only" in said and "/hosts" not in said
     said = server.cli("kill", "engage", app, "--for", "2h", "--reason", "wrong certificate").stdout
     assert re.search(rf"Pinning is OFF for {app} until .*\d\d:\d\d local time \(.*\d\d:\d\dZ\)\.", said), said
@@ -298,7 +298,7 @@ def test_a_host_is_shown_with_its_services(server):
 
 
 def test_a_group_of_types_has_the_fleets_switch_and_a_filter_without_it_is_warned_of(server):
-    hook = ["webhook", "add", "https://hooks.example.com/pins"]
+    hook = ["webhook", "create", "https://hooks.example.com/pins"]
     added = server.cli(*hook, "--types", "kill-switch.*,PinRevoked")
     assert "fleet" not in added.stderr
     hooks = server.cli_json("webhook", "list")["webhooks"]
@@ -306,9 +306,9 @@ def test_a_group_of_types_has_the_fleets_switch_and_a_filter_without_it_is_warne
         "FleetKillSwitchEngaged", "FleetKillSwitchReleased", "KillSwitchEngaged", "KillSwitchReleased", "PinRevoked",
     ]  # fmt: skip
     added = server.cli(*hook, "--types", "KillSwitchEngaged")
-    assert "not sent the fleet's kill switch" in added.stderr
+    assert "does not receive the fleet's kill switch" in added.stderr
     added = server.cli(*hook, "--apps", "com.example.notyet")
-    assert "not sent the fleet's kill switch" in added.stderr and "no app com.example.notyet yet" in added.stderr
+    assert "does not receive the fleet's kill switch" in added.stderr and "no app com.example.notyet yet" in added.stderr
     assert server.api.get("/v1/history?type=kill-switch.*").status == 200
     assert server.api.get("/v1/history?type=kill-switch").status == 400
     for hook in server.cli_json("webhook", "list")["webhooks"]:
@@ -327,7 +327,7 @@ def test_a_calendar_feed_is_a_secret_address_that_opens_nothing_else(server):
     app, other = "com.example.feed", "com.example.feed.other"
     server.api.make_app(app, "feed.example.com")
     server.api.make_app(other)
-    added = server.cli("calendar", "feed", "add", app, "--name", "on call", "--for", "30d")
+    added = server.cli("calendar", "feed", "create", app, "--name", "on call", "--for", "30d")
     url = added.stdout.strip()
     status, body = get(url)
     assert status == 200 and icalendar.Calendar.from_ical(body)["version"] == "2.0"

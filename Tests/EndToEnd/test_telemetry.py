@@ -167,7 +167,7 @@ def test_keys_rotate_with_both_in_use(server):
     app = make_app(server, "rotated")
     before = server.api.payload(app)["version"]
     old = Key(server.api, app)
-    made = server.cli("telemetry", "key", "add", app, "--note", "from 3.2 on").stdout.strip()
+    made = server.cli("telemetry", "key", "create", app, "--note", "from 3.2 on").stdout.strip()
     assert made.startswith("tlsec_")
     keys = server.api.must("GET", f"/v1/apps/{app}/telemetry-keys").json["keys"]
     assert [key["state"] for key in keys] == ["active", "active"] and "secret" not in keys[0]

@@ -632,7 +632,7 @@ def test_files_that_cannot_be_used_are_named(database, directory):
     done = subprocess.run(
         [BINARY, "serve", "--database", "x", "--tls-key", str(key)], capture_output=True, text=True, timeout=20
     )
-    assert "go together" in done.stderr
+    assert "must be given together" in done.stderr
 
 
 def certificate_as_key(directory, certificate):

@@ -44,7 +44,7 @@ func looking(_ facts: ExternalFacts = unseen, at now: Timestamp = noon) -> Decis
     DecisionContext(now: now, reason: nil, isForced: false, facts: facts) { $0 == "com" }
 }
 
-@Suite struct `Horizons of notifier` {
+@Suite struct `Horizons of announcements` {
     @Test(
         arguments: [
             ("30,14,7,1", [30, 14, 7, 1]), ("1, 7,30", [30, 7, 1]), ("5", [5]), ("7,7", [7]), ("730", [730]),

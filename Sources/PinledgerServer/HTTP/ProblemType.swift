@@ -175,13 +175,13 @@ enum ProblemType: String, CaseIterable, Sendable {
         case .appExists:
             (
                 .conflict, "The app already exists",
-                "Change it (`pinledger app set APP --name NAME`, or PATCH), or choose another id."
+                "Change it (`pinledger app update APP --name NAME`, or PATCH), or choose another id."
             )
         case .appUnknown: (.notFound, "App not found", "List the apps with `pinledger app list`, or create the app.")
         case .hostExists:
             (
                 .conflict, "The host already exists",
-                "Change the host: `pinledger host set APP HOST --mode MODE`, or PATCH."
+                "Change the host: `pinledger host update APP HOST --mode MODE`, or PATCH."
             )
         case .hostUnknown:
             (.notFound, "Host not found", "List the hosts with `pinledger host list APP`, or add the host.")
@@ -195,7 +195,7 @@ enum ProblemType: String, CaseIterable, Sendable {
         case .pinExists:
             (
                 .conflict, "The policy already has this pin",
-                "Change its role or state: `pinledger pin role APP HOST PIN --role ROLE`, or PATCH."
+                "Change its role or state: `pinledger pin set-role APP HOST PIN --role ROLE`, or PATCH."
             )
         case .pinUnknown:
             (
@@ -351,7 +351,7 @@ enum ProblemType: String, CaseIterable, Sendable {
         case .clientKeyMissing:
             (
                 .conflict, "The key for these clients is not set",
-                "Set it with `pinledger client key APP KIND`: import the key that installs have built in, or let the server make one for new installs."
+                "Set it with `pinledger client set-key APP KIND`: import the key that installs have built in, or let the server make one for new installs."
             )
         case .clientKeyless:
             (

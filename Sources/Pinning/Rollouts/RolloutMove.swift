@@ -160,7 +160,7 @@ extension App {
     }
 
     private static func unsigned(_ count: Int) -> String {
-        "; \(count) did so in unsigned reports, which anyone can make and which do not count (sign them with a key from `pinledger telemetry key add APP`, or set the app's monitoring.count_unsigned)"
+        "; \(count) did so in unsigned reports, which anyone can make and which do not count (sign them with a key from `pinledger telemetry key create APP`, or set the app's monitoring.count_unsigned)"
     }
 
     private static func fewNetworks(_ count: Int, _ wanted: Int) -> String {

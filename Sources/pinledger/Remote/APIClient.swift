@@ -111,8 +111,8 @@ struct APIClient {
             try await Task.sleep(for: pause)
         }
         throw CommandFailure(
-            "\(last)\nThe change may have been recorded, or may not.",
-            advice: "Repeat the same command with `--idempotency-key \(key)`: it is recorded once, and answered.",
+            "\(last)\nThe change may have been recorded, or it may not.",
+            advice: "Repeat the command with `--idempotency-key \(key)`. The change is then recorded only once.",
             status: .unreachable
         )
     }

@@ -4,14 +4,18 @@ import PinWire
 extension AppCommands {
     struct Adoption: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Shows which versions of an app's document its clients hold.",
-            discussion:
-                "Learned from the requests that clients make anyway. What cannot be learned that way stands below the table."
+            abstract: "Show which versions of an app's document its clients hold.",
+            discussion: """
+                pinledger app adoption com.example.app
+                pinledger app adoption com.example.app --version 12 --hours 72
+
+                The figures come from the requests that clients make. Below the table stands what those do not tell.
+                """
         )
-        @Argument var app: String
-        @Option(help: "Show the share that holds this version or a newer one; without it the current one.") var version:
-            Int64?
-        @Option(help: "How far to look back, in hours; 840 at most.") var hours = 24
+        @Argument(help: "The app's id.") var app: String
+        @Option(help: "Show the share that holds this version or a newer one. Default: the current version.")
+        var version: Int64?
+        @Option(help: "Hours to look back; at most 840.") var hours = 24
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {

@@ -3,12 +3,12 @@ import PinWire
 
 struct AppCommands: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "app", abstract: "Apps: client populations with a document of their own.",
-        subcommands: [List.self, Show.self, Create.self, Set.self, Adoption.self]
+        commandName: "app", abstract: "Manage apps. Each has a document of its own.",
+        subcommands: [List.self, Show.self, Create.self, Update.self, Adoption.self]
     )
 
     struct List: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Lists the apps.")
+        static let configuration = CommandConfiguration(abstract: "List the apps.", discussion: "pinledger app list")
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
@@ -36,8 +36,9 @@ struct AppCommands: AsyncParsableCommand {
     }
 
     struct Show: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Shows an app with its hosts and pins.")
-        @Argument var app: String
+        static let configuration = CommandConfiguration(
+            abstract: "Show an app with its hosts and pins.", discussion: "pinledger app show com.example.app")
+        @Argument(help: "The app's id.") var app: String
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
@@ -70,9 +71,10 @@ struct AppCommands: AsyncParsableCommand {
     }
 
     struct Create: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Creates an app.")
+        static let configuration = CommandConfiguration(
+            abstract: "Create an app.", discussion: "pinledger app create com.example.app --name \"Example\"")
         @Argument(help: "Bundle id or service name, such as com.example.app.") var app: String
-        @Option(help: "What people call it.") var name: String?
+        @Option(help: "Name to display.") var name: String?
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
 
@@ -85,18 +87,25 @@ struct AppCommands: AsyncParsableCommand {
         }
     }
 
-    struct Set: AsyncParsableCommand {
+    struct Update: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Changes settings of an app.", discussion: "`none` clears a setting."
+            abstract: "Change an app's settings.",
+            discussion: """
+                pinledger app update com.example.app --min-version 3.1.0 --max-version none
+                pinledger app update com.example.app --json 'monitoring={"enabled":true,"reaction":"act"}'
+
+                The value `none` clears a setting.
+                """
         )
-        @Argument var app: String
-        @Option(help: "What people call it.") var name: String?
-        @Option(help: "Lowest app version that candidates reach.") var minVersion: String?
-        @Option(help: "Highest app version that candidates reach.") var maxVersion: String?
-        @Option(help: "Time after which clients stop enforcing: 30d (from now), 2026-11-22 or 2026-11-22T18:30:00Z.")
+        @Argument(help: "The app's id.") var app: String
+        @Option(help: "Name to display.") var name: String?
+        @Option(help: "Lowest app version that gets candidates.") var minVersion: String?
+        @Option(help: "Highest app version that gets candidates.") var maxVersion: String?
+        @Option(help: "When clients stop enforcing pins: 30d (from now), 2026-11-22 or 2026-11-22T18:30:00Z.")
         var pinsValidUntil: String?
         @Option(
-            help: "A member of the app as JSON: NAME=JSON, such as monitoring={\"enabled\":true,\"reaction\":\"act\"}.")
+            help: ArgumentHelp(
+                "Set a member of the app to a JSON value. May be repeated.", valueName: "name=json"))
         var json: [String] = []
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
@@ -117,11 +126,14 @@ struct AppCommands: AsyncParsableCommand {
             for assignment in self.json {
                 let parts = assignment.split(separator: "=", maxSplits: 1)
                 guard parts.count == 2, let value = try? JSON(text: String(parts[1])) else {
-                    throw CommandFailure("\(assignment) is not NAME=JSON", status: .usage)
+                    throw CommandFailure("--json \(assignment) is not of the form NAME=JSON", status: .usage)
                 }
                 members[String(parts[0])] = value
             }
-            guard !members.isEmpty else { throw CommandFailure("nothing is to be changed", status: .usage) }
+            guard !members.isEmpty else {
+                throw CommandFailure(
+                    "no setting is given", advice: "Name at least one, such as --name.", status: .usage)
+            }
             try await self.remote.change("PATCH", "/v1/apps/\(APIClient.escaped(self.app))", members, self.change)
         }
     }

@@ -1,23 +1,27 @@
 import ArgumentParser
 import Foundation
 import PinWire
+import Pinning
 
 struct AttentionCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "attention", abstract: "Shows what needs attention, the gravest first.",
+        commandName: "attention", abstract: "Show what needs attention, most severe first.",
         discussion: """
-            urgent: clients are locked out or unprotected, or will be within days. soon: something is to be done, and \
-            there is time for it. info: good to know. `pinledger explain CODE` has more on what has a code.
+            pinledger attention com.example.app
+            pinledger attention --severity urgent --exit-code
+
+            urgent: clients are locked out or unprotected, or will be within days. soon: there is something to do, and \
+            time to do it. info: good to know. `pinledger explain CODE` explains an item that has a code.
             """
     )
 
-    @Argument(help: "One app; without it all.") var app: String?
-    @Option(help: ArgumentHelp("Only urgent, soon or info.", valueName: "severity")) var severity: String?
-    @Flag(help: "End with 1 if anything is urgent.") var exitCode = false
+    @Argument(help: "One app. Default: all.") var app: String?
+    @Option(help: ArgumentHelp("Show only this severity.", valueName: "severity")) var severity: AttentionItem.Severity?
+    @Flag(help: "Exit with 1 if anything is urgent.") var exitCode = false
     @OptionGroup var remote: RemoteOptions
 
     func run() async throws {
-        let query = [("app", self.app), ("severity", self.severity)].compactMap { name, value in
+        let query = [("app", self.app), ("severity", self.severity?.rawValue)].compactMap { name, value in
             value.map { "\(name)=\(APIClient.escaped($0))" }
         }
         let path = "/v1/attention" + (query.isEmpty ? "" : "?\(query.joined(separator: "&"))")
@@ -43,6 +47,6 @@ enum AttentionText {
         }
         Console.print(table.text)
         guard json["truncated"] == true else { return }
-        Console.error("There is more than is shown: name an app, or a --severity.")
+        Console.error("The list is cut off. Name an app or a --severity to see the rest.")
     }
 }

@@ -4,29 +4,31 @@ import PinWire
 
 struct CalendarCommands: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "calendar", abstract: "What of an app expires, ends or falls due, and when.",
+        commandName: "calendar", abstract: "List an app's upcoming expiries and deadlines.",
         discussion: """
             pinledger calendar com.example.app
-            pinledger calendar feed add com.example.app
+            pinledger calendar feed create com.example.app
 
-            Calendar programs subscribe to the secret address that `feed add` prints. Those that ask for a password can \
-            also take SERVER/v1/apps/APP/calendar.ics, with an API token as the password and any user name.
+            Calendar programs subscribe to the secret address that `feed create` prints. Programs that ask for a \
+            password can also use SERVER/v1/apps/APP/calendar.ics, with an API token as the password and any user \
+            name.
             """,
         subcommands: [CalendarCommand.self, Feed.self], defaultSubcommand: CalendarCommand.self
     )
 
     struct Feed: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Secret addresses at which an app's calendar can be read, and nothing else.",
-            subcommands: [List.self, Add.self, Revoke.self]
+            abstract: "Manage secret addresses that show an app's calendar and nothing else.",
+            subcommands: [List.self, Create.self, Revoke.self]
         )
 
         static func path(_ app: String) -> String { "/v1/apps/\(APIClient.escaped(app))/calendar-feeds" }
 
         struct List: AsyncParsableCommand {
             static let configuration = CommandConfiguration(
-                abstract: "Lists an app's feeds; their addresses are never shown again.")
-            @Argument var app: String
+                abstract: "List an app's feeds, without their addresses.",
+                discussion: "pinledger calendar feed list com.example.app")
+            @Argument(help: "The app's id.") var app: String
             @OptionGroup var remote: RemoteOptions
 
             func run() async throws {
@@ -44,17 +46,21 @@ struct CalendarCommands: AsyncParsableCommand {
             }
         }
 
-        struct Add: AsyncParsableCommand {
+        struct Create: AsyncParsableCommand {
             static let configuration = CommandConfiguration(
-                abstract: "Makes an address and shows it, this once.",
-                discussion: "Whoever has the address can read the app's calendar until it is revoked or expires."
+                abstract: "Create an address and show it. It is shown only once.",
+                discussion: """
+                    pinledger calendar feed create com.example.app --name "on call" --for 90d
+
+                    Anyone with the address can read the app's calendar until it is revoked or expires.
+                    """
             )
-            @Argument var app: String
+            @Argument(help: "The app's id.") var app: String
             @Option(help: "Who or what will read it.") var name: String?
             @Option(
                 name: .customLong("for"),
                 help:
-                    "How long it is valid, such as 90d, or until when (2027-06-30); 366 days at most, 365 if left out."
+                    "How long the address is valid, such as 90d, or until when (2027-06-30). Default: 365 days; at most 366."
             )
             var duration: String?
             @OptionGroup var change: ChangeOptions
@@ -73,23 +79,25 @@ struct CalendarCommands: AsyncParsableCommand {
                         ChangeReport.print(json, self.remote.output)
                         guard json["path"] != nil || json["dry_run"] == true else {
                             throw CommandFailure(
-                                "it is recorded, and its address was in an answer that was lost",
+                                "the feed was created, but the response with its address was lost",
                                 advice:
-                                    "Revoke it (`pinledger calendar feed list \(self.app)` has the id; `pinledger calendar feed revoke \(self.app) ID`) and make another one."
+                                    "Revoke it (`pinledger calendar feed list \(self.app)` has the id; `pinledger calendar feed revoke \(self.app) ID`) and create another."
                             )
                         }
                         return
                     }
-                    Console.error("The address of \(json.text("feed_id")), shown this once:")
+                    Console.error("The address of \(json.text("feed_id")), shown only once:")
                     Console.print(client.base + path)
                 }
             }
         }
 
         struct Revoke: AsyncParsableCommand {
-            static let configuration = CommandConfiguration(abstract: "Makes an address show nothing from now on.")
-            @Argument var app: String
-            @Argument(help: "cal_…") var id: String
+            static let configuration = CommandConfiguration(
+                abstract: "Revoke an address at once.",
+                discussion: "pinledger calendar feed revoke com.example.app cal_01J8Z3KQ5T")
+            @Argument(help: "The app's id.") var app: String
+            @Argument(help: "The feed's id (cal_…).") var id: String
             @OptionGroup var change: ChangeOptions
             @OptionGroup var remote: RemoteOptions
 
@@ -103,10 +111,11 @@ struct CalendarCommands: AsyncParsableCommand {
 
 struct CalendarCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "show", abstract: "Shows what of an app expires, ends or falls due, and when.")
+        commandName: "show", abstract: "List an app's upcoming expiries and deadlines.",
+        discussion: "pinledger calendar show com.example.app --ics")
 
-    @Argument var app: String
-    @Flag(help: "Print it as iCalendar.") var ics = false
+    @Argument(help: "The app's id.") var app: String
+    @Flag(help: "Print iCalendar.") var ics = false
     @OptionGroup var remote: RemoteOptions
 
     func run() async throws {
@@ -120,13 +129,13 @@ struct CalendarCommand: AsyncParsableCommand {
             let json = try await client.get(path)
             guard self.remote.output == .table else { return Console.print(json.canonicalText) }
             let entries = json["entries"]?.arrayValue ?? []
-            guard !entries.isEmpty else { return Console.error("Nothing is known to expire.") }
+            guard !entries.isEmpty else { return Console.error("No expiry or deadline is known.") }
             var table = Table(["DATE", "KIND", "HOST", "WHAT"])
             for entry in entries {
                 table.add([entry.text("date"), entry.text("kind"), entry.text("host"), entry.text("summary")])
             }
             Console.print(table.text)
-            if json["truncated"] == true { Console.error("Later dates are left out.") }
+            if json["truncated"] == true { Console.error("The list is cut off: later dates are not shown.") }
         }
     }
 }

@@ -7,7 +7,7 @@ enum ChangeReport {
         let isDryRun = json["dry_run"] == true
         let events = json["events"]?.arrayValue ?? []
         if events.isEmpty {
-            Console.print("Nothing to do: everything is as you want it.")
+            Console.print("Nothing to change: everything already is as requested.")
             return
         }
         if !isDryRun {
@@ -34,7 +34,7 @@ extension ChangeReport {
     private static func sentences(of events: [JSON]) -> [String] {
         let sentences = events.compactMap { EventSentence($0).text }
         guard sentences.count > Self.limit else { return sentences }
-        return sentences.prefix(Self.limit) + ["… and \(sentences.count - Self.limit) changes more, listed below."]
+        return sentences.prefix(Self.limit) + ["… and \(sentences.count - Self.limit) more changes, listed below."]
     }
 }
 
@@ -46,8 +46,8 @@ enum DifferenceLine {
         let after = item["after"].flatMap { $0 == .null ? nil : $0 }
         switch (before, after) {
         case (let before?, let after?): return "\(place): \(Self.value(before)) -> \(Self.value(after))"
-        case (let before?, nil): return "\(place): \(Self.value(before)) goes"
-        case (nil, let after?): return "\(place): \(Self.value(after)) comes"
+        case (let before?, nil): return "\(place): \(Self.value(before)) is removed"
+        case (nil, let after?): return "\(place): \(Self.value(after)) is added"
         case (nil, nil): return nil
         }
     }

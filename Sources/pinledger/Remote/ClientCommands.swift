@@ -1,34 +1,41 @@
 import ArgumentParser
 import Foundation
 import PinWire
+import Pinning
 
 struct ClientCommands: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "client", abstract: "Kinds of clients that an app's installs use, besides this project's own.",
+        commandName: "client",
+        abstract: "Manage the kinds of clients that an app's installs use besides this project's own.",
         discussion: """
             pinledger client set com.example.shop dynapins --generate-key
             pinledger client set com.example.shop wultra --settings wultra.json --key private.pem
             pinledger client set com.example.shop remote_config --hash raw_key
             pinledger compat com.example.shop
 
-            Kinds: dynapins, wultra, remote_config, muejam, netkit, ssl_pinning are served while they run; trustkit_ios, \
-            trustkit_android, apple_ats, android_nsc, okhttp, okhttp_3, react_native, flutter, curl have their pins built \
-            into the app (`pinledger export FORMAT APP`).
+            Clients of the kinds \(Self.kinds(areServed: true)) fetch their pins from the server. Those of \
+            the kinds \(Self.kinds(areServed: false)) have them built into the app (`pinledger export FORMAT APP`).
             """,
-        subcommands: [List.self, Show.self, Set.self, Key.self, Remove.self]
+        subcommands: [List.self, Show.self, Set.self, SetKey.self, Remove.self]
     )
+
+    private static func kinds(areServed: Bool) -> String {
+        ClientKind.allCases.filter { $0.isServed == areServed }.map(\.rawValue).joined(separator: ", ")
+    }
 
     /// The path of an app's kinds of clients in the API.
     fileprivate static func path(_ app: String) -> String { "/v1/apps/\(APIClient.escaped(app))/clients" }
 
     /// The path of one kind.
-    fileprivate static func path(_ app: String, _ kind: String) -> String {
-        "\(Self.path(app))/\(APIClient.escaped(kind))"
+    fileprivate static func path(_ app: String, _ kind: ClientKind) -> String {
+        "\(Self.path(app))/\(kind.rawValue)"
     }
 
     struct List: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Lists the kinds of clients of an app.")
-        @Argument var app: String
+        static let configuration = CommandConfiguration(
+            abstract: "List an app's kinds of clients.",
+            discussion: "pinledger client list com.example.shop")
+        @Argument(help: "The app's id.") var app: String
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
@@ -48,9 +55,10 @@ struct ClientCommands: AsyncParsableCommand {
 
     struct Show: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Shows one kind of client, with the public key to build into the app.")
-        @Argument var app: String
-        @Argument var kind: String
+            abstract: "Show one kind of client, with the public key to build into the app.",
+            discussion: "pinledger client show com.example.shop dynapins")
+        @Argument(help: "The app's id.") var app: String
+        @Argument(help: "The kind of client.") var kind: ClientKind
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
@@ -71,33 +79,39 @@ struct ClientCommands: AsyncParsableCommand {
 
     struct Set: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Declares a kind of client, or changes its settings; sets its key where one is given.",
-            discussion: "What neither the file of settings nor an option names has its default."
+            abstract: "Declare a kind of client or change its settings, and set its key if one is given.",
+            discussion: """
+                pinledger client set com.example.shop dynapins --generate-key
+                pinledger client set com.example.shop wultra --settings wultra.json --key private.pem
+
+                Settings that neither the file nor an option names get their defaults.
+                """
         )
-        @Argument var app: String
-        @Argument var kind: String
+        @Argument(help: "The app's id.") var app: String
+        @Argument(help: "The kind of client.") var kind: ClientKind
         @Option(help: ArgumentHelp("File with the settings as JSON, - for standard input.", valueName: "file"))
         var settings: String?
         @Option(
             help: ArgumentHelp(
-                "Of remote_config, beside the file's settings: what installs hash, spki (the default) or raw_key.",
+                "For remote_config only: what installs hash. Default: spki. Adds to the settings of the file.",
                 valueName: "hash"))
-        var hash: String?
+        var hash: RemoteConfigHash?
         @Option(
             help: ArgumentHelp(
-                "File with the private key that installs have the public half of: PEM, DER or base64.",
+                "File with the private key to sign with (PEM, DER or base64). Installs have its public half.",
                 valueName: "file"))
         var key: String?
-        @Flag(help: "Have a key made. Its private half never leaves the server.") var generateKey = false
+        @Flag(help: "Create a key. Its private half never leaves the server.") var generateKey = false
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
             guard self.key == nil || !self.generateKey else {
-                throw CommandFailure("--key and --generate-key exclude each other", status: .usage)
+                throw CommandFailure("give --key or --generate-key, not both", status: .usage)
             }
             guard self.settings != "-" || self.key != "-" else {
-                throw CommandFailure("standard input can be read once: give a file for one of them", status: .usage)
+                throw CommandFailure(
+                    "standard input can be read only once: give a file for --settings or for --key", status: .usage)
             }
             var members: [String: JSON] = [:]
             members["settings"] = try self.givenSettings()
@@ -110,7 +124,7 @@ struct ClientCommands: AsyncParsableCommand {
                 guard let key else { return }
                 if self.change.dryRun {
                     return Console.error(
-                        "Then the key would be set; a dry run of that: `pinledger client key \(self.app) \(self.kind) --dry-run`."
+                        "Then the key would be set. For a dry run of that: `pinledger client set-key \(self.app) \(self.kind.rawValue) --dry-run`."
                     )
                 }
                 var next = self.change
@@ -128,9 +142,9 @@ struct ClientCommands: AsyncParsableCommand {
                 throw CommandFailure("the settings must be an object", status: .usage)
             }
             guard members["hash"] == nil else {
-                throw CommandFailure("--hash, and a hash among the settings, exclude each other", status: .usage)
+                throw CommandFailure("give --hash or a hash in the settings, not both", status: .usage)
             }
-            members["hash"] = .string(hash)
+            members["hash"] = .string(hash.rawValue)
             return .object(members)
         }
 
@@ -145,21 +159,22 @@ struct ClientCommands: AsyncParsableCommand {
         }
     }
 
-    struct Key: AsyncParsableCommand, HoldsKeys {
+    struct SetKey: AsyncParsableCommand, HoldsKeys {
         static let configuration = CommandConfiguration(
-            abstract:
-                "Sets what answers to a kind of client are signed with: a key of yours, or one made by the server.",
+            abstract: "Set the key that signs responses to a kind of client: your own, or one that the server creates.",
             discussion: """
-                Installs have the public half built in and take nothing that another key signed. Replacing a key needs \
-                --force and a --reason.
+                pinledger client set-key com.example.shop wultra --import private.pem
+
+                Installs have the public half built in and accept no other key. Replacing a key needs --force and a \
+                --reason.
                 """
         )
-        @Argument var app: String
-        @Argument var kind: String
+        @Argument(help: "The app's id.") var app: String
+        @Argument(help: "The kind of client.") var kind: ClientKind
         @Option(
             name: .customLong("import"),
             help: ArgumentHelp(
-                "File with the private key (PEM, DER or base64), - for standard input. Without it, one is made.",
+                "File with the private key (PEM, DER or base64), - for standard input. Default: create one.",
                 valueName: "file"))
         var file: String?
         @OptionGroup var change: ChangeOptions
@@ -176,9 +191,10 @@ struct ClientCommands: AsyncParsableCommand {
 
     struct Remove: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Serves a kind of client no longer. Its key is erased: installs understand no other.")
-        @Argument var app: String
-        @Argument var kind: String
+            abstract: "Stop serving a client kind and erase its key. Existing installs accept no other key.",
+            discussion: "pinledger client remove com.example.shop okhttp --reason \"app rewritten\"")
+        @Argument(help: "The app's id.") var app: String
+        @Argument(help: "The kind of client.") var kind: ClientKind
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
 
@@ -209,7 +225,7 @@ private enum KeyReport {
     static func print(_ json: JSON, _ output: RemoteOptions.OutputForm) {
         ChangeReport.print(json, output)
         guard output == .table, json["dry_run"] != true, let key = json["key"] else { return }
-        Console.print("Key \(key.text("key_id")) (\(key.text("algorithm"))). The app is built with its public half:")
+        Console.print("Key \(key.text("key_id")) (\(key.text("algorithm"))). Build its public half into the app:")
         Console.print(key.text("public_key"))
     }
 }

@@ -1,27 +1,28 @@
 import ArgumentParser
 import PinWire
+import Pinning
 
 struct CompatCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "compat",
-        abstract: "Shows what an app's deployed clients make of its state, and cannot do with it.",
+        abstract: "Show how deployed clients see an app's hosts, and what they cannot express.",
         discussion: """
             pinledger compat com.example.shop
             pinledger compat com.example.shop --client trustkit_ios
 
-            Of each host a kind of client sees what is stated (as_stated), something else in part (differs), or cannot \
-            be told what holds now (not_expressible). Of findings, differs: it enforces less, more or something else; \
-            breaks: it refuses connections that should work, or ends.
+            A kind of client sees a host as stated (as_stated), differently in part (differs), or its format cannot \
+            express the current state (not_expressible). A finding "differs" means the client enforces less, more or \
+            something else; "breaks" means it refuses connections that should work, or crashes.
             """
     )
 
-    @Argument var app: String
-    @Option(help: ArgumentHelp("Only this kind, declared or not.", valueName: "kind")) var client: String?
+    @Argument(help: "The app's id.") var app: String
+    @Option(help: ArgumentHelp("Show only this kind, declared or not.", valueName: "kind")) var client: ClientKind?
     @OptionGroup var remote: RemoteOptions
 
     func run() async throws {
         var path = "/v1/apps/\(APIClient.escaped(self.app))/compat"
-        if let client = self.client { path += "?client=\(APIClient.escaped(client))" }
+        if let client = self.client { path += "?client=\(client.rawValue)" }
         let json = try await self.remote.withClient { try await $0.get(path) }
         guard self.remote.output == .table else { return Console.print(json.canonicalText) }
         Self.print(json)
@@ -31,7 +32,8 @@ struct CompatCommand: AsyncParsableCommand {
         let clients = json["clients"]?.arrayValue ?? []
         guard !clients.isEmpty else {
             return Console.error(
-                "No kind of client is declared: `pinledger client set APP KIND`, or name one with --client.")
+                "No kind of client is declared. Declare one (`pinledger client set APP KIND`), or name one with --client."
+            )
         }
         var table = Table(["HOST", "CLIENT", "SEES", "WORST", "LIMITS"])
         for host in json["hosts"]?.arrayValue ?? [] {
@@ -48,7 +50,7 @@ struct CompatCommand: AsyncParsableCommand {
             let findings = client["findings"]?.arrayValue ?? []
             Console.print("")
             Console.print(
-                "\(client.text("title")) (\(client.text("client"))):\(findings.isEmpty ? " nothing to say." : "")")
+                "\(client.text("title")) (\(client.text("client"))):\(findings.isEmpty ? " no findings." : "")")
             for finding in findings {
                 let place = finding["host"]?.stringValue.map { " \($0)" } ?? ""
                 Console.print(
@@ -56,7 +58,7 @@ struct CompatCommand: AsyncParsableCommand {
                 Console.print("    -> \(finding.text("remedy"))")
             }
             let further = (client["findings_total"]?.integerValue ?? 0) - Int64(findings.count)
-            if further > 0 { Console.error("\(further) further findings are left out.") }
+            if further > 0 { Console.error("\(further) more findings are not shown.") }
         }
     }
 }

@@ -158,20 +158,20 @@ enum ConnectionTrouble: Hashable {
         case .refused: "\(server) cannot be reached: nothing listens on its port"
         case .noWay(let reason): "\(server) cannot be reached: \(reason.lowercased())"
         case .nameUnknown: "\(server) cannot be reached: its name has no address"
-        case .connectTimedOut: "\(server) cannot be reached: it takes no connection within 5 seconds"
+        case .connectTimedOut: "\(server) cannot be reached: it accepted no connection within 5 seconds"
         case .answerTimedOut: "\(server) does not answer within 60 seconds"
-        case .closed: "\(server) ended the connection without an answer"
-        case .answerTooLarge: "\(server) answers with more than a command takes (256 MiB)"
-        case .noTLS: "\(server) is asked over TLS, and the port speaks plain HTTP or another protocol"
-        case .needsTLS: "\(server) is asked in plain HTTP, and the port speaks TLS"
+        case .closed: "\(server) closed the connection without a response"
+        case .answerTooLarge: "the response of \(server) is too large (more than 256 MiB)"
+        case .noTLS: "\(server) speaks plain HTTP or another protocol on this port, not TLS"
+        case .needsTLS: "\(server) speaks TLS on this port, not plain HTTP"
         case .authorityUnknown: "\(server) is not trusted: its certificate is from an unknown authority"
         case .wrongName: "\(server) is not trusted: its certificate is for another name"
         case .certificateExpired: "\(server) is not trusted: its certificate has expired"
         case .certificateNotYetValid: "\(server) is not trusted: its certificate is not valid yet"
         case .certificateRefused(let reason): "\(server) is not trusted: \(reason)"
-        case .handshakeFailed: "\(server) and this program agree on no TLS connection"
+        case .handshakeFailed: "\(server) and this program cannot agree on a TLS connection"
         case .badAddress: "\(server) is not the address of a server"
-        case .unforeseen: "\(server) cannot be asked"
+        case .unforeseen: "\(server) cannot be reached"
         }
     }
 
@@ -180,25 +180,26 @@ enum ConnectionTrouble: Hashable {
         switch self {
         case .refused, .unforeseen:
             return
-                "Is the server running, and is --server (or PINLEDGER_SERVER) right? `pinledger doctor` looks closer."
+                "Check that the server runs and that --server (or PINLEDGER_SERVER) is right. `pinledger doctor` shows more."
         case .noWay, .connectTimedOut:
-            return "See whether --server (or PINLEDGER_SERVER) is right, and whether a firewall is in between."
-        case .nameUnknown: return "See whether the name in --server (or PINLEDGER_SERVER) is right."
-        case .answerTimedOut: return "See the server's log and its /readyz."
-        case .closed: return "See the server's log, and that of whatever stands in front of it."
-        case .answerTooLarge: return "Ask for less, such as with --limit."
+            return "Check --server (or PINLEDGER_SERVER), and whether a firewall blocks the connection."
+        case .nameUnknown: return "Check the name in --server (or PINLEDGER_SERVER)."
+        case .answerTimedOut: return "Read the server's log and its /readyz."
+        case .closed: return "Read the logs of the server and of any proxy in front of it."
+        case .answerTooLarge: return "Request less, for example with --limit."
         case .noTLS: return "Give --server http://\(rest), or the port that speaks TLS."
         case .needsTLS: return "Give --server https://\(rest)."
         case .authorityUnknown:
             if let file = trust.file {
-                return "\(file) does not hold the authority: give --ca-file the file that does."
+                return "\(file) does not contain the authority. Give --ca-file the file that does."
             }
             return "Give the authority's certificate: --ca-file FILE, or PINLEDGER_CA_FILE."
-        case .wrongName: return "Give --server the name that the certificate is for, or the server one for this name."
-        case .certificateExpired: return "Renew the server's certificate; it reads it again by itself."
-        case .certificateNotYetValid: return "Set the clocks of this machine and of the server by NTP."
+        case .wrongName:
+            return "Give --server the name in the certificate, or give the server a certificate for this name."
+        case .certificateExpired: return "Renew the server's certificate. The server reads the new file by itself."
+        case .certificateNotYetValid: return "Synchronize the clocks of this machine and of the server with NTP."
         case .certificateRefused: return "Give the server another certificate."
-        case .handshakeFailed: return "The server must speak TLS 1.2 or 1.3; see its log."
+        case .handshakeFailed: return "The server must speak TLS 1.2 or 1.3. Read its log."
         case .badAddress: return "Give --server as http://HOST:PORT or https://HOST:PORT."
         }
     }

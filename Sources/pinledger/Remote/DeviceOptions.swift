@@ -3,12 +3,12 @@ import PinWire
 
 /// What is known of a device, for commands that ask what it gets.
 struct DeviceOptions: ParsableArguments {
-    @Option(help: "The device's id.") var deviceID: String?
-    @Option(help: "The user's id.") var userID: String?
-    @Option(help: "The installation's id.") var installID: String?
-    @Option(help: "The app's version.") var appVersion: String?
-    @Option(help: "The app's build number.") var build: Int64?
-    @Option(help: "The country: two letters (ISO 3166-1).") var country: String?
+    @Option(help: "Id of the device.") var deviceID: String?
+    @Option(help: "Id of the user.") var userID: String?
+    @Option(help: "Id of the installation.") var installID: String?
+    @Option(help: "Version of the app.") var appVersion: String?
+    @Option(help: "Build number of the app.") var build: Int64?
+    @Option(help: "Country of the device: two letters (ISO 3166-1).") var country: String?
 
     /// As the API takes it.
     var json: JSON {

@@ -6,14 +6,14 @@ import Publishing
 
 struct DocumentCommands: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "document", abstract: "The signed documents that clients get.",
+        commandName: "document", abstract: "Show and verify the signed documents that clients get.",
         subcommands: [Show.self, Verify.self]
     )
 
     /// Where a document comes from.
     struct Source: ParsableArguments {
-        @Argument(help: "The app whose document is fetched.") var app: String?
-        @Option(help: "A file with the document instead, - for standard input.") var file: String?
+        @Argument(help: "The app whose document to fetch.") var app: String?
+        @Option(help: "Read the document from this file; - for standard input.") var file: String?
 
         func read(_ remote: RemoteOptions) async throws -> String {
             guard self.app != nil || self.file != nil else {
@@ -40,7 +40,13 @@ struct DocumentCommands: AsyncParsableCommand {
     }
 
     struct Show: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Shows what a document says, without verifying it.")
+        static let configuration = CommandConfiguration(
+            abstract: "Show what a document says, without verifying it.",
+            discussion: """
+                pinledger document show com.example.app
+                pinledger document show --file document.jws
+                """
+        )
         @OptionGroup var source: Source
         @OptionGroup var remote: RemoteOptions
 
@@ -56,25 +62,28 @@ struct DocumentCommands: AsyncParsableCommand {
 
     struct Verify: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Verifies a document: signature, form, content digest, app, freshness and version.",
+            abstract: "Verify a document: signature, form, content digest, app, freshness and version.",
             discussion: """
-                Without --jwks the keys are fetched from the server, which proves less than keys you already have.
+                pinledger document verify com.example.app --jwks trusted.json
 
-                What was verified is remembered, and an older version is refused from then on, as is a version with another \
-                content than it had. A document whose time of issue lies more than \(IssuedDocument.clockSkew) s ahead is \
-                refused.
+                Without --jwks the keys come from the server, which proves less than keys you already have.
+
+                The command remembers what it verified. Later it refuses an older version, and the same version with \
+                other content. It also refuses a document issued more than \(IssuedDocument.clockSkew) s in the \
+                future.
                 """
         )
-        @Argument(help: "The app whose document it is; it is fetched unless --file is given.") var app: String
-        @Option(help: "A file with the document instead, - for standard input.") var file: String?
+        @Argument(help: "The app whose document it is. It is fetched unless --file is given.") var app: String
+        @Option(help: "Read the document from this file; - for standard input.") var file: String?
         @Option(help: "File with the trusted keys (JWKS).") var jwks: String?
         @Option(help: ArgumentHelp("The lowest version to accept.", valueName: "version")) var atLeast: Int64 = 0
         @Option(
             help: ArgumentHelp(
-                "File that remembers what was verified. Without it: pinledger/verified.json in XDG_STATE_HOME, or in ~/.local/state.",
+                "File that remembers what was verified. Default: pinledger/verified.json in XDG_STATE_HOME, or in ~/.local/state.",
                 valueName: "file"))
         var state: String?
-        @Flag(help: "Neither compare with what was verified before nor remember this.") var noState = false
+        @Flag(help: "Do not compare with what was verified before, and do not remember this document.") var noState =
+            false
         @OptionGroup var remote: RemoteOptions
 
         func validate() throws {
@@ -109,7 +118,9 @@ struct DocumentCommands: AsyncParsableCommand {
                 guard let data = FileManager.default.contents(atPath: file) else {
                     throw CommandFailure("\(file) cannot be read")
                 }
-                do { set = try JSON(parsing: data) } catch { throw CommandFailure("\(file) is no key set: \(error)") }
+                do { set = try JSON(parsing: data) } catch {
+                    throw CommandFailure("\(file) is not a key set (JWKS): \(error)")
+                }
             } else {
                 set = try await self.remote.withClient { try await $0.get("/client/v1/jwks.json") }
             }
@@ -134,8 +145,8 @@ struct DocumentCommands: AsyncParsableCommand {
         private func remember(_ issued: IssuedDocument, _ keyID: String, trusting keys: Set<String>) async throws {
             guard let path = self.state ?? VerifiedDocuments.defaultPath else {
                 throw CommandFailure(
-                    "there is no home directory to remember in what was verified",
-                    advice: "Name a file with --state; --no-state does without.")
+                    "there is no home directory to store what was verified",
+                    advice: "Name a file with --state, or give --no-state.")
             }
             let document = issued.document
             let digest = Hex.encode(document.evaluatedFrom ?? issued.contentDigest)
@@ -144,13 +155,15 @@ struct DocumentCommands: AsyncParsableCommand {
                 guard document.version >= newest.version else {
                     throw CommandFailure(
                         "the document has version \(document.version), and version \(newest.version) was verified before",
-                        advice: "Somebody serves what is out of date, or the ledger was restored from an older backup.",
+                        advice:
+                            "The server or a cache serves an outdated document, or the ledger was restored from an older backup.",
                         status: .notVerified)
                 }
                 guard document.version > newest.version || digest == newest.contentDigest else {
                     throw CommandFailure(
-                        "version \(document.version) was verified before with another content: \(newest.contentDigest), now \(digest)",
-                        advice: "Keep both documents: they are evidence of a misused key or of a changed ledger.",
+                        "version \(document.version) was verified before with other content: \(newest.contentDigest), now \(digest)",
+                        advice:
+                            "Keep both documents: they prove that a key was misused or that the ledger was changed.",
                         status: .notVerified)
                 }
             }

@@ -29,25 +29,25 @@ struct EventSentence {
 
     private var ofApp: String? {
         switch self.event.text("type") {
-        case "AppCreated": "The app \(self.app) is there; it has no hosts yet."
+        case "AppCreated": "The app \(self.app) is created. It has no hosts yet."
         case "AppRenamed": "The app \(self.app) is called \(self.data.text("display_name"))."
         case "VersionGateSet":
             self.data["version_gate"].flatMap { $0 == .null ? nil : $0 } == nil
-                ? "Candidates of \(self.app) reach every version of the app."
-                : "Candidates of \(self.app) reach only some versions of the app."
+                ? "All versions of \(self.app) get candidates."
+                : "Only some versions of \(self.app) get candidates."
         case "AppRolloutSet": "\(Self.share(self.data["rollout"])) of the devices of \(self.app) get its candidates."
-        case "FallbackSet": "What \(self.app) does without a document has changed."
-        case "MonitoringSet": "What clients of \(self.app) report, and what follows from it, has changed."
+        case "FallbackSet": "The behaviour of \(self.app) without a document has changed."
+        case "MonitoringSet": "The monitoring of \(self.app) has changed."
         case "PinsValidUntilSet":
             self.data["pins_valid_until"]?.stringValue.map {
                 "Clients of \(self.app) stop enforcing pins at \(LocalTime.text($0))."
-            } ?? "Clients of \(self.app) enforce pins without an end."
+            } ?? "Clients of \(self.app) enforce pins without an end date."
         case "HostAdded": "\(self.place) is added."
         case "HostRemoved": "\(self.place) is removed: clients stop pinning it."
         case "HostSubdomainsSet":
             self.data["include_subdomains"] == true
-                ? "\(self.place) stands for all its subdomains too." : "\(self.place) stands for itself alone."
-        case "EndpointsSet": "The services of \(self.place) that are probed have changed."
+                ? "\(self.place) also matches all its subdomains." : "\(self.place) no longer matches subdomains."
+        case "EndpointsSet": "The services to probe of \(self.place) have changed."
         case "ModeSet":
             switch self.data.text("mode") {
             case "enforce": "Pinning is ENFORCED by the \(self.policy) of \(self.place)."
@@ -55,7 +55,7 @@ struct EventSentence {
             default: "Pinning is OFF in the \(self.policy) of \(self.place)."
             }
         case "ClientSet": "Clients of the kind \(self.data.text("client")) are declared for \(self.app)."
-        case "ClientRemoved": "\(self.app) has no clients of the kind \(self.data.text("client")) any more."
+        case "ClientRemoved": "\(self.app) no longer has clients of the kind \(self.data.text("client"))."
         case "ClientKeySet":
             "Clients of the kind \(self.data.text("client")) get documents of \(self.app) signed with another key."
         default: nil
@@ -67,9 +67,9 @@ struct EventSentence {
         case "PinStaged": "\(self.pin) is recorded as a \(self.data.text("role")) key of \(self.place)."
         case "PinActivated": "\(self.pin) is published for \(self.place)."
         case "PinRoleSet": "\(self.pin) is the \(self.data.text("role")) key of \(self.place) now."
-        case "PinRetired": "\(self.pin) is out of use for \(self.place)."
-        case "PinRevoked": "\(self.pin) is revoked for \(self.place), and can never come back."
-        case "KeyDescribed": "What a file shows of a pinned key of \(self.app) is kept."
+        case "PinRetired": "\(self.pin) is retired for \(self.place)."
+        case "PinRevoked": "\(self.pin) is revoked for \(self.place). It cannot be used again."
+        case "KeyDescribed": "The key or certificate of a pin of \(self.app) is stored."
         default: nil
         }
     }
@@ -91,21 +91,21 @@ struct EventSentence {
         switch self.event.text("type") {
         case "CandidateStarted": "\(self.place) has a candidate."
         case "CandidatePromoted": "The candidate of \(self.place) is the baseline now."
-        case "CandidateDropped": "The candidate of \(self.place) is gone: everybody gets the baseline."
+        case "CandidateDropped": "The candidate of \(self.place) is dropped: all devices get the baseline."
         case "HostRolloutSet": "\(Self.share(self.data["rollout"])) of the devices get the candidate of \(self.place)."
-        case "RolloutPlanSet": "The rollout of \(self.place) goes on by a plan."
-        case "RolloutPlanCleared": "The rollout of \(self.place) has no plan any more; its share stays."
+        case "RolloutPlanSet": "The rollout of \(self.place) follows a plan."
+        case "RolloutPlanCleared": "The rollout of \(self.place) no longer has a plan. Its share stays."
         case "RolloutStepTaken":
             "The rollout of \(self.place) is at step \(self.data.text("step")): \(Self.share(self.data)) of the devices."
         case "RolloutStepApproved": "Step \(self.data.text("step")) of the rollout of \(self.place) is approved."
         case "RolloutSampleReached":
             "Enough installs reported in step \(self.data.text("step")) of the rollout of \(self.place)."
         case "RolloutStepExtended": "The rollout of \(self.place) waits longer for reports."
-        case "RolloutBakeStarted": "The rollout of \(self.place) is at its last share, and is left alone for a time."
+        case "RolloutBakeStarted": "The rollout of \(self.place) has reached its last share. Its bake time begins."
         case "RolloutPlanFinished": "The plan of the rollout of \(self.place) is finished."
-        case "RolloutPaused": "The rollout of \(self.place) is paused; devices keep what they have."
-        case "RolloutResumed": "The rollout of \(self.place) goes on."
-        case "RolloutRolledBack": "The rollout of \(self.place) is rolled back: nobody gets the candidate."
+        case "RolloutPaused": "The rollout of \(self.place) is paused. Devices keep what they have."
+        case "RolloutResumed": "The rollout of \(self.place) is resumed."
+        case "RolloutRolledBack": "The rollout of \(self.place) is rolled back: no device gets the candidate."
         default: nil
         }
     }
@@ -135,7 +135,7 @@ struct EventSentence {
         return switch self.event.text("type") {
         case "IssuerSet": "Documents name \(self.data.text("issuer")) as their issuer."
         case "GuardRailSet", "FleetGuardRailSet":
-            "The guard rail \(self.data.text("code")) \(self.data["lowered"] == true ? "only warns" : "is in force again") for \(self.app)."
+            "The guard rail \(self.data.text("code")) \(self.data["lowered"] == true ? "only warns" : "is enforced again") for \(self.app)."
         case "GuardRailsOverridden", "FleetGuardRailsOverridden", "SigningKeyRailsOverridden":
             "Overridden: \((self.data["findings"]?.arrayValue ?? []).map { $0.text("code") }.joined(separator: ", "))."
         case "SigningKeyCreated": "The signing key \(self.data.text("kid")) is announced to clients."
@@ -143,7 +143,7 @@ struct EventSentence {
         case "SigningKeyRetired": "The signing key \(self.data.text("kid")) is retired: clients no longer trust it."
         case "TokenIssued":
             "\(self.data.text("token_id")) (\(self.data.text("name"))) is valid until \(LocalTime.text(self.data.text("expires_at")))."
-        case "TokenRevoked": "\(self.data.text("token_id")) opens nothing any more."
+        case "TokenRevoked": "\(self.data.text("token_id")) is revoked."
         case "TelemetryKeyAdded": "Reports of \(self.app) may be signed with the key \(self.data.text("key_id"))."
         case "TelemetryKeyRetired":
             "Reports of \(self.app) signed with the key \(self.data.text("key_id")) are refused."
@@ -151,11 +151,11 @@ struct EventSentence {
         case "WarningRaised": "\(self.app) has a new warning: \(self.data.text("detail"))"
         case "WarningCleared": "A warning about \(self.app) is cleared."
         case "WebhookCreated": "The webhook \(id) sends to \(self.data.text("url"))."
-        case "WebhookChanged": "The webhook \(id) is changed."
+        case "WebhookChanged": "The webhook \(id) has changed."
         case "WebhookPaused": "The webhook \(id) is paused: events wait in the ledger."
-        case "WebhookResumed": "The webhook \(id) goes on with the event after the last one sent."
+        case "WebhookResumed": "The webhook \(id) resumes with the event after the last one sent."
         case "WebhookRemoved": "The webhook \(id) is removed, and its secret erased."
-        case "WebhookSecretRotated": "The webhook \(id) signs with a new secret; the old one counts for a day."
+        case "WebhookSecretRotated": "The webhook \(id) signs with a new secret; the old one is valid for another day."
         default: nil
         }
     }

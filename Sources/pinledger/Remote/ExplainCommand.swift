@@ -6,31 +6,32 @@ import Pinning
 struct ExplainCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "explain",
-        abstract: "Explains what a device gets and why, now or in the past; or a guard rail.",
+        abstract: "Explain what a device gets and why, now or in the past. Or explain a guard rail.",
         discussion: """
             pinledger explain com.example.shop api.example.com --install-id 3q2-7w --app-version 3.1.0
             pinledger explain com.example.shop --install-id 3q2-7w --at 2026-03-03T12:00:00Z
             pinledger explain G07
 
-            Without a host, every host of the app is explained. What is said of the device is neither stored nor logged.
+            Without a host, the command explains every host of the app. Device data is neither stored nor logged.
             """
     )
 
-    @Argument(help: "An app, or a guard rail's code; without it the list of all guard rails.") var subject: String?
-    @Argument(help: "Names of hosts that the device connects to.") var hosts: [String] = []
+    @Argument(help: "An app or a guard rail's code. Default: list all guard rails.") var subject: String?
+    @Argument(help: "Host names that the device connects to.") var hosts: [String] = []
     @OptionGroup var device: DeviceOptions
     @Option(
         help: ArgumentHelp(
-            "As it was then: 2026-11-22T18:30:00Z, 2026-11-22 (its beginning) or 2d (ago).", valueName: "time")) var at:
-        String?
+            "Explain the state at this time: 2026-11-22T18:30:00Z, 2026-11-22 (0:00) or 2d (ago).", valueName: "time"))
+    var at: String?
     @Option(
         help: ArgumentHelp(
-            "As it was at this position of the ledger, that is after so many events and before the event of this position.",
+            "Explain the state at this position of the ledger: before the event with this position.",
             valueName: "position"))
     var position: Int64?
     @Option(
         help: ArgumentHelp(
-            "As it was right after the event of this position, as `history` shows it.", valueName: "position"))
+            "Explain the state right after the event with this position, as `history` shows it.", valueName: "position")
+    )
     var event: Int64?
     @OptionGroup var remote: RemoteOptions
 

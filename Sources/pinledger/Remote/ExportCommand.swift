@@ -4,33 +4,33 @@ import PinWire
 
 struct ExportCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "export", abstract: "Makes a file that has an app's pins built in, or checks one.",
+        commandName: "export",
+        abstract: "Export a file with an app's pins to build into the app, or check such a file.",
         discussion: """
             pinledger export android_nsc com.example.shop --output app/src/main/res/xml/network_security_config.xml
             pinledger export okhttp com.example.shop --check src/main/kotlin/PinledgerCertificatePinner.kt
 
-            Formats: apple_ats, android_nsc, trustkit_ios, trustkit_android, okhttp, okhttp_3, react_native, flutter, curl, \
-            hpkp, swift, kotlin, netkit, json, pem, wultra_static. What the format cannot say follows on standard error. \
-            With --check nothing is written; the exit code is 0 where the file is as it should be, 1 where it \
-            is another, and any other where that could not be found out.
+            Notes on what the format cannot express go to standard error. --check writes nothing: the exit code is 0 \
+            if the file is up to date, 1 if it differs, and another one if the check failed.
             """
     )
 
-    @Argument var format: String
-    @Argument var app: String
+    @Argument(help: "The file's format.") var format: ExportName
+    @Argument(help: "The app's id.") var app: String
     @Option(
-        name: [.short, .long], help: ArgumentHelp("Where to write it; standard output without.", valueName: "file"))
+        name: [.short, .long],
+        help: ArgumentHelp("Where to write the file. Default: standard output.", valueName: "file"))
     var output: String?
-    @Option(help: ArgumentHelp("Compare with this file instead.", valueName: "file")) var check: String?
+    @Option(help: ArgumentHelp("Compare with this file instead of writing one.", valueName: "file")) var check: String?
     @OptionGroup var place: ServerOptions
 
     func run() async throws {
         guard self.output == nil || self.check == nil else {
-            throw CommandFailure("--output and --check exclude each other", status: .usage)
+            throw CommandFailure("give --output or --check, not both", status: .usage)
         }
-        guard self.check == nil || self.format != "wultra_static" else {
+        guard self.check == nil || self.format.name != ExportName.wultraStatic else {
             throw CommandFailure(
-                "the signatures of wultra_static are others each time, so that there is nothing to compare",
+                "wultra_static cannot be checked: its signatures differ each time",
                 status: .usage)
         }
         // Read first: a file that is not there needs no server.
@@ -53,7 +53,7 @@ struct ExportCommand: AsyncParsableCommand {
     private func fetch() async throws -> (bytes: [UInt8], notes: JSON) {
         do {
             return try await self.place.withClient { client in
-                let path = "/v1/apps/\(APIClient.escaped(self.app))/export/\(APIClient.escaped(self.format))"
+                let path = "/v1/apps/\(APIClient.escaped(self.app))/export/\(APIClient.escaped(self.format.name))"
                 let answer = try await client.send("GET", path)
                 try answer.check()
                 return (answer.body, try await client.get("\(path)?notes=true"))
@@ -67,7 +67,7 @@ struct ExportCommand: AsyncParsableCommand {
 
     /// Shows the first line that differs, and ends with 1, unless both are the same bytes.
     private func compare(_ present: [UInt8], with wanted: [UInt8], named path: String) throws {
-        guard present != wanted else { return Console.error("\(path) is as the server would make it.") }
+        guard present != wanted else { return Console.error("\(path) is up to date.") }
         let old = Self.lines(present)
         let new = Self.lines(wanted)
         let place = zip(old, new).prefix { $0 == $1 }.count
@@ -77,7 +77,7 @@ struct ExportCommand: AsyncParsableCommand {
         if place < old.count { Console.print("-\(old[place])") }
         if place < new.count { Console.print("+\(new[place])") }
         Console.error(
-            "\(path) is not as the server would make it. Make it anew: pinledger export \(self.format) \(self.app) "
+            "\(path) is out of date. Export it again: pinledger export \(self.format.name) \(self.app) "
                 + "--output \(path)")
         throw ExitCode(ExitStatus.failure.rawValue)
     }

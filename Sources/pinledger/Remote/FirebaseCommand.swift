@@ -3,15 +3,17 @@ import PinWire
 
 struct FirebaseCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "firebase", abstract: "Shows whether an app's Firebase project is in step.",
+        commandName: "firebase", abstract: "Show whether an app's Firebase project is up to date.",
         discussion: """
-            It is what the node knows that answers: each that has an account of the project pushes by itself, and \
-            forgets what it did when it ends.
+            pinledger firebase com.example.shop
+
+            The answer is what one node knows. Each node with an account of the project pushes by itself, and forgets \
+            what it did when it stops.
             """
     )
 
-    @Argument var app: String
-    @Flag(help: "End with 1 if the project is not in step.") var exitCode = false
+    @Argument(help: "The app's id.") var app: String
+    @Flag(help: "Exit with 1 if the project is not up to date.") var exitCode = false
     @OptionGroup var remote: RemoteOptions
 
     func run() async throws {
@@ -42,7 +44,7 @@ struct FirebaseCommand: AsyncParsableCommand {
         }
         Console.print(table.text)
         if json["project"] == nil {
-            Console.error("The app names no project: `firebase_project` among the settings of remote_config.")
+            Console.error("The app names no project. Set `firebase_project` in the settings of remote_config.")
         }
     }
 }

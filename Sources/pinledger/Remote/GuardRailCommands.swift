@@ -3,13 +3,15 @@ import PinWire
 
 struct GuardRailCommands: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "guard-rail", abstract: "Shows the guard rails, and lowers one to a warning or raises it again.",
-        discussion: "What a rail asks and why: pinledger explain G07",
+        commandName: "guard-rail", abstract: "Show guard rails, lower one to a warning, or raise it again.",
+        discussion: "`pinledger explain G07` explains a guard rail.",
         subcommands: [List.self, Lower.self, Raise.self]
     )
 
     struct List: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Lists the guard rails, and which only warn.")
+        static let configuration = CommandConfiguration(
+            abstract: "List the guard rails, and which of them only warn.",
+            discussion: "pinledger guard-rail list")
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
@@ -26,7 +28,7 @@ struct GuardRailCommands: AsyncParsableCommand {
 
     struct Target: ParsableArguments {
         @Argument(help: "The guard rail's code, such as G13.") var code: String
-        @Option(help: "Only for this app.") var app: String?
+        @Option(help: "Apply to this app only.") var app: String?
 
         func set(lowered: Bool, _ change: ChangeOptions, _ remote: RemoteOptions) async throws {
             let place = self.app.map { "/v1/apps/\(APIClient.escaped($0))" } ?? "/v1"
@@ -37,8 +39,12 @@ struct GuardRailCommands: AsyncParsableCommand {
 
     struct Lower: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Lets a guard rail only warn.",
-            discussion: "Only rails of severity override can be lowered. It takes a reason, and is recorded."
+            abstract: "Lower a guard rail: it only warns.",
+            discussion: """
+                pinledger guard-rail lower G13 --app com.example.app --reason "no second key yet"
+
+                Only guard rails of severity override can be lowered. A reason is required, and the ledger records it.
+                """
         )
         @OptionGroup var target: Target
         @OptionGroup var change: ChangeOptions
@@ -48,7 +54,9 @@ struct GuardRailCommands: AsyncParsableCommand {
     }
 
     struct Raise: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Puts a lowered guard rail back in force.")
+        static let configuration = CommandConfiguration(
+            abstract: "Raise a lowered guard rail: it is enforced again.",
+            discussion: "pinledger guard-rail raise G13 --app com.example.app")
         @OptionGroup var target: Target
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions

@@ -3,24 +3,27 @@ import PinWire
 
 struct HistoryCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "history", abstract: "Who changed what, when and why; newest first.",
+        commandName: "history", abstract: "Show who changed what, when and why. Newest first.",
         discussion: """
-            POSITION is the number of events before an event: `pinledger explain APP --position 42` shows how things stood \
-            before event 42, `--event 42` right after it.
+            pinledger history com.example.app --since 7d
+            pinledger history --type 'kill-switch.*' --actor ci
+
+            POSITION is the number of events before an event: `pinledger explain APP --position 42` explains the state \
+            before event 42, `--event 42` the state right after it.
             """
     )
-    @Argument(help: "Only this app.") var app: String?
+    @Argument(help: "Show only this app.") var app: String?
     @Option(
         help:
-            "Only this stream: app/ID, watch/ID (warnings about an app, keys of its reports), fleet, keys, access or webhooks."
+            "Show only this stream: app/ID, watch/ID (an app's warnings and report keys), fleet, keys, access or webhooks."
     )
     var stream: String?
-    @Option(help: "Only these types of events, with commas between them.") var type: String?
-    @Option(help: "Only events of this actor: its id, or the name of its token.") var actor: String?
-    @Option(help: "Only events from this time on: 2026-11-22, 2026-11-22T18:30:00Z or 7d (ago).") var since: String?
-    @Option(help: "Only events before this time, written like --since.") var until: String?
-    @Option(help: "How many at the most.") var limit = 50
-    @Flag(help: "Oldest first.") var oldest = false
+    @Option(help: "Show only these types of events or groups of them, separated by commas.") var type: String?
+    @Option(help: "Show only events of this actor: its id, or the name of its token.") var actor: String?
+    @Option(help: "Show only events since then: 2026-11-22, 2026-11-22T18:30:00Z or 7d (ago).") var since: String?
+    @Option(help: "Show only events before this time, written like --since.") var until: String?
+    @Option(help: ArgumentHelp("Show at most this many.", valueName: "count")) var limit = 50
+    @Flag(help: "Show the oldest first.") var oldest = false
     @OptionGroup var remote: RemoteOptions
 
     func run() async throws {
@@ -75,7 +78,7 @@ struct HistoryCommand: AsyncParsableCommand {
             throw CommandFailure(
                 "there is no actor \(actor)",
                 advice:
-                    "`pinledger token list` shows the ids and names; the server itself is pinledger, and its machine local.",
+                    "`pinledger token list` shows ids and names. The server itself is `pinledger`, commands on its machine are `local`.",
                 status: .notFound)
         }
         return id

@@ -3,8 +3,8 @@ import PinWire
 
 struct HostCommands: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "host", abstract: "Hosts of an app.",
-        subcommands: [List.self, Show.self, Add.self, Set.self, Remove.self]
+        commandName: "host", abstract: "Manage an app's hosts.",
+        subcommands: [List.self, Show.self, Add.self, Update.self, Remove.self]
     )
 
     /// The path of a host in the API.
@@ -13,8 +13,9 @@ struct HostCommands: AsyncParsableCommand {
     }
 
     struct List: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Lists an app's hosts.")
-        @Argument var app: String
+        static let configuration = CommandConfiguration(
+            abstract: "List an app's hosts.", discussion: "pinledger host list com.example.app")
+        @Argument(help: "The app's id.") var app: String
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
@@ -41,9 +42,10 @@ struct HostCommands: AsyncParsableCommand {
 
     struct Show: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Shows a host with its pins, its services, and what probes see of them.")
-        @Argument var app: String
-        @Argument var host: String
+            abstract: "Show a host with its pins, its services, and what probes see of them.",
+            discussion: "pinledger host show com.example.app api.example.com")
+        @Argument(help: "The app's id.") var app: String
+        @Argument(help: "The host's name or wildcard pattern.") var host: String
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
@@ -59,14 +61,17 @@ struct HostCommands: AsyncParsableCommand {
 
     struct Add: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Adds a host, with pins or with those built into the app.",
-            discussion: "pinledger host add com.example.app api.example.com --primary sha256/… --backup sha256/…"
+            abstract: "Add a host, with its own pins or with those built into the app.",
+            discussion: """
+                pinledger host add com.example.app api.example.com --primary server.pem --backup next.csr
+                pinledger host add com.example.app '*.example.com' --builtin
+                """
         )
-        @Argument var app: String
-        @Argument(help: "A host name, or *. and a host name.") var host: String
-        @Flag(help: "Names any number of labels below it are meant too.") var includeSubdomains = false
+        @Argument(help: "The app's id.") var app: String
+        @Argument(help: "A host name, or a wildcard such as *.example.com.") var host: String
+        @Flag(help: "Also match all subdomains, at any depth.") var includeSubdomains = false
         @Flag(help: "Use the pins built into the app.") var builtin = false
-        @Option(help: "enforce, report_only or off") var mode = "enforce"
+        @Option(help: "What clients do with a chain that matches no pin.") var mode = PinMode.enforce
         @OptionGroup var pins: NewPinOptions
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
@@ -75,7 +80,7 @@ struct HostCommands: AsyncParsableCommand {
             let baseline: JSON =
                 self.builtin
                 ? ["source": "builtin"]
-                : ["source": "document", "mode": .string(self.mode), "pins": try self.pins.json]
+                : ["source": "document", "mode": .string(self.mode.rawValue), "pins": try self.pins.json]
             let members: [String: JSON] = [
                 "host": .string(self.host), "include_subdomains": .bool(self.includeSubdomains), "baseline": baseline,
             ]
@@ -83,17 +88,23 @@ struct HostCommands: AsyncParsableCommand {
         }
     }
 
-    struct Set: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Changes a host's mode or reach.")
-        @Argument var app: String
-        @Argument var host: String
-        @Option(help: "enforce, report_only or off") var mode: String?
-        @Option(help: "baseline or candidate") var policy = "baseline"
-        @Option(help: "true or false") var includeSubdomains: Bool?
+    struct Update: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Change a host's mode, its subdomains or its services.",
+            discussion: """
+                pinledger host update com.example.app api.example.com --mode report_only
+                pinledger host update com.example.app mail.example.com --endpoint mail.example.com:587+smtp
+                """
+        )
+        @Argument(help: "The app's id.") var app: String
+        @Argument(help: "The host's name or wildcard pattern.") var host: String
+        @Option(help: "What clients do with a chain that matches no pin.") var mode: PinMode?
+        @Option(help: "The policy whose mode changes.") var policy = PolicyArm.baseline
+        @Option(help: "Also match all subdomains, at any depth.") var includeSubdomains: TruthValue?
         @Option(
             name: .customLong("endpoint"),
             help: ArgumentHelp(
-                "A service to probe: host:port, or host:port+smtp; several allowed, `default` for what follows from the pattern.",
+                "A service to probe: host:port, or host:port+smtp. May be repeated. `default` probes what follows from the pattern.",
                 valueName: "service"))
         var endpoints: [String] = []
         @OptionGroup var change: ChangeOptions
@@ -101,21 +112,26 @@ struct HostCommands: AsyncParsableCommand {
 
         func run() async throws {
             var members: [String: JSON] = [:]
-            members["include_subdomains"] = self.includeSubdomains.map { .bool($0) }
+            members["include_subdomains"] = self.includeSubdomains.map { .bool($0 == .yes) }
             if !self.endpoints.isEmpty {
                 members["endpoints"] =
                     self.endpoints == ["default"] ? .null : .array(self.endpoints.map { .string($0) })
             }
-            if let mode = self.mode { members[self.policy] = ["mode": .string(mode)] }
-            guard !members.isEmpty else { throw CommandFailure("nothing is to be changed", status: .usage) }
+            if let mode = self.mode { members[self.policy.rawValue] = ["mode": .string(mode.rawValue)] }
+            guard !members.isEmpty else {
+                throw CommandFailure(
+                    "no setting is given", advice: "Name at least one, such as --mode.", status: .usage)
+            }
             try await self.remote.change("PATCH", HostCommands.path(self.app, self.host), members, self.change)
         }
     }
 
     struct Remove: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Removes a host; clients stop pinning it.")
-        @Argument var app: String
-        @Argument var host: String
+        static let configuration = CommandConfiguration(
+            abstract: "Remove a host. Clients stop pinning it.",
+            discussion: "pinledger host remove com.example.app api.example.com --reason \"service retired\"")
+        @Argument(help: "The app's id.") var app: String
+        @Argument(help: "The host's name or wildcard pattern.") var host: String
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
 
@@ -134,7 +150,7 @@ enum ObservationText {
         let endpoints = json["endpoints"]?.arrayValue ?? []
         guard !endpoints.isEmpty else {
             return Console.print(
-                "  services: none is named to be probed (`pinledger host set APP \(host.text("host")) --endpoint HOST:PORT`)"
+                "  services: none to probe (name one: `pinledger host update APP \(host.text("host")) --endpoint HOST:PORT`)"
             )
         }
         for endpoint in endpoints {

@@ -4,33 +4,31 @@ import PinWire
 
 struct ImportCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "import", abstract: "Takes over what another system has.",
+        commandName: "import", abstract: "Import pins from another system's file.",
         discussion: """
             pinledger import android_nsc network_security_config.xml --app com.example.shop --dry-run
             pinledger import remote-config config.json --app com.example.shop
 
-            Formats: remote-config (an ssl_pinning_config), firebase_template, android_nsc (with TrustKit's additions \
-            too), trustkit_ios, apple_ats, hpkp, wultra (the answers of a mobile utility server, or its tables). Shows the \
-            plan, then records it as one change. Nothing is recorded when anything is wrong.
+            remote-config is an ssl_pinning_config; android_nsc may have TrustKit's additions; wultra is the responses \
+            or the tables of a mobile utility server. The command shows the plan, then records it as one change. If \
+            anything is wrong, it records nothing.
             """
     )
 
-    @Argument var format: String
-    @Argument var file: String
-    @Option(help: "The app to import into; of remote-config, without it, the file's name without its ending.")
+    @Argument(help: "The file's format.") var format: ImportName
+    @Argument(help: "The file to import.") var file: String
+    @Option(help: "The app to import into. Default, for remote-config only: the file's name without its extension.")
     var app: String?
-    @Option(help: ArgumentHelp("Of hpkp: who sent headers before which no line Host: stands.", valueName: "name"))
+    @Option(help: ArgumentHelp("For hpkp only: host for headers not preceded by a `Host:` line.", valueName: "name"))
     var host: String?
     @Option(
-        help: ArgumentHelp("Of firebase_template: take this condition's value, not the default.", valueName: "name"))
+        help: ArgumentHelp(
+            "For firebase_template only: import this condition's value instead of the default.", valueName: "name"))
     var condition: String?
-    @Option(help: ArgumentHelp("Refuse unless this is what a dry run showed.", valueName: "hash"))
+    @Option(help: ArgumentHelp("Fail unless the plan has this hash, as a dry run showed it.", valueName: "hash"))
     var planHash: String?
     @OptionGroup var change: ChangeOptions
     @OptionGroup var remote: RemoteOptions
-
-    private static let remoteConfig = "remote-config"
-    private static let jsonFormats = [Self.remoteConfig, "firebase_template", "wultra"]
 
     func run() async throws {
         let app = try self.namedApp
@@ -46,12 +44,12 @@ struct ImportCommand: AsyncParsableCommand {
         ] {
             if let value { query.append("\(name)=\(APIClient.escaped(value))") }
         }
-        let type = Self.jsonFormats.contains(self.format) ? "application/json" : "application/octet-stream"
+        let type = self.format.isJSON ? "application/json" : "application/octet-stream"
         var headers = [("Content-Type", type)]
         if let version = self.change.ifVersion { headers.append(("If-Match", "\"\(version)\"")) }
         try await self.remote.withClient { client in
             let answer = try await client.sendOnce(
-                "POST", "/v1/import/\(APIClient.escaped(self.format))?\(query.joined(separator: "&"))",
+                "POST", "/v1/import/\(APIClient.escaped(self.format.name))?\(query.joined(separator: "&"))",
                 body: Array(data), key: self.change.idempotencyKey, headers: headers
             )
             let json = try? answer.json
@@ -74,8 +72,8 @@ struct ImportCommand: AsyncParsableCommand {
     private var namedApp: String {
         get throws {
             if let app { return app }
-            guard self.format == Self.remoteConfig else {
-                throw CommandFailure("--app is required: the app to import into", status: .usage)
+            guard self.format.name == ImportName.remoteConfig else {
+                throw CommandFailure("--app is missing: name the app to import into", status: .usage)
             }
             return URL(fileURLWithPath: self.file).deletingPathExtension().lastPathComponent
         }

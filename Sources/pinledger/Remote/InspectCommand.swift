@@ -8,17 +8,17 @@ extension PinCommands {
     /// Shows the pins and the other hashes of what a file holds. Needs no server.
     struct Inspect: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Shows the pins and facts of a certificate, key, signing request or bundle, without a server.",
+            abstract: "Show the pins and facts of a certificate, key, signing request or bundle. Needs no server.",
             discussion: """
                 pinledger pin inspect server.pem
 
-                PEM, DER, PKCS#7, PKCS#12, JWK, or pins in any spelling. A private key is refused.
+                Reads PEM, DER, PKCS#7, PKCS#12, JWK, and pins in any spelling. Private keys are refused.
                 """
         )
-        @Argument(help: "The file.") var file: String
+        @Argument(help: "The file to read.") var file: String
         @Option(help: ArgumentHelp("File with the password of a PKCS#12 file.", valueName: "file"))
         var passwordFile: String?
-        @Option(name: [.short, .long], help: ArgumentHelp("table or json", valueName: "form"))
+        @Option(name: [.short, .long], help: ArgumentHelp("Form of the output.", valueName: "form"))
         var output: RemoteOptions.OutputForm = .table
 
         func run() throws {

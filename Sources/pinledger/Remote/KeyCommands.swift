@@ -3,18 +3,20 @@ import PinWire
 
 struct KeyCommands: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "key", abstract: "Keys that sign documents.",
+        commandName: "key", abstract: "Manage the keys that sign documents.",
         discussion: """
-            To rotate: `key create` announces a new key in the JWKS; after a day, `key activate` has it sign everything; \
-            after a week, `key retire` takes the old one out of the JWKS.
+            To rotate: `key create` adds a new key to the JWKS; after a day, `key activate` makes it sign everything; \
+            after a week, `key retire` removes the old one from the JWKS.
 
-            What private halves are sealed with in the database is another key, which `key rewrap` changes.
+            `key rewrap` changes a different key: the key-encryption key that seals secrets in the database.
             """,
         subcommands: [List.self, Create.self, Activate.self, Retire.self, KeyRewrapCommand.self]
     )
 
     struct List: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Lists all keys, retired ones included.")
+        static let configuration = CommandConfiguration(
+            abstract: "List all keys, including retired ones.",
+            discussion: "pinledger key list")
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
@@ -34,7 +36,8 @@ struct KeyCommands: AsyncParsableCommand {
 
     struct Create: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Makes a key and announces it; the first one signs at once.")
+            abstract: "Create a key and announce it in the JWKS. The first key signs at once.",
+            discussion: "pinledger key create --reason \"yearly rotation\"")
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
 
@@ -44,8 +47,10 @@ struct KeyCommands: AsyncParsableCommand {
     }
 
     struct Activate: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Has an announced key sign from now on.")
-        @Argument var kid: String
+        static let configuration = CommandConfiguration(
+            abstract: "Activate an announced key: it signs from now on.",
+            discussion: "pinledger key activate 8Jx1V0mYwq3tQ5sE")
+        @Argument(help: "The key's id (kid).") var kid: String
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
 
@@ -57,8 +62,9 @@ struct KeyCommands: AsyncParsableCommand {
 
     struct Retire: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Takes a key out of the JWKS and erases its private half.")
-        @Argument var kid: String
+            abstract: "Retire a key: remove it from the JWKS and erase its private half.",
+            discussion: "pinledger key retire 8Jx1V0mYwq3tQ5sE")
+        @Argument(help: "The key's id (kid).") var kid: String
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
 

@@ -3,7 +3,7 @@ import KeyFiles
 import PinWire
 import PinledgerServer
 
-/// A key as people name it on the command line: a file that shows it, or a pin.
+/// A key as people name it on the command line: a file with the key, or a pin.
 ///
 /// Files are read here first, so that a private key never leaves this machine.
 struct KeyInput {

@@ -6,30 +6,32 @@ import PinWire
 struct KillCommands: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "kill",
-        abstract: "Kill switches: pinning off for a time, for a host, versions of an app, an app or everything.",
-        discussion: "Nothing is deleted: released, everything is as before.",
+        abstract: "Turn pinning off for a time: for a host, versions of an app, an app or everything.",
+        discussion: "A kill switch deletes nothing. When it is released or expires, the pins are enforced again.",
         subcommands: [List.self, Engage.self, Release.self, History.self]
     )
 
     struct Scope: ParsableArguments {
-        @Argument(help: "The app; left out only with --everything.") var app: String?
-        @Argument(help: "The host; without it the whole app.") var host: String?
+        @Argument(help: "The app. Required unless --everything is given.") var app: String?
+        @Argument(help: "The host. Default: the whole app.") var host: String?
         @Flag(help: "Every host of every app.") var everything = false
         @Option(
             help: ArgumentHelp(
                 "Only these versions of the app: 3.1.0-3.1.2, 3.1.0.. or ..3.1.2 (both ends included), or 3.1.1.",
                 valueName: "range"))
         var versions: String?
-        @Option(help: ArgumentHelp("A version within the range that is left out.", valueName: "version"))
+        @Option(help: ArgumentHelp("A version within the range to leave out. May be repeated.", valueName: "version"))
         var except: [String] = []
-        @Option(help: ArgumentHelp("The lowest build number that is meant.", valueName: "build"))
+        @Option(help: ArgumentHelp("The lowest build number to include.", valueName: "build"))
         var minBuild: Int64?
 
         /// The versions that are meant; nil for all.
         func range() throws -> VersionGate? {
             guard self.versions != nil || !self.except.isEmpty || self.minBuild != nil else { return nil }
             guard self.app != nil, self.host == nil, !self.everything else {
-                throw CommandFailure("a range of versions is of an app, not of a host or everything", status: .usage)
+                throw CommandFailure(
+                    "--versions, --except and --min-build need an app, without a host and without --everything",
+                    status: .usage)
             }
             guard self.versions != nil || self.minBuild != nil else {
                 throw CommandFailure("--except needs --versions or --min-build", status: .usage)
@@ -55,7 +57,9 @@ struct KillCommands: AsyncParsableCommand {
     }
 
     struct List: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Lists engaged kill switches.")
+        static let configuration = CommandConfiguration(
+            abstract: "List engaged kill switches.",
+            discussion: "pinledger kill list")
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
@@ -91,7 +95,7 @@ struct KillCommands: AsyncParsableCommand {
 
     struct Engage: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Turns pinning off.",
+            abstract: "Engage a kill switch: turn pinning off.",
             discussion: """
                 pinledger kill engage com.example.app --reason "CA incident 4711" --for 4h
                 pinledger kill engage com.example.app --versions 3.1.0-3.1.2 --reason "built with the wrong pins"
@@ -100,9 +104,9 @@ struct KillCommands: AsyncParsableCommand {
         @OptionGroup var scope: Scope
         @Option(
             name: .customLong("for"),
-            help: "How long, such as 30m, 4h or 2d, or until when (2026-11-22T18:30:00Z); 7 days at most.")
+            help: "How long, such as 30m, 4h or 2d, or until when (2026-11-22T18:30:00Z); at most 7 days.")
         var duration = "4h"
-        @Flag(help: "With --everything: do not ask on a terminal.") var yes = false
+        @Flag(help: "With --everything: do not ask for confirmation.") var yes = false
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
 
@@ -123,15 +127,17 @@ struct KillCommands: AsyncParsableCommand {
         /// Asks whoever sits at a terminal. A script is not asked: it says what it means.
         private static func confirm() throws {
             guard isatty(STDIN_FILENO) == 1 else { return }
-            Console.error("This turns pinning off for every host of every app. Type everything to go on:")
+            Console.error("This turns pinning off for every host of every app. Type everything to continue:")
             guard readLine()?.trimmingCharacters(in: .whitespaces) == "everything" else {
-                throw CommandFailure("nothing was changed", advice: "--yes goes on without the question.")
+                throw CommandFailure("nothing was changed", advice: "Give --yes to skip the question.")
             }
         }
     }
 
     struct Release: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Turns pinning on again.")
+        static let configuration = CommandConfiguration(
+            abstract: "Release a kill switch: turn pinning on again.",
+            discussion: "pinledger kill release com.example.app --reason \"incident over\"")
         @OptionGroup var scope: Scope
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
@@ -161,10 +167,11 @@ struct KillCommands: AsyncParsableCommand {
 
     struct History: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Who engaged and released kill switches, when and why; the fleet's too; newest first.")
-        @Argument(help: "Only this app, its hosts and versions, and the fleet.") var app: String?
-        @Option(help: "Only from this time on: 2026-11-22, 2026-11-22T18:30:00Z or 7d (ago).") var since: String?
-        @Option(help: "How many at the most.") var limit = 50
+            abstract: "Show who engaged and released kill switches, when and why. Newest first.",
+            discussion: "pinledger kill history com.example.app --since 7d")
+        @Argument(help: "Show only this app with its hosts and versions, and the fleet.") var app: String?
+        @Option(help: "Show only events since then: 2026-11-22, 2026-11-22T18:30:00Z or 7d (ago).") var since: String?
+        @Option(help: ArgumentHelp("Show at most this many.", valueName: "count")) var limit = 50
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
@@ -206,7 +213,7 @@ struct KillCommands: AsyncParsableCommand {
             age = ", from caches within \(seconds) s"
         }
         lines.append(
-            "Clients learn of it when they next fetch their document\(age); those with an open stream at once.")
+            "Clients learn of it when they next fetch their document\(age); clients with an open stream learn at once.")
         let findings = (answer["guard_rail_findings"]?.arrayValue ?? []).filter { $0["limit"] == "kill_switch" }
         let kinds = Set(findings.compactMap { $0["client"]?.stringValue }).sorted()
         if !kinds.isEmpty {

@@ -3,34 +3,34 @@ import PinWire
 
 struct PinCommands: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "pin", abstract: "Pins of a host.",
+        commandName: "pin", abstract: "Manage a host's pins.",
         discussion: """
-            Where a pin is asked for, a file may be given that shows the key: a certificate (PEM or DER), a signing request or \
-            a public key. A private key is refused and never sent. `pinledger pin inspect FILE` shows what a file holds.
+            Instead of a pin you can give a file with the key: a certificate (PEM or DER), a signing request or a \
+            public key. Private keys are refused and never sent. `pinledger pin inspect FILE` shows what a file holds.
             """,
         subcommands: [
-            Inspect.self, List.self, Add.self, Describe.self, Activate.self, Role.self, Retire.self, Revoke.self,
+            Inspect.self, List.self, Add.self, Describe.self, Activate.self, SetRole.self, Retire.self, Revoke.self,
         ]
     )
 
     struct Place: ParsableArguments {
-        @Argument var app: String
-        @Argument var host: String
+        @Argument(help: "The app's id.") var app: String
+        @Argument(help: "The host's name or wildcard pattern.") var host: String
 
         var path: String { HostCommands.path(self.app, self.host) }
     }
 
-    /// A pin that is there already.
+    /// A pin that the host has.
     struct Target: ParsableArguments {
         @OptionGroup var place: Place
-        @Argument(help: "A pin (sha256/BASE64), or a file that shows the key.") var pin: String
-        @Option(help: "baseline or candidate") var policy = "baseline"
+        @Argument(help: "A pin (sha256/BASE64), or a file with the key.") var pin: String
+        @Option(help: "The policy that has the pin.") var policy = PolicyArm.baseline
 
         /// Changes the pin.
         func change(_ members: [String: JSON], _ change: ChangeOptions, _ remote: RemoteOptions) async throws {
             let pin = try KeyInput(self.pin).pin
             var members = members
-            members["policy"] = .string(self.policy)
+            members["policy"] = .string(self.policy.rawValue)
             try await remote.withClient { client in
                 let path = "\(self.place.path)/pins/\(Hex.encode(pin.bytes))"
                 ChangeReport.print(try await client.change("PATCH", path, members, change), remote.output)
@@ -39,7 +39,8 @@ struct PinCommands: AsyncParsableCommand {
     }
 
     struct List: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Lists a host's pins.")
+        static let configuration = CommandConfiguration(
+            abstract: "List a host's pins.", discussion: "pinledger pin list com.example.app api.example.com")
         @OptionGroup var place: Place
         @OptionGroup var remote: RemoteOptions
 
@@ -67,21 +68,25 @@ struct PinCommands: AsyncParsableCommand {
     }
 
     struct Add: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Adds a pin.")
+        static let configuration = CommandConfiguration(
+            abstract: "Add a pin.",
+            discussion: """
+                pinledger pin add com.example.app api.example.com next.csr --role backup --note "in the safe"
+                """
+        )
         @OptionGroup var place: Place
-        @Argument(help: "A file that shows the key (certificate, signing request, public key), or a pin.") var pin:
-            String
-        @Option(help: "primary, backup or emergency") var role = "backup"
-        @Flag(help: "Record it without publishing it.") var staged = false
-        @Option(help: "What people should know, such as where the key is kept.") var note: String?
-        @Option(help: "baseline or candidate") var policy = "baseline"
+        @Argument(help: "A file with the key (certificate, signing request, public key), or a pin.") var pin: String
+        @Option(help: "What the key is kept for.") var role = PinRole.backup
+        @Flag(help: "Record the pin without publishing it.") var staged = false
+        @Option(help: "Note for people, such as where the key is kept.") var note: String?
+        @Option(help: "The policy that has the pin.") var policy = PolicyArm.baseline
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
             var members = try KeyInput(self.pin).members
-            members["role"] = .string(self.role)
-            members["policy"] = .string(self.policy)
+            members["role"] = .string(self.role.rawValue)
+            members["policy"] = .string(self.policy.rawValue)
             members["state"] = self.staged ? "staged" : "active"
             members["note"] = self.note.map { .string($0) }
             try await self.remote.change("POST", "\(self.place.path)/pins", members, self.change)
@@ -90,15 +95,15 @@ struct PinCommands: AsyncParsableCommand {
 
     struct Describe: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Keeps the keys and certificates of a file whose pins an app has.",
+            abstract: "Store keys and certificates for existing pins.",
             discussion: """
                 pinledger pin describe com.example.shop renewed.pem
 
-                A renewed certificate, or a key of which the app has the pin alone: what formats take that need more \
-                than pins. All that the file holds must be pinned.
+                Some client formats need the key or the certificate itself, not only its pin. Use this for a renewed \
+                certificate, or for a key that was added as a pin. The app must pin everything in the file.
                 """
         )
-        @Argument var app: String
+        @Argument(help: "The app's id.") var app: String
         @Argument(help: "A file with certificates, signing requests or public keys.") var file: String
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
@@ -113,7 +118,9 @@ struct PinCommands: AsyncParsableCommand {
     }
 
     struct Activate: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Publishes a staged pin.")
+        static let configuration = CommandConfiguration(
+            abstract: "Publish a staged pin.",
+            discussion: "pinledger pin activate com.example.app api.example.com next.csr")
         @OptionGroup var target: Target
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
@@ -121,18 +128,24 @@ struct PinCommands: AsyncParsableCommand {
         func run() async throws { try await self.target.change(["state": "active"], self.change, self.remote) }
     }
 
-    struct Role: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Gives a pin another role.")
+    struct SetRole: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Change a pin's role.",
+            discussion: "pinledger pin set-role com.example.app api.example.com next.csr --role primary")
         @OptionGroup var target: Target
-        @Option(help: "primary, backup or emergency") var role: String
+        @Option(help: "What the key is kept for.") var role: PinRole
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
 
-        func run() async throws { try await self.target.change(["role": .string(self.role)], self.change, self.remote) }
+        func run() async throws {
+            try await self.target.change(["role": .string(self.role.rawValue)], self.change, self.remote)
+        }
     }
 
     struct Retire: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Takes a pin out of use.")
+        static let configuration = CommandConfiguration(
+            abstract: "Retire a pin: clients stop accepting it.",
+            discussion: "pinledger pin retire com.example.app api.example.com old.pem")
         @OptionGroup var target: Target
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
@@ -141,7 +154,12 @@ struct PinCommands: AsyncParsableCommand {
     }
 
     struct Revoke: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Takes a compromised key's pin out of use for ever.")
+        static let configuration = CommandConfiguration(
+            abstract: "Revoke a compromised key's pin. It cannot be used again.",
+            discussion: """
+                pinledger pin revoke com.example.app api.example.com old.pem --reason "key leaked"
+                """
+        )
         @OptionGroup var target: Target
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions

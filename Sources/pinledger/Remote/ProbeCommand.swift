@@ -6,21 +6,21 @@ import Pinning
 struct ProbeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "probe",
-        abstract: "Shows the chain that a host really serves, from the server's place in the network.",
+        abstract: "Show the certificate chain that a host serves, as the server sees it.",
         discussion: """
             pinledger probe api.example.com
             pinledger probe mail.example.com:587 --starttls smtp
 
-            Every address of the name is asked, and for both kinds of key. What is found is recorded as an observation where \
-            the host is one of an app's, never as a reason to trust it.
+            The server connects to every address of the name, for RSA and for ECDSA keys. If an app has the host, the \
+            result is recorded as an observation. It never makes a key trusted.
             """
     )
-    @Argument(help: "host, or host:port") var host: String
-    @Option(help: "smtp, imap, pop3, ftp, ldap, xmpp, postgres or mysql") var starttls: String?
+    @Argument(help: ArgumentHelp("The host to probe, port 443 by default.", valueName: "host[:port]")) var host: String
+    @Option(help: "Protocol that is spoken before TLS.") var starttls: Endpoint.StartTLS?
     @OptionGroup var remote: RemoteOptions
 
     func run() async throws {
-        let text = self.host + (self.starttls.map { "+\($0)" } ?? "")
+        let text = self.host + (self.starttls.map { "+\($0.rawValue)" } ?? "")
         let endpoint: Endpoint
         do { endpoint = try Endpoint(text) } catch { throw CommandFailure("\(text) \(error)", status: .usage) }
         try await self.remote.withClient { client in
@@ -52,7 +52,7 @@ struct ProbeCommand: AsyncParsableCommand {
                 for certificate in chain["certificates"]?.arrayValue ?? [] {
                     let pin = certificate["key"]?.text("pin") ?? "-"
                     let isLinked = path.contains { $0.text("pin") == pin }
-                    let standing = isLinked ? Self.standing(keys[pin]) : "no part of the path that clients go by"
+                    let standing = isLinked ? Self.standing(keys[pin]) : "not part of the path that clients verify"
                     Console.print("    \(pin)  \(certificate.text("subject"))")
                     Console.print("      until \(certificate.text("not_after")); \(standing)")
                 }

@@ -4,7 +4,7 @@ import Pinning
 
 struct RolloutCommands: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "rollout", abstract: "Brings a candidate policy to devices step by step.",
+        commandName: "rollout", abstract: "Deliver a candidate policy to devices step by step.",
         subcommands: [
             Start.self, Set.self, Promote.self, Drop.self, RolloutPlanCommands.self, Pause.self, Resume.self,
             Advance.self,
@@ -16,28 +16,33 @@ struct RolloutCommands: AsyncParsableCommand {
     static func basisPoints(_ percent: Double) throws -> JSON {
         let points = (percent * 100).rounded()
         guard (0...10_000).contains(points), abs(points - percent * 100) < 1e-6 else {
-            throw CommandFailure("\(percent) is not a share from 0 to 100 with at most two decimals", status: .usage)
+            throw CommandFailure(
+                "\(percent) is not a percentage from 0 to 100 with at most two decimals", status: .usage)
         }
         return .integer(Int64(points))
     }
 
     struct Start: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Starts a candidate on a host.",
-            discussion:
-                "The baseline's pins are taken along unless --no-copy-baseline is given, so that devices in the rollout keep the served key."
+            abstract: "Start a candidate on a host.",
+            discussion: """
+                pinledger rollout start com.example.app api.example.com --percent 5 --backup next.csr
+
+                The candidate begins with the baseline's pins, so that devices in the rollout still accept the served \
+                key. --no-copy-baseline leaves them out.
+                """
         )
-        @Argument var app: String
-        @Argument var host: String
-        @Option(help: "Share of devices in per cent that get it; 100 for all.") var percent: Double
-        @Option(help: "enforce, report_only or off") var mode = "enforce"
+        @Argument(help: "The app's id.") var app: String
+        @Argument(help: "The host's name or wildcard pattern.") var host: String
+        @Option(help: "Percentage of devices that get the candidate.") var percent: Double
+        @Option(help: "What clients do with a chain that matches no pin.") var mode = PinMode.enforce
         @OptionGroup var pins: NewPinOptions
-        @Flag(inversion: .prefixedNo, help: "Begin with the baseline's pins.") var copyBaseline: Bool?
+        @Flag(inversion: .prefixedNo, help: "Begin with the baseline's pins, or without them.") var copyBaseline: Bool?
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
-            var members: [String: JSON] = ["mode": .string(self.mode), "pins": try self.pins.json]
+            var members: [String: JSON] = ["mode": .string(self.mode.rawValue), "pins": try self.pins.json]
             members["copy_baseline"] = self.copyBaseline.map { .bool($0) }
             let points = try RolloutCommands.basisPoints(self.percent)
             if points != 10_000 { members["rollout"] = ["basis_points": points] }
@@ -51,7 +56,7 @@ struct RolloutCommands: AsyncParsableCommand {
                 Console.error("The candidate of \(self.host) goes to \(share) of the devices.")
                 guard isEqual else { return }
                 Console.error(
-                    "It is equal to the baseline, so that no device notices. Change it: `pinledger pin add \(self.app) \(self.host) FILE --policy candidate` or `pinledger host set \(self.app) \(self.host) --policy candidate --mode MODE`."
+                    "It is equal to the baseline, so nothing changes for devices. Change it: `pinledger pin add \(self.app) \(self.host) FILE --policy candidate` or `pinledger host update \(self.app) \(self.host) --policy candidate --mode MODE`."
                 )
             }
         }
@@ -59,7 +64,7 @@ struct RolloutCommands: AsyncParsableCommand {
         /// Whether devices get by the candidate what they get by the baseline: mode and active pins, roles included.
         private func isEqual(toBaselineOf host: JSON, _ members: [String: JSON]) -> Bool {
             guard let baseline = host["baseline"], baseline["source"] != "builtin",
-                baseline["mode"]?.stringValue == self.mode
+                baseline["mode"]?.stringValue == self.mode.rawValue
             else { return false }
             func texts(_ pins: JSON?) -> Swift.Set<String> {
                 Swift.Set((pins?.arrayValue ?? []).map { "\($0.text("pin")) \($0.text("role"))" })
@@ -76,19 +81,24 @@ struct RolloutCommands: AsyncParsableCommand {
 
     struct Set: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Sets the rollout of a host's candidate, or of the whole app.")
-        @Argument var app: String
-        @Argument(help: "Without it: the rollout of every candidate of the app.") var host: String?
-        @Option(help: "Share of devices in per cent. At 100 a device without any of the ids is still outside.")
+            abstract: "Set the rollout of a host's candidate, or of the whole app.",
+            discussion: """
+                pinledger rollout set com.example.app api.example.com --percent 25
+                pinledger rollout set com.example.app --percent 10 --method geography --country DE
+                """
+        )
+        @Argument(help: "The app's id.") var app: String
+        @Argument(help: "The host. Default: the rollout of every candidate of the app.") var host: String?
+        @Option(help: "Percentage of devices. Even at 100, a device that knows none of the ids stays outside.")
         var percent: Double?
-        @Flag(help: "Clear the rollout: every device is in.") var clear = false
+        @Flag(help: "Clear the rollout: every device gets the candidate.") var clear = false
         @OptionGroup var terms: RolloutTermOptions
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
             guard self.clear != (self.percent != nil) else {
-                throw CommandFailure("either --percent or --clear has to be given", status: .usage)
+                throw CommandFailure("give either --percent or --clear", status: .usage)
             }
             var rollout: JSON = .null
             if let percent = self.percent {
@@ -103,9 +113,11 @@ struct RolloutCommands: AsyncParsableCommand {
     }
 
     struct Promote: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Makes the candidate the baseline.")
-        @Argument var app: String
-        @Argument var host: String
+        static let configuration = CommandConfiguration(
+            abstract: "Promote the candidate: it becomes the baseline.",
+            discussion: "pinledger rollout promote com.example.app api.example.com")
+        @Argument(help: "The app's id.") var app: String
+        @Argument(help: "The host's name or wildcard pattern.") var host: String
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
 
@@ -116,9 +128,11 @@ struct RolloutCommands: AsyncParsableCommand {
     }
 
     struct Drop: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Drops the candidate: everybody gets the baseline.")
-        @Argument var app: String
-        @Argument var host: String
+        static let configuration = CommandConfiguration(
+            abstract: "Drop the candidate. All devices get the baseline.",
+            discussion: "pinledger rollout drop com.example.app api.example.com")
+        @Argument(help: "The app's id.") var app: String
+        @Argument(help: "The host's name or wildcard pattern.") var host: String
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
 

@@ -4,8 +4,8 @@ import Pinning
 
 /// What has a rollout: an app, or one of its hosts.
 struct RolloutTarget: ParsableArguments {
-    @Argument var app: String
-    @Argument(help: "The host; without it the app's own rollout.") var host: String?
+    @Argument(help: "The app's id.") var app: String
+    @Argument(help: "The host. Default: the app's own rollout.") var host: String?
 
     /// The path of its rollout.
     var path: String {
@@ -15,29 +15,31 @@ struct RolloutTarget: ParsableArguments {
 
 struct RolloutPlanCommands: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "plan", abstract: "A plan by which a rollout goes on by itself.",
+        commandName: "plan", abstract: "Manage the plan that moves a rollout forward by itself.",
         subcommands: [Set.self, Show.self, Clear.self]
     )
 
     struct Set: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Sets the plan, in place of one that there is.",
+            abstract: "Set a rollout's plan. It replaces the current plan.",
             discussion: """
                 pinledger rollout plan set com.example.app api.example.com \\
                   --step 1:1h,installs=500 --step 25:1d,approval --step 100:1d --bake 2d --promote
 
-                Each step is a share in per cent and what it waits for before the next one: a time, installs=N signed \
-                reports of the candidate, approval by `pinledger rollout advance APP HOST`. Without --at it begins at once.
+                Each step is a share in percent and what to wait for before the next step: a time, installs=N signed \
+                reports of the candidate, or approval with `pinledger rollout advance APP HOST`. Without --at the plan \
+                begins at once.
                 """
         )
         @OptionGroup var target: RolloutTarget
-        @Option(help: ArgumentHelp("A share and what it waits for; several in order.", valueName: "percent:hold"))
+        @Option(
+            help: ArgumentHelp("A share and what to wait for. May be repeated, in order.", valueName: "percent:hold"))
         var step: [String]
-        @Option(help: "How long the last step is left alone at the end, such as 1d.") var bake: String?
-        @Option(help: "When it begins, such as 2026-02-01T06:00:00Z, 2026-02-01 or 2d (from now).") var at: String?
+        @Option(help: "How long to wait after the last step, such as 1d.") var bake: String?
+        @Option(help: "When the plan begins: 2026-02-01T06:00:00Z, 2026-02-01 or 2d (from now).") var at: String?
         @Flag(help: "Promote the candidate at the end.") var promote = false
-        @Option(help: "hold or revert: what happens where too few installs report, twice as long as was to be waited.")
-        var onInconclusive: String?
+        @Option(help: "Action if too few installs have reported after twice the hold time.")
+        var onInconclusive: RolloutPlan.Inconclusive?
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
 
@@ -46,7 +48,7 @@ struct RolloutPlanCommands: AsyncParsableCommand {
             members["bake_seconds"] = try self.bake.map { .integer(try TimeInput.seconds($0)) }
             members["starts_at"] = try self.at.map { .string(try TimeInput.rfc3339($0, .ahead)) }
             if self.promote { members["at_end"] = "promote" }
-            members["on_inconclusive"] = self.onInconclusive.map { .string($0) }
+            members["on_inconclusive"] = self.onInconclusive.map { .string($0.rawValue) }
             try await self.remote.change("PUT", "\(self.target.path)/plan", members, self.change)
         }
 
@@ -54,7 +56,8 @@ struct RolloutPlanCommands: AsyncParsableCommand {
         private static func step(_ text: String) throws -> JSON {
             let parts = text.split(separator: ":", maxSplits: 1)
             guard let percent = parts.first.flatMap({ Double($0) }) else {
-                throw CommandFailure("\(text) is no step such as 25:1d,installs=500", status: .usage)
+                throw CommandFailure(
+                    "--step \(text) is not of the form PERCENT:HOLD, such as 25:1d,installs=500", status: .usage)
             }
             var members: [String: JSON] = ["basis_points": try RolloutCommands.basisPoints(percent)]
             for hold in parts.count == 2 ? parts[1].split(separator: ",") : [] {
@@ -62,7 +65,8 @@ struct RolloutPlanCommands: AsyncParsableCommand {
                     members["approval"] = true
                 } else if hold.hasPrefix("installs=") {
                     guard let count = Int64(hold.dropFirst(9)) else {
-                        throw CommandFailure("\(hold) names no number of installs", status: .usage)
+                        throw CommandFailure(
+                            "\(hold) is not a number of installs, such as installs=500", status: .usage)
                     }
                     members["installs"] = .integer(count)
                 } else {
@@ -74,7 +78,9 @@ struct RolloutPlanCommands: AsyncParsableCommand {
     }
 
     struct Show: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Shows how far a plan is, and what it waits for.")
+        static let configuration = CommandConfiguration(
+            abstract: "Show how far a plan is and what it waits for.",
+            discussion: "pinledger rollout plan show com.example.app api.example.com")
         @OptionGroup var target: RolloutTarget
         @OptionGroup var remote: RemoteOptions
 
@@ -88,7 +94,9 @@ struct RolloutPlanCommands: AsyncParsableCommand {
     }
 
     struct Clear: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Takes the plan away; the share stays where it is.")
+        static let configuration = CommandConfiguration(
+            abstract: "Clear the plan. The share stays as it is.",
+            discussion: "pinledger rollout plan clear com.example.app api.example.com")
         @OptionGroup var target: RolloutTarget
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
@@ -100,7 +108,8 @@ struct RolloutPlanCommands: AsyncParsableCommand {
 extension RolloutCommands {
     struct Pause: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Keeps a plan from going on; devices keep what they have.")
+            abstract: "Pause a plan. Devices keep what they have.",
+            discussion: "pinledger rollout pause com.example.app api.example.com --reason \"crash reports\"")
         @OptionGroup var target: RolloutTarget
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
@@ -109,7 +118,14 @@ extension RolloutCommands {
     }
 
     struct Resume: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Lets a paused plan go on.")
+        static let configuration = CommandConfiguration(
+            abstract: "Resume a paused plan.",
+            discussion: """
+                pinledger rollout resume com.example.app api.example.com
+
+                A plan that was paused by failure reports restarts its step. Earlier reports no longer count.
+                """
+        )
         @OptionGroup var target: RolloutTarget
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
@@ -119,11 +135,15 @@ extension RolloutCommands {
 
     struct Advance: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Approves of going on from a step that waits for it.",
-            discussion: "What else the step waits for it still waits for; `jump` goes on at once."
+            abstract: "Approve the current step.",
+            discussion: """
+                pinledger rollout advance com.example.app api.example.com --step 2
+
+                The step still waits for its other conditions. `jump` skips them.
+                """
         )
         @OptionGroup var target: RolloutTarget
-        @Option(help: "Refuse unless the plan is at this step.") var step: Int64?
+        @Option(help: "Fail unless the plan is at this step.") var step: Int64?
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
 
@@ -135,9 +155,10 @@ extension RolloutCommands {
 
     struct Jump: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Goes to a step of the plan at once, on or back, whatever is waited for.")
+            abstract: "Jump to any earlier or later step of the plan. Ignores what the step waits for.",
+            discussion: "pinledger rollout jump com.example.app api.example.com --step 3")
         @OptionGroup var target: RolloutTarget
-        @Option(help: "The step, from 1.") var step: Int64
+        @Option(help: "Number of the step, from 1.") var step: Int64
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
 
@@ -149,8 +170,12 @@ extension RolloutCommands {
 
     struct RollBack: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Takes a rollout back to nobody. The candidate stays, to be looked at.",
-            discussion: "Listed ids are taken out too. It goes out again by a new plan or a new rollout."
+            abstract: "Roll back: no device gets the candidate any more. The candidate stays for inspection.",
+            discussion: """
+                pinledger rollout roll-back com.example.app api.example.com --reason "failures on 3.1"
+
+                Listed ids are removed, too. A new plan or a new rollout starts again.
+                """
         )
         @OptionGroup var target: RolloutTarget
         @OptionGroup var change: ChangeOptions
@@ -161,8 +186,9 @@ extension RolloutCommands {
 
     struct Status: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Shows which share of devices really gets candidates, and how far plans are.")
-        @Argument var app: String
+            abstract: "Show the share of devices that get candidates, and the progress of plans.",
+            discussion: "pinledger rollout status com.example.app")
+        @Argument(help: "The app's id.") var app: String
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
@@ -181,7 +207,7 @@ enum RolloutReport {
         let places = [json["app"]].compactMap { $0 } + (json["hosts"]?.arrayValue ?? [])
         for place in places {
             let share =
-                place["rollout"].map { "\($0.text("method")), \(Self.percent($0["basis_points"]))" } ?? "everybody"
+                place["rollout"].map { "\($0.text("method")), \(Self.percent($0["basis_points"]))" } ?? "all devices"
             Console.print("\(place["host"]?.stringValue ?? app): \(share)")
             if let time = place["rolled_back_at"]?.stringValue { Console.print("  rolled back at \(time)") }
             if let exposure = place["exposure"] { Console.print("  \(exposure.text("sentence"))") }
@@ -203,7 +229,7 @@ enum RolloutReport {
             Console.print("\(indent)next: \(what)")
         }
         if let obstacle = plan["obstacle"] {
-            Console.print("\(indent)Not possible, whoever insists: \(obstacle.text("detail"))")
+            Console.print("\(indent)Not possible, not even with --force: \(obstacle.text("detail"))")
         }
         FindingReport.print(plan["findings"]?.arrayValue ?? [], indent: indent + "  ")
     }

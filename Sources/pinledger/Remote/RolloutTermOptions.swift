@@ -1,21 +1,22 @@
 import ArgumentParser
 import PinWire
 
-/// Whom a rollout reaches besides its share, as options of a command.
+/// Which devices a rollout reaches besides its percentage, as options of a command.
 struct RolloutTermOptions: ParsableArguments {
-    @Option(help: "percentage, whitelist or geography") var method: String?
-    @Option(help: "device_id, user_id or install_id; several in order of preference.") var seed: [String] = []
-    @Option(help: "Country code, with --method geography; several allowed.") var country: [String] = []
-    @Option(help: "How devices are drawn: pinroll/v1, or unleash-murmur3 as Unleash draws them.")
-    var bucketing: String?
-    @Option(help: "What devices are drawn under, such as the groupId that Unleash has. By default the app or host.")
+    @Option(help: "What decides whether a device is in.") var method: Rollout.Method?
+    @Option(help: "Id that a device's bucket is computed from. May be repeated, in order of preference.")
+    var seed: [Rollout.Seed] = []
+    @Option(help: "Country code, with --method geography. May be repeated.") var country: [String] = []
+    @Option(help: "How a device's bucket is computed. unleash-murmur3 does it as Unleash does.")
+    var bucketing: Rollout.Bucketing?
+    @Option(help: "Salt of the buckets, such as Unleash's groupId. Default: the app or the host.")
     var salt: String?
     @Option(
-        help: ArgumentHelp("An id that is always in; several allowed. It is hashed before it is sent.", valueName: "id")
+        help: ArgumentHelp("An id that is always in. May be repeated. It is hashed before it is sent.", valueName: "id")
     )
     var whitelist: [String] = []
     @Option(
-        help: ArgumentHelp("An id that is never in; several allowed. It is hashed before it is sent.", valueName: "id"))
+        help: ArgumentHelp("An id that is never in. May be repeated. It is hashed before it is sent.", valueName: "id"))
     var exclude: [String] = []
 
     /// The members of a rollout.
@@ -28,8 +29,9 @@ struct RolloutTermOptions: ParsableArguments {
             list(ids.map { Self.isHash($0) ? $0 : Rollout.hashedID($0, salt: salt) })
         }
         return [
-            "method": self.method.map { .string($0) }, "seed": list(self.seed), "countries": list(self.country),
-            "bucketing": self.bucketing.map { .string($0) }, "salt": self.salt.map { .string($0) },
+            "method": self.method.map { .string($0.rawValue) }, "seed": list(self.seed.map(\.rawValue)),
+            "countries": list(self.country),
+            "bucketing": self.bucketing.map { .string($0.rawValue) }, "salt": self.salt.map { .string($0) },
             "whitelist": hashes(self.whitelist), "exclusions": hashes(self.exclude),
         ]
     }

@@ -1,25 +1,25 @@
 import ArgumentParser
 import Foundation
 import PinWire
+import Pinning
 
 struct RotationCommands: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "rotation", abstract: "Replaces the key of hosts step by step, so that no client is locked out.",
+        commandName: "rotation", abstract: "Replace hosts' key step by step, without locking out clients.",
         discussion: """
-            The phases: deliver (the next key is published; clients are getting it) -> switch (change the key on the \
-            servers) -> settle (the next key is the primary, the old one still accepted) -> clean_up (the old key is \
-            retired) -> done. `advance` ends a phase, and is refused while it waits for something. It all goes on after \
-            any interruption.
+            Phases: deliver (the next key is published and clients fetch it) -> switch (you change the key on the \
+            servers) -> settle (the next key is the primary, the old one is still accepted) -> clean_up (the old key \
+            is retired) -> done. `advance` ends a phase; it is refused while the phase waits for something. A rotation \
+            survives restarts.
 
-            A key that is compromised goes another way: `start --emergency` begins with the switch, and `advance` \
-            revokes the old key.
+            For a compromised key, `start --emergency` begins with the switch, and `advance` revokes the old key.
             """,
         subcommands: [Start.self, Status.self, Advance.self, Abort.self]
     )
 
-    /// A rotation that is there already.
+    /// A rotation that the app has.
     struct Target: ParsableArguments {
-        @Argument var app: String
+        @Argument(help: "The app's id.") var app: String
         @Argument(help: "The rotation's name.") var rotation: String
 
         var path: String { "\(RotationCommands.path(self.app))/\(APIClient.escaped(self.rotation))" }
@@ -29,23 +29,25 @@ struct RotationCommands: AsyncParsableCommand {
 
     struct Start: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Starts a rotation: publishes the next key as a backup.",
+            abstract: "Start a rotation: publish the next key as a backup.",
             discussion: """
                 pinledger rotation start com.example.app api.example.com --next next.csr
 
                 The next key is a file (certificate, signing request, public key) or a pin that the hosts already have.
                 """
         )
-        @Argument var app: String
-        @Argument(help: "The hosts that get the new key.") var hosts: [String]
-        @Option(help: "The next key: a file, or a pin.") var next: String
-        @Option(help: "The rotation's name; made from the date if left out.") var name: String?
+        @Argument(help: "The app's id.") var app: String
+        @Argument(help: "The hosts whose key is replaced.") var hosts: [String]
+        @Option(help: "The next key: a file or a pin.") var next: String
+        @Option(help: "The rotation's name. Default: the current time.") var name: String?
         @Flag(help: "The served key is compromised.") var emergency = false
-        @Option(help: "With --emergency: the compromised key, if not every primary.") var compromised: String?
-        @Option(help: "Share of clients in per cent that must have the next key.") var adoption: Double?
-        @Option(help: "Least time before the switch, such as 1h.") var minimumWait: String?
-        @Option(help: "Time that is enough whatever is counted, such as 25h.") var sufficientWait: String?
-        @Option(help: "How long the next key must be served before the old one goes, such as 1d.") var settling: String?
+        @Option(help: "With --emergency: the compromised key. Default: every primary.") var compromised: String?
+        @Option(help: "Percentage of clients that must have the next key before the switch.") var adoption: Double?
+        @Option(help: "Shortest time before the switch, such as 1h.") var minimumWait: String?
+        @Option(help: "Time after which the switch is allowed whatever the share of clients, such as 25h.")
+        var sufficientWait: String?
+        @Option(help: "How long the next key must be served before the old one is retired, such as 1d.") var settling:
+            String?
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
 
@@ -83,9 +85,10 @@ struct RotationCommands: AsyncParsableCommand {
 
     struct Status: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Shows how far rotations are, what they wait for, and what would go wrong if forced.")
-        @Argument var app: String
-        @Argument(help: "One rotation; without it all.") var rotation: String?
+            abstract: "Show how far rotations are, what they wait for, and what --force would break.",
+            discussion: "pinledger rotation status com.example.app")
+        @Argument(help: "The app's id.") var app: String
+        @Argument(help: "One rotation. Default: all.") var rotation: String?
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
@@ -105,29 +108,36 @@ struct RotationCommands: AsyncParsableCommand {
 
     struct Advance: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Ends the phase a rotation is in, and begins the next.",
-            discussion:
-                "Refused while the phase waits for something. --force with --reason goes on all the same, which is recorded with what was overridden."
+            abstract: "End the current phase of a rotation and begin the next.",
+            discussion: """
+                pinledger rotation advance com.example.app spring-2027 --from deliver
+
+                Refused while the phase waits for something. --force with --reason ends it anyway; the ledger records \
+                what was overridden.
+                """
         )
         @OptionGroup var target: Target
-        @Option(help: "Refuse unless the rotation is in this phase.") var from: String?
+        @Option(help: "Fail unless the rotation is in this phase.") var from: Rotation.Phase?
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
-            let members: [String: JSON] = self.from.map { ["from": .string($0)] } ?? [:]
+            let members: [String: JSON] = self.from.map { ["from": .string($0.rawValue)] } ?? [:]
             try await self.remote.change("POST", "\(self.target.path)/advance", members, self.change)
         }
     }
 
     struct Abort: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Ends a rotation before its time.",
-            discussion:
-                "A next key that came with the rotation and is not in service yet is retired; all other pins stay as they are."
+            abstract: "Abort a rotation.",
+            discussion: """
+                pinledger rotation abort com.example.app spring-2027 --reason "wrong key"
+
+                A next key that the rotation added and that is not in service yet is retired. All other pins stay.
+                """
         )
         @OptionGroup var target: Target
-        @Flag(help: "Leave the next key published.") var keepNext = false
+        @Flag(help: "Keep the next key published.") var keepNext = false
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
 
@@ -160,7 +170,7 @@ enum RotationReport {
         if rotation["ready"] == true {
             Console.print("  Ready for \(next): \(rotation.text("command"))")
         } else if let obstacle = rotation["obstacle"] {
-            Console.print("  Not possible, whoever insists: \(obstacle.text("detail"))")
+            Console.print("  Not possible, not even with --force: \(obstacle.text("detail"))")
         } else {
             Console.print("  Not ready for \(next). If forced now:")
         }

@@ -41,7 +41,7 @@ struct ServerContext: Sendable {
 struct ServerOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "The server. Without it: PINLEDGER_SERVER, then what `pinledger dev` left in ./.pinledger.",
+            "Address of the server. Default: PINLEDGER_SERVER, then what `pinledger dev` wrote into ./.pinledger.",
             valueName: "url"
         )
     )
@@ -49,7 +49,7 @@ struct ServerOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "File with the token, which only its owner may read, - for standard input. Without it: PINLEDGER_TOKEN, then ./.pinledger.",
+            "File with the token, which only its owner may read, - for standard input. Default: PINLEDGER_TOKEN, then ./.pinledger.",
             valueName: "file"
         )
     )
@@ -57,7 +57,7 @@ struct ServerOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "File with the authorities, in PEM, that the server's certificate must come from, in place of this machine's. Without it: PINLEDGER_CA_FILE, then SSL_CERT_FILE.",
+            "File with the certificate authorities (PEM) to trust instead of the system's. Default: PINLEDGER_CA_FILE, then SSL_CERT_FILE.",
             valueName: "file"
         )
     )
@@ -76,7 +76,7 @@ struct ServerOptions: ParsableArguments {
         let server = self.server ?? Environment["PINLEDGER_SERVER"]
         guard let url = server ?? found?.server else {
             throw CommandFailure(
-                "no server is named",
+                "no server is given",
                 advice: "Give --server or set PINLEDGER_SERVER; `pinledger dev` starts one on this machine.",
                 status: .usage
             )
@@ -105,7 +105,7 @@ struct ServerOptions: ParsableArguments {
 struct RemoteOptions: ParsableArguments {
     @OptionGroup var place: ServerOptions
 
-    @Option(name: [.short, .long], help: ArgumentHelp("table or json", valueName: "form"))
+    @Option(name: [.short, .long], help: ArgumentHelp("Form of the output.", valueName: "form"))
     var output: OutputForm = .table
 
     enum OutputForm: String, ExpressibleByArgument, CaseIterable {
@@ -144,12 +144,12 @@ struct RemoteOptions: ParsableArguments {
     }
 }
 
-/// The flags of commands that name new pins: each a file that shows the key, or a pin.
+/// The flags of commands that name new pins: each a file with the key, or a pin.
 struct NewPinOptions: ParsableArguments {
-    @Option(help: "Key that is served now: a certificate, signing request or public key in a file, or a pin.")
+    @Option(help: "Key that is served now: a pin, or a file with a certificate, signing request or public key.")
     var primary: [String] = []
-    @Option(help: "Key that is ready to be served.") var backup: [String] = []
-    @Option(help: "Key that is kept offline.") var emergency: [String] = []
+    @Option(help: "Key that is ready to be served. May be repeated.") var backup: [String] = []
+    @Option(help: "Key that is kept offline. May be repeated.") var emergency: [String] = []
 
     /// The pins as the API takes them.
     var json: JSON {
@@ -170,18 +170,20 @@ struct NewPinOptions: ParsableArguments {
 
 /// The flags of every command that changes something.
 struct ChangeOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("Why; recorded for ever.", valueName: "text"))
+    @Option(help: ArgumentHelp("Reason for the change. The ledger keeps it permanently.", valueName: "text"))
     var reason: String?
 
-    @Flag(help: "Insist where a rule can be overridden; needs --reason.")
+    @Flag(help: "Override rules that can be overridden. Needs --reason.")
     var force = false
 
-    @Flag(help: "Only show what would be recorded.")
+    @Flag(help: "Show what would be recorded, and record nothing.")
     var dryRun = false
 
-    @Option(help: ArgumentHelp("Refuse unless the stream is at this version.", valueName: "version"))
+    @Option(help: ArgumentHelp("Fail unless the stream is at this version.", valueName: "version"))
     var ifVersion: Int64?
 
-    @Option(help: ArgumentHelp("Repeat a change with the same key to have it recorded once.", valueName: "key"))
+    @Option(
+        help: ArgumentHelp("Key of the change. A change repeated with the same key is recorded once.", valueName: "key")
+    )
     var idempotencyKey: String?
 }

@@ -5,26 +5,27 @@ import PinWire
 struct SimulateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "simulate",
-        abstract: "Shows whom a change would move, from what to what, and records nothing.",
+        abstract: "Show which devices a change would affect, and how. Records nothing.",
         discussion: """
             pinledger simulate com.example.shop api.example.com --percent 25
             pinledger simulate com.example.shop --min-version 3.1.0
             pinledger simulate com.example.shop --change change.json --population population.json
 
-            The file of --change holds the member `change` of POST /v1/apps/{app}/simulate, that of --population the member \
-            `population`. Without a population, the versions and platforms that clients tell of themselves are taken.
+            The file of --change holds the member `change` of POST /v1/apps/{app}/simulate, the file of --population \
+            the member `population`. Without a population, the command uses the versions and platforms that clients \
+            report.
             """
     )
 
-    @Argument var app: String
-    @Argument(help: "The host that is meant; without it the whole app.") var host: String?
-    @Option(help: "Set the rollout's share in per cent.") var percent: Double?
-    @Option(help: "Let candidates reach app versions from this one on.") var minVersion: String?
+    @Argument(help: "The app's id.") var app: String
+    @Argument(help: "The host that changes. Default: the whole app.") var host: String?
+    @Option(help: "Set the rollout to this percentage.") var percent: Double?
+    @Option(help: "Give candidates to app versions from this one on.") var minVersion: String?
     @Flag(help: "Promote the host's candidate.") var promote = false
     @Flag(help: "Drop the host's candidate.") var drop = false
     @Option(help: ArgumentHelp("The change as JSON.", valueName: "file")) var change: String?
     @Option(help: ArgumentHelp("The population as JSON.", valueName: "file")) var population: String?
-    @Option(help: "Devices to decide on; 100000 at most.") var devices: Int64 = 10_000
+    @Option(help: "Number of devices to simulate; at most 100000.") var devices: Int64 = 10_000
     @OptionGroup var remote: RemoteOptions
 
     func run() async throws {
@@ -48,7 +49,7 @@ struct SimulateCommand: AsyncParsableCommand {
             guard let change = self.change else { return nil }
             guard self.percent == nil, self.minVersion == nil, !self.promote, !self.drop, self.host == nil else {
                 throw CommandFailure(
-                    "--change says all of the change: leave the host and the other options out", status: .usage)
+                    "--change describes the whole change: leave out the host and the other options", status: .usage)
             }
             return try Self.json(change)
         }
@@ -59,16 +60,16 @@ struct SimulateCommand: AsyncParsableCommand {
         let gate: JSON? = self.minVersion.map { ["minimum": .string($0)] }
         guard let host = self.host else {
             guard !self.promote, !self.drop else {
-                throw CommandFailure("--promote and --drop are about a host: name it", status: .usage)
+                throw CommandFailure("--promote and --drop need a host: name it", status: .usage)
             }
             guard rollout != nil || gate != nil else {
-                throw CommandFailure("no change is named", advice: "Give --percent, for instance.", status: .usage)
+                throw CommandFailure("no change is given", advice: "Give one, such as --percent 25.", status: .usage)
             }
             return .members(["rollout": rollout, "version_gate": gate])
         }
         guard rollout != nil || self.promote || self.drop else {
             throw CommandFailure(
-                "no change of \(host) is named", advice: "Give --percent, for instance.", status: .usage)
+                "no change of \(host) is given", advice: "Give one, such as --percent 25.", status: .usage)
         }
         let member = JSON.members([
             "host": .string(host), "rollout": rollout,
@@ -94,7 +95,7 @@ struct SimulateCommand: AsyncParsableCommand {
         let unknown = (json["population"]?["blind_to"]?.arrayValue ?? []).compactMap(\.stringValue)
         if !unknown.isEmpty {
             Console.print(
-                "Not known of any of them: \(unknown.joined(separator: ", ")). What goes by it takes them for devices that do not tell."
+                "Not known of any of them: \(unknown.joined(separator: ", ")). Rules that use it treat them as devices that do not report it."
             )
         }
         for host in json["hosts"]?.arrayValue ?? [] {

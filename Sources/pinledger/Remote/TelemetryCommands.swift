@@ -3,7 +3,8 @@ import PinWire
 
 struct TelemetryCommands: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "telemetry", abstract: "What clients report of their connections, and the keys they sign it with.",
+        commandName: "telemetry",
+        abstract: "Show what clients report about their connections, and manage the keys that sign reports.",
         subcommands: [Show.self, Reactions.self, Key.self]
     )
 
@@ -14,16 +15,18 @@ struct TelemetryCommands: AsyncParsableCommand {
 
     struct Show: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Shows how many installs reported, and how many of them failed.",
+            abstract: "Show how many installs reported, and how many of them failed.",
             discussion: """
-                By host, policy and version of the document. An install counts once an hour, with what it reported first. \
-                Reports that were not signed with a key of the app are advisory: anybody can make them.
+                pinledger telemetry show com.example.app --host api.example.com --minutes
+
+                Counts are by host, policy and document version. An install counts once an hour, with its first \
+                report. Reports that are not signed with a key of the app are advisory: anyone can send them.
                 """
         )
-        @Argument var app: String
-        @Option(help: "How far to look back, in hours; 336 at most.") var hours = 24
-        @Option(help: "Only this host pattern.") var host: String?
-        @Flag(help: "What came in each minute; with --host.") var minutes = false
+        @Argument(help: "The app's id.") var app: String
+        @Option(help: "Hours to look back; at most 336.") var hours = 24
+        @Option(help: "Show only this host pattern.") var host: String?
+        @Flag(help: "Show each minute. Needs --host.") var minutes = false
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
@@ -44,16 +47,18 @@ struct TelemetryCommands: AsyncParsableCommand {
 
     struct Reactions: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Shows what clients' reports come to, and when the detectors would have fired.",
+            abstract: "Show the verdicts on clients' reports, and when the detectors would have fired.",
             discussion: """
-                With `app set --json` an app's monitoring takes `reaction`: off, shadow (verdicts are shown, nothing follows) or \
-                act. Reports alone never weaken protection: while the served key is pinned, somebody is called and nothing else. \
-                `count_unsigned` lets a rollout's plan count installs whose reports are not signed, which anybody can send.
+                pinledger telemetry reactions com.example.app --threshold 2
+
+                Set an app's reaction with `app update --json`, in `monitoring`: off, shadow (show verdicts only) or \
+                act. Reports alone never weaken protection: while the served key is pinned, they only raise an alert. \
+                `count_unsigned` lets a rollout plan count installs with unsigned reports, which anyone can send.
                 """
         )
-        @Argument var app: String
-        @Option(help: "Replay with another threshold, in per cent of failing installs.") var threshold: Double?
-        @Option(help: "How far to look back, in hours; 336 at most.") var hours = 24
+        @Argument(help: "The app's id.") var app: String
+        @Option(help: "Replay with this threshold, in percent of failing installs.") var threshold: Double?
+        @Option(help: "Hours to look back; at most 336.") var hours = 24
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
@@ -102,17 +107,19 @@ struct TelemetryCommands: AsyncParsableCommand {
 
     struct Key: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Keys that an app's reports are signed with.",
+            abstract: "Manage the keys that sign an app's reports.",
             discussion: """
-                To rotate: `telemetry key add`, ship a release with the new key, and `telemetry key retire` the old one when \
-                the releases that have it do not matter any more. Up to ten are in use at once.
+                To rotate: `telemetry key create`, ship a release with the new key, and `telemetry key retire` the old \
+                one when you no longer need reports of the releases that have it. An app can have ten keys in use.
                 """,
-            subcommands: [List.self, Add.self, Retire.self]
+            subcommands: [List.self, Create.self, Retire.self]
         )
 
         struct List: AsyncParsableCommand {
-            static let configuration = CommandConfiguration(abstract: "Lists an app's keys, retired ones included.")
-            @Argument var app: String
+            static let configuration = CommandConfiguration(
+                abstract: "List an app's keys, including retired ones.",
+                discussion: "pinledger telemetry key list com.example.app")
+            @Argument(help: "The app's id.") var app: String
             @OptionGroup var remote: RemoteOptions
 
             func run() async throws {
@@ -130,11 +137,12 @@ struct TelemetryCommands: AsyncParsableCommand {
             }
         }
 
-        struct Add: AsyncParsableCommand {
+        struct Create: AsyncParsableCommand {
             static let configuration = CommandConfiguration(
-                abstract: "Makes a key and shows its secret, this once.")
-            @Argument var app: String
-            @Option(help: ArgumentHelp("What people should know of it.", valueName: "text")) var note: String?
+                abstract: "Create a key and show its secret. It is shown only once.",
+                discussion: "pinledger telemetry key create com.example.app --note \"from 3.2 on\"")
+            @Argument(help: "The app's id.") var app: String
+            @Option(help: ArgumentHelp("Note for people.", valueName: "text")) var note: String?
             @OptionGroup var change: ChangeOptions
             @OptionGroup var remote: RemoteOptions
 
@@ -148,15 +156,15 @@ struct TelemetryCommands: AsyncParsableCommand {
                         ChangeReport.print(json, self.remote.output)
                         guard json["dry_run"] == true else {
                             throw CommandFailure(
-                                "it is recorded, and its secret was in an answer that was lost",
+                                "the key was created, but the response with its secret was lost",
                                 advice:
-                                    "Retire it and make another one: `pinledger telemetry key retire \(self.app) ID`; `pinledger telemetry key list \(self.app)` has the id."
+                                    "Retire it and create another: `pinledger telemetry key retire \(self.app) ID`; `pinledger telemetry key list \(self.app)` has the id."
                             )
                         }
                         return
                     }
                     guard self.remote.output == .table else { return ChangeReport.print(json, self.remote.output) }
-                    Console.error("The secret of \(json.text("key_id")), shown this once:")
+                    Console.error("The secret of \(json.text("key_id")), shown only once:")
                     Console.print(secret)
                 }
             }
@@ -164,9 +172,10 @@ struct TelemetryCommands: AsyncParsableCommand {
 
         struct Retire: AsyncParsableCommand {
             static let configuration = CommandConfiguration(
-                abstract: "Refuses what is signed with a key from now on, and erases its secret.")
-            @Argument var app: String
-            @Argument(help: "tlk_…") var id: String
+                abstract: "Retire a key: refuse what it signs and erase its secret.",
+                discussion: "pinledger telemetry key retire com.example.app tlk_01J8Z3KQ5T")
+            @Argument(help: "The app's id.") var app: String
+            @Argument(help: "The key's id (tlk_…).") var id: String
             @OptionGroup var change: ChangeOptions
             @OptionGroup var remote: RemoteOptions
 
@@ -198,7 +207,7 @@ private enum TelemetryText {
         Console.print(table.text)
         for (name, what) in [("authenticated", "signed"), ("advisory", "unsigned")] {
             guard let share = json["sampling"]?[name]?.integerValue, share > 1 else { continue }
-            Console.print("Of installs that reported \(what), one in \(share) is counted.")
+            Console.print("One in \(share) installs with \(what) reports is counted.")
         }
         let minutes = (json["cells"]?.arrayValue ?? []).filter { $0["minutes"] != nil }
         guard !minutes.isEmpty else { return }

@@ -22,7 +22,7 @@ enum TimeInput {
     static func seconds(_ text: String, now: Timestamp = Node.clock()) throws(CommandFailure) -> Int64 {
         if let seconds = Self.length(text) { return seconds }
         if let moment = Self.moment(text) {
-            guard now < moment else { throw CommandFailure("\(text) does not lie ahead", status: .usage) }
+            guard now < moment else { throw CommandFailure("\(text) is not in the future", status: .usage) }
             return (moment.microseconds - now.microseconds + 999_999) / 1_000_000
         }
         throw CommandFailure(
@@ -43,7 +43,7 @@ enum TimeInput {
         throw CommandFailure(
             "\(text) is not a time",
             advice:
-                "Give a moment such as 2026-11-22 or 2026-11-22T18:30:00Z, or a length such as 30d, which is \(direction == .ahead ? "from now on" : "back from now").",
+                "Give a moment such as 2026-11-22 or 2026-11-22T18:30:00Z, or a length such as 30d, counted \(direction == .ahead ? "from now" : "back from now").",
             status: .usage)
     }
 

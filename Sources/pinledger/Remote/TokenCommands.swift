@@ -4,7 +4,7 @@ import PinWire
 
 struct WhoAmICommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "whoami", abstract: "Shows which server is asked, and as whom.")
+        commandName: "whoami", abstract: "Show which server commands use, and as whom.", discussion: "pinledger whoami")
     @OptionGroup var remote: RemoteOptions
 
     func run() async throws {
@@ -26,12 +26,14 @@ struct WhoAmICommand: AsyncParsableCommand {
 
 struct TokenCommands: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "token", abstract: "API tokens.",
+        commandName: "token", abstract: "Manage API tokens.",
         subcommands: [List.self, Create.self, Revoke.self, Verify.self, Bootstrap.self]
     )
 
     struct List: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Lists tokens; their texts are never shown again.")
+        static let configuration = CommandConfiguration(
+            abstract: "List tokens, without their texts.",
+            discussion: "pinledger token list")
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
@@ -50,11 +52,13 @@ struct TokenCommands: AsyncParsableCommand {
     }
 
     struct Create: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Makes a token and shows its text, this once.")
-        @Argument(help: "What it is for.") var name: String
+        static let configuration = CommandConfiguration(
+            abstract: "Create a token and show its text. It is shown only once.",
+            discussion: "pinledger token create ci --for 30d")
+        @Argument(help: "What the token is for.") var name: String
         @Option(
             name: .customLong("for"),
-            help: "How long it is valid, such as 12h or 30d, or until when (2026-11-22); a year at most.")
+            help: "How long the token is valid, such as 12h or 30d, or until when (2026-11-22); at most a year.")
         var duration = "90d"
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
@@ -70,7 +74,7 @@ struct TokenCommands: AsyncParsableCommand {
                     ChangeReport.print(json, self.remote.output)
                     guard json["dry_run"] == true else {
                         throw CommandFailure(
-                            "it is recorded, and the token was in an answer that was lost",
+                            "the token was created, but the response with its text was lost",
                             advice:
                                 "Revoke it (`pinledger token list` has its id; `pinledger token revoke ID`) and create another."
                         )
@@ -78,15 +82,17 @@ struct TokenCommands: AsyncParsableCommand {
                     return
                 }
                 guard self.remote.output == .table else { return ChangeReport.print(json, self.remote.output) }
-                Console.error("The token \(json.text("token_id")), shown this once, valid until \(expiry):")
+                Console.error("The token \(json.text("token_id")), shown only once, valid until \(expiry):")
                 Console.print(token)
             }
         }
     }
 
     struct Revoke: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Revokes a token at once.")
-        @Argument(help: "tok_…") var id: String
+        static let configuration = CommandConfiguration(
+            abstract: "Revoke a token at once.",
+            discussion: "pinledger token revoke tok_01J8Z3KQ5T")
+        @Argument(help: "The token's id (tok_…).") var id: String
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
 
@@ -98,12 +104,18 @@ struct TokenCommands: AsyncParsableCommand {
 
     struct Verify: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Says whether a text on standard input has a token's form and checksum; asks no server."
+            abstract: "Check the form and checksum of a token on standard input. Needs no server.",
+            discussion: """
+                pinledger token verify
+
+                The token is read from standard input.
+                """
         )
 
         func run() async throws {
             guard let line = readLine() else {
-                throw CommandFailure("there is nothing on standard input", status: .usage)
+                throw CommandFailure(
+                    "standard input is empty", advice: "Pipe the token into this command.", status: .usage)
             }
             do {
                 let token = try APIToken(parsing: line)
@@ -116,11 +128,15 @@ struct TokenCommands: AsyncParsableCommand {
 
     struct Bootstrap: AsyncParsableCommand, HoldsKeys {
         static let configuration = CommandConfiguration(
-            abstract: "Makes the first token, with the database itself instead of a server.",
-            discussion:
-                "For the first start of an installation, and for the day when every token is lost. Recorded like every change."
+            abstract: "Create the first token, directly in the database instead of through a server.",
+            discussion: """
+                pinledger token bootstrap --database "$DATABASE" --kek-file kek
+
+                Use it when an installation starts for the first time, or when every token is lost. The ledger records \
+                it like every change.
+                """
         )
-        @Argument(help: "What it is for.") var name = "first admin"
+        @Argument(help: "What the token is for.") var name = "first admin"
         @OptionGroup var options: NodeOptions
 
         func run() async throws {
@@ -132,7 +148,7 @@ struct TokenCommands: AsyncParsableCommand {
                 let issuer = LocalOperator(services: services)
                 try await issuer.ensureSigningKey()
                 let token = try await issuer.createToken(name: name, seconds: 90 * 86_400)
-                Console.error("The token, shown this once, valid for 90 days:")
+                Console.error("The token, shown only once, valid for 90 days:")
                 Console.print(token)
             }
         }

@@ -67,8 +67,8 @@ struct VerifiedDocuments {
 
     private static func failure(_ path: String, _ reason: String) -> CommandFailure {
         CommandFailure(
-            "what was verified before is unknown: \(path) \(reason)",
-            advice: "Put the file in order, or name another one with --state; --no-state does without."
+            "cannot tell what was verified before: \(path) \(reason)",
+            advice: "Repair the file, name another one with --state, or give --no-state."
         )
     }
 

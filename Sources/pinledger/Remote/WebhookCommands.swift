@@ -3,13 +3,13 @@ import PinWire
 
 struct WebhookCommands: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "webhook", abstract: "Receivers that every event is sent to, signed.",
+        commandName: "webhook", abstract: "Manage webhooks: receivers of signed events.",
         discussion: """
-            Messages follow the Standard Webhooks convention. A receiver answers with a status from 200 to 299, and knows a \
-            repeated message by its webhook-id.
+            Messages follow the Standard Webhooks convention. A receiver answers with a status from 200 to 299, and \
+            recognizes a repeated message by its webhook-id.
             """,
         subcommands: [
-            List.self, Add.self, Show.self, Update.self, Pause.self, Resume.self, Remove.self, RotateSecret.self,
+            List.self, Create.self, Show.self, Update.self, Pause.self, Resume.self, Remove.self, RotateSecret.self,
             Test.self, Deliveries.self, Replay.self,
         ]
     )
@@ -21,10 +21,10 @@ struct WebhookCommands: AsyncParsableCommand {
     struct Filter: ParsableArguments {
         @Option(
             help: ArgumentHelp(
-                "Only these types of events or groups of them, such as kill-switch.*, with commas between them.",
+                "Send only these types of events or groups of them, such as kill-switch.*, separated by commas.",
                 valueName: "types"))
         var types: String?
-        @Option(help: ArgumentHelp("Only events of these apps, with commas between them.", valueName: "apps"))
+        @Option(help: ArgumentHelp("Send only events of these apps, separated by commas.", valueName: "apps"))
         var apps: String?
 
         static func list(_ text: String) -> JSON {
@@ -42,11 +42,11 @@ struct WebhookCommands: AsyncParsableCommand {
             let wantsSwitches = types.isEmpty || types.contains("KillSwitchEngaged")
             if wantsSwitches, !apps.isEmpty {
                 Console.error(
-                    "It is not sent the fleet's kill switch, which belongs to no app: add a webhook without --apps and with --types 'kill-switch.*'."
+                    "It does not receive the fleet's kill switch, which belongs to no app. Create a webhook without --apps and with --types 'kill-switch.*'."
                 )
             } else if wantsSwitches, !types.isEmpty, !types.contains("FleetKillSwitchEngaged") {
                 Console.error(
-                    "It is not sent the fleet's kill switch (FleetKillSwitchEngaged): --types 'kill-switch.*' has all of them."
+                    "It does not receive the fleet's kill switch (FleetKillSwitchEngaged). --types 'kill-switch.*' includes all kill switches."
                 )
             }
             for app in apps {
@@ -66,7 +66,9 @@ struct WebhookCommands: AsyncParsableCommand {
     }
 
     struct List: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Lists webhooks.")
+        static let configuration = CommandConfiguration(
+            abstract: "List webhooks.",
+            discussion: "pinledger webhook list")
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
@@ -90,14 +92,14 @@ struct WebhookCommands: AsyncParsableCommand {
         }
     }
 
-    struct Add: AsyncParsableCommand {
+    struct Create: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Adds a receiver and shows its secret, this once.",
-            discussion: "pinledger webhook add https://hooks.example.com/pins --types 'kill-switch.*,PinRevoked'"
+            abstract: "Create a webhook and show its secret. It is shown only once.",
+            discussion: "pinledger webhook create https://hooks.example.com/pins --types 'kill-switch.*,PinRevoked'"
         )
-        @Argument(help: "Where messages are posted to.") var url: String
+        @Argument(help: "Address that messages are posted to.") var url: String
         @OptionGroup var filter: Filter
-        @Option(help: ArgumentHelp("What people should know of it.", valueName: "text")) var description: String?
+        @Option(help: ArgumentHelp("Note for people.", valueName: "text")) var description: String?
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
 
@@ -114,8 +116,10 @@ struct WebhookCommands: AsyncParsableCommand {
     }
 
     struct Show: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Shows a webhook and how it is doing.")
-        @Argument(help: "whk_…") var id: String
+        static let configuration = CommandConfiguration(
+            abstract: "Show a webhook and the state of its deliveries.",
+            discussion: "pinledger webhook show whk_01J8Z3KQ5T")
+        @Argument(help: "The webhook's id (whk_…).") var id: String
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
@@ -140,11 +144,17 @@ struct WebhookCommands: AsyncParsableCommand {
 
     struct Update: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Changes a webhook; what is not named stays. An empty list of types or apps means all.")
-        @Argument(help: "whk_…") var id: String
-        @Option(help: ArgumentHelp("Where messages are posted to.", valueName: "url")) var url: String?
+            abstract: "Change a webhook. Settings that are not named stay.",
+            discussion: """
+                pinledger webhook update whk_01J8Z3KQ5T --types 'kill-switch.*,PinRevoked'
+
+                An empty list of types or apps means all.
+                """
+        )
+        @Argument(help: "The webhook's id (whk_…).") var id: String
+        @Option(help: ArgumentHelp("Address that messages are posted to.", valueName: "url")) var url: String?
         @OptionGroup var filter: Filter
-        @Option(help: ArgumentHelp("What people should know of it; empty for nothing.", valueName: "text"))
+        @Option(help: ArgumentHelp("Note for people; empty to clear it.", valueName: "text"))
         var description: String?
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
@@ -163,8 +173,9 @@ struct WebhookCommands: AsyncParsableCommand {
 
     struct Pause: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Sends nothing for now. Events wait in the ledger, however many.")
-        @Argument(help: "whk_…") var id: String
+            abstract: "Pause a webhook. Events wait in the ledger.",
+            discussion: "pinledger webhook pause whk_01J8Z3KQ5T")
+        @Argument(help: "The webhook's id (whk_…).") var id: String
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
 
@@ -174,8 +185,10 @@ struct WebhookCommands: AsyncParsableCommand {
     }
 
     struct Resume: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Goes on with the event after the last one sent.")
-        @Argument(help: "whk_…") var id: String
+        static let configuration = CommandConfiguration(
+            abstract: "Resume a paused webhook with the event after the last one sent.",
+            discussion: "pinledger webhook resume whk_01J8Z3KQ5T")
+        @Argument(help: "The webhook's id (whk_…).") var id: String
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
 
@@ -185,8 +198,10 @@ struct WebhookCommands: AsyncParsableCommand {
     }
 
     struct Remove: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Removes a webhook and erases its secret.")
-        @Argument(help: "whk_…") var id: String
+        static let configuration = CommandConfiguration(
+            abstract: "Remove a webhook and erase its secret.",
+            discussion: "pinledger webhook remove whk_01J8Z3KQ5T")
+        @Argument(help: "The webhook's id (whk_…).") var id: String
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
 
@@ -197,11 +212,15 @@ struct WebhookCommands: AsyncParsableCommand {
 
     struct RotateSecret: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Makes a new secret and shows it, this once.",
-            discussion:
-                "For a day messages carry the signature of the old secret as well; after several rotations, of the last four."
+            abstract: "Rotate a webhook's secret and show the new one. It is shown only once.",
+            discussion: """
+                pinledger webhook rotate-secret whk_01J8Z3KQ5T --reason yearly
+
+                For a day, messages also carry the signature of the old secret. After several rotations, of the last \
+                four.
+                """
         )
-        @Argument(help: "whk_…") var id: String
+        @Argument(help: "The webhook's id (whk_…).") var id: String
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
 
@@ -220,15 +239,15 @@ struct WebhookCommands: AsyncParsableCommand {
             ChangeReport.print(json, output)
             guard json["dry_run"] == true else {
                 throw CommandFailure(
-                    "it is recorded, and its secret was in an answer that was lost",
+                    "the secret was created, but the response with it was lost",
                     advice:
-                        "Make another one: `pinledger webhook rotate-secret ID`; `pinledger webhook list` has the id.")
+                        "Create another: `pinledger webhook rotate-secret ID`; `pinledger webhook list` has the id.")
             }
             return
         }
         guard output == .table else { return ChangeReport.print(json, output) }
         let id = json["events"]?.arrayValue?.first?["data"]?.text("webhook_id") ?? "-"
-        Console.error("The secret of \(id), shown this once:")
+        Console.error("The secret of \(id), shown only once:")
         Console.print(secret)
     }
 }

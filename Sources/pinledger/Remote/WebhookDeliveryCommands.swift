@@ -1,11 +1,13 @@
 import ArgumentParser
 import PinWire
+import Webhooks
 
 extension WebhookCommands {
     struct Test: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Sends a signed message of no event, and says what came of it.")
-        @Argument(help: "whk_…") var id: String
+            abstract: "Send a signed test message and show the result.",
+            discussion: "pinledger webhook test whk_01J8Z3KQ5T")
+        @Argument(help: "The webhook's id (whk_…).") var id: String
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
@@ -27,15 +29,21 @@ extension WebhookCommands {
 
     struct Deliveries: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Lists what was sent and what waits, the newest event first; settled ones for 30 days.")
-        @Argument(help: "whk_…") var id: String
-        @Option(help: "Only those that are pending, failed, delivered or dead.") var state: String?
-        @Option(help: "How many at the most.") var limit = 50
+            abstract: "List a webhook's deliveries, newest event first.",
+            discussion: """
+                pinledger webhook deliveries whk_01J8Z3KQ5T --state failed
+
+                Finished deliveries are kept for 30 days.
+                """
+        )
+        @Argument(help: "The webhook's id (whk_…).") var id: String
+        @Option(help: "Show only deliveries in this state.") var state: DeliveryState?
+        @Option(help: ArgumentHelp("Show at most this many.", valueName: "count")) var limit = 50
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
             guard self.limit > 0 else { throw CommandFailure("--limit must be at least 1", status: .usage) }
-            let filter = self.state.map { ["state=\(APIClient.escaped($0))"] } ?? []
+            let filter = self.state.map { ["state=\($0.rawValue)"] } ?? []
             try await self.remote.withClient { client in
                 var deliveries: [JSON] = []
                 var cursor: String?
@@ -63,16 +71,19 @@ extension WebhookCommands {
 
     struct Replay: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Sends events again, with the same ids.",
+            abstract: "Send events again, with the same ids.",
             discussion: """
-                pinledger webhook replay whk_… 4711 sends one delivery again; with --from and --until, all events of that \
-                range that pass the filters, at most 10000.
+                pinledger webhook replay whk_01J8Z3KQ5T 4711
+                pinledger webhook replay whk_01J8Z3KQ5T --from 4000 --until 4711
+
+                With --from and --until, all events of that range that pass the filters are sent again; at most 10000.
                 """
         )
-        @Argument(help: "whk_…") var id: String
-        @Argument(help: "The position of one delivery.") var position: Int64?
-        @Option(help: ArgumentHelp("The first position of a range.", valueName: "position")) var from: Int64?
-        @Option(help: ArgumentHelp("The position behind the range.", valueName: "position")) var until: Int64?
+        @Argument(help: "The webhook's id (whk_…).") var id: String
+        @Argument(help: "Position of the event to send again.") var position: Int64?
+        @Option(help: ArgumentHelp("First position of a range.", valueName: "position")) var from: Int64?
+        @Option(help: ArgumentHelp("Position after the last one of the range.", valueName: "position")) var until:
+            Int64?
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
@@ -84,14 +95,14 @@ extension WebhookCommands {
             case (nil, let from?, let until?):
                 path = "\(WebhookCommands.path(self.id))/replay"
                 body = ["from_position": .integer(from), "until_position": .integer(until)]
-            default: throw CommandFailure("name a position, or give --from and --until", status: .usage)
+            default: throw CommandFailure("give a position, or --from and --until", status: .usage)
             }
             try await self.remote.withClient { client in
                 let answer = try await client.send("POST", path, body: body.canonicalBytes)
                 try answer.check()
                 let json = try answer.json
                 guard self.remote.output == .table else { return Console.print(json.canonicalText) }
-                Console.print("To be sent again: \(json.text("replayed")).")
+                Console.print("Events to send again: \(json.text("replayed")).")
             }
         }
     }

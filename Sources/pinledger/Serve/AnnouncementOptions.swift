@@ -5,7 +5,7 @@ import Pinning
 struct AnnouncementOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "How many days before its end something is announced (30,14,7,1). [env: PINLEDGER_WARN_DAYS]",
+            "Warn this many days before something expires. Default: 30,14,7,1. [env: PINLEDGER_WARN_DAYS]",
             valueName: "days"
         )
     )

@@ -2,6 +2,7 @@ import ArgumentParser
 import EventStore
 import Foundation
 import Keys
+import Logging
 import PinWire
 import PinledgerServer
 import Pinning
@@ -9,36 +10,38 @@ import Postgres
 
 struct DevCommand: AsyncParsableCommand, HoldsKeys {
     static let configuration = CommandConfiguration(
-        commandName: "dev", abstract: "Runs everything on this machine: a private PostgreSQL, the schema, the server.",
+        commandName: "dev", abstract: "Run everything on this machine: a private PostgreSQL, the schema, the server.",
         discussion: """
-            All data lies in one directory. The first start makes the database, a key-encryption key, a signing key and \
-            an admin token; later starts go on from there. For trying out and developing, not for production.
+            pinledger dev
+
+            All data is in one directory. The first start creates the database, a key-encryption key, a signing key \
+            and an admin token. Later starts reuse them. For trial and development, not for production.
             """
     )
 
-    @Option(help: ArgumentHelp("Directory for everything.", valueName: "directory"))
+    @Option(help: ArgumentHelp("Directory for all data.", valueName: "directory"))
     var data = ".pinledger"
 
     @Option(help: ArgumentHelp("Address to listen on. [env: PINLEDGER_LISTEN]", valueName: "host:port"))
     var listen: String?
 
     @Option(
-        help: ArgumentHelp("A remote configuration to import into --app, if the app does not exist.", valueName: "file")
+        help: ArgumentHelp("Remote configuration to import into --app, unless the app exists.", valueName: "file")
     )
     var example: String?
 
-    @Option(help: ArgumentHelp("The app of --example.", valueName: "app"))
+    @Option(help: ArgumentHelp("App to import --example into.", valueName: "app"))
     var app: String?
 
     @Option(
         help: ArgumentHelp(
-            "trace, debug, info, notice, warning or error. [env: PINLEDGER_LOG_LEVEL]", valueName: "level"))
-    var logLevel: String?
+            "Lowest level to log. Default: notice. [env: PINLEDGER_LOG_LEVEL]", valueName: "level"))
+    var logLevel: Logger.Level?
 
-    @OptionGroup(title: "Calls to others") var outgoing: OutgoingOptions
+    @OptionGroup(title: "Outgoing calls") var outgoing: OutgoingOptions
     @OptionGroup(title: "Firebase projects") var firebase: FirebaseOptions
 
-    @Option(help: ArgumentHelp("How long a signed document is fresh.", valueName: "seconds"))
+    @Option(help: ArgumentHelp("How long a signed document is valid.", valueName: "seconds"))
     var documentLifetime: Int64 = 86_400
 
     @Option(help: ArgumentHelp("How long caches may keep a document before asking again.", valueName: "seconds"))
@@ -46,22 +49,22 @@ struct DevCommand: AsyncParsableCommand, HoldsKeys {
 
     @Option(
         help: ArgumentHelp(
-            "Field in which a proxy says where a request comes from, such as CF-IPCountry.", valueName: "name"))
+            "Header field with the client's country, set by a proxy, such as CF-IPCountry.", valueName: "name"))
     var countryHeader: String?
 
     @Option(
         help: ArgumentHelp(
-            "Database in MaxMind's format that says in which country an address is.", valueName: "file"))
+            "MaxMind database of the countries of addresses.", valueName: "file"))
     var countryDatabase: String?
 
     @OptionGroup(title: "Limits") var limits: LimitOptions
     @OptionGroup(title: "Clients' reports") var telemetry: TelemetryOptions
-    @OptionGroup(title: "Looking at servers") var probing: ProbeNodeOptions
+    @OptionGroup(title: "Probes") var probing: ProbeNodeOptions
     @OptionGroup(title: "Announcements") var notifier: AnnouncementOptions
 
     func validate() throws {
         guard (self.example == nil) == (self.app == nil) else {
-            throw ValidationError("--example and --app go together")
+            throw ValidationError("--example and --app must be given together")
         }
     }
 

@@ -11,11 +11,12 @@ import Secrets
 
 struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
     static let configuration = CommandConfiguration(
-        commandName: "doctor", abstract: "Looks at everything a server needs, and says how to mend what is wrong."
+        commandName: "doctor", abstract: "Check everything a server needs, and show how to fix what is wrong.",
+        discussion: "pinledger doctor --database \"$DATABASE\" --kek-file kek"
     )
     @OptionGroup var options: NodeOptions
-    @Option(help: "Directory of `pinledger dev`, looked at when no database is named.") var data = ".pinledger"
-    @Option(name: [.short, .long], help: "table or json") var output: RemoteOptions.OutputForm = .table
+    @Option(help: "Directory of `pinledger dev`, used when no database is given.") var data = ".pinledger"
+    @Option(name: [.short, .long], help: "Form of the output.") var output: RemoteOptions.OutputForm = .table
 
     /// What was found out about one thing.
     private struct Finding {
@@ -77,7 +78,7 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
                 nil,
                 Finding(
                     subject: "key-encryption key", verdict: .warn,
-                    detail: "none is named: this node can serve, not sign",
+                    detail: "none is given: this node can serve, but not sign",
                     advice: "Give --kek-file or set PINLEDGER_KEK_FILE, unless the node is meant to be read-only."
                 )
             )
@@ -114,7 +115,7 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
                     subject: subject, verdict: .fail,
                     detail: "the private half of the signing key \(active) is not stored",
                     advice:
-                        "Take the row of pinledger.signing_secret from a backup, or make a new key: pinledger key create"
+                        "Take the row of pinledger.signing_secret from a backup, or create a new key: `pinledger key create`"
                 )
             }
             var unopened: [String] = []
@@ -128,7 +129,7 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
             }
             guard let first = unopened.first else {
                 return Finding(
-                    subject: subject, verdict: .ok, detail: "\(secrets.count), which the key-encryption key opens")
+                    subject: subject, verdict: .ok, detail: "\(secrets.count), and the key-encryption key opens them")
             }
             let more = unopened.count > 1 ? ", and \(unopened.count - 1) more" : ""
             return Finding(
@@ -139,10 +140,11 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
         } catch let error as PostgresError where error.sqlState == "42501" {
             return Finding(
                 subject: subject, verdict: .warn, detail: "this account may not read them",
-                advice: "GRANT pinledger_app TO the account, unless the node is read-only.")
+                advice: "Grant the account the role pinledger_app, unless the node is read-only.")
         } catch {
             return Finding(
-                subject: subject, verdict: .fail, detail: "\(error)", advice: "pinledger fsck names all the damage")
+                subject: subject, verdict: .fail, detail: "\(error)",
+                advice: "Run `pinledger fsck`: it lists all damage.")
         }
     }
 
@@ -157,7 +159,7 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
                 return (
                     nil,
                     Finding(
-                        subject: subject, verdict: .fail, detail: "none is named",
+                        subject: subject, verdict: .fail, detail: "none is given",
                         advice: "Give --database or set PINLEDGER_DATABASE, or start `pinledger dev`.")
                 )
             }
@@ -171,7 +173,7 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
                         connection,
                         Finding(
                             subject: subject, verdict: .fail, detail: version,
-                            advice: "PostgreSQL 14 or later is needed.")
+                            advice: "Use PostgreSQL 14 or later.")
                     )
                 }
                 return (
@@ -220,16 +222,16 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
                 Finding(
                     subject: "account", verdict: mayWrite || self.options.readOnly ? .ok : .warn,
                     detail: mayWrite ? "may write" : "may only read",
-                    advice: mayWrite ? nil : "GRANT pinledger_app TO the account, unless the node is read-only."
+                    advice: mayWrite ? nil : "Grant the account the role pinledger_app, unless the node is read-only."
                 )
             )
             let ahead = try row.int64(2) * 10_000_000 - position
             findings.append(
                 Finding(
                     subject: "ledger", verdict: ahead > 1_000_000 ? .ok : .fail,
-                    detail: "\(position) events, room for \(ahead) more in present partitions",
+                    detail: "\(position) events, room for \(ahead) more in the existing partitions",
                     advice: ahead > 1_000_000
-                        ? nil : "A running server makes partitions; by hand: SELECT pinledger.ensure_partitions()"
+                        ? nil : "A running server creates partitions. By hand: SELECT pinledger.ensure_partitions()"
                 )
             )
             return findings
@@ -252,11 +254,13 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
             switch offset {
             case ..<5: return Finding(subject: "clock", verdict: .ok, detail: text)
             case ..<60:
-                return Finding(subject: "clock", verdict: .warn, detail: text, advice: "Set both clocks by NTP.")
+                return Finding(
+                    subject: "clock", verdict: .warn, detail: text, advice: "Synchronize both clocks with NTP.")
             default:
                 return Finding(
                     subject: "clock", verdict: .fail, detail: text,
-                    advice: "Set both clocks by NTP: documents would be issued in the future or the past.")
+                    advice:
+                        "Synchronize both clocks with NTP. Otherwise documents are dated in the future or in the past.")
             }
         } catch {
             return Finding(subject: "clock", verdict: .fail, detail: ErrorText.sentence(for: error))
@@ -289,7 +293,7 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
         // Whoever listens there is asked for nothing secret: any certificate will do, and no token is sent.
         let context = ServerContext(server: url, token: nil, trust: .anything)
         guard let result = try? await APIClient.with(context, { await $0.look("/readyz") }) else {
-            return Finding(subject: subject, verdict: .fail, detail: "\(url) cannot be asked")
+            return Finding(subject: subject, verdict: .fail, detail: "\(url) cannot be reached")
         }
         switch result {
         case .success(let answer):
@@ -311,8 +315,8 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
             switch broken.trouble {
             case .refused:
                 return Finding(
-                    subject: subject, verdict: .warn, detail: "none runs on \(url); the port is free",
-                    advice: "Start one: `pinledger serve` or `pinledger dev`.")
+                    subject: subject, verdict: .warn, detail: "no server runs at \(url); the port is free",
+                    advice: "Start a server: `pinledger serve` or `pinledger dev`.")
             case .needsTLS:
                 return Finding(
                     subject: subject, verdict: .fail, detail: "\(url) is taken by a program that speaks TLS",

@@ -7,19 +7,19 @@ import Keys
 struct FirebaseOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "The key file of a service account, whose project is kept in step with the apps that name it; may be repeated. [env: PINLEDGER_FIREBASE_CREDENTIALS, with commas]",
+            "Key file of a service account. The node keeps its project up to date with the apps that name it. May be repeated. [env: PINLEDGER_FIREBASE_CREDENTIALS, separated by commas]",
             valueName: "file"))
     var firebaseCredentials: [String] = []
 
     @Option(
         help: ArgumentHelp(
-            "How often a project is looked at where nothing has changed here (300). [env: PINLEDGER_FIREBASE_INTERVAL]",
+            "How often to check a project when nothing has changed in the ledger. Default: 300. [env: PINLEDGER_FIREBASE_INTERVAL]",
             valueName: "seconds"))
     var firebaseInterval: Int64?
 
     @Option(
         help: ArgumentHelp(
-            "Where the service is instead of at Google, for tests: https, or http on this machine. [env: PINLEDGER_FIREBASE_ENDPOINT]",
+            "Address to use instead of Google's, for tests: https, or http on this machine. [env: PINLEDGER_FIREBASE_ENDPOINT]",
             valueName: "url"))
     var firebaseEndpoint: String?
 
@@ -29,7 +29,7 @@ struct FirebaseOptions: ParsableArguments {
         if let text = self.firebaseEndpoint ?? Environment["PINLEDGER_FIREBASE_ENDPOINT"] {
             guard let given = FirebaseEndpoint(text) else {
                 throw CommandFailure(
-                    "--firebase-endpoint \(text) is neither an https URL nor an http URL of this machine",
+                    "--firebase-endpoint \(text) is neither an https URL nor an http URL on this machine",
                     status: .usage)
             }
             endpoint = given
@@ -43,7 +43,7 @@ struct FirebaseOptions: ParsableArguments {
             let account = try Self.account(file, endpoint)
             guard !accounts.contains(where: { $0.project == account.project }) else {
                 throw CommandFailure(
-                    "\(file) is a second account of the project \(account.project): give one", status: .usage)
+                    "\(file) is a second account of the project \(account.project): give only one", status: .usage)
             }
             accounts.append(account)
         }
@@ -53,7 +53,7 @@ struct FirebaseOptions: ParsableArguments {
                 self.firebaseInterval, "PINLEDGER_FIREBASE_INTERVAL", default: 300, in: 1...86_400))
     }
 
-    /// Reads a key file, which must be nobody else's business.
+    /// Reads a key file that nobody else may read.
     private static func account(_ file: String, _ endpoint: FirebaseEndpoint) throws -> ServiceAccount {
         let data: [UInt8]
         do throws(PrivateFile.Failure) { data = try PrivateFile.read(file) } catch {
@@ -61,7 +61,7 @@ struct FirebaseOptions: ParsableArguments {
         }
         do throws(ServiceAccount.Malformed) { return try ServiceAccount(data, endpoint: endpoint) } catch {
             throw CommandFailure(
-                "\(file) \(error)", advice: "Make a key for the account in Google's console, and give its JSON file.")
+                "\(file) \(error)", advice: "Create a key for the account in Google's console, and give its JSON file.")
         }
     }
 }

@@ -12,58 +12,60 @@ import TransparencyLog
 struct FsckCommand: AsyncParsableCommand, HoldsKeys {
     static let configuration = CommandConfiguration(
         commandName: "fsck",
-        abstract: "Recomputes the whole ledger from the database, and names all that does not fit.",
+        abstract: "Verify the whole ledger in the database, and list all damage.",
         discussion: """
-            Reads, at one instant and without locks: every event, its hash, the Merkle tree, the streams, the recorded \
-            commands, the guards against changes, every stored document, and which secrets are stored. Needs the rights of \
-            pinledger_reader; to open the secrets (--kek-file), those of pinledger_app.
+            pinledger fsck --database "$DATABASE" --output json
 
-            Nothing inside a database can show that its end was cut off, or that all of it was written anew by somebody \
-            with every right. So keep each report (--output json) elsewhere, and give it to the next run (--previous).
+            Reads, in one transaction and without locks: every event, its hash, the Merkle tree, the streams, the \
+            recorded commands, the triggers against changes, every stored document, and which secrets are stored. \
+            Needs the role pinledger_reader; to open the secrets (--kek-file), pinledger_app.
 
-            Exit codes: 0 nothing found, 10 damage found, 8 the database or the server cannot be reached.
+            A database alone cannot show that its end was cut off, or that an administrator rewrote all of it. So keep \
+            each report (--output json) elsewhere, and give it to the next run (--previous).
+
+            Exit codes: 0 no damage, 10 damage found, 8 database or server not reachable.
             """
     )
 
     @Option(
         help: ArgumentHelp(
-            "Connection string of the database; without it, that of `pinledger dev`. [env: PINLEDGER_DATABASE]",
+            "Connection string of the database. Default: that of `pinledger dev`. [env: PINLEDGER_DATABASE]",
             valueName: "conninfo"
         )
     )
     var database: String?
-    @Option(help: "Directory of `pinledger dev`, looked at when no database is named.") var data = ".pinledger"
+    @Option(help: "Directory of `pinledger dev`, used when no database is given.") var data = ".pinledger"
     @Option(
         help: ArgumentHelp(
             """
-            Lines of JSON, one for each command that was answered as done: idempotency_key, and if known actor \
+            File with a line of JSON for each change that was confirmed: idempotency_key and, if known, actor \
             (kind:id) and position (Pinledger-Position).
             """,
             valueName: "file"
         )
     )
     var acknowledged: String?
-    @Option(help: ArgumentHelp("An earlier report, which this ledger has to continue.", valueName: "file"))
+    @Option(help: ArgumentHelp("Earlier report that this ledger must continue.", valueName: "file"))
     var previous: String?
-    @Option(help: ArgumentHelp("A server whose documents are to be compared with the ledger.", valueName: "url"))
+    @Option(help: ArgumentHelp("Server whose documents to compare with the ledger.", valueName: "url"))
     var server: String?
     @Option(
         help: ArgumentHelp(
-            "Key-encryption key with which every stored secret is opened and compared with the ledger.",
+            "File with the key-encryption key. With it, every stored secret is opened and compared with the ledger.",
             valueName: "file")
     )
     var kekFile: String?
     @Option(
         help: ArgumentHelp(
-            "How long after a change its document may still be missing or old (60).", valueName: "seconds")
+            "How long a document may lag behind a change.", valueName: "seconds")
     )
     var grace: Int64 = 60
     @Option(
         help: ArgumentHelp(
-            "File with the authorities, in PEM, that the server's certificate must come from. Without it: PINLEDGER_CA_FILE, then SSL_CERT_FILE.",
+            "File with the certificate authorities (PEM) to trust for --server. Default: PINLEDGER_CA_FILE, then SSL_CERT_FILE.",
             valueName: "file"))
     var caFile: String?
-    @Option(name: [.short, .long], help: "table or json") var output: RemoteOptions.OutputForm = .table
+    @Option(name: [.short, .long], help: "Form of the output.") var output: RemoteOptions.OutputForm = .table
 
     /// What is read beside the ledger, at the same instant.
     private struct Beside: Sendable {
@@ -126,16 +128,16 @@ struct FsckCommand: AsyncParsableCommand, HoldsKeys {
                 (
                     "the ledger is sound, and stored secrets are not",
                     """
-                    Take the secrets named from a backup of the database, or make new ones (`pinledger key create`); then \
-                    find out who wrote to their tables.
+                    Take the secrets named from a backup of the database, or make new ones (`pinledger key create`); \
+                    then find out who wrote to their tables.
                     """
                 )
             } else {
                 (
                     "the ledger is sound, and published documents are not",
                     """
-                    A node with the key-encryption key publishes the present documents when it starts; then find out who \
-                    wrote to the table `document`.
+                    A node with the key-encryption key publishes the present documents when it starts; then find out \
+                    who wrote to the table `document`.
                     """
                 )
             }
@@ -182,7 +184,7 @@ struct FsckCommand: AsyncParsableCommand, HoldsKeys {
             let home = URL(fileURLWithPath: self.data).standardizedFileURL.path
             guard FileManager.default.fileExists(atPath: home) else {
                 throw CommandFailure(
-                    "no database is named", advice: "Give --database or set PINLEDGER_DATABASE.", status: .usage)
+                    "no database is given", advice: "Give --database or set PINLEDGER_DATABASE.", status: .usage)
             }
             text = try await PrivateDatabase(home: home).connectionString(user: "pinledger_dev")
         }
@@ -194,7 +196,8 @@ struct FsckCommand: AsyncParsableCommand, HoldsKeys {
             return result
         } catch let error as PostgresError {
             throw CommandFailure(
-                "the ledger cannot be read: \(error)", advice: "`pinledger doctor` looks closer.", status: .unreachable)
+                "the ledger cannot be read: \(error)", advice: "Run `pinledger doctor` to find out why.",
+                status: .unreachable)
         }
     }
 
@@ -219,7 +222,7 @@ struct FsckCommand: AsyncParsableCommand, HoldsKeys {
                 if answer.status == 200 {
                     served.append((app, answer.body))
                 } else if outcome.state.keys.active != nil {
-                    check.missing(app, "the server answers \(answer.status)")
+                    check.missing(app, "the server answers with status \(answer.status)")
                 }
             }
             // Asked last: what was served is of no later position.
@@ -274,7 +277,7 @@ struct FsckCommand: AsyncParsableCommand, HoldsKeys {
             """
             events     \(outcome.events)
             root       \(root)
-            documents  \(documents.count)\(behind == 0 ? "" : ", \(behind) of them to be published anew in a moment")
+            documents  \(documents.count)\(behind == 0 ? "" : ", \(behind) of them about to be published again")
             findings   \(findings.count == 0 ? "none" : "\(findings.count)")
             seconds    \(seconds)
             """

@@ -7,15 +7,17 @@ import Secrets
 
 struct KeyRewrapCommand: AsyncParsableCommand, HoldsKeys {
     static let configuration = CommandConfiguration(
-        commandName: "rewrap", abstract: "Changes the key-encryption key of everything that is sealed in the database.",
+        commandName: "rewrap", abstract: "Change the key-encryption key that seals secrets in the database.",
         discussion: """
-            Opens every sealed secret with the present key-encryption key, seals it with the new one, and looks that the new \
-            one opens it: signing keys, deployed clients' keys, telemetry keys and webhook secrets. What authenticates \
-            snapshots is changed with them. All of it is one transaction: it happens whole or not at all.
+            pinledger key rewrap --kek-file kek --new-kek-file new-kek --dry-run
 
-            The keys themselves stay, so clients notice nothing. Nodes that run go on signing with what they have opened; \
-            start each again with the new key, then run this once more: it finds what a node has sealed with the old key \
-            meanwhile. Backups from before need the old key: keep it as long as you keep them.
+            Opens every sealed secret with the current key-encryption key, seals it with the new one, and checks that \
+            the new one opens it: signing keys, deployed clients' keys, telemetry keys and webhook secrets. It also \
+            changes what authenticates snapshots. All of it is one transaction: everything changes or nothing.
+
+            The keys themselves stay, so nothing changes for clients. Running nodes continue with the secrets they \
+            have opened. Restart each node with the new key, then run this command again: it finds what a node sealed \
+            with the old key meanwhile. Older backups need the old key: keep it as long as you keep them.
 
             Needs an account with the role pinledger_app.
             """
@@ -24,12 +26,12 @@ struct KeyRewrapCommand: AsyncParsableCommand, HoldsKeys {
     @Option(help: ArgumentHelp("Connection string of the database. [env: PINLEDGER_DATABASE]", valueName: "conninfo"))
     var database: String?
     @Option(
-        help: ArgumentHelp("File of the present key-encryption key. [env: PINLEDGER_KEK_FILE]", valueName: "file"))
+        help: ArgumentHelp("File with the current key-encryption key. [env: PINLEDGER_KEK_FILE]", valueName: "file"))
     var kekFile: String?
     @Option(
-        help: ArgumentHelp("File of the new one: `openssl rand -base64 32`, mode 0600.", valueName: "file"))
+        help: ArgumentHelp("File with the new key (`openssl rand -base64 32`), mode 0600.", valueName: "file"))
     var newKekFile: String
-    @Flag(help: "Do it all, and take it back.") var dryRun = false
+    @Flag(help: "Do everything, then roll it back.") var dryRun = false
 
     /// Ends the transaction of a dry run.
     private struct Rehearsed: Error, CustomStringConvertible {
@@ -45,11 +47,11 @@ struct KeyRewrapCommand: AsyncParsableCommand, HoldsKeys {
     func run() async throws {
         guard let database = self.database ?? Environment["PINLEDGER_DATABASE"] else {
             throw CommandFailure(
-                "no database is named", advice: "Give --database or set PINLEDGER_DATABASE.", status: .usage)
+                "no database is given", advice: "Give --database or set PINLEDGER_DATABASE.", status: .usage)
         }
         guard let file = self.kekFile ?? Environment["PINLEDGER_KEK_FILE"] else {
             throw CommandFailure(
-                "the present key-encryption key is not named", advice: "Give --kek-file or set PINLEDGER_KEK_FILE.",
+                "no key-encryption key is given", advice: "Give --kek-file or set PINLEDGER_KEK_FILE.",
                 status: .usage)
         }
         let (old, new) = (try NodeConfiguration.readKey(file), try NodeConfiguration.readKey(self.newKekFile))
@@ -60,10 +62,12 @@ struct KeyRewrapCommand: AsyncParsableCommand, HoldsKeys {
             done = rehearsed.done
         } catch let failure as SecretRewrap.Failure {
             throw CommandFailure(
-                "nothing was changed: \(failure)", advice: "`pinledger doctor` says which secrets a key opens.")
+                "nothing was changed: \(failure)", advice: "Run `pinledger doctor`: it shows which secrets a key opens."
+            )
         } catch let fault as LedgerFault {
             throw CommandFailure(
-                "nothing was changed: \(fault)", advice: "pinledger fsck names all the damage", status: .notVerified)
+                "nothing was changed: \(fault)", advice: "Run `pinledger fsck`: it lists all damage.",
+                status: .notVerified)
         } catch let error as PostgresError where error.sqlState == "42883" || error.sqlState == "42P01" {
             throw CommandFailure(
                 "nothing was changed: the database is not migrated", advice: "Run `pinledger migrate`.")
@@ -72,7 +76,7 @@ struct KeyRewrapCommand: AsyncParsableCommand, HoldsKeys {
             let unknown = error.code == .outcomeUnknown
             throw CommandFailure(
                 unknown ? "it is not known whether the key was changed: \(error)" : "nothing was changed: \(error)",
-                advice: unknown ? "Run it again: what is sealed with the new key already is left as it is." : nil,
+                advice: unknown ? "Run the command again: it leaves what the new key already seals." : nil,
                 status: unreachable ? .unreachable : .failure)
         }
         self.show(done, from: old, to: new)
@@ -106,7 +110,7 @@ struct KeyRewrapCommand: AsyncParsableCommand, HoldsKeys {
     }
 
     private func show(_ done: Done, from old: KeyEncryptionKey, to new: KeyEncryptionKey) {
-        var table = Table(["SEALED", "REWRAPPED", "WITH THE NEW KEY ALREADY"])
+        var table = Table(["SEALED", "REWRAPPED", "ALREADY WITH THE NEW KEY"])
         for kind in StoredSecret.Kind.allCases {
             table.add([
                 "\(kind.noun)s", "\(done.secrets.rewrapped[kind] ?? 0)", "\(done.secrets.left[kind] ?? 0)",

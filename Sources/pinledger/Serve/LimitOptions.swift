@@ -4,71 +4,72 @@ import PinledgerServer
 
 /// What bounds the connections of a node, and its end.
 struct LimitOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("Connections at once (10000). [env: PINLEDGER_MAX_CONNECTIONS]", valueName: "count"))
+    @Option(
+        help: ArgumentHelp("Connections at once. Default: 10000. [env: PINLEDGER_MAX_CONNECTIONS]", valueName: "count"))
     var maxConnections: Int?
 
     @Option(
         help: ArgumentHelp(
-            "Streams of documents at once, each a connection or part of one (10000, but at most three quarters of the connections). [env: PINLEDGER_CLIENT_STREAMS]",
+            "Document streams at once, each a connection or part of one. Default: 10000, and at most three quarters of the connections. [env: PINLEDGER_CLIENT_STREAMS]",
             valueName: "count"))
     var clientStreams: Int?
 
     @Option(
         help: ArgumentHelp(
-            "Connections at once of one network (/24, /48) on the clients' address; 0 for as many as there are (a quarter of the connections). Trusted proxies' do not count. [env: PINLEDGER_CONNECTIONS_PER_NETWORK]",
+            "Connections at once from one network (/24, /48) to the clients' address; 0 for no limit. Trusted proxies do not count. Default: a quarter of the connections. [env: PINLEDGER_CONNECTIONS_PER_NETWORK]",
             valueName: "count"))
     var connectionsPerNetwork: Int?
 
     @Option(
         help: ArgumentHelp(
-            "Streams of documents at once of one network; 0 for as many as there are (a quarter of the streams). [env: PINLEDGER_STREAMS_PER_NETWORK]",
+            "Document streams at once from one network; 0 for no limit. Default: a quarter of the streams. [env: PINLEDGER_STREAMS_PER_NETWORK]",
             valueName: "count"))
     var streamsPerNetwork: Int?
 
     @Option(
         help: ArgumentHelp(
-            "Requests a second of one network that cost most (evaluated documents, those of deployed clients with an answer of their own), ten times that at once; 0 for any number (200). [env: PINLEDGER_REQUESTS_PER_NETWORK]",
+            "Expensive requests per second from one network (evaluated documents, responses computed for deployed clients), and ten times as many at once; 0 for no limit. Default: 200. [env: PINLEDGER_REQUESTS_PER_NETWORK]",
             valueName: "count"))
     var requestsPerNetwork: Double?
 
     @Option(
         help: ArgumentHelp(
-            "MiB that the requests may hold which are not answered to the end; above it those give way in which nothing has moved for the longest time (256). [env: PINLEDGER_REQUEST_MEMORY]",
+            "MiB that unfinished requests may hold. Above it the server ends those that have been idle longest. Default: 256. [env: PINLEDGER_REQUEST_MEMORY]",
             valueName: "MiB"))
     var requestMemory: Int?
 
     @Option(
         help: ArgumentHelp(
-            "Time for the head of a request, and for the TLS handshake (10). [env: PINLEDGER_HEADER_TIMEOUT]",
+            "Time for a request's header, and for the TLS handshake. Default: 10. [env: PINLEDGER_HEADER_TIMEOUT]",
             valueName: "seconds"))
     var headerTimeout: Int?
 
     @Option(
         help: ArgumentHelp(
-            "How long a connection may stay without a request (75). [env: PINLEDGER_IDLE_TIMEOUT]", valueName: "seconds"
+            "How long a connection may stay idle. Default: 75. [env: PINLEDGER_IDLE_TIMEOUT]", valueName: "seconds"
         ))
     var idleTimeout: Int?
 
     @Option(
         help: ArgumentHelp(
-            "Time for the body of a request (30). [env: PINLEDGER_BODY_TIMEOUT]", valueName: "seconds"))
+            "Time for a request's body. Default: 30. [env: PINLEDGER_BODY_TIMEOUT]", valueName: "seconds"))
     var bodyTimeout: Int?
 
     @Option(
         help: ArgumentHelp(
-            "How long a client may take nothing of its answer (30). [env: PINLEDGER_WRITE_TIMEOUT]",
+            "How long a client may stop reading a response. Default: 30. [env: PINLEDGER_WRITE_TIMEOUT]",
             valueName: "seconds"))
     var writeTimeout: Int?
 
     @Option(
         help: ArgumentHelp(
-            "How long to serve on after SIGTERM, while /readyz says 503 (0). [env: PINLEDGER_DRAIN_DELAY]",
+            "How long to keep serving after SIGTERM, while /readyz answers 503. Default: 0. [env: PINLEDGER_DRAIN_DELAY]",
             valueName: "seconds"))
     var drainDelay: Int?
 
     @Option(
         help: ArgumentHelp(
-            "How long what is in flight may take to finish then (10). [env: PINLEDGER_DRAIN_TIMEOUT]",
+            "How long requests in progress may then take to finish. Default: 10. [env: PINLEDGER_DRAIN_TIMEOUT]",
             valueName: "seconds"))
     var drainTimeout: Int?
 

@@ -31,7 +31,7 @@ struct LocalOperator: Sendable {
     }
 
     private func execute(_ command: Command, because reason: String) async throws {
-        guard let writer = self.services.writer else { throw CommandFailure("this node only reads") }
+        guard let writer = self.services.writer else { throw CommandFailure("this node is read-only") }
         let request = CommandRequest(
             command: command, origin: Origin(actor: Self.actor, reason: try Reason(reason)),
             digest: [UInt8](repeating: 0, count: 32)

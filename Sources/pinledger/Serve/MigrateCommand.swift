@@ -4,28 +4,30 @@ import Postgres
 
 struct MigrateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "migrate", abstract: "Brings the database's schema up to date.",
+        commandName: "migrate", abstract: "Bring the database's schema up to date.",
         discussion: """
-            Run it with an account that may create roles and the schema `pinledger`. Each migration is one transaction; \
-            applied ones are never applied again, and one whose text has changed is refused.
+            pinledger migrate --database "$DATABASE" --grant-to pinledger_server
+
+            Use an account that may create roles and the schema `pinledger`. Each migration is one transaction and is \
+            applied once. A database whose applied migrations differ from the program's is refused.
             """
     )
 
     @Option(help: ArgumentHelp("Connection string of the database. [env: PINLEDGER_DATABASE]", valueName: "conninfo"))
     var database: String?
 
-    @Flag(help: "Only say what would be done.")
+    @Flag(help: "Show what would be done, and change nothing.")
     var dryRun = false
 
     @Option(
         help: ArgumentHelp(
-            "Login role that the server will use: it is given the role pinledger_app.", valueName: "role"))
+            "Login role of the server. It gets the role pinledger_app.", valueName: "role"))
     var grantTo: String?
 
     func run() async throws {
         guard let database = self.database ?? Environment["PINLEDGER_DATABASE"] else {
             throw CommandFailure(
-                "no database is named", advice: "Give --database or set PINLEDGER_DATABASE.", status: .usage)
+                "no database is given", advice: "Give --database or set PINLEDGER_DATABASE.", status: .usage)
         }
         // Building an index on a large table takes its time.
         let configuration = PostgresConfiguration(

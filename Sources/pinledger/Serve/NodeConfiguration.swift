@@ -11,7 +11,7 @@ import Pinning
 struct NodeOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "Connection string of the database, as libpq has it; several hosts allowed. [env: PINLEDGER_DATABASE]",
+            "Connection string of the database, in libpq's form. May name several hosts. [env: PINLEDGER_DATABASE]",
             valueName: "conninfo"
         )
     )
@@ -22,7 +22,7 @@ struct NodeOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Address for operators; without it they share the clients' one. [env: PINLEDGER_ADMIN_LISTEN]",
+            "Address for operators. Default: the address for clients. [env: PINLEDGER_ADMIN_LISTEN]",
             valueName: "host:port"
         )
     )
@@ -30,18 +30,18 @@ struct NodeOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "File with the 32-byte key (base64 or hex) that signing keys are sealed under. [env: PINLEDGER_KEK_FILE]",
+            "File with the 32-byte key (base64 or hex) that seals secrets in the database. [env: PINLEDGER_KEK_FILE]",
             valueName: "file"
         )
     )
     var kekFile: String?
 
-    @Flag(help: "Serve only: no changes, and no private key needed. [env: PINLEDGER_READ_ONLY=1]")
+    @Flag(help: "Serve only: accept no changes and need no private key. [env: PINLEDGER_READ_ONLY=1]")
     var readOnly = false
 
     @Option(
         help: ArgumentHelp(
-            "Changes that may wait to be recorded; more are answered 503. [env: PINLEDGER_WRITE_QUEUE]",
+            "Changes that may wait to be recorded. Further ones get 503. Default: 2000. [env: PINLEDGER_WRITE_QUEUE]",
             valueName: "count"
         )
     )
@@ -49,13 +49,13 @@ struct NodeOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "How long a change may wait for the database before it is answered 503. [env: PINLEDGER_DATABASE_TIMEOUT]",
+            "How long a change may wait for the database before it gets 503. Default: 5. [env: PINLEDGER_DATABASE_TIMEOUT]",
             valueName: "seconds"
         )
     )
     var databaseTimeout: Double?
 
-    @Option(help: ArgumentHelp("How long a signed document is fresh.", valueName: "seconds"))
+    @Option(help: ArgumentHelp("How long a signed document is valid.", valueName: "seconds"))
     var documentLifetime: Int64 = 86_400
 
     @Option(help: ArgumentHelp("How long caches may keep a document before asking again.", valueName: "seconds"))
@@ -63,7 +63,7 @@ struct NodeOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Field in which a proxy in front says in which country a client is, such as CF-IPCountry. It must set or remove it in every request. [env: PINLEDGER_COUNTRY_HEADER]",
+            "Header field with the client's country, such as CF-IPCountry. A proxy must set or remove it in every request. [env: PINLEDGER_COUNTRY_HEADER]",
             valueName: "name"
         )
     )
@@ -71,7 +71,7 @@ struct NodeOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Database in MaxMind's format that says in which country an address is. It is read again when it changes, and on SIGHUP. [env: PINLEDGER_COUNTRY_DATABASE]",
+            "MaxMind database of the countries of addresses. It is read again when it changes, and on SIGHUP. [env: PINLEDGER_COUNTRY_DATABASE]",
             valueName: "file"
         )
     )
@@ -79,12 +79,12 @@ struct NodeOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "trace, debug, info, notice, warning or error. [env: PINLEDGER_LOG_LEVEL]", valueName: "level"))
-    var logLevel: String?
+            "Lowest level to log. Default: notice. [env: PINLEDGER_LOG_LEVEL]", valueName: "level"))
+    var logLevel: Logger.Level?
 
     @Option(
         help: ArgumentHelp(
-            "Certificate chain in PEM: HTTPS, with HTTP/2, on every address. [env: PINLEDGER_TLS_CERTIFICATE]",
+            "Certificate chain (PEM). With it, every address speaks HTTPS. [env: PINLEDGER_TLS_CERTIFICATE]",
             valueName: "file"
         )
     )
@@ -92,19 +92,19 @@ struct NodeOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "The certificate's private key in PEM. Both are read again when they change, and on SIGHUP. [env: PINLEDGER_TLS_KEY]",
+            "The certificate's private key (PEM). Both files are read again when they change, and on SIGHUP. [env: PINLEDGER_TLS_KEY]",
             valueName: "file"
         )
     )
     var tlsKey: String?
 
-    @OptionGroup(title: "Calls to others") var outgoing: OutgoingOptions
+    @OptionGroup(title: "Outgoing calls") var outgoing: OutgoingOptions
 
     @OptionGroup(title: "Firebase projects") var firebase: FirebaseOptions
 
     @OptionGroup(title: "Limits") var limits: LimitOptions
 
-    @OptionGroup(title: "Looking at servers") var probing: ProbeNodeOptions
+    @OptionGroup(title: "Probes") var probing: ProbeNodeOptions
 
     @OptionGroup(title: "Clients' reports") var telemetry: TelemetryOptions
 
@@ -190,7 +190,7 @@ struct NodeConfiguration: Sendable {
     init(_ options: NodeOptions, database: String? = nil, kekFile: String? = nil) throws {
         guard let database = database ?? options.database ?? Environment["PINLEDGER_DATABASE"] else {
             throw CommandFailure(
-                "no database is named", advice: "Give --database or set PINLEDGER_DATABASE, or try `pinledger dev`.",
+                "no database is given", advice: "Give --database or set PINLEDGER_DATABASE, or try `pinledger dev`.",
                 status: .usage
             )
         }
@@ -217,7 +217,7 @@ struct NodeConfiguration: Sendable {
             }
         }
         self.auditsSnapshot = Environment["PINLEDGER_SNAPSHOT_AUDIT"] != "0"
-        self.logLevel = try Self.logLevel(options.logLevel ?? Environment["PINLEDGER_LOG_LEVEL"])
+        self.logLevel = try options.logLevel ?? Self.logLevel(Environment["PINLEDGER_LOG_LEVEL"])
         self.certificate = try Self.readCertificate(
             options.tlsCertificate ?? Environment["PINLEDGER_TLS_CERTIFICATE"],
             options.tlsKey ?? Environment["PINLEDGER_TLS_KEY"]
@@ -226,8 +226,8 @@ struct NodeConfiguration: Sendable {
         self.firebase = try options.firebase.read()
         guard !self.isReadOnly || self.firebase.accounts.isEmpty else {
             throw CommandFailure(
-                "--firebase-credentials and --read-only exclude each other: a node that only reads pushes nothing",
-                advice: "Give the service account to a node that was started without --read-only.", status: .usage)
+                "--firebase-credentials and --read-only cannot be combined: a read-only node pushes nothing",
+                advice: "Give the service account to a node that runs without --read-only.", status: .usage)
         }
         (self.limits, self.drainDelay) = try options.limits.read()
         self.probing = try options.probing.read()
@@ -242,7 +242,7 @@ struct NodeConfiguration: Sendable {
             do { return try ServerCertificate(certificateFile: certificate, keyFile: key) } catch {
                 throw CommandFailure(error.description, advice: error.advice)
             }
-        default: throw CommandFailure("--tls-certificate and --tls-key go together", status: .usage)
+        default: throw CommandFailure("--tls-certificate and --tls-key must be given together", status: .usage)
         }
     }
 
@@ -262,15 +262,18 @@ struct NodeConfiguration: Sendable {
         return number
     }
 
-    static func logLevel(_ text: String?) throws -> Logger.Level {
+    /// The log level that the environment names, or the default.
+    private static func logLevel(_ text: String?) throws -> Logger.Level {
         guard let text else { return .notice }
-        guard let level = Logger.Level(rawValue: text.lowercased()) else {
-            throw CommandFailure("\(text) is not a log level", status: .usage)
+        guard let level = Logger.Level(argument: text) else {
+            throw CommandFailure(
+                "PINLEDGER_LOG_LEVEL is \(text), which is not a log level",
+                advice: "Use one of: \(Logger.Level.allValueStrings.joined(separator: ", ")).", status: .usage)
         }
         return level
     }
 
-    /// Reads a key-encryption key; the file must be nobody else's business.
+    /// Reads a key-encryption key from a file that nobody else may read.
     static func readKey(_ path: String) throws -> KeyEncryptionKey {
         let data: [UInt8]
         do throws(PrivateFile.Failure) { data = try PrivateFile.read(path) } catch {

@@ -2,11 +2,11 @@ import ArgumentParser
 import Foundation
 import Probing
 
-/// What a node may call on somebody's behalf, and how.
+/// What a node may call on behalf of its users, and how.
 struct OutgoingOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "Addresses that may be called although they are not public, such as 10.0.0.0/8; may be repeated. [env: PINLEDGER_ALLOW_PRIVATE_RANGE, with commas]",
+            "Private addresses that webhooks and probes may call, such as 10.0.0.0/8. May be repeated. [env: PINLEDGER_ALLOW_PRIVATE_RANGE, separated by commas]",
             valueName: "range"))
     var allowPrivateRange: [String] = []
 
@@ -15,13 +15,13 @@ struct OutgoingOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "How long a webhook's receiver may take to answer (10). [env: PINLEDGER_WEBHOOK_TIMEOUT]",
+            "How long a webhook's receiver may take to answer. Default: 10. [env: PINLEDGER_WEBHOOK_TIMEOUT]",
             valueName: "seconds"))
     var webhookTimeout: Int?
 
     @Option(
         help: ArgumentHelp(
-            "Authorities, in PEM, that webhooks' receivers may have certificates of besides the system's. [env: PINLEDGER_WEBHOOK_CA_FILE]",
+            "Certificate authorities (PEM) to trust for webhook receivers besides the system's. [env: PINLEDGER_WEBHOOK_CA_FILE]",
             valueName: "file"))
     var webhookCAFile: String?
 
@@ -51,7 +51,7 @@ struct OutgoingOptions: ParsableArguments {
     }
 }
 
-/// What a node may call on somebody's behalf, and how.
+/// What a node may call on behalf of its users, and how.
 struct OutgoingConfiguration: Sendable {
     var policy: AddressPolicy
     var allowsPlainWebhooks: Bool

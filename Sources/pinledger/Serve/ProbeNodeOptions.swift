@@ -8,24 +8,24 @@ import Signals
 struct ProbeNodeOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "A name for this node's place in the network; given one, it probes every host on a schedule. [env: PINLEDGER_VANTAGE]",
+            "Name of this node's place in the network. With it, the node probes every host on a schedule. [env: PINLEDGER_VANTAGE]",
             valueName: "name"))
     var vantage: String?
 
     @Option(
         help: ArgumentHelp(
-            "Time between two probes of a host (900). [env: PINLEDGER_PROBE_INTERVAL]", valueName: "seconds"))
+            "Time between two probes of a host. Default: 900. [env: PINLEDGER_PROBE_INTERVAL]", valueName: "seconds"))
     var probeInterval: Int64?
 
     @Option(
         help: ArgumentHelp(
-            "Probe a name at this address instead of asking DNS: name=address. Several allowed. [env: PINLEDGER_RESOLVE, with commas]",
+            "Address to probe a name at, instead of asking DNS. May be repeated. [env: PINLEDGER_RESOLVE, separated by commas]",
             valueName: "name=address"))
     var resolve: [String] = []
 
     @Option(
         help: ArgumentHelp(
-            "A name under which clients reach this service, so that pinning it by itself is noticed. Several allowed. [env: PINLEDGER_PUBLIC_NAMES, with commas]",
+            "Name at which clients reach this service. The node warns of apps that pin it. May be repeated. [env: PINLEDGER_PUBLIC_NAMES, separated by commas]",
             valueName: "name"))
     var publicName: [String] = []
 

@@ -2,8 +2,12 @@ import ArgumentParser
 
 struct ServeCommand: AsyncParsableCommand, HoldsKeys {
     static let configuration = CommandConfiguration(
-        commandName: "serve", abstract: "Serves documents to clients and the API to operators.",
-        discussion: "Any number of these may run on one database. The database must be migrated (`pinledger migrate`)."
+        commandName: "serve", abstract: "Serve documents to clients and the API to operators.",
+        discussion: """
+            pinledger serve --database "$DATABASE" --kek-file kek --listen 0.0.0.0:8440
+
+            Any number of nodes can share one database. Run `pinledger migrate` on it first.
+            """
     )
 
     @OptionGroup var options: NodeOptions
@@ -12,7 +16,7 @@ struct ServeCommand: AsyncParsableCommand, HoldsKeys {
         let configuration = try NodeConfiguration(self.options)
         try await Node(configuration: configuration).run { port, _ in
             Console.error("pinledger \(Version.text) serves on \(configuration.listen.host):\(port)")
-            if let admin = configuration.adminListen { Console.error("operators: \(admin.text)") }
+            if let admin = configuration.adminListen { Console.error("operators' address: \(admin.text)") }
         }
     }
 }

@@ -6,18 +6,18 @@ import Probing
 struct TelemetryOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "Days that what clients report is kept (14). [env: PINLEDGER_TELEMETRY_RETENTION]", valueName: "days"))
+            "Days to keep client reports. Default: 14. [env: PINLEDGER_TELEMETRY_RETENTION]", valueName: "days"))
     var telemetryRetention: Int?
 
     @Option(
         help: ArgumentHelp(
-            "Outcomes a second that one network (/24, /48) may report, ten times that at once; 0 for any number (500). [env: PINLEDGER_TELEMETRY_RATE]",
+            "Outcomes per second that one network (/24, /48) may report, and ten times as many at once; 0 for no limit. Default: 500. [env: PINLEDGER_TELEMETRY_RATE]",
             valueName: "count"))
     var telemetryRate: Double?
 
     @Option(
         help: ArgumentHelp(
-            "Where proxies are whose X-Forwarded-For is believed, such as 10.0.0.0/8; may be repeated. [env: PINLEDGER_TRUSTED_PROXY, with commas]",
+            "Addresses of proxies whose X-Forwarded-For is trusted, such as 10.0.0.0/8. May be repeated. [env: PINLEDGER_TRUSTED_PROXY, separated by commas]",
             valueName: "range"))
     var trustedProxy: [String] = []
 

@@ -33,7 +33,7 @@ extension ImportPlan {
         self.say(
             .note, .whole,
             "The file does not say which keys stand in reserve: of each host the first is taken as the primary one, the others as backups",
-            "Where another key is served, change the roles after the import: `pinledger pin role APP HOST PIN --role ROLE`."
+            "Where another key is served, change the roles after the import: `pinledger pin set-role APP HOST PIN --role ROLE`."
         )
     }
 
@@ -43,7 +43,7 @@ extension ImportPlan {
             if let difference = host.difference(from: present) {
                 self.say(
                     .fatal, host.place, "names \(pattern), which the app has already: \(difference)",
-                    "Change the host first, by `pinledger pin add APP HOST PIN` and `pinledger host set APP HOST`, or leave it out of the file."
+                    "Change the host first, by `pinledger pin add APP HOST PIN` and `pinledger host update APP HOST`, or leave it out of the file."
                 )
             } else {
                 self.say(

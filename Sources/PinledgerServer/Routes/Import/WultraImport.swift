@@ -141,6 +141,6 @@ struct WultraImport {
         self.plan.say(
             .warning, .whole,
             "lacks the private half of the key that installs have built in: before it is given, they are not answered",
-            "Take sign_private_key out of mus_mobile_app: `pinledger client key \(id) wultra --import FILE`.")
+            "Take sign_private_key out of mus_mobile_app: `pinledger client set-key \(id) wultra --import FILE`.")
     }
 }

@@ -1,0 +1,54 @@
+import ArgumentParser
+import Foundation
+
+@testable import pinledger
+
+/// The commands as the parser itself describes them.
+struct CommandTree: Decodable, Sendable, CustomStringConvertible {
+    struct Argument: Decodable, Sendable {
+        struct Name: Decodable, Sendable {
+            var name: String
+        }
+
+        var kind: String
+        var preferredName: Name?
+        var valueName: String?
+        var abstract: String?
+        var allValues: [String]?
+
+        var name: String { self.preferredName?.name ?? self.valueName ?? "" }
+    }
+
+    var superCommands: [String]?
+    var commandName: String
+    var abstract: String?
+    var discussion: String?
+    var arguments: [Argument]?
+    var subcommands: [CommandTree]?
+
+    /// The words that name it, without the program's.
+    var path: [String] { (self.superCommands ?? []).dropFirst() + [self.commandName] }
+    var description: String { self.path.joined(separator: " ") }
+    var isLeaf: Bool { self.children.isEmpty }
+    var children: [CommandTree] { (self.subcommands ?? []).filter { $0.commandName != "help" } }
+
+    /// What a person reads of it.
+    var texts: [String] {
+        [self.abstract, self.discussion].compactMap(\.self) + (self.arguments ?? []).compactMap(\.abstract)
+    }
+
+    /// The lines of its discussion that are commands of the program, as words.
+    var examples: [[String]] {
+        (self.discussion ?? "").replacing(#/\\\n\s*/#, with: "").split(separator: "\n")
+            .filter { $0.hasPrefix("pinledger ") || $0 == "pinledger" }
+            .map { Array(ShellWords.split(String($0)).dropFirst()) }
+    }
+
+    /// All commands below the program.
+    static let all: [CommandTree] = {
+        struct Dump: Decodable { var command: CommandTree }
+        func flat(_ tree: CommandTree) -> [CommandTree] { tree.children.flatMap { [$0] + flat($0) } }
+        guard let dump = try? JSONDecoder().decode(Dump.self, from: Data(Pinledger._dumpHelp().utf8)) else { return [] }
+        return flat(dump.command)
+    }()
+}

@@ -1,0 +1,122 @@
+import ArgumentParser
+import Foundation
+import Testing
+
+@testable import pinledger
+
+/// What `--help` says of each command, as the parser itself describes it.
+@Suite struct `The help of a command` {
+    /// What an abstract may begin with.
+    static let verbs: Set<String> = [
+        "Abort", "Activate", "Add", "Approve", "Bring", "Change", "Check", "Clear", "Create", "Declare", "Deliver",
+        "Drop", "End", "Engage", "Explain", "Export", "Import", "Jump", "List", "Lower", "Manage", "Pause", "Print",
+        "Promote", "Publish", "Raise", "Release", "Remove", "Replace", "Resume", "Retire", "Revoke", "Roll", "Rotate",
+        "Run", "Send", "Serve", "Set", "Show", "Start", "Stop", "Store", "Turn", "Verify",
+    ]
+
+    /// What reads as translated, or as a metaphor.
+    static let forbidden = [
+        "anew", "somebody", "whoever", "goes by", "go by", "hear of", "hears of", "for ever", "that is none", "nobody",
+        "everybody", "per cent ",
+    ]
+
+    /// Options and arguments that take one of a few words.
+    static let fixed: Set<String> = [
+        "bucketing", "from", "hash", "kind", "log-level", "method", "mode", "on-inconclusive", "policy", "role", "seed",
+        "severity", "starttls",
+    ]
+
+    @Test func `is there for the whole tree of commands`() {
+        #expect(CommandTree.all.count > 100)
+        #expect(CommandTree.all.contains { $0.description == "calendar feed create" })
+    }
+
+    @Test(arguments: CommandTree.all) func `begins with what it does`(command: CommandTree) throws {
+        let abstract = try #require(command.abstract)
+        let verb = abstract.prefix { $0.isLetter }
+        #expect(Self.verbs.contains(String(verb)), "\(command): \(abstract)")
+        #expect(abstract.hasSuffix("."), "\(command): \(abstract)")
+    }
+
+    @Test(arguments: CommandTree.all) func `describes every argument, option and flag`(command: CommandTree) {
+        for argument in command.arguments ?? [] {
+            let text = argument.abstract ?? ""
+            #expect(text.first.map { $0.isUppercase } == true, "\(command) \(argument.name): \(text)")
+            #expect(text.hasSuffix(".") || text.hasSuffix("]"), "\(command) \(argument.name): \(text)")
+        }
+    }
+
+    @Test(arguments: CommandTree.all) func `lists the values of what takes one of a few`(command: CommandTree) {
+        for argument in command.arguments ?? [] {
+            let values = argument.allValues ?? []
+            if argument.kind != "flag", Self.isFixed(argument, of: command) {
+                #expect(values.count > 1, "\(command) \(argument.name)")
+            }
+            // Words that a text lists are values which the parser should know.
+            guard values.isEmpty, argument.name != "stream" else { continue }
+            let text = argument.abstract ?? ""
+            #expect(
+                text.firstMatch(of: #/(^|[ :])[a-z_]+(, [a-z_]+)* or [a-z_]+\.?($| \[)/#) == nil, "\(command): \(text)")
+        }
+    }
+
+    private static func isFixed(_ argument: CommandTree.Argument, of command: CommandTree) -> Bool {
+        switch argument.name {
+        case "output": command.description != "export"
+        case "format": argument.kind == "positional"
+        case "state": command.description == "webhook deliveries"
+        case "client": command.description == "compat"
+        case "from": command.description == "rotation advance"
+        default: Self.fixed.contains(argument.name)
+        }
+    }
+
+    @Test(arguments: CommandTree.all.filter(\.isLeaf)) func `has an example that the parser takes`(command: CommandTree)
+        throws
+    {
+        #expect(!command.examples.isEmpty, "\(command)")
+        for example in command.examples {
+            #expect(throws: Never.self, "\(example)") { try Pinledger.parseAsRoot(example) }
+        }
+        let own = command.examples.filter {
+            $0.starts(with: command.path) || $0 == Self.shorthands[command.description]
+        }
+        #expect(!own.isEmpty, "\(command) shows only examples of others")
+    }
+
+    /// Commands that are meant where their group alone is named.
+    private static let shorthands = ["calendar show": ["calendar", "com.example.app"]]
+
+    @Test(arguments: CommandTree.all) func `is in plain words`(command: CommandTree) {
+        for text in command.texts {
+            for word in Self.forbidden {
+                #expect(!text.localizedCaseInsensitiveContains(word), "\(command): \(text)")
+            }
+            #expect(!text.hasPrefix("Of "), "\(command): \(text)")
+        }
+    }
+
+    @Test func `uses one verb for one thing`() {
+        let synonyms: Set<String> = [
+            "delete", "destroy", "disable", "edit", "enable", "erase", "get", "make", "modify", "new", "rm", "view",
+        ]
+        for group in CommandTree.all where !group.isLeaf {
+            let names = Set(group.children.map(\.commandName))
+            #expect(names.isDisjoint(with: synonyms), "\(group): \(names)")
+            for (one, other) in [("add", "create"), ("set", "update"), ("remove", "revoke"), ("clear", "remove")] {
+                #expect(!(names.contains(one) && names.contains(other)), "\(group) has both \(one) and \(other)")
+            }
+        }
+    }
+
+    @Test func `finds out what is missing`() throws {
+        let bare = try JSONDecoder().decode(
+            CommandTree.self,
+            from: Data(
+                #"{"commandName":"x","superCommands":["pinledger"],"discussion":"Text.\npinledger x \\\n  y"}"#.utf8))
+        #expect(bare.examples == [["x", "y"]] && bare.isLeaf && bare.path == ["x"])
+        #expect(throws: (any Error).self) {
+            try Pinledger.parseAsRoot(["pin", "set-role", "a", "b", "c", "--role", "no"])
+        }
+    }
+}
