@@ -1,5 +1,5 @@
 public import ArgumentParser
-import Formats
+import ClientFormats
 public import Logging
 public import PinWire
 package import Pinning

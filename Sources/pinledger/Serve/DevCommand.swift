@@ -60,7 +60,7 @@ struct DevCommand: AsyncParsableCommand, HoldsKeys {
     @OptionGroup(title: "Limits") var limits: LimitOptions
     @OptionGroup(title: "Clients' reports") var telemetry: TelemetryOptions
     @OptionGroup(title: "Probes") var probing: ProbeNodeOptions
-    @OptionGroup(title: "Announcements") var notifier: AnnouncementOptions
+    @OptionGroup(title: "Announcements") var announcements: AnnouncementOptions
 
     func validate() throws {
         guard (self.example == nil) == (self.app == nil) else {
@@ -98,7 +98,7 @@ struct DevCommand: AsyncParsableCommand, HoldsKeys {
         options.telemetry = self.telemetry
         options.limits = self.limits
         options.probing = self.probing
-        options.notifier = self.notifier
+        options.announcements = self.announcements
         options.outgoing = self.outgoing
         options.firebase = self.firebase
         let configuration = try NodeConfiguration(

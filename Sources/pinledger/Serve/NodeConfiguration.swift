@@ -108,7 +108,7 @@ struct NodeOptions: ParsableArguments {
 
     @OptionGroup(title: "Clients' reports") var telemetry: TelemetryOptions
 
-    @OptionGroup(title: "Announcements") var notifier: AnnouncementOptions
+    @OptionGroup(title: "Announcements") var announcements: AnnouncementOptions
 
     func validate() throws {
         guard (300...31_536_000).contains(self.documentLifetime) else {
@@ -232,7 +232,7 @@ struct NodeConfiguration: Sendable {
         (self.limits, self.drainDelay) = try options.limits.read()
         self.probing = try options.probing.read()
         self.telemetry = try options.telemetry.read()
-        self.horizons = try options.notifier.read()
+        self.horizons = try options.announcements.read()
     }
 
     private static func readCertificate(_ certificate: String?, _ key: String?) throws -> ServerCertificate? {
