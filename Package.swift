@@ -50,11 +50,15 @@ let package = Package(
         ),
         .target(name: "Postgres", dependencies: ["CPostgres", "PinWire"], swiftSettings: [.strictMemorySafety()]),
 
+        // Every line that the program logs.
+        .target(name: "LogLines", dependencies: [.product(name: "Logging", package: "swift-log")]),
+
         // The ledger.
         .target(
             name: "EventStore",
             dependencies: [
-                "PinWire", "Pinning", "Postgres", "TransparencyLog", .product(name: "Logging", package: "swift-log"),
+                "LogLines", "PinWire", "Pinning", "Postgres", "TransparencyLog",
+                .product(name: "Logging", package: "swift-log"),
             ],
             // db/migrations, so that one program file can migrate a database.
             plugins: ["EmbedMigrations"]
@@ -67,7 +71,7 @@ let package = Package(
         .target(
             name: "Signals",
             dependencies: [
-                "EventStore", "KeyFiles", "Keys", "PinWire", "Pinning", "Postgres", "Probing", "Secrets",
+                "EventStore", "KeyFiles", "Keys", "LogLines", "PinWire", "Pinning", "Postgres", "Probing", "Secrets",
                 .product(name: "Logging", package: "swift-log"),
             ]
         ),
@@ -75,7 +79,7 @@ let package = Package(
         .target(
             name: "Publishing",
             dependencies: [
-                "CBrotli", "CZlib", "EventStore", "Keys", "PinWire", "Pinning", "Postgres", "Secrets",
+                "CBrotli", "CZlib", "EventStore", "Keys", "LogLines", "PinWire", "Pinning", "Postgres", "Secrets",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "Logging", package: "swift-log"),
@@ -86,7 +90,7 @@ let package = Package(
         .target(
             name: "Webhooks",
             dependencies: [
-                "EventStore", "Keys", "PinWire", "Pinning", "Postgres", "Secrets",
+                "EventStore", "Keys", "LogLines", "PinWire", "Pinning", "Postgres", "Secrets",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
@@ -115,7 +119,8 @@ let package = Package(
             name: "PinledgerServer",
             dependencies: [
                 "CMalloc", "CZlib", "ClientFormats", "Countries", "EventStore", "Firebase", "Handbook", "KeyFiles",
-                "Keys", "PinWire", "Pinning", "Postgres", "Probing", "Publishing", "Secrets", "Signals", "Webhooks",
+                "Keys", "LogLines", "PinWire", "Pinning", "Postgres", "Probing", "Publishing", "Secrets", "Signals",
+                "Webhooks",
                 .product(name: "AsyncAlgorithms", package: "swift-async-algorithms"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
@@ -137,6 +142,7 @@ let package = Package(
             name: "pinledger",
             dependencies: [
                 "CProcess", "ClientFormats", "Countries", "EventStore", "Firebase", "Handbook", "KeyFiles", "Keys",
+                "LogLines",
                 "PinWire",
                 "Pinning", "PinledgerServer", "Postgres", "Probing", "PublicSuffixes", "Publishing", "Secrets",
                 "Signals", "TransparencyLog", "Webhooks",
@@ -236,11 +242,13 @@ let package = Package(
         .testTarget(
             name: "CommandTests",
             dependencies: [
-                "EventStore", "Firebase", "ClientFormats", "Keys", "PinWire", "Pinning", "PinledgerServer", "Postgres",
+                "EventStore", "Firebase", "Fixtures", "ClientFormats", "Keys", "LogLines", "PinWire", "Pinning",
+                "PinledgerServer", "Postgres",
                 "Publishing",
                 "PublicSuffixes", "TransparencyLog", "Secrets", "Webhooks", "pinledger",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),

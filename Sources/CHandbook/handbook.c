@@ -71,6 +71,10 @@ static const unsigned char problems[] = {
 #embed "pages/problems.md"
 };
 
+static const unsigned char log_lines[] = {
+#embed "pages/log-lines.md"
+};
+
 static const unsigned char architecture[] = {
 #embed "pages/architecture.md"
 };
@@ -101,6 +105,7 @@ static const struct handbook_text pages[] = {
     {"backup", backup, sizeof backup},
     {"upgrades", upgrades, sizeof upgrades},
     {"problems", problems, sizeof problems},
+    {"log-lines", log_lines, sizeof log_lines},
     {"architecture", architecture, sizeof architecture},
     {"threat-model", threat_model, sizeof threat_model},
     {"performance", performance, sizeof performance},

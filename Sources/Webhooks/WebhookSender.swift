@@ -1,4 +1,5 @@
 package import EventStore
+import LogLines
 package import Logging
 package import PinWire
 import Pinning
@@ -104,7 +105,7 @@ package actor WebhookSender {
         } catch is CancellationError {
             return []
         } catch {
-            self.logger.warning("webhooks wait", metadata: ["error": "\(error)"])
+            self.logger.log(.webhooksDelayed, ["error": "\(error)"])
             return []
         }
     }
@@ -132,8 +133,7 @@ package actor WebhookSender {
             if try await self.tools.store.close(id) { self.closing.remove(id) }
             if !self.closing.isEmpty { self.wakeUps.continuation.yield() }
         } catch {
-            self.logger.warning(
-                "a removed webhook is not forgotten yet", metadata: ["webhook": "\(id)", "error": "\(error)"])
+            self.logger.log(.webhookNotCleared, ["webhook": "\(id)", "error": "\(error)"])
         }
     }
 
@@ -168,7 +168,7 @@ package actor WebhookSender {
                 left -= leases.count
                 begun += leases.map { ($0, webhook) }
             } catch {
-                self.logger.warning("a webhook waits", metadata: ["webhook": "\(webhook.id)", "error": "\(error)"])
+                self.logger.log(.webhookDelayed, ["webhook": "\(webhook.id)", "error": "\(error)"])
             }
         }
         return begun
@@ -203,16 +203,13 @@ package actor WebhookSender {
         switch verdict {
         case .delivered, .released: break
         case .failed(_, _, let error, let isGone):
-            self.logger.debug(
-                "a webhook's message was not delivered",
-                metadata: ["webhook": "\(webhook.id)", "position": "\(lease.position)", "error": "\(error)"]
-            )
+            self.logger.log(
+                .webhookMessageFailed,
+                ["webhook": "\(webhook.id)", "position": "\(lease.position)", "error": "\(error)"])
             if isGone { return await self.pause(webhook, .gone, because: "the receiver answered 410 Gone") }
         case .dead(_, let error):
-            self.logger.warning(
-                "a webhook's message is given up",
-                metadata: ["webhook": "\(webhook.id)", "position": "\(lease.position)", "error": "\(error)"]
-            )
+            self.logger.log(
+                .webhookMessageDead, ["webhook": "\(webhook.id)", "position": "\(lease.position)", "error": "\(error)"])
         }
         if let since, max(since, webhook.resumedAt ?? since).adding(seconds: Backoff.patience) < now {
             await self.pause(webhook, .failing, because: "nothing could be delivered for three days")
@@ -233,10 +230,7 @@ package actor WebhookSender {
     private func settle(_ lease: WebhookStore.Lease, _ verdict: DeliveryVerdict) async -> Timestamp? {
         for pause in [Duration.milliseconds(200), .seconds(1), .zero] {
             do { return try await self.tools.store.settle(lease, verdict) } catch {
-                self.logger.warning(
-                    "what came of a webhook's message is not recorded",
-                    metadata: ["webhook": "\(lease.webhook)", "error": "\(error)"]
-                )
+                self.logger.log(.webhookResultNotRecorded, ["webhook": "\(lease.webhook)", "error": "\(error)"])
                 guard (try? await Task.sleep(for: pause)) != nil else { return nil }
             }
         }
@@ -250,10 +244,10 @@ package actor WebhookSender {
         )
         do throws(WriteFailure) {
             _ = try await self.writer.execute(request)
-            self.logger.notice("a webhook is paused", metadata: ["webhook": "\(webhook.id)", "reason": "\(reason)"])
+            self.logger.log(.webhookPaused, ["webhook": "\(webhook.id)", "reason": "\(reason)"])
         } catch {
             if case .refused(.webhookUnknown) = error { return }
-            self.logger.warning("a webhook is not paused yet", metadata: ["error": "\(error)"])
+            self.logger.log(.webhookNotPaused, ["error": "\(error)"])
         }
     }
 }

@@ -73,7 +73,7 @@ def main() -> int:
                 cwd=directory, env=os.environ | {"SCHEMATHESIS_HOOKS": "schemathesis_hooks", "PYTHONPATH": str(HERE)},
             ).returncode  # fmt: skip
         log = server.tail()
-        if "unforeseen error" in log:
+        if "code=request_failed" in log:
             print(f"The server met errors it did not foresee:\n{log}")
             code = code or 1
         history = server.api.history()

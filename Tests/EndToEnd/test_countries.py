@@ -90,7 +90,7 @@ def test_a_replaced_database_is_taken_up_and_a_broken_one_is_not(server, databas
     with database.open("r+b") as file:
         file.truncate(100)
     server.process.send_signal(signal.SIGHUP)
-    server.wait_until(lambda: "the country database is not replaced" in server.tail(), 10)
+    server.wait_until(lambda: "code=file_refused" in server.tail(), 10)
     assert arm(server, GERMANY) == "candidate"
     write(database, {"2001:db8::/32": country("AT")}, kind="Test-ISP")
     server.process.send_signal(signal.SIGHUP)

@@ -393,7 +393,7 @@ def test_the_log_has_a_line_for_each_change_each_rail_and_the_end():
         changes = [line for line in log.splitlines() if "a change was recorded" in line and f"app/{app}" in line]
         assert len(changes) == 1 and "AppCreated" in changes[0] and "token:tok_" in changes[0]
         stopped = [line for line in log.splitlines() if "a guard rail stopped a change" in line]
-        assert len(stopped) == 1 and re.search(r"code=\S*G\d\d", stopped[0]), log[-2000:]
-        assert log.index("told to stop") < log.index("connections drain") < log.index("the server ended in order")
+        assert len(stopped) == 1 and re.search(r"rails=\S*G\d\d", stopped[0]), log[-2000:]
+        assert log.index("told to stop") < log.index("connections drain") < log.index("code=server_stopped")
     finally:
         server.destroy()

@@ -25,7 +25,7 @@ def server():
     try:
         server.start().api.make_app(APP, "api.example.com")
         yield server
-        assert "unforeseen error" not in server.tail()
+        assert "code=request_failed" not in server.tail()
     finally:
         server.destroy()
 

@@ -20,24 +20,24 @@ import Testing
         let (recorder, clock) = (LogRecorder(), Clock())
         let log = LimitedLog(logger: recorder.logger, now: { clock.now })
         for number in 0..<1000 {
-            log.log(.refusedRequest, .notice, "refused", metadata: ["number": "\(number)"])
+            log.log(.refusedRequest, ["number": "\(number)"])
         }
         #expect(recorder.text.count == LimitedLog.burst)
         #expect(recorder.text.allSatisfy { !$0.contains("left_out") })
         clock.advance(1)
-        log.log(.refusedRequest, .notice, "refused", metadata: [:])
+        log.log(.refusedRequest, [:])
         #expect(recorder.text.last?.contains("\"left_out\": \(1000 - LimitedLog.burst)") == true)
-        log.log(.refusedRequest, .notice, "refused", metadata: [:])
+        log.log(.refusedRequest, [:])
         #expect(recorder.text.count == LimitedLog.burst + 1)
         // A kind of line has no part in another's limit.
-        log.log(.unforeseenError, .error, "an error", metadata: [:])
-        #expect(recorder.text.last?.contains("an error") == true)
+        log.log(.unforeseenError, [:])
+        #expect(recorder.text.last?.contains("request_failed") == true)
     }
 
     @Test func `says what it left out where no further line comes`() {
         let (recorder, clock) = (LogRecorder(), Clock())
         let log = LimitedLog(logger: recorder.logger, now: { clock.now })
-        for _ in 0..<(LimitedLog.burst + 3) { log.log(.endedRequest, .notice, "ended", metadata: [:]) }
+        for _ in 0..<(LimitedLog.burst + 3) { log.log(.endedRequest, [:]) }
         log.tellLeftOut()
         #expect(recorder.text.count == LimitedLog.burst)
         clock.advance(2)

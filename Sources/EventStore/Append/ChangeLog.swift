@@ -1,3 +1,4 @@
+import LogLines
 import Logging
 import PinWire
 import Pinning
@@ -18,7 +19,7 @@ struct ChangeLog: Sendable {
         var metadata = self.metadata(of: request)
         metadata["position"] = "\(first.position)"
         metadata["events"] = "\(names)"
-        self.logger.notice("a change was recorded", metadata: metadata)
+        self.logger.log(.changeRecorded, metadata)
     }
 
     /// What the server itself does is tried again and again: only what somebody asked for is told.
@@ -27,14 +28,14 @@ struct ChangeLog: Sendable {
         var metadata = self.metadata(of: request)
         if case .guarded(let findings) = refusal {
             let codes = Set(findings.filter { $0.severity != .warn }.map(\.rail)).sorted().map(\.code)
-            metadata["code"] = "\(codes.joined(separator: ", "))"
+            metadata["rails"] = "\(codes.joined(separator: ", "))"
             if let first = findings.first { metadata["why"] = "\(first.detail)" }
         } else if let rail = refusal.rail {
-            metadata["code"] = "\(rail.code)"
+            metadata["rails"] = "\(rail.code)"
         } else {
             return
         }
-        self.logger.notice("a guard rail stopped a change", metadata: metadata)
+        self.logger.log(.changeStopped, metadata)
     }
 
     private func metadata(of request: CommandRequest) -> Logger.Metadata {

@@ -1,3 +1,4 @@
+import LogLines
 package import Logging
 package import PinWire
 package import Pinning
@@ -124,8 +125,9 @@ package actor Writer {
         guard let connection = self.connection else { return self.notifier.forget() }
         guard wait <= .zero else { return await self.queue.waitForCommand(atMost: wait) }
         let notifier = self.notifier
-        do { try await connection.perform { @Sendable connection in try notifier.announce(on: connection) } } catch {
-            self.logger.debug("nodes were not told of new events", metadata: ["error": "\(error)"])
+        do { try await connection.perform { @Sendable connection in try notifier.announce(on: connection) } } catch
+        {
+            self.logger.log(.announcementFailed, ["error": "\(error)"])
             notifier.forget()
         }
     }
@@ -202,8 +204,7 @@ package actor Writer {
                 self.ledger.halt(fault)
                 // With it goes this node's turn, for which others may be waiting.
                 await self.drop()
-                self.logger.critical(
-                    "the ledger does not fit: this node stops writing", metadata: ["fault": "\(fault)"])
+                self.logger.log(.writerHalted, ["fault": "\(fault)"])
                 pending.fail(.halted(fault))
             } catch let failure as WriteFailure {
                 if failure == .outcomeUnknown { self.noteFailedWrite(failure) }
@@ -219,7 +220,7 @@ package actor Writer {
 
     /// Nothing fails that is cut off because this node stops.
     private func noteFailedWrite(_ error: any Error) {
-        self.logger.debug("a batch was not recorded", metadata: ["error": "\(error)"])
+        self.logger.log(.batchNotRecorded, ["error": "\(error)"])
         if !Task.isCancelled { self.ledger.database.noteFailedWrite(error, self.logger) }
     }
 
@@ -396,7 +397,7 @@ package actor Writer {
                     try AppendOutcome(of: batch, seenFrom: connection)
                 }
             } catch {
-                self.logger.debug("cannot find out what became of a batch", metadata: ["error": "\(error)"])
+                self.logger.log(.batchOutcomeUnknown, ["error": "\(error)"])
                 await self.drop()
                 guard ContinuousClock.now + delay < deadline, !Task.isCancelled else {
                     throw WriteFailure.outcomeUnknown

@@ -1,3 +1,4 @@
+import LogLines
 package import Logging
 package import PinWire
 package import Postgres
@@ -83,15 +84,11 @@ package final class DatabaseClock: Sendable {
             return had
         }
         if isOff, ledger.suspension == nil {
-            self.logger.critical(
-                "the clocks disagree: this node signs and records nothing until they are right",
-                metadata: ["difference": "\(text)", "advice": "set the clocks of both by NTP"]
-            )
+            self.logger.log(.clockOff, ["difference": "\(text)"])
         } else if size > Self.tolerance, !hasComplained, !isOff {
-            self.logger.warning(
-                "the clocks disagree", metadata: ["difference": "\(text)", "advice": "set the clocks of both by NTP"])
+            self.logger.log(.clockDrifting, ["difference": "\(text)"])
         } else if !isOff, ledger.suspension != nil {
-            self.logger.notice("the clocks agree again: this node goes on")
+            self.logger.log(.clockRight)
         }
         ledger.suspend(isOff ? text : nil)
     }

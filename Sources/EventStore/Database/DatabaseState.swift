@@ -1,12 +1,12 @@
+import LogLines
 import Logging
 import Postgres
 import Synchronization
 
 /// What a node last saw of its database: whether it answers, and whether it records changes.
 ///
-/// A trouble is logged once when it begins and once when it ends, however often it is met meanwhile, each time with a
-/// code: `database_lost` and `database_back`, `writes_failing` and `writes_working`. If the process dies, the next one
-/// finds out for itself.
+/// A trouble is logged once when it begins and once when it ends, however often it is met meanwhile. If the process
+/// dies, the next one finds out for itself.
 package final class DatabaseState: Sendable {
     /// What the database is wanted for. It is back when it is lost for neither.
     enum Use: Hashable, Sendable {
@@ -53,7 +53,7 @@ package final class DatabaseState: Sendable {
             return content.lost.isEmpty
         }
         if isNew {
-            logger.error("the database is lost", metadata: ["code": "database_lost", "error": "\(error)"])
+            logger.log(.databaseLost, ["error": "\(error)"])
         }
     }
 
@@ -63,9 +63,7 @@ package final class DatabaseState: Sendable {
             guard let trouble = content.lost.removeValue(forKey: use), content.lost.isEmpty else { return nil }
             return trouble
         }
-        if let ended {
-            logger.notice("the database is back", metadata: ended.metadata.with(code: "database_back"))
-        }
+        if let ended { logger.log(.databaseBack, ended.metadata) }
     }
 
     /// Says that a change was not recorded, though there was a connection, or that nobody knows whether it was.
@@ -83,9 +81,7 @@ package final class DatabaseState: Sendable {
             return content.refusal == nil
         }
         if isNew {
-            logger.error(
-                "changes are not recorded",
-                metadata: ["code": "writes_failing", "reason": "\(reason)", "error": "\(error)"])
+            logger.log(.writesFailing, ["reason": "\(reason)", "error": "\(error)"])
         }
     }
 
@@ -93,7 +89,7 @@ package final class DatabaseState: Sendable {
     func noteWrite(_ logger: Logger) {
         self.find(.writing, logger)
         guard let ended = self.content.withLock({ $0.refusal.take() }) else { return }
-        logger.notice("changes are recorded again", metadata: ended.metadata.with(code: "writes_working"))
+        logger.log(.writesWorking, ended.metadata)
     }
 
     /// Without what the server said of itself: strangers may read it.
@@ -111,8 +107,4 @@ package final class DatabaseState: Sendable {
         case (_, nil): return "the database does not take changes"
         }
     }
-}
-
-extension Logger.Metadata {
-    fileprivate func with(code: String) -> Logger.Metadata { self.merging(["code": "\(code)"]) { $1 } }
 }

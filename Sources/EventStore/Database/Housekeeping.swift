@@ -1,3 +1,4 @@
+import LogLines
 package import Logging
 import Pinning
 package import Postgres
@@ -75,7 +76,7 @@ package struct Housekeeping: Sendable {
             } catch is CancellationError {
                 return
             } catch {
-                self.logger.warning("housekeeping failed, and will be tried again", metadata: ["error": "\(error)"])
+                self.logger.log(.housekeepingFailed, ["error": "\(error)"])
             }
             ticks += 1
             try? await Task.sleep(for: .seconds(10))
@@ -87,10 +88,7 @@ package struct Housekeeping: Sendable {
         for chore in Chore.all(telemetryDays: self.telemetryDays) {
             do { try await self.perform(chore) } catch {
                 guard !Task.isCancelled else { throw CancellationError() }
-                self.logger.warning(
-                    "housekeeping failed, and will be tried again",
-                    metadata: ["statement": "\(chore.statement.sql)", "error": "\(error)"]
-                )
+                self.logger.log(.housekeepingFailed, ["statement": "\(chore.statement.sql)", "error": "\(error)"])
             }
         }
     }

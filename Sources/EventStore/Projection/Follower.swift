@@ -1,3 +1,4 @@
+import LogLines
 package import Logging
 import PinWire
 import Pinning
@@ -61,21 +62,18 @@ package struct Follower: Sendable {
                 try await self.catchUp()
                 self.ledger.database.find(.reading, self.logger)
                 if let lost {
-                    self.logger.warning(
-                        "the listening connection is lost: this node looks for changes every second",
-                        metadata: ["error": "\(lost)"])
+                    self.logger.log(.listenerLost, ["error": "\(lost)"])
                 }
             } catch let fault as LedgerFault {
                 self.ledger.halt(fault)
-                self.logger.critical(
-                    "the ledger does not fit: this node stops following it", metadata: ["fault": "\(fault)"])
+                self.logger.log(.followerHalted, ["fault": "\(fault)"])
                 return
             } catch is CancellationError {
                 return
             } catch let error as PostgresError where error.meansNoServer {
                 self.ledger.database.lose(.reading, error, self.logger)
             } catch {
-                self.logger.warning("cannot read the ledger", metadata: ["error": "\(error)"])
+                self.logger.log(.ledgerUnreadable, ["error": "\(error)"])
             }
         }
     }

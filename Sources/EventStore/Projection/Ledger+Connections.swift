@@ -1,3 +1,4 @@
+import LogLines
 package import Logging
 package import Postgres
 import TransparencyLog
@@ -16,9 +17,7 @@ extension Ledger {
             } catch {
                 if let fault = error as? LedgerFault {
                     self.halt(fault)
-                    logger.critical(
-                        "a new connection leads to another ledger: this node stops following it",
-                        metadata: ["fault": "\(fault)"])
+                    logger.log(.ledgerReplaced, ["fault": "\(fault)"])
                 }
                 throw PostgresError(
                     .connectionFailed, "the database holds another ledger than this node knows: \(error)")

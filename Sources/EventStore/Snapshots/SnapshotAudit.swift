@@ -1,3 +1,4 @@
+import LogLines
 package import Logging
 import PinWire
 import Pinning
@@ -50,16 +51,10 @@ package struct SnapshotAudit: Sendable {
             else {
                 throw LedgerFault.snapshot(position: self.head.position)
             }
-            self.logger.info(
-                "the snapshot this node started from is what the ledger makes",
-                metadata: ["position": "\(self.head.position)"]
-            )
+            self.logger.log(.snapshotVerified, ["position": "\(self.head.position)"])
         } catch let fault as LedgerFault {
             self.ledger.halt(fault)
-            self.logger.critical(
-                "the ledger does not fit what this node started from: it stops following it",
-                metadata: ["fault": "\(fault)"]
-            )
+            self.logger.log(.snapshotRefuted, ["fault": "\(fault)"])
         } catch {
             // Cancelled.
         }
@@ -75,7 +70,7 @@ package struct SnapshotAudit: Sendable {
             do {
                 page = try await self.reader.page(at: view.head.position..<self.head.position, limit: Self.pageSize)
             } catch let error as PostgresError where error.code != .cancelled {
-                self.logger.warning("the audit of the snapshot waits", metadata: ["error": "\(error)"])
+                self.logger.log(.snapshotAuditDelayed, ["error": "\(error)"])
                 try await Task.sleep(for: Self.retry)
                 continue
             }

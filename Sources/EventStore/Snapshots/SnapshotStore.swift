@@ -1,3 +1,4 @@
+import LogLines
 package import Logging
 import PinWire
 import Pinning
@@ -43,10 +44,7 @@ package struct SnapshotStore: Sendable {
                 throw error
             } catch {
                 start.unusable += 1
-                self.logger.error(
-                    "a snapshot cannot be used, and is passed over",
-                    metadata: ["position": "\(position)", "error": "\(error)"]
-                )
+                self.logger.log(.snapshotUnusable, ["position": "\(position)", "error": "\(error)"])
             }
         }
         return start

@@ -1,3 +1,4 @@
+import LogLines
 import Logging
 import NIOCore
 
@@ -29,8 +30,8 @@ final class AcceptFilter: ChannelInboundHandler {
 extension LimitedLog {
     func refusedConnection(of network: ClientNetwork?) {
         self.log(
-            .refusedConnection, .notice, "connection refused",
-            metadata: [
+            .refusedConnection,
+            [
                 "network": "\(network?.description ?? "a trusted proxy's")",
                 "cause": "its network has as many connections as it may have, or all are taken",
             ])

@@ -24,8 +24,7 @@ final class AcceptPause: ChannelInboundHandler {
         }
         guard !self.isPaused else { return }
         self.isPaused = true
-        self.log.log(
-            .failedAcceptance, .warning, "connections cannot be accepted for a moment", metadata: ["error": "\(error)"])
+        self.log.log(.failedAcceptance, ["error": "\(error)"])
         let channel = context.channel
         // Takes the socket out of the poll; a read that is merely held back would leave it there.
         channel.setOption(.autoRead, value: false).assumeIsolated().whenSuccess {

@@ -83,9 +83,7 @@ final class RequestAccount: ChannelDuplexHandler, RemovableChannelHandler {
         self.close()
         guard let channel else { return }
         let connection = channel.remoteAddress ?? channel.parent?.remoteAddress
-        self.log.log(
-            .endedRequest, .warning, "a request was ended: the requests under way hold as much memory as they may",
-            metadata: ["address": "\(connection?.ipAddress ?? "")"])
+        self.log.log(.endedRequest, ["address": "\(connection?.ipAddress ?? "")"])
         channel.close(promise: nil)
     }
 

@@ -47,14 +47,14 @@ struct Responder: HTTPResponder {
         if error is CancellationError { return }
         if problem.type == .internalError {
             return self.log.log(
-                .unforeseenError, .error, "unforeseen error",
-                metadata: ["request_id": "\(context.id)", "operation": "\(route.operationID)", "error": "\(error)"])
+                .unforeseenError,
+                ["request_id": "\(context.id)", "operation": "\(route.operationID)", "error": "\(error)"])
         }
         let status = problem.type.entry.status
         guard status == .unauthorized || status == .forbidden || status == .tooManyRequests else { return }
         self.log.log(
-            .refusedRequest, .notice, "request refused",
-            metadata: [
+            .refusedRequest,
+            [
                 "request_id": "\(context.id)", "operation": "\(route.operationID)", "status": "\(status.code)",
                 "cause": "\(problem.type.rawValue)",
                 "address": "\(ClientAddress.of(request, from: context.peer, trusted: self.trustedProxies))",

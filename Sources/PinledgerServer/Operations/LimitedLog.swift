@@ -1,3 +1,4 @@
+import LogLines
 package import Logging
 import Synchronization
 
@@ -19,13 +20,13 @@ package final class LimitedLog: Sendable {
         /// A request that gave way because requests held too much memory.
         case endedRequest
 
-        fileprivate var name: String {
+        var line: LogLine {
             switch self {
-            case .refusedRequest: "refused requests"
-            case .unforeseenError: "unforeseen errors"
-            case .refusedConnection: "refused connections"
-            case .failedAcceptance: "connections that cannot be accepted"
-            case .endedRequest: "requests ended for their memory"
+            case .refusedRequest: .requestRefused
+            case .unforeseenError: .requestFailed
+            case .refusedConnection: .connectionRefused
+            case .failedAcceptance: .connectionsNotAccepted
+            case .endedRequest: .requestEnded
             }
         }
     }
@@ -51,15 +52,12 @@ package final class LimitedLog: Sendable {
     }
 
     /// Writes a line, or counts it where too many of its kind were written.
-    func log(
-        _ kind: Kind, _ level: Logger.Level, _ message: @autoclosure () -> Logger.Message,
-        metadata: @autoclosure () -> Logger.Metadata
-    ) {
-        guard level >= self.logger.logLevel else { return }
+    func log(_ kind: Kind, _ details: @autoclosure () -> Logger.Metadata) {
+        guard kind.line.declaration.level >= self.logger.logLevel else { return }
         guard let leftOut = self.take(kind) else { return }
-        var metadata = metadata()
-        if leftOut > 0 { metadata["left_out"] = "\(leftOut)" }
-        self.logger.log(level: level, message(), metadata: metadata)
+        var details = details()
+        if leftOut > 0 { details["left_out"] = "\(leftOut)" }
+        self.logger.log(kind.line, details)
     }
 
     /// Says how many lines were left out since the last one, of each kind that has room for a line.
@@ -67,7 +65,7 @@ package final class LimitedLog: Sendable {
         for kind in Kind.allCases where self.lines.withLock({ $0[kind.rawValue].leftOut }) > 0 {
             // There may be no room for this line either, and it is none of those that were left out.
             guard let leftOut = self.take(kind, counts: false), leftOut > 0 else { continue }
-            self.logger.notice("log lines left out", metadata: ["about": "\(kind.name)", "left_out": "\(leftOut)"])
+            self.logger.log(.linesLeftOut, ["about": "\(kind.line.rawValue)", "left_out": "\(leftOut)"])
         }
     }
 

@@ -1,5 +1,6 @@
 import EventStore
 import Keys
+import LogLines
 import Logging
 import PinWire
 import Pinning
@@ -32,10 +33,8 @@ struct DocumentJudge: Sendable {
         case .sound: return .serve
         case .ahead: return .wait
         case .unfit(let defect):
-            self.logger.critical(
-                "a stored document is damaged, and is not served",
-                metadata: ["app": "\(document.app)", "version": "\(document.version)", "defect": "\(defect)"]
-            )
+            self.logger.log(
+                .documentDamaged, ["app": "\(document.app)", "version": "\(document.version)", "defect": "\(defect)"])
             return .refuse(defect)
         case .contradicts(let fault):
             self.halt(fault)
@@ -47,10 +46,7 @@ struct DocumentJudge: Sendable {
     func halt(_ fault: LedgerFault) {
         guard self.ledger.fault == nil else { return }
         self.ledger.halt(fault)
-        self.logger.critical(
-            "what was published contradicts the ledger: this node signs and records nothing more",
-            metadata: ["fault": "\(fault)", "advice": "pinledger fsck names all the damage"]
-        )
+        self.logger.log(.documentsContradictLedger, ["fault": "\(fault)"])
     }
 
     /// Whether a document is signed by a key of the ledger and is what its row says, whatever the ledger makes of it.

@@ -1,4 +1,5 @@
 package import EventStore
+import LogLines
 package import Logging
 import PinWire
 import Pinning
@@ -64,13 +65,9 @@ package final class DocumentLag: Sendable {
             let named = late.prefix(5).map { app in
                 "\(app) (version \(behind[app] ?? 0) instead of \(state.documentVersion(of: app) ?? 0))"
             }
-            self.logger.warning(
-                """
-                documents are older than the ledger: no node publishes what was recorded, or older documents were put \
-                back; a node with the key-encryption key mends it
-                """, metadata: ["count": "\(late.count)", "apps": "\(named.joined(separator: ", "))"])
+            self.logger.log(.documentsBehind, ["count": "\(late.count)", "apps": "\(named.joined(separator: ", "))"])
         } else if before > 0, late.isEmpty {
-            self.logger.notice("every document is as new as the ledger")
+            self.logger.log(.documentsCurrent)
         }
     }
 }

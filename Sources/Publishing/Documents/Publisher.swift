@@ -1,5 +1,6 @@
 package import EventStore
 import Keys
+import LogLines
 package import Logging
 package import PinWire
 import Pinning
@@ -80,7 +81,7 @@ package actor Publisher {
     package func load() async throws -> Int64 {
         let (stored, unreadable) = try await self.store.load(nil)
         for app in unreadable {
-            self.logger.critical("a stored document is of no app, and is not served", metadata: ["app": "\(app)"])
+            self.logger.log(.documentMisnamed, ["app": "\(app)"])
         }
         let judge = self.judge
         self.table.adopt(stored) {
@@ -216,7 +217,7 @@ package actor Publisher {
             } catch is CancellationError {
                 return
             } catch {
-                self.logger.warning("cannot read published documents", metadata: ["error": "\(error)"])
+                self.logger.log(.documentsUnreadable, ["error": "\(error)"])
             }
         }
     }
@@ -249,7 +250,7 @@ package actor Publisher {
         // What a node that has halted takes to be retired, another ledger may need.
         guard self.keys.canSign, self.mayPublish else { return }
         do { try await self.keys.eraseRetired(self.ledger.view.state.keys) } catch {
-            self.logger.warning("private halves of retired keys are not erased yet", metadata: ["error": "\(error)"])
+            self.logger.log(.retiredKeysNotErased, ["error": "\(error)"])
         }
     }
 
@@ -288,8 +289,7 @@ package actor Publisher {
         } catch is CancellationError {
             return true
         } catch {
-            self.logger.error(
-                "documents could not be signed, and will be tried again", metadata: ["error": "\(error)"])
+            self.logger.log(.documentsNotSigned, ["error": "\(error)"])
             self.ledger.giveBack(changes)
             return false
         }
@@ -343,8 +343,7 @@ package actor Publisher {
                         self.unstored[each.document.app] = each
                     }
                     guard !Task.isCancelled else { return }
-                    self.logger.error(
-                        "documents could not be stored, and will be tried again", metadata: ["error": "\(error)"])
+                    self.logger.log(.documentsNotStored, ["error": "\(error)"])
                     try? await Task.sleep(for: pause)
                     pause = min(pause * 2, .seconds(5))
                 }
@@ -358,8 +357,7 @@ package actor Publisher {
         self.unstored = [:]
         guard !signed.isEmpty, self.mayPublish else { return }
         do { try await self.store(signed) } catch {
-            self.logger.warning(
-                "documents are not stored and will be signed again", metadata: ["error": "\(error)"])
+            self.logger.log(.documentsLeftOver, ["error": "\(error)"])
         }
     }
 
@@ -379,10 +377,8 @@ package actor Publisher {
                 try await self.store(Array(signed[..<(signed.count / 2)]))
                 return try await self.store(Array(signed[(signed.count / 2)...]))
             }
-            self.logger.critical(
-                "a document clashes with the stored one of its version",
-                metadata: ["app": "\(apps[0])", "version": "\(signed[0].document.version)", "error": "\(error)"]
-            )
+            self.logger.log(
+                .documentClash, ["app": "\(apps[0])", "version": "\(signed[0].document.version)", "error": "\(error)"])
             // What stands there is refused, or halts this node.
             self.take(try await self.store.load(apps).stored)
         } catch let error as PostgresError where error.sqlState == "PL004" {
@@ -391,9 +387,7 @@ package actor Publisher {
             let fault: LedgerFault =
                 end < position ? .shrunk(from: position, to: end) : .fork(position: position)
             self.ledger.halt(fault)
-            self.logger.critical(
-                "the database does not hold what documents were made of: this node stores nothing in it",
-                metadata: ["fault": "\(fault)", "error": "\(error)"])
+            self.logger.log(.documentsForked, ["fault": "\(fault)", "error": "\(error)"])
         }
     }
 }

@@ -1,4 +1,5 @@
 package import Keys
+import LogLines
 package import Logging
 package import PinWire
 package import Pinning
@@ -143,7 +144,7 @@ package actor AdoptionRecorder {
                 try await self.store.merge(Array(self.recording.sketches.prefix(Self.sketchesAtOnce)))
                 self.recording.sketches.removeFirst(min(Self.sketchesAtOnce, self.recording.sketches.count))
             }
-            if self.isRefused { self.logger.notice("clients that were seen are recorded again") }
+            if self.isRefused { self.logger.log(.clientsCountedAgain) }
             self.isRefused = false
         } catch {
             self.tally.putBack(self.recording.rows, self.recording.sketches)
@@ -152,8 +153,7 @@ package actor AdoptionRecorder {
         }
         self.lost += self.tally.takeDropped()
         if self.lost > 0 {
-            self.logger.warning(
-                "more clients were seen than could be counted", metadata: ["uncounted": "\(self.lost)"])
+            self.logger.log(.clientsLost, ["uncounted": "\(self.lost)"])
             self.lost = 0
         }
     }
@@ -170,9 +170,9 @@ package actor AdoptionRecorder {
         guard !new.isEmpty else { return }
         self.surges.add(new, at: self.clock())
         for (app, surge) in new {
-            self.logger.warning(
-                "far more is asked or reported of an app than in any hour of the week before",
-                metadata: [
+            self.logger.log(
+                .trafficSurge,
+                [
                     "app": "\(app)", "hour": "\(surge.hour)", "counted": "\(surge.sightings)",
                     "before": "\(surge.usual)",
                 ])
@@ -192,13 +192,11 @@ package actor AdoptionRecorder {
     private func complain(_ error: any Error) {
         // Insufficient privilege, and a transaction that may only read.
         guard ["42501", "25006"].contains((error as? PostgresError)?.sqlState) else {
-            return self.logger.warning(
-                "clients that were seen could not be recorded, and are kept for the next time",
-                metadata: ["error": "\(error)"])
+            return self.logger.log(.clientsNotCounted, ["error": "\(error)"])
         }
         guard !self.isRefused else { return }
         self.isRefused = true
-        self.logger.notice("this node may not write: the clients that it sees are counted in its memory only")
+        self.logger.log(.clientsCountedInMemory)
     }
 
     // MARK: The picture for rules

@@ -1,3 +1,4 @@
+import LogLines
 package import Logging
 package import PinWire
 package import Pinning
@@ -125,13 +126,11 @@ package actor TelemetryRecorder {
                 // What came meanwhile of the same minute is newer, and goes next.
                 for row in rows where self.waiting[row.name] == row { self.waiting[row.name] = nil }
             }
-            if self.hasFailed { self.logger.notice("what clients report is recorded again") }
+            if self.hasFailed { self.logger.log(.reportsRecordedAgain) }
             self.hasFailed = false
         } catch {
             if !self.hasFailed {
-                self.logger.warning(
-                    "what clients report could not be recorded, and is kept for the next time",
-                    metadata: ["error": "\(error)"])
+                self.logger.log(.reportsNotRecorded, ["error": "\(error)"])
             }
             self.hasFailed = true
         }
@@ -145,9 +144,7 @@ package actor TelemetryRecorder {
         self.lost += dropped + lost
         let turnedAway = self.intake.counts.turnedAway
         guard dropped + lost > 0 || turnedAway > self.turnedAway + 1000 else { return }
-        self.logger.warning(
-            "more was reported than could be taken or kept",
-            metadata: ["lost_reports": "\(self.lost)", "requests_turned_away": "\(turnedAway)"])
+        self.logger.log(.reportsLost, ["lost_reports": "\(self.lost)", "requests_turned_away": "\(turnedAway)"])
         self.turnedAway = turnedAway
     }
 
@@ -190,9 +187,7 @@ package actor TelemetryRecorder {
                 do { try await self.refresh(app, book, since: readAt) } catch { failure = error }
             }
             if let failure, !self.isBlind, !Task.isCancelled {
-                self.logger.warning(
-                    "what clients reported cannot be read, and is not gone by once it is a minute old",
-                    metadata: ["error": "\(failure)"])
+                self.logger.log(.reportsUnreadable, ["error": "\(failure)"])
             }
             self.isBlind = failure != nil
             try? await Task.sleep(for: .seconds(1))

@@ -1,4 +1,5 @@
 package import EventStore
+import LogLines
 package import Logging
 package import PinWire
 package import Pinning
@@ -97,7 +98,7 @@ package final class ProbeScheduler: Sendable {
         } catch {
             // A node that stops has nothing to say about it.
             guard !Task.isCancelled else { return }
-            self.logger.warning("what other nodes observed cannot be read", metadata: ["error": "\(error)"])
+            self.logger.log(.observationsUnreadable, ["error": "\(error)"])
         }
     }
 
@@ -146,10 +147,7 @@ package final class ProbeScheduler: Sendable {
         self.book.take(observation, failures: failures)
         guard self.records else { return }
         do { try await self.store.record(observation, failures: failures) } catch {
-            self.logger.warning(
-                "an observation is known on this node only",
-                metadata: ["endpoint": "\(observation.endpoint)", "error": "\(error)"]
-            )
+            self.logger.log(.observationNotRecorded, ["endpoint": "\(observation.endpoint)", "error": "\(error)"])
         }
     }
 

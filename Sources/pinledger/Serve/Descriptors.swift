@@ -1,4 +1,5 @@
 import Foundation
+import LogLines
 import Logging
 import NIOPosix
 import PinledgerServer
@@ -24,11 +25,10 @@ enum Descriptors {
         _ = MultiThreadedEventLoopGroup.singleton
         let room = Self.connections
         guard room < limits.connections else { return limits }
-        logger.notice(
-            "fewer connections than configured: the process may open too few files",
-            metadata: [
+        logger.log(
+            .connectionsReduced,
+            [
                 "connections": "\(room)", "configured": "\(limits.connections)",
-                "advice": "raise the limit on open files (ulimit -n, LimitNOFILE=)",
             ])
         var limits = limits
         limits.connections = room

@@ -1,3 +1,4 @@
+import LogLines
 import Logging
 import PinledgerServer
 import ServiceLifecycle
@@ -12,11 +13,11 @@ struct DrainDelay: Service {
 
     func run() async throws {
         try await gracefulShutdown()
-        self.logger.notice(
-            "told to stop (SIGTERM or SIGINT); /readyz answers 503 from now on",
-            metadata: ["drain_delay_seconds": "\(self.seconds)", "drain_timeout_seconds": "\(self.drainSeconds)"])
+        self.logger.log(
+            .serverStopping,
+            ["drain_delay_seconds": "\(self.seconds)", "drain_timeout_seconds": "\(self.drainSeconds)"])
         self.drain.begin()
         try await Task.sleep(for: .seconds(self.seconds))
-        self.logger.notice("the listeners close, and connections drain")
+        self.logger.log(.serverDraining)
     }
 }

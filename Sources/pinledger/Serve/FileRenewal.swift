@@ -1,3 +1,4 @@
+import LogLines
 import Logging
 import NIOPosix
 import ServiceLifecycle
@@ -48,11 +49,11 @@ struct FileRenewal: Service {
     private func reload(_ file: File, isForced: Bool) {
         do {
             guard try file.reload(isForced) else { return }
-            self.logger.notice("\(file.name) was read again; what comes from now on goes by it")
+            self.logger.log(.fileReloaded, ["file": "\(file.name)"])
         } catch {
-            self.logger.error(
-                "\(file.name) is not replaced: \(error.reason)",
-                metadata: error.advice.map { ["advice": "\($0)"] })
+            var details: Logger.Metadata = ["file": "\(file.name)", "error": "\(error.reason)"]
+            if let advice = error.advice { details["advice"] = "\(advice)" }
+            self.logger.log(.fileRefused, details)
         }
     }
 }

@@ -1,6 +1,7 @@
 import ClientFormats
 import EventStore
 import Firebase
+import LogLines
 import Logging
 import PinWire
 import PinledgerServer
@@ -148,9 +149,9 @@ struct FirebaseWorker: Sendable {
             progress.known = outcome.known
             progress.holders = outcome.known.put
             if !outcome.differences.isEmpty {
-                self.logger.notice(
-                    "a Firebase project is brought in step",
-                    metadata: [
+                self.logger.log(
+                    .firebaseUpdated,
+                    [
                         "project": "\(self.project)", "position": "\(position)",
                         "changes": "\(outcome.differences.prefix(5).joined(separator: "; "))",
                         "template_version": "\(outcome.templateVersion ?? "-")",
@@ -233,9 +234,8 @@ struct FirebaseWorker: Sendable {
         guard progress.said[app] != withheld else { return }
         progress.said[app] = withheld
         guard let withheld else { return }
-        self.logger.warning(
-            "rollouts are left out of a Firebase project",
-            metadata: ["project": "\(self.project)", "app": "\(app)", "reason": "\(withheld)"])
+        self.logger.log(
+            .firebaseRolloutsWithheld, ["project": "\(self.project)", "app": "\(app)", "reason": "\(withheld)"])
     }
 
     private func fail(_ app: AppID, _ detail: String, _ advice: String?, _ progress: inout Progress) {
@@ -245,6 +245,6 @@ struct FirebaseWorker: Sendable {
         progress.said[app] = detail
         var metadata: Logger.Metadata = ["project": "\(self.project)", "app": "\(app)", "error": "\(detail)"]
         if let advice { metadata["advice"] = "\(advice)" }
-        self.logger.warning("a Firebase project is not in step", metadata: metadata)
+        self.logger.log(.firebaseBehind, metadata)
     }
 }

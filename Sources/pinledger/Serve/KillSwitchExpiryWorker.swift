@@ -1,4 +1,5 @@
 import EventStore
+import LogLines
 import Logging
 import PinWire
 import Pinning
@@ -39,7 +40,7 @@ struct KillSwitchExpiryWorker: Sendable {
             switch error {
             case .stale, .refused(.killSwitchNotEngaged): break
             default:
-                self.logger.warning("an expired kill switch is not released yet", metadata: ["error": "\(error)"])
+                self.logger.log(.killSwitchNotReleased, ["error": "\(error)"])
             }
         }
     }

@@ -3,6 +3,7 @@ import EventStore
 import Firebase
 import Foundation
 import Keys
+import LogLines
 import Logging
 import PinWire
 import PinledgerServer
@@ -160,20 +161,19 @@ struct Node {
             await pool.close()
             self.lines.writeHeld(before: nil)
             guard error is CancellationError else {
-                self.logger.error(
-                    "the server ended with an error", metadata: ["error": "\(ErrorText.sentence(for: error))"])
+                self.logger.log(.serverFailed, ["error": "\(ErrorText.sentence(for: error))"])
                 throw error
             }
             throw CommandFailure(
-                "the node was told to stop, and what was under way did not end in time: it was cut off",
-                advice: "Look whether the database answers. Changes that got no answer can be sent again.")
+                "the node was told to stop, and cut off requests that did not end in time",
+                advice: "Check that the database answers. Repeat changes that got no response.")
         }
         ledger.close()
         await parts.factSources.close()
         await services.webhooks.client?.close()
         await google?.close()
         await pool.close()
-        self.logger.notice("the server ended in order")
+        self.logger.log(.serverStopped)
     }
 
     /// What keeps the project of a service account in step.
@@ -345,10 +345,7 @@ struct Node {
     private func haltOnDamage(_ ledger: Ledger, _ reading: () async throws -> Void) async throws {
         do { try await reading() } catch let fault as LedgerFault {
             ledger.halt(fault)
-            self.logger.critical(
-                "the ledger in the database is damaged: this node only serves the documents that are published",
-                metadata: ["fault": "\(fault)", "advice": "pinledger fsck names all the damage"]
-            )
+            self.logger.log(.ledgerDamaged, ["fault": "\(fault)"])
         }
     }
 
@@ -379,7 +376,7 @@ struct Node {
             throw CommandFailure(
                 "\(unavailable)",
                 advice:
-                    "Give the key-encryption key that the signing key was made with, or none at all to serve without signing."
+                    "Give the key-encryption key that the signing key was created with, or none to serve without signing."
             )
         }
     }
@@ -394,14 +391,14 @@ struct Node {
             throw CommandFailure("\(failure)", advice: failure.advice)
         } catch let error as PostgresError {
             throw CommandFailure(
-                "the database cannot be used: \(error)", advice: "`pinledger doctor` looks closer.",
+                "the database cannot be used: \(error)", advice: "Run `pinledger doctor` to find out why.",
                 status: .unreachable
             )
         }
         guard case .upToDate = status else {
             throw CommandFailure(
                 "the database is not migrated",
-                advice: "Run `pinledger migrate` with an account that may own the schema."
+                advice: "Run `pinledger migrate` with an account that may create the schema."
             )
         }
         return pool

@@ -1,4 +1,5 @@
 import EventStore
+import LogLines
 import Logging
 import PinWire
 import Pinning
@@ -66,9 +67,9 @@ struct ReactionWorker: Sendable {
             } catch {
                 // Something changed meanwhile: it is looked at again.
                 if case .stale = error { return }
-                self.logger.warning(
-                    "what clients report calls for something that is not done",
-                    metadata: ["app": "\(id)", "host": "\(due.host)", "step": "\(due.step)", "error": "\(error)"])
+                self.logger.log(
+                    .reactionNotRecorded,
+                    ["app": "\(id)", "host": "\(due.host)", "step": "\(due.step)", "error": "\(error)"])
                 // Nothing else can be recorded now either.
                 guard case .refused = error else { return }
                 refused[attempt] = self.clock()

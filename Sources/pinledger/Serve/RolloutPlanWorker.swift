@@ -1,4 +1,5 @@
 import EventStore
+import LogLines
 import Logging
 import PinWire
 import Pinning
@@ -102,9 +103,9 @@ struct RolloutPlanWorker: Sendable {
     }
 
     private func warn(_ place: Place, _ error: WriteFailure) {
-        self.logger.warning(
-            "a rollout's plan does not go on yet",
-            metadata: [
+        self.logger.log(
+            .planDelayed,
+            [
                 "app": "\(place.app)", "host": "\(place.host?.text ?? "-")", "error": "\(error)",
             ])
     }

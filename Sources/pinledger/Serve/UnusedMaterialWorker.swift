@@ -1,4 +1,5 @@
 import EventStore
+import LogLines
 import Logging
 import Publishing
 
@@ -17,8 +18,7 @@ struct UnusedMaterialWorker: Sendable {
                 let view = self.ledger.view
                 do { try await self.material.eraseUnnamed(by: view.state, at: view.head.position) } catch {
                     if Task.isCancelled { return }
-                    self.logger.warning(
-                        "keys and certificates that are not used are not erased yet", metadata: ["error": "\(error)"])
+                    self.logger.log(.materialNotErased, ["error": "\(error)"])
                 }
             }
             try? await Task.sleep(for: .seconds(3600))

@@ -1,4 +1,5 @@
 import EventStore
+import LogLines
 import Logging
 import Pinning
 import Publishing
@@ -20,8 +21,7 @@ struct UnusedSecretWorker: Sendable {
         while !Task.isCancelled {
             do { try await self.sweep() } catch {
                 if Task.isCancelled { return }
-                self.logger.warning(
-                    "secrets that are not used are not erased yet", metadata: ["error": "\(error)"])
+                self.logger.log(.secretsNotErased, ["error": "\(error)"])
             }
             try? await Task.sleep(for: .seconds(3600))
         }

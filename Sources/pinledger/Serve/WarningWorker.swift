@@ -1,4 +1,5 @@
 import EventStore
+import LogLines
 import Logging
 import PinWire
 import Pinning
@@ -52,7 +53,7 @@ struct WarningWorker: Sendable {
             _ = try await self.writer?.execute(request)
             return true
         } catch {
-            self.logger.warning("a warning is not recorded yet", metadata: ["app": "\(id)", "error": "\(error)"])
+            self.logger.log(.warningNotRecorded, ["app": "\(id)", "error": "\(error)"])
             return false
         }
     }

@@ -51,7 +51,7 @@ import Testing
     }
 
     private var warnings: Int {
-        self.log.text.count { $0.contains("what other nodes observed cannot be read") }
+        self.log.text.count { $0.contains("observations_unreadable") }
     }
 
     @Test func `learns what another node sees`() async throws {

@@ -1,6 +1,7 @@
 import EventStore
 import HTTPTypes
 import Hummingbird
+import LogLines
 import Logging
 import NIOCore
 import NIOPosix
@@ -144,9 +145,7 @@ struct CommandExecutor: Sendable {
     @inline(never)
     private func keep(_ material: Set<Material>) async {
         do { try await self.services.material.store(material, within: Self.storing) } catch {
-            self.services.logger.warning(
-                "uploaded keys and certificates may not be stored: upload missing ones again",
-                metadata: ["error": "\(error)"])
+            self.services.logger.log(.materialNotStored, ["error": "\(error)"])
         }
     }
 

@@ -1,6 +1,7 @@
 import EventStore
 import Hummingbird
 import Keys
+import LogLines
 import Logging
 import PinWire
 import Pinning
@@ -74,8 +75,7 @@ struct KeyRoutes: Sendable {
         // A node that has halted does not know what the ledger says of the key.
         guard self.services.ledger.fault == nil else { return }
         do { try await self.services.keys.erase(kid) } catch {
-            self.services.logger.warning(
-                "the private half of a key is not erased yet", metadata: ["kid": "\(kid)", "error": "\(error)"])
+            self.services.logger.log(.signingKeyNotErased, ["kid": "\(kid)", "error": "\(error)"])
         }
     }
 

@@ -2,6 +2,7 @@ import EventStore
 import HTTPTypes
 import Hummingbird
 import Keys
+import LogLines
 import Logging
 import PinWire
 import Pinning
@@ -93,8 +94,7 @@ struct TelemetryRoutes: Sendable {
     /// Erases a secret that has no use. A failure is no answer to the caller; the hourly sweep erases it then.
     private func erase(_ id: String) async {
         do { try await self.tools.secrets.erase(id) } catch {
-            self.services.logger.warning(
-                "a secret of reports is not erased yet", metadata: ["key_id": "\(id)", "error": "\(error)"])
+            self.services.logger.log(.reportKeyNotErased, ["key_id": "\(id)", "error": "\(error)"])
         }
     }
 }

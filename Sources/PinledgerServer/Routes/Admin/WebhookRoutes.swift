@@ -1,6 +1,7 @@
 import EventStore
 import Hummingbird
 import Keys
+import LogLines
 import Logging
 import PinWire
 import Pinning
@@ -132,8 +133,7 @@ struct WebhookRoutes: Sendable {
     /// Erases a secret that has no use. A failure is no answer to the caller; the sender's sweep erases it then.
     private func erase(_ secret: String) async {
         do { try await self.tools.secrets.erase(secret) } catch {
-            self.services.logger.warning(
-                "a webhook's secret is not erased yet", metadata: ["secret_id": "\(secret)", "error": "\(error)"])
+            self.services.logger.log(.webhookSecretNotErased, ["secret_id": "\(secret)", "error": "\(error)"])
         }
     }
 

@@ -1,5 +1,6 @@
 import ClientFormats
 import EventStore
+import LogLines
 import Logging
 import PinWire
 import Pinning
@@ -62,9 +63,9 @@ struct WultraAdminChanges: Sendable {
                 command, command.desired, of: app.id, body, showing: material, in: exchange, expecting: app.version,
                 part: part)
         } catch WriteFailure.refused(let refusal) {
-            self.services.logger.warning(
-                "the ledger refuses what was desired with a change, which is to be recorded without it",
-                metadata: [
+            self.services.logger.log(
+                .partOfChangeRefused,
+                [
                     "app": "\(app.id)", "reason": "\(command.reason)",
                     "why": "\(WultraAdminRefusal.sentences(Problem(refusal)))",
                 ])

@@ -2,6 +2,7 @@ import ClientFormats
 import EventStore
 import Hummingbird
 import KeyFiles
+import LogLines
 import Logging
 import NIOPosix
 import PinWire
@@ -151,8 +152,7 @@ extension WultraAdminRoutes {
     }
 
     private func logKept(_ pattern: HostPattern, of id: AppID, because why: String) {
-        self.services.logger.info(
-            "expired certificates stay", metadata: ["app": "\(id)", "host": "\(pattern)", "why": "\(why)"])
+        self.services.logger.log(.expiredCertificatesKept, ["app": "\(id)", "host": "\(pattern)", "why": "\(why)"])
     }
 }
 

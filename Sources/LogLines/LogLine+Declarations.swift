@@ -1,0 +1,271 @@
+import Logging
+
+extension LogLine {
+    private static let repair =
+        "Run `pinledger fsck`; it lists all damage. Repair or restore the database, then restart this node."
+    private static let checkDatabase = "Read `error`. Check the database and the rights of the node's role."
+
+    /// Level, message and advice.
+    package var declaration: Declaration {
+        switch self {
+        case .changeRecorded: .init(.notice, "a change was recorded")
+        case .changeStopped: .init(.notice, "a guard rail stopped a change")
+        case .databaseLost:
+            .init(
+                .error, "the database cannot be reached",
+                advice:
+                    "Check that PostgreSQL runs and that this node can reach it. The node keeps trying, and serves what it has."
+            )
+        case .databaseBack: .init(.notice, "the database answers again")
+        case .writesFailing:
+            .init(
+                .error, "changes cannot be recorded",
+                advice: "Read `reason`. Check the database's disk, and whether it is a standby or waits for one.")
+        case .writesWorking: .init(.notice, "changes are recorded again")
+        case .batchNotRecorded: .init(.debug, "a batch of changes was not recorded")
+        case .batchOutcomeUnknown: .init(.debug, "it is not known yet whether a batch of changes was recorded")
+        case .announcementFailed:
+            .init(.debug, "other nodes were not notified of new events; they find them within a second")
+        case .listenerLost:
+            .init(
+                .warning, "the notification connection is lost; this node looks for changes every second",
+                advice:
+                    "If it happens again and again, check the connection to the database. The node reconnects by itself."
+            )
+        case .ledgerUnreadable:
+            .init(.warning, "the ledger cannot be read; the node tries again", advice: Self.checkDatabase)
+        case .writerHalted:
+            .init(
+                .critical, "the ledger in the database contradicts this node; the node records nothing more",
+                advice: Self.repair)
+        case .followerHalted:
+            .init(
+                .critical, "the ledger in the database contradicts this node; the node stops following it",
+                advice: Self.repair)
+        case .ledgerReplaced:
+            .init(
+                .critical, "a new connection leads to another ledger; this node stops following it",
+                advice:
+                    "Check where --database leads, and whether the database was restored from a backup. Then restart this node."
+            )
+        case .ledgerDamaged:
+            .init(
+                .critical,
+                "the ledger in the database is damaged; this node only serves the documents that are published",
+                advice: Self.repair)
+        case .clockOff:
+            .init(
+                .critical, "this node's clock and the database's differ too much; the node signs and records nothing",
+                advice: "Synchronize the clocks of both machines with NTP.")
+        case .clockDrifting:
+            .init(
+                .warning, "this node's clock and the database's differ",
+                advice: "Synchronize the clocks of both machines with NTP.")
+        case .clockRight: .init(.notice, "this node's clock and the database's agree again; the node signs and records")
+        case .snapshotVerified: .init(.info, "the ledger confirms the snapshot that this node started from")
+        case .snapshotRefuted:
+            .init(
+                .critical,
+                "the ledger contradicts the snapshot that this node started from; the node stops following it",
+                advice: Self.repair)
+        case .snapshotAuditDelayed:
+            .init(
+                .warning, "the check of the snapshot is delayed; the node tries again",
+                advice: "If it lasts, check the connection to the database.")
+        case .snapshotUnusable:
+            .init(
+                .error, "a snapshot cannot be used; the node uses an older one, or reads the whole ledger",
+                advice: "Run `pinledger fsck`; it tells whether the ledger is damaged.")
+        case .housekeepingFailed:
+            .init(.warning, "a housekeeping job failed; the node tries again", advice: Self.checkDatabase)
+        case .documentsUnreadable:
+            .init(.warning, "published documents cannot be read; the node tries again", advice: Self.checkDatabase)
+        case .documentsBehind:
+            .init(
+                .warning, "published documents are older than the ledger",
+                advice: "Run a node with the key-encryption key: it signs the missing documents.")
+        case .documentsCurrent: .init(.notice, "published documents are up to date with the ledger")
+        case .documentsNotSigned:
+            .init(
+                .error, "documents could not be signed; the node tries again",
+                advice: "Read `error`. Check that --kek-file holds the key that seals the signing keys.")
+        case .documentsNotStored:
+            .init(.error, "documents could not be stored; the node tries again", advice: Self.checkDatabase)
+        case .documentsLeftOver:
+            .init(
+                .warning,
+                "documents were signed but not stored before the node stopped; the next node signs them again",
+                advice: "Start a node if none runs.")
+        case .documentDamaged:
+            .init(
+                .critical, "a stored document is damaged and is not served",
+                advice:
+                    "Run `pinledger fsck` to see all damage. A node with the key-encryption key replaces the document.")
+        case .documentMisnamed:
+            .init(
+                .critical, "a stored document has no valid app id and is not served",
+                advice: "Run `pinledger fsck` to see all damage.")
+        case .documentClash:
+            .init(
+                .critical, "a signed document differs from the stored one of the same version",
+                advice: "Run `pinledger fsck`, and check that only one ledger uses this database.")
+        case .documentsContradictLedger:
+            .init(
+                .critical, "a published document contradicts the ledger; this node signs and records nothing more",
+                advice: Self.repair)
+        case .documentsForked:
+            .init(
+                .critical,
+                "the database does not hold the events that documents were made from; this node stores nothing in it",
+                advice:
+                    "Check where --database leads, and whether the database was restored from a backup. Then restart this node."
+            )
+        case .retiredKeysNotErased:
+            .init(
+                .warning, "the private halves of retired signing keys are not erased yet; the node tries again",
+                advice: Self.checkDatabase)
+        case .clientsNotCounted:
+            .init(
+                .warning, "counts of clients could not be recorded; the node keeps them and tries again",
+                advice: Self.checkDatabase)
+        case .clientsCountedInMemory: .init(.notice, "this node may not write: it counts clients in its memory only")
+        case .clientsCountedAgain: .init(.notice, "counts of clients are recorded again")
+        case .clientsLost:
+            .init(
+                .warning, "some clients were not counted",
+                advice: "Expect adoption figures that are too low for this hour. Add nodes if it happens often.")
+        case .trafficSurge:
+            .init(
+                .warning, "an app gets far more requests or reports than in any hour of the week before",
+                advice:
+                    "Check whether a release explains it. If not, someone may be imitating clients: do not rely on the app's figures."
+            )
+        case .reportsNotRecorded:
+            .init(
+                .warning, "client reports could not be recorded; the node keeps them and tries again",
+                advice: Self.checkDatabase)
+        case .reportsRecordedAgain: .init(.notice, "client reports are recorded again")
+        case .reportsLost:
+            .init(
+                .warning, "more client reports arrived than the node can take or keep",
+                advice: "Check which networks send them. Lower --telemetry-rate, or add nodes.")
+        case .reportsUnreadable:
+            .init(
+                .warning, "client reports cannot be read; figures older than a minute do not count",
+                advice: Self.checkDatabase)
+        case .observationsUnreadable:
+            .init(
+                .warning, "observations of other nodes cannot be read; the node tries again",
+                advice: Self.checkDatabase)
+        case .observationNotRecorded:
+            .init(.warning, "an observation could not be recorded; only this node knows it", advice: Self.checkDatabase)
+        case .webhooksDelayed:
+            .init(.warning, "webhook deliveries are delayed; the node tries again", advice: Self.checkDatabase)
+        case .webhookDelayed:
+            .init(.warning, "a webhook's deliveries are delayed; the node tries again", advice: Self.checkDatabase)
+        case .webhookMessageFailed: .init(.debug, "a webhook message was not delivered; the node tries again")
+        case .webhookMessageDead:
+            .init(
+                .warning, "a webhook message was given up after its last attempt",
+                advice: "Fix the receiver, then send the event again: `pinledger webhook replay ID POSITION`.")
+        case .webhookResultNotRecorded:
+            .init(
+                .warning, "the result of a webhook delivery could not be recorded; the message may be sent twice",
+                advice: Self.checkDatabase)
+        case .webhookPaused:
+            .init(
+                .notice, "a webhook was paused",
+                advice: "Fix the receiver, then resume: `pinledger webhook resume ID`.")
+        case .webhookNotPaused:
+            .init(.warning, "a webhook could not be paused; the node tries again", advice: "Read `error`.")
+        case .webhookNotCleared:
+            .init(
+                .warning, "the deliveries of a removed webhook are not erased yet; the node tries again",
+                advice: Self.checkDatabase)
+        case .webhookSecretNotErased:
+            .init(
+                .warning, "an unused webhook secret is not erased yet; the node tries again",
+                advice: Self.checkDatabase)
+        case .firebaseUpdated: .init(.notice, "a Firebase project was updated")
+        case .firebaseBehind:
+            .init(
+                .warning, "a Firebase project is not up to date",
+                advice: "Read `error`. `pinledger firebase APP` shows the project's state.")
+        case .firebaseRolloutsWithheld:
+            .init(
+                .warning, "rollouts are left out of a Firebase project",
+                advice: "Read `reason`. `pinledger firebase APP` shows the project's state.")
+        case .planDelayed:
+            .init(
+                .warning, "a rollout plan could not move on; the node tries again",
+                advice: "Read `error`. `pinledger rollout status APP` shows what the plan waits for.")
+        case .killSwitchNotReleased:
+            .init(
+                .warning, "an expired kill switch could not be recorded as released; the node tries again",
+                advice: "Read `error`. Clients already treat the kill switch as over.")
+        case .reactionNotRecorded:
+            .init(
+                .warning, "failed to apply a reaction to client reports",
+                advice: "Read `error`. `pinledger telemetry reactions APP` shows what is due.")
+        case .warningNotRecorded:
+            .init(
+                .warning, "failed to record a warning; the node tries again",
+                advice: "Read `error`. `pinledger attention APP` shows what is due.")
+        case .materialNotStored:
+            .init(
+                .warning, "keys and certificates that a change showed may not be stored",
+                advice: "If an export lacks them, store them: `pinledger pin describe APP FILE`.")
+        case .materialNotErased:
+            .init(
+                .warning, "unused keys and certificates are not erased yet; the node tries again",
+                advice: Self.checkDatabase)
+        case .secretsNotErased:
+            .init(.warning, "unused secrets are not erased yet; the node tries again", advice: Self.checkDatabase)
+        case .signingKeyNotErased:
+            .init(
+                .warning, "the private half of a signing key is not erased yet; the node tries again",
+                advice: Self.checkDatabase)
+        case .reportKeyNotErased:
+            .init(
+                .warning, "the secret of a report key is not erased yet; the node tries again",
+                advice: Self.checkDatabase)
+        case .requestRefused: .init(.notice, "request refused")
+        case .requestFailed:
+            .init(
+                .error, "a request failed with an unforeseen error",
+                advice:
+                    "Report it with the line's `error` and `operation`; `request_id` is the one that the client got.")
+        case .requestEnded:
+            .init(
+                .warning, "a request was ended: unfinished requests hold as much memory as they may",
+                advice: "Look for clients that send or read slowly, or raise --request-memory.")
+        case .connectionRefused: .init(.notice, "connection refused")
+        case .connectionsNotAccepted:
+            .init(
+                .warning, "new connections cannot be accepted for a moment",
+                advice: "Raise the limit on open files (ulimit -n, LimitNOFILE=), or lower --max-connections.")
+        case .linesLeftOut: .init(.notice, "log lines were left out")
+        case .expiredCertificatesKept: .init(.info, "expired certificates stay")
+        case .partOfChangeRefused:
+            .init(
+                .warning, "the ledger refuses part of a change and records the rest",
+                advice: "Read `why`. Make the refused part yourself if you want it.")
+        case .connectionsReduced:
+            .init(
+                .notice, "fewer connections than configured are accepted: the process may open too few files",
+                advice: "Raise the limit on open files (ulimit -n, LimitNOFILE=).")
+        case .fileReloaded: .init(.notice, "a file was read again and is used from now on")
+        case .fileRefused:
+            .init(
+                .error, "a file cannot be used; what was read before stays in use",
+                advice: "Read `error` and repair the file. The node reads it again when it changes.")
+        case .serverStopping: .init(.notice, "told to stop (SIGTERM or SIGINT); /readyz answers 503 from now on")
+        case .serverDraining: .init(.notice, "the listeners close and connections drain")
+        case .serverStopped: .init(.notice, "the server stopped")
+        case .serverFailed:
+            .init(
+                .error, "the server ended with an error",
+                advice: "Read `error`. Run `pinledger doctor` to find out more.")
+        }
+    }
+}

@@ -1,0 +1,123 @@
+package import Logging
+
+/// A line that the program writes to its log.
+///
+/// All lines are declared here, with their level, message and advice (``declaration``): a call site names a line and
+/// adds details, and cannot make up a code. The raw value is the line's `code`, which scripts and alerts may rely on.
+/// `Sources/CHandbook/pages/log-lines.md` lists all lines.
+package enum LogLine: String, CaseIterable, Sendable {
+    // The ledger and its database.
+    case changeRecorded = "change_recorded"
+    case changeStopped = "change_stopped"
+    case databaseLost = "database_lost"
+    case databaseBack = "database_back"
+    case writesFailing = "writes_failing"
+    case writesWorking = "writes_working"
+    case batchNotRecorded = "batch_not_recorded"
+    case batchOutcomeUnknown = "batch_outcome_unknown"
+    case announcementFailed = "announcement_failed"
+    case listenerLost = "listener_lost"
+    case ledgerUnreadable = "ledger_unreadable"
+    case writerHalted = "writer_halted"
+    case followerHalted = "follower_halted"
+    case ledgerReplaced = "ledger_replaced"
+    case ledgerDamaged = "ledger_damaged"
+    case clockOff = "clock_off"
+    case clockDrifting = "clock_drifting"
+    case clockRight = "clock_right"
+    case snapshotVerified = "snapshot_verified"
+    case snapshotRefuted = "snapshot_refuted"
+    case snapshotAuditDelayed = "snapshot_audit_delayed"
+    case snapshotUnusable = "snapshot_unusable"
+    case housekeepingFailed = "housekeeping_failed"
+
+    // Documents.
+    case documentsUnreadable = "documents_unreadable"
+    case documentsBehind = "documents_behind"
+    case documentsCurrent = "documents_current"
+    case documentsNotSigned = "documents_not_signed"
+    case documentsNotStored = "documents_not_stored"
+    case documentsLeftOver = "documents_left_over"
+    case documentDamaged = "document_damaged"
+    case documentMisnamed = "document_misnamed"
+    case documentClash = "document_clash"
+    case documentsContradictLedger = "documents_contradict_ledger"
+    case documentsForked = "documents_forked"
+    case retiredKeysNotErased = "retired_keys_not_erased"
+
+    // Adoption and client reports.
+    case clientsNotCounted = "clients_not_counted"
+    case clientsCountedInMemory = "clients_counted_in_memory"
+    case clientsCountedAgain = "clients_counted_again"
+    case clientsLost = "clients_lost"
+    case trafficSurge = "traffic_surge"
+    case reportsNotRecorded = "reports_not_recorded"
+    case reportsRecordedAgain = "reports_recorded_again"
+    case reportsLost = "reports_lost"
+    case reportsUnreadable = "reports_unreadable"
+
+    // Probes.
+    case observationsUnreadable = "observations_unreadable"
+    case observationNotRecorded = "observation_not_recorded"
+
+    // Webhooks and Firebase.
+    case webhooksDelayed = "webhooks_delayed"
+    case webhookDelayed = "webhook_delayed"
+    case webhookMessageFailed = "webhook_message_failed"
+    case webhookMessageDead = "webhook_message_dead"
+    case webhookResultNotRecorded = "webhook_result_not_recorded"
+    case webhookPaused = "webhook_paused"
+    case webhookNotPaused = "webhook_not_paused"
+    case webhookNotCleared = "webhook_not_cleared"
+    case webhookSecretNotErased = "webhook_secret_not_erased"
+    case firebaseUpdated = "firebase_updated"
+    case firebaseBehind = "firebase_behind"
+    case firebaseRolloutsWithheld = "firebase_rollouts_withheld"
+
+    // Automatic changes.
+    case planDelayed = "plan_delayed"
+    case killSwitchNotReleased = "kill_switch_not_released"
+    case reactionNotRecorded = "reaction_not_recorded"
+    case warningNotRecorded = "warning_not_recorded"
+
+    // Keys and secrets.
+    case materialNotStored = "material_not_stored"
+    case materialNotErased = "material_not_erased"
+    case secretsNotErased = "secrets_not_erased"
+    case signingKeyNotErased = "signing_key_not_erased"
+    case reportKeyNotErased = "report_key_not_erased"
+
+    // Requests and connections.
+    case requestRefused = "request_refused"
+    case requestFailed = "request_failed"
+    case requestEnded = "request_ended"
+    case connectionRefused = "connection_refused"
+    case connectionsNotAccepted = "connections_not_accepted"
+    case linesLeftOut = "lines_left_out"
+    case expiredCertificatesKept = "expired_certificates_kept"
+    case partOfChangeRefused = "part_of_change_refused"
+
+    // The process.
+    case connectionsReduced = "connections_reduced"
+    case fileReloaded = "file_reloaded"
+    case fileRefused = "file_refused"
+    case serverStopping = "server_stopping"
+    case serverDraining = "server_draining"
+    case serverStopped = "server_stopped"
+    case serverFailed = "server_failed"
+
+    /// What is written for each of them.
+    package struct Declaration: Sendable {
+        package let level: Logger.Level
+        /// What happened, for people. The same each time: what differs is in the line's metadata.
+        package let message: Logger.Message
+        /// What to do; nil where there is nothing to do.
+        package let advice: String?
+
+        init(_ level: Logger.Level, _ message: Logger.Message, advice: String? = nil) {
+            self.level = level
+            self.message = message
+            self.advice = advice
+        }
+    }
+}
