@@ -89,7 +89,7 @@ def test_two_contents_of_one_version_are_refused(payload, verify, tmp_path):
     sign = ("--jwks", signer.jwks, "--file")
     verify(APP, *sign, signer.sign(payload))
     verify(APP, *sign, signer.sign(payload, exp=payload["exp"] + 5))
-    assert "another content" in verify(APP, *sign, signer.sign(payload, hosts=[]), status=REFUSED)
+    assert "with other content" in verify(APP, *sign, signer.sign(payload, hosts=[]), status=REFUSED)
     verify(APP, *sign, signer.sign(payload, hosts=[], version=payload["version"] + 1))
 
 
