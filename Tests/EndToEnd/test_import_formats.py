@@ -180,7 +180,7 @@ def test_one_pin_only_reports_and_what_has_no_counterpart_is_said_with_its_place
 
 
 @pytest.mark.parametrize(
-    ("until", "words"), [("2020-01-01", "held until"), ("2035-01-01", "sixty days"), ("soon", "is not a date")]
+    ("until", "words"), [("2020-01-01", "were valid until"), ("2035-01-01", "sixty days"), ("soon", "is not a date")]
 )
 def test_an_end_that_no_document_may_have_is_not_taken_over(api, until, words):
     app = app_name()

@@ -138,7 +138,7 @@ def test_what_probes_do_not_support_is_never_done(node, tmp_path):
         assert len(mistake.events()) == 2
         alarm = attack.alarms()[0]
         assert alarm["severity"] == "urgent" and alarm["host"] == HOST and "page" not in alarm["detail"]
-        assert "in the shadow" in shadow.alarms()[0]["detail"]
+        assert "With the reaction `act`, the server would take this step" in shadow.alarms()[0]["detail"]
 
         told = node.cli("telemetry", "reactions", attack.app, "--threshold", "5").stdout
         assert "live_key_pinned" in told and "With a threshold of 500 basis points" in told

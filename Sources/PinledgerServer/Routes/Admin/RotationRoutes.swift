@@ -86,7 +86,7 @@ struct RotationRoutes: Sendable {
             }
             let compromised = members.optional("compromised")
             guard compromised == nil || kind == .emergency else {
-                throw JSONDefect(pointer: JSONPointer(["compromised"]), message: "belongs to an emergency")
+                throw JSONDefect(pointer: JSONPointer(["compromised"]), message: "is only for an emergency rotation")
             }
             return AppCommand.NewRotation(
                 id: try name.string(), kind: kind, hosts: hosts, next: next,

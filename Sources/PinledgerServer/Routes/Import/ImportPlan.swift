@@ -32,8 +32,8 @@ extension ImportPlan {
         guard hosts.contains(where: { $0.pins.count > 1 }) else { return }
         self.say(
             .note, .whole,
-            "The file does not say which keys stand in reserve: of each host the first is taken as the primary one, the others as backups",
-            "Where another key is served, change the roles after the import: `pinledger pin set-role APP HOST PIN --role ROLE`."
+            "The file does not say which keys are in reserve: the first pin of each host becomes the primary one, the others backups",
+            "If another key is served, change the roles after the import: `pinledger pin role APP HOST PIN --role ROLE`."
         )
     }
 
@@ -42,19 +42,19 @@ extension ImportPlan {
         if let present = app?.hosts[pattern] {
             if let difference = host.difference(from: present) {
                 self.say(
-                    .fatal, host.place, "names \(pattern), which the app has already: \(difference)",
-                    "Change the host first, by `pinledger pin add APP HOST PIN` and `pinledger host update APP HOST`, or leave it out of the file."
+                    .fatal, host.place, "names \(pattern), which the app already has: \(difference)",
+                    "Change the host first with `pinledger pin add APP HOST PIN` and `pinledger host set APP HOST`, or remove it from the file."
                 )
             } else {
                 self.say(
-                    .note, host.place, "names \(pattern), which the app has already with the same pins and mode",
-                    "There is nothing to be done.")
+                    .note, host.place, "names \(pattern), which the app already has with the same pins and mode",
+                    "Nothing needs to be done.")
             }
             return
         }
         guard !isPublicSuffix(pattern.name) else {
             self.say(
-                .fatal, host.place, "names \(pattern.name), a public suffix below which others register names",
+                .fatal, host.place, "names \(pattern.name), a public suffix below which other owners register names",
                 ProblemType.publicSuffix.entry.advice)
             return
         }
@@ -71,8 +71,8 @@ extension ImportPlan {
         if mode != host.mode {
             self.say(
                 .warning, host.place,
-                "\(pattern) has one pin, and the loss of one key would lock every client out: it is recorded with the mode report_only",
-                "Add the pin of a key in reserve, then set the mode to enforce (G01).")
+                "\(pattern) has one pin, so the loss of one key would lock every client out: it is recorded with the mode report_only",
+                "Add the pin of a reserve key, then set the mode to enforce (G01).")
         }
         self.commands.append(
             .addHost(pattern, includesSubdomains: host.includesSubdomains, mode: mode, pins: host.pins))

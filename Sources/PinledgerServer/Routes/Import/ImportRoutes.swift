@@ -130,7 +130,7 @@ struct ImportRoutes: Sendable {
         try exchange.requireType(format.mediaTypes)
         let condition = exchange.query["condition"]
         guard condition == nil || format == .firebaseTemplate else {
-            throw Problem(.malformedRequest, "The query parameter condition is for firebase_template alone.")
+            throw Problem(.malformedRequest, "The query parameter condition is only for firebase_template.")
         }
         return FileRequest(
             format: format, host: try Self.host(of: format, in: exchange), condition: condition,
@@ -140,7 +140,7 @@ struct ImportRoutes: Sendable {
     private static func host(of format: ImportedFile.Format, in exchange: Exchange) throws(Problem) -> HostPattern? {
         guard let text = exchange.query["host"] else { return nil }
         guard format == .pins(.hpkp) else {
-            throw Problem(.malformedRequest, "The query parameter host is for hpkp alone.")
+            throw Problem(.malformedRequest, "The query parameter host is only for hpkp.")
         }
         let host: HostPattern
         do { host = try HostPattern(text) } catch {

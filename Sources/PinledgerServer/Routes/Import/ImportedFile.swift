@@ -75,7 +75,7 @@ enum ImportedFile: Sendable {
                     ImportFinding(
                         severity: .fatal, place: .text(line: error.line, column: error.column),
                         message: error.message,
-                        advice: "Correct the file, or choose the format that it has."))
+                        advice: "Correct the file, or choose its format."))
             }
         case .firebaseTemplate:
             let json = try JSON(parsing: bytes, limits: Self.limits)
@@ -83,7 +83,7 @@ enum ImportedFile: Sendable {
                 self = .unreadable(
                     ImportFinding(
                         severity: .fatal, place: .value(error.pointer), message: error.message,
-                        advice: "Export the template again, or name the condition whose value is meant."))
+                        advice: "Export the template again, or name the condition whose value to import."))
             }
         case .wultra: self = .wultra(WultraFile(try JSON(parsing: bytes, limits: Self.limits), for: id))
         }

@@ -31,11 +31,11 @@ struct PinsImport {
                 finding.isDefect ? .fatal : .warning, .text(line: finding.line, column: finding.column),
                 finding.message.dropLastStop,
                 finding.isDefect
-                    ? "Correct it in the file, or take it out." : "If it is still wanted, see to it by hand.")
+                    ? "Correct it in the file, or remove it." : "If you still need it, set it up by hand.")
         }
         guard !file.hosts.isEmpty else {
             guard self.plan.fatal.isEmpty else { return }
-            self.plan.say(.fatal, .whole, "The file has no pins", "Choose the file and format that has them.")
+            self.plan.say(.fatal, .whole, "The file has no pins", "Choose a file that has pins, and its format.")
             return
         }
         if app == nil {
@@ -57,31 +57,31 @@ struct PinsImport {
     private mutating func setEnd(_ hosts: [ImportedPins.Host], _ app: App?, _ now: Timestamp) {
         guard let first = hosts.first(where: { $0.validUntil != nil }), let end = first.validUntil else { return }
         let place = ImportFinding.Place.text(line: first.line, column: first.column)
-        let advice = "Set `pins_valid_until` of the app to some thirty days ahead, and move it on with each change."
+        let advice = "Set `pins_valid_until` of the app to about thirty days ahead, and extend it with each change."
         if let other = hosts.first(where: { $0.validUntil != end }) {
             let words = other.validUntil.map { "until \($0)" } ?? "without an end"
             self.plan.say(
                 .warning, place,
-                "The pins of \(first.pattern) hold until \(end), and those of \(other.pattern) \(words): an app has one end for all, and none is set",
+                "The pins of \(first.pattern) are valid until \(end), but those of \(other.pattern) \(words): an app has one end for all hosts, so none is set",
                 advice)
         } else if end <= now {
             self.plan.say(
                 .warning, place,
-                "The pins held until \(end): clients with this file look at no pins any more. No end is set, so that they are looked at again",
+                "The pins were valid until \(end): clients with this file no longer check pins. No end is set, so that clients check them again",
                 advice)
         } else if now.adding(seconds: Self.longestLife) < end {
             self.plan.say(
                 .warning, place,
-                "The pins hold until \(end), which is more than the sixty days for which a document may hold (G05): no end is set",
+                "The pins are valid until \(end), but a document may be valid for at most sixty days (G05): no end is set",
                 advice)
         } else if let app, !app.hosts.isEmpty {
             guard app.pinsValidUntil != end else { return }
             let words = app.pinsValidUntil.map { "until \($0)" } ?? "without an end"
             self.plan.say(
-                .warning, place, "The pins hold until \(end), and those of the app \(words), which stays", advice)
+                .warning, place, "The pins are valid until \(end), but those of the app \(words), which stays", advice)
         } else {
             self.plan.commands.append(.setPinsValidUntil(end))
-            self.plan.steps.append("let the pins hold until \(end)")
+            self.plan.steps.append("set the end of the pins to \(end)")
         }
     }
 }

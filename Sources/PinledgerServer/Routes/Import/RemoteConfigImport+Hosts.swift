@@ -11,7 +11,7 @@ extension RemoteConfigImport {
         func isNew(_ host: HostPattern) -> String? {
             if !seen.insert(host).inserted { return "names \(host) a second time" }
             if isPublicSuffix(host.name) {
-                return "names \(host.name), a public suffix below which others register names"
+                return "names \(host.name), a public suffix below which other owners register names"
             }
             return nil
         }
@@ -63,7 +63,7 @@ extension RemoteConfigImport {
         }
         if seen.isEmpty, self.plan.fatal.isEmpty {
             self.say(
-                .warning, self.pointer, "names no hosts, so that nothing will be pinned", "Add hosts, or target_hosts.")
+                .warning, self.pointer, "names no hosts, so nothing will be pinned", "Add hosts, or target_hosts.")
         }
     }
 
@@ -71,12 +71,12 @@ extension RemoteConfigImport {
     private mutating func compare(_ host: HostPattern, _ at: JSONPointer, _ difference: String?) {
         if let difference {
             self.say(
-                .fatal, at, "names \(host), which the app has already: \(difference)",
-                "Change the host first, or leave it out of the file.")
+                .fatal, at, "names \(host), which the app already has: \(difference)",
+                "Change the host first, or remove it from the file.")
         } else {
             self.say(
-                .note, at, "names \(host), which the app has already with the same pins and mode",
-                "There is nothing to be done.")
+                .note, at, "names \(host), which the app already has with the same pins and mode",
+                "Nothing needs to be done.")
         }
     }
 
@@ -179,7 +179,7 @@ extension RemoteConfigImport {
                 continue
             }
             if pins.contains(where: { $0.pin == pin }) {
-                self.say(.fatal, at, "is the same pin as another one of this host", "Each role needs a key of its own.")
+                self.say(.fatal, at, "is the same pin as another one of this host", "Each role needs a separate key.")
                 continue
             }
             pins.append(AppCommand.NewPin(pin: pin, role: role))
@@ -218,7 +218,7 @@ extension RemoteConfigImport {
         case let other?:
             self.say(
                 .fatal, pointer,
-                "must be an array of host names, or one string with commas between them; it is \(other.kind)",
+                "must be an array of host names, or one string of names separated by commas; it is \(other.kind)",
                 "Correct it.")
             return []
         }
@@ -228,7 +228,7 @@ extension RemoteConfigImport {
         do { return try HostPattern(name) } catch {
             self.say(
                 .fatal, pointer, "\"\(name.printable)\" \(error)",
-                "Write the name as it stands in the certificate, in lower case.")
+                "Write the name as in the certificate, in lower case.")
             return nil
         }
     }

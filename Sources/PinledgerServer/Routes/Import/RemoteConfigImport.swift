@@ -109,7 +109,8 @@ struct RemoteConfigImport {
         case .bool(let flag)?: return flag
         case nil, .null?:
             self.say(
-                .note, pointer.appending(name), "is missing and taken as \(value)", "Say it in the file to be sure.")
+                .note, pointer.appending(name), "is missing; the default \(value) is used",
+                "Set it in the file to be sure.")
         case let other?:
             self.say(
                 .fatal, pointer.appending(name), "must be true or false, and is \(other.kind)",

@@ -94,7 +94,7 @@ struct WultraImport {
         self.plan.say(
             .note, .value(domain.place),
             "is registered as \(domain.pattern), and its certificates have the name \(names.joined(separator: ", ")): the mobile utility server answers them under \(domain.pattern) alone, and here clients find them under each of these names",
-            "There is nothing to be done.")
+            "Nothing needs to be done.")
     }
 
     private mutating func setClient(of file: WultraFile, _ app: App?) {
