@@ -66,7 +66,7 @@ import Testing
         try story.look(done)
         #expect(story.said == ["urgent"])
         let items = story.state.attention(of: shop, in: Story.context(done)).items
-        #expect(items.first { $0.kind == .failingReports }?.detail.contains("was done (report_only") == true)
+        #expect(items.first { $0.kind == .failingReports }?.detail.contains("last automatic step (report_only") == true)
         // An hour after the last failure.
         try story.look(done.with { $0.now = noon.adding(seconds: 61) })
         #expect(story.said == ["urgent", "cleared"])

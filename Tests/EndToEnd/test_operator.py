@@ -232,7 +232,7 @@ def test_no_match_is_told_apart_from_an_unknown_name(server):
     assert server.cli("history", app, "--type", "PinRevoked").stderr.strip() == "None."
     assert "no actor nobody" in server.cli("history", "--actor", "nobody", status=5).stderr
     assert "tok_0000000000000000" in server.cli("history", "--actor", "tok_0000000000000000", status=5).stderr
-    assert "no app" in server.cli("history", "--stream", "app/com.example.missing", status=5).stderr
+    assert "The app com.example.missing does not exist" in server.cli("history", "--stream", "app/com.example.missing", status=5).stderr
     assert "no host" in server.cli("telemetry", "show", app, "--host", "missing.example.com", status=5).stderr
 
 
