@@ -33,7 +33,7 @@ extension ImportPlan {
         self.say(
             .note, .whole,
             "The file does not say which keys are in reserve: the first pin of each host becomes the primary one, the others backups",
-            "If another key is served, change the roles after the import: `pinledger pin role APP HOST PIN --role ROLE`."
+            "If another key is served, change the roles after the import: `pinledger pin set-role APP HOST PIN --role ROLE`."
         )
     }
 
@@ -43,7 +43,7 @@ extension ImportPlan {
             if let difference = host.difference(from: present) {
                 self.say(
                     .fatal, host.place, "names \(pattern), which the app already has: \(difference)",
-                    "Change the host first with `pinledger pin add APP HOST PIN` and `pinledger host set APP HOST`, or remove it from the file."
+                    "Change the host first with `pinledger pin add APP HOST PIN` and `pinledger host update APP HOST`, or remove it from the file."
                 )
             } else {
                 self.say(
