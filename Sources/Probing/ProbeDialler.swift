@@ -64,7 +64,7 @@ struct ProbeDialler: Sendable {
             applicationProtocols: options.applicationProtocols, time: self.now())
         let promise = self.loop.makePromise(of: ProbeHandler.Outcome.self)
         let handler = ProbeHandler(
-            dialogue: target.startTLS?.dialogue(name: target.requestedName ?? address.description),
+            dialogue: target.startTLS?.dialogue,
             handshake: handshake, promise: promise)
         let timer = self.loop.assumeIsolated().scheduleTask(in: TimeAmount(timeout)) {
             handler.giveUp(.timedOut, "the host took longer than \(options.addressTimeout.text)")

@@ -22,12 +22,8 @@ extension InputReader {
     /// What other servers answer: those that are probed, receivers of webhooks, Firebase.
     static let strangers: [InputReader] = [
         dialogue("SMTP", ["220 a\r\n250-a\r\n250 STARTTLS\r\n220 go\r\n"]) { SMTPDialogue() },
-        dialogue("FTP", ["220 a\r\n234 go\r\n"]) { FTPDialogue() },
         dialogue("IMAP", ["* OK a\r\n* CAPABILITY IMAP4 STARTTLS\r\na OK\r\nb OK\r\n"]) { IMAPDialogue() },
-        dialogue("POP3", ["+OK a\r\nSTLS\r\n.\r\n+OK\r\n"]) { POP3Dialogue() },
-        dialogue("LDAP", bytes: [[0x30, 12, 2, 1, 1, 0x78, 7, 10, 1, 0, 4, 0, 4, 0]]) { LDAPDialogue() },
         dialogue("PostgreSQL", ["S", "N"]) { PostgresDialogue() },
-        dialogue("MySQL", bytes: [[40, 0, 0, 0, 10, 56, 0] + Array(repeating: 0xFF, count: 38)]) { MySQLDialogue() },
         InputReader(
             "what a receiver of webhooks answers",
             seeds: ["120", "Sun, 06 Nov 1994 08:49:37 GMT", "99999999999999999999"],

@@ -38,7 +38,7 @@ import Testing
     @Test(arguments: [
         ("HTTP/1.1 400 Bad Request\r\n\r\n", "plain HTTP"), ("<html>", "plain HTTP"), ("SSH-2.0-x\r\n", "SSH"),
         ("220 mail.test ESMTP\r\n", "STARTTLS"), ("* OK ready\r\n", "STARTTLS"), ("\0\0\0\0", "something else"),
-        ("\u{16}\u{02}\u{01}", "something else"), ("+OK\r\n", "STARTTLS"), ("x", "something else"),
+        ("\u{16}\u{02}\u{01}", "something else"), ("+OK\r\n", "POP3"), ("x", "something else"),
     ])
     func `that speaks in clear is recognised`(words: String, meaning: String) async throws {
         let failure = try await self.failure { connection in

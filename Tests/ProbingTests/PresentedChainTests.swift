@@ -101,7 +101,7 @@ import Testing
             "ecdsa", ["-dcert", "rsa.pem", "-dkey", "rsa.key", "-dcert_chain", "middle.pem"])
         let host = try SocketHost { [port = server.port] connection in
             usleep(3_500_000)
-            connection.appender(to: port)
+            connection.relay(to: port)
         }
         try await withProber { prober in
             let options = ProbeOptions(addressTimeout: .seconds(6))

@@ -93,7 +93,7 @@ final class SocketHost: Sendable {
         }
 
         /// Passes everything on, both ways, until one side ends.
-        func appender(to port: Int) {
+        func relay(to port: Int) {
             let other = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
             defer { Glibc.close(other) }
             var address = sockaddr_in()

@@ -4,9 +4,19 @@ package import PinWire
 ///
 /// Its text is `api.example.com:443`, and with a protocol that begins TLS on demand `mail.example.com:587+smtp`.
 package struct Endpoint: Hashable, Sendable, Comparable, CustomStringConvertible {
-    /// The protocols in which a client asks for TLS (RFC 3207, 2595, 4217, 4511, 6120; PostgreSQL's SSLRequest).
+    /// The protocols in which a client asks for TLS (RFC 3207, RFC 9051, PostgreSQL's SSLRequest).
     package enum StartTLS: String, CaseIterable, Sendable, Hashable {
-        case smtp, imap, pop3, ftp, ldap, xmpp, postgres, mysql
+        case smtp, imap, postgres
+        /// Recorded events may name these. Probes do not speak them, and commands refuse them.
+        case pop3, ftp, ldap, xmpp, mysql
+
+        /// Whether probes speak it.
+        package var isSpoken: Bool {
+            switch self {
+            case .smtp, .imap, .postgres: true
+            case .pop3, .ftp, .ldap, .xmpp, .mysql: false
+            }
+        }
     }
 
     /// Never a wildcard.
@@ -28,14 +38,28 @@ package struct Endpoint: Hashable, Sendable, Comparable, CustomStringConvertible
         self.startTLS = nil
     }
 
-    /// Reads `name`, `name:port` or `name:port+protocol`.
+    /// Whether it can be probed.
+    package var isProbed: Bool { self.startTLS?.isSpoken ?? true }
+
+    /// Reads what an operator asks for: `name`, `name:port` or `name:port+protocol`, if it can be probed.
+    package static func requested(_ text: String) throws(Malformed) -> Endpoint {
+        let endpoint = try Endpoint(text)
+        guard endpoint.isProbed else { throw self.unknownProtocol }
+        return endpoint
+    }
+
+    private static var unknownProtocol: Malformed {
+        let names = StartTLS.allCases.filter(\.isSpoken).map(\.rawValue).joined(separator: ", ")
+        return Malformed(description: "may end in + and one of \(names)")
+    }
+
+    /// Reads what is recorded: `name`, `name:port` or `name:port+protocol`.
     package init(_ text: String) throws(Malformed) {
         var rest = Substring(text)
         var startTLS: StartTLS?
         if let plus = rest.lastIndex(of: "+") {
             guard let known = StartTLS(rawValue: String(rest[rest.index(after: plus)...])) else {
-                let names = StartTLS.allCases.map(\.rawValue).joined(separator: ", ")
-                throw Malformed(description: "may end in + and one of \(names)")
+                throw Self.unknownProtocol
             }
             startTLS = known
             rest = rest[..<plus]

@@ -44,7 +44,7 @@ package struct Host: Hashable, Sendable {
 
     /// What is probed: the services that were named, or the one on HTTPS's port; of a wildcard none, until one is named.
     package func probed(of pattern: HostPattern) -> [Endpoint] {
-        self.endpoints ?? Endpoint(host: pattern).map { [$0] } ?? []
+        self.endpoints?.filter(\.isProbed) ?? Endpoint(host: pattern).map { [$0] } ?? []
     }
 
     /// The policy in a slot; nil for a baseline of built-in pins and for no candidate.

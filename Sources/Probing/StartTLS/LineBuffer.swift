@@ -37,7 +37,7 @@ struct LineBuffer: Sendable {
     }
 }
 
-/// Replies of three digits, of one or several lines (RFC 5321 section 4.2, RFC 959 section 4.2).
+/// Replies of three digits, of one or several lines (RFC 5321 section 4.2).
 struct ReplyBuffer: Sendable {
     struct Reply {
         var code: Int
@@ -61,18 +61,12 @@ struct ReplyBuffer: Sendable {
             let code = line.prefix(3)
             let number = code.count == 3 && code.allSatisfy { $0.isASCII && $0.isNumber } ? Int(code) : nil
             let mark = line.dropFirst(3).first
-            if var reply = self.begun {
-                // FTP lets lines within a reply begin as they like.
-                let isOwn = number == reply.code
-                reply.lines.append(String(isOwn ? line.dropFirst(4) : line[...]))
-                self.begun = isOwn && mark != "-" ? nil : reply
-                if self.begun == nil { return reply }
-            } else {
-                guard let number, mark == nil || mark == " " || mark == "-" else { throw Malformed() }
-                let reply = Reply(code: number, lines: [String(line.dropFirst(4))])
-                guard mark == "-" else { return reply }
-                self.begun = reply
-            }
+            guard let number, mark == nil || mark == " " || mark == "-" else { throw Malformed() }
+            var reply = self.begun ?? Reply(code: number, lines: [])
+            guard number == reply.code else { throw Malformed() }
+            reply.lines.append(String(line.dropFirst(4)))
+            self.begun = mark == "-" ? reply : nil
+            if self.begun == nil { return reply }
         }
         return nil
     }

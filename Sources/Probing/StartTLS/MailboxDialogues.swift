@@ -25,29 +25,3 @@ struct IMAPDialogue: StartTLSDialogue {
         return .waiting
     }
 }
-
-/// POP3 (RFC 2595 section 4): greeting, `STLS`.
-struct POP3Dialogue: StartTLSDialogue {
-    private enum State { case greeting, agreement }
-
-    private var state = State.greeting
-    private var lines = LineBuffer()
-
-    mutating func begin() -> [UInt8] { [] }
-
-    mutating func receive(_ bytes: some Collection<UInt8>) -> StartTLSStep {
-        do { try self.lines.append(bytes) } catch { return .tooMuch }
-        while let line = self.lines.next() {
-            switch self.state {
-            case .greeting:
-                guard line.hasPrefix("+OK") else { return .unexpected("POP3, or is not ready for it") }
-                self.state = .agreement
-                return .say("STLS")
-            case .agreement:
-                guard line.hasPrefix("+OK") else { return .refused("the host declines STLS") }
-                return self.lines.isEmpty ? .ready(send: []) : .mixedIn
-            }
-        }
-        return .waiting
-    }
-}

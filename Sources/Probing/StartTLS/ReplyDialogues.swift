@@ -38,38 +38,3 @@ struct SMTPDialogue: StartTLSDialogue {
         }
     }
 }
-
-/// FTP (RFC 4217): greeting, `AUTH TLS`.
-struct FTPDialogue: StartTLSDialogue {
-    private enum State { case greeting, agreement }
-
-    private var state = State.greeting
-    private var replies = ReplyBuffer()
-
-    mutating func begin() -> [UInt8] { [] }
-
-    mutating func receive(_ bytes: some Collection<UInt8>) -> StartTLSStep {
-        do { try self.replies.append(bytes) } catch { return .tooMuch }
-        do {
-            while let reply = try self.replies.next() {
-                switch (self.state, reply.code) {
-                case (.greeting, 120):
-                    // Ready in some minutes; the time-out decides.
-                    continue
-                case (.greeting, 220):
-                    self.state = .agreement
-                    return .say("AUTH TLS")
-                case (.agreement, 234):
-                    return self.replies.lines.isEmpty ? .ready(send: []) : .mixedIn
-                case (.greeting, let code):
-                    return .refused("the host greets with \(code)")
-                case (.agreement, let code):
-                    return .refused("the host answers AUTH TLS with \(code)")
-                }
-            }
-            return .waiting
-        } catch {
-            return .unexpected("FTP")
-        }
-    }
-}

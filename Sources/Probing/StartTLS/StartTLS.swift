@@ -1,34 +1,22 @@
 /// A protocol that begins in clear and turns to TLS on request.
 package enum StartTLS: String, Hashable, Sendable, CaseIterable {
-    case smtp, imap, pop3, ftp, postgres, ldap, xmpp, mysql
+    case smtp, imap, postgres
 
     /// The port it has without TLS, where the request is heard.
     package var defaultPort: Int {
         switch self {
         case .smtp: 25
         case .imap: 143
-        case .pop3: 110
-        case .ftp: 21
         case .postgres: 5432
-        case .ldap: 389
-        case .xmpp: 5222
-        case .mysql: 3306
         }
     }
 
-    /// How the talk goes until TLS begins.
-    ///
-    /// - Parameter name: The host's, for the protocols that address it.
-    package func dialogue(name: String) -> any StartTLSDialogue {
+    /// A new dialogue of this protocol.
+    package var dialogue: any StartTLSDialogue {
         switch self {
         case .smtp: SMTPDialogue()
         case .imap: IMAPDialogue()
-        case .pop3: POP3Dialogue()
-        case .ftp: FTPDialogue()
         case .postgres: PostgresDialogue()
-        case .ldap: LDAPDialogue()
-        case .xmpp: XMPPDialogue(name: name)
-        case .mysql: MySQLDialogue()
         }
     }
 }

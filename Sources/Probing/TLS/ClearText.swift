@@ -18,8 +18,8 @@ enum ClearText {
         ("HTTP/", "the host answered in plain HTTP"),
         ("<", "the host answered with a document in clear, as plain HTTP does"),
         ("SSH-", "the host speaks SSH"),
-        ("220", "the host greets in clear, as SMTP and FTP do: probe it with STARTTLS"),
+        ("220", "the host greets in clear, as SMTP does: probe it with STARTTLS"),
         ("* OK", "the host greets in clear, as IMAP does: probe it with STARTTLS"),
-        ("+OK", "the host greets in clear, as POP3 does: probe it with STARTTLS"),
+        ("+OK", "the host greets in clear, as POP3 does"),
     ]
 }

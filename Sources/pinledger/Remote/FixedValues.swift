@@ -10,7 +10,15 @@ package import Webhooks
 extension AttentionItem.Severity: ExpressibleByArgument {}
 extension ClientKind: ExpressibleByArgument {}
 extension DeliveryState: ExpressibleByArgument {}
-extension Endpoint.StartTLS: ExpressibleByArgument {}
+extension Endpoint.StartTLS: ExpressibleByArgument {
+    // Those that probes speak: records may name others.
+    package static var allValueStrings: [String] { Self.allCases.filter(\.isSpoken).map(\.rawValue) }
+
+    package init?(argument: String) {
+        guard let value = Self(rawValue: argument), value.isSpoken else { return nil }
+        self = value
+    }
+}
 extension PinMode: ExpressibleByArgument {}
 extension PinRole: ExpressibleByArgument {}
 extension PolicyArm: ExpressibleByArgument {}

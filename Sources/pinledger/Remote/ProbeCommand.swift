@@ -22,7 +22,9 @@ struct ProbeCommand: AsyncParsableCommand {
     func run() async throws {
         let text = self.host + (self.starttls.map { "+\($0.rawValue)" } ?? "")
         let endpoint: Endpoint
-        do { endpoint = try Endpoint(text) } catch { throw CommandFailure("\(text) \(error)", status: .usage) }
+        do { endpoint = try Endpoint.requested(text) } catch {
+            throw CommandFailure("\(text) \(error)", status: .usage)
+        }
         try await self.remote.withClient { client in
             let body: JSON = ["endpoint": .string(endpoint.description)]
             let answer = try await client.send("POST", "/v1/probes", body: body.canonicalBytes)

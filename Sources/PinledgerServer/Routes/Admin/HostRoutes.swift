@@ -164,7 +164,7 @@ extension Endpoint {
     fileprivate static func list(_ field: JSONField) throws(JSONDefect) -> [Endpoint] {
         var endpoints: [Endpoint] = []
         for element in try field.elements(atMost: Host.endpointLimit) {
-            let endpoint = try element.parse(Endpoint.init)
+            let endpoint = try element.parse(Endpoint.requested)
             guard !endpoints.contains(endpoint) else { throw element.defect("is listed twice") }
             endpoints.append(endpoint)
         }

@@ -25,7 +25,7 @@ struct ProbeRoutes: Sendable {
         let body = try await exchange.body()
         try exchange.requireJSON()
         let endpoint = try JSONField(try JSON(parsing: body)).object { (members) throws(JSONDefect) in
-            try members.required("endpoint").parse(Endpoint.init)
+            try members.required("endpoint").parse(Endpoint.requested)
         }
         let before = self.services.observations.facts(of: endpoint)
         let observation = await self.services.probeScheduler.probe(endpoint)
