@@ -54,7 +54,6 @@ import Webhooks
     /// One of each case that words are made of.
     static let errors: [any Error] = [
         KeyEncryptionKey.Invalid.wrongLength(3), KeyEncryptionKey.Invalid.malformedText,
-        KeyEncryptionKey.Invalid.derivationFailed,
         SealedSecret.Invalid.otherKeyEncryptionKey(sealedWith: "0011223344556677", given: "8899aabbccddeeff"),
         SealedSecret.Invalid.notAuthentic, SealedSecret.Invalid.otherPublicKey, SealedSecret.Invalid.malformed,
         SecretUnavailable.noKeyEncryptionKey, SecretUnavailable.missing("whs_1"),

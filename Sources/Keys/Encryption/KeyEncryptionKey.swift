@@ -3,7 +3,7 @@ import PinWire
 
 /// The key that seals private keys at rest: 32 bytes in locked memory.
 ///
-/// It comes from a file, from the environment or from a passphrase, and never lies in the database beside what it
+/// It comes from a file or from the environment, and never lies in the database beside what it
 /// seals. Nothing is encrypted or authenticated with the key itself: each use has a key of its own, derived from it by
 /// HKDF (``derived(for:)``).
 package struct KeyEncryptionKey: Sendable {
@@ -16,8 +16,6 @@ package struct KeyEncryptionKey: Sendable {
         case wrongLength(Int)
         /// The text is neither base64 nor hexadecimal of 32 bytes.
         case malformedText
-        /// Argon2id did not get its memory, or its thread did not start.
-        case derivationFailed
     }
 
     /// The key's public name: hexadecimal of the first 8 bytes of SHA-256("pinledger/kek/v1" ‖ key).
@@ -68,37 +66,6 @@ package struct KeyEncryptionKey: Sendable {
             try unsafe Self.decode(characters, into: pointer)
         }
         try self.init(key)
-    }
-
-    /// Derives a key from a passphrase with Argon2id.
-    ///
-    /// It fills hundreds of megabytes for about a second, on a thread of its own: neither the caller's executor nor the
-    /// cooperative pool is held up. The same passphrase and parameters give the same key.
-    ///
-    /// - Throws: ``Invalid/derivationFailed``.
-    package static func derived(
-        from passphrase: SecureBytes,
-        with parameters: PassphraseParameters
-    ) async throws(Invalid) -> KeyEncryptionKey {
-        let key = await OwnThread.run { () -> SecureBytes? in
-            try? unsafe SecureBytes(count: self.byteCount) { key throws(Invalid) in
-                let status = unsafe passphrase.withPointer { characters in
-                    unsafe crypto_pwhash(
-                        key,
-                        UInt64(self.byteCount),
-                        UnsafeRawPointer(characters).assumingMemoryBound(to: CChar.self),
-                        UInt64(passphrase.count),
-                        parameters.salt,
-                        UInt64(parameters.passes),
-                        Int(parameters.memoryKiB) * 1024,
-                        crypto_pwhash_argon2id_ALG_ARGON2ID13
-                    )
-                }
-                guard status == 0 else { throw .derivationFailed }
-            }
-        }
-        guard let key = key ?? nil else { throw .derivationFailed }
-        return try KeyEncryptionKey(key)
     }
 
     // libsodium's own decoders, because they work in constant time and write where they are told.

@@ -5,7 +5,6 @@ extension KeyEncryptionKey.Invalid: CustomStringConvertible {
         switch self {
         case .wrongLength(let count): "a key-encryption key has 32 bytes, not \(count)"
         case .malformedText: "a key-encryption key is 32 bytes in base64 or hexadecimal"
-        case .derivationFailed: "the passphrase could not be derived into a key: there was no memory for it"
         }
     }
 }

@@ -70,16 +70,7 @@ public struct Evaluator: Sendable {
 
     /// What holds for a device and each host of the document, in the document's order, without traces.
     public func decideAll(for device: Device, at now: Timestamp) -> [(HostPattern, DeviceDecision)] {
-        self.all(Round(self, device, now, isTracing: false))
-    }
-
-    /// What ``decideAll(for:at:)`` says, and how it came about.
-    public func explainAll(for device: Device, at now: Timestamp) -> [(HostPattern, DeviceDecision)] {
-        self.all(Round(self, device, now, isTracing: true))
-    }
-
-    private func all(_ round: Round) -> [(HostPattern, DeviceDecision)] {
-        var round = round
+        var round = Round(self, device, now, isTracing: false)
         // A pattern stands for itself, whatever other patterns stand for names below it.
         return self.hosts.map { ($0.pattern, self.decide($0, .hostExact, &round)) }
     }

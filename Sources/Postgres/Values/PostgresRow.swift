@@ -14,18 +14,6 @@ package struct PostgresRow: Sendable {
         try self.cell(column).length < 0
     }
 
-    /// The bytes as they came over the wire, not copied; valid only inside the closure. Nil for NULL.
-    package func withBytes<R, E: Error>(
-        _ column: Int,
-        _ body: (UnsafeRawBufferPointer?) throws(E) -> R
-    ) throws -> R {
-        let cell = try self.cell(column)
-        guard cell.length >= 0 else { return try body(nil) }
-        return unsafe try self.rows.buffer.withUnsafeBytes { buffer throws(E) -> R in
-            unsafe try body(UnsafeRawBufferPointer(rebasing: buffer[cell.offset..<cell.offset + cell.length]))
-        }
-    }
-
     package func bool(_ column: Int) throws(PostgresError) -> Bool {
         try self.required(column, self.optionalBool(column))
     }

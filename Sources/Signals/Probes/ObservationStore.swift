@@ -1,4 +1,4 @@
-package import PinWire
+import PinWire
 import Pinning
 package import Postgres
 
@@ -131,12 +131,6 @@ package struct ObservationStore: Sendable {
             lastSuccess: try row.optionalTimestamp(3).map { Timestamp(microseconds: $0) },
             failures: Int(try row.int32(4)), outcome: outcome
         )
-    }
-
-    /// Forgets what was last seen before `time`, but nothing of the last thirty days.
-    package func forget(before time: Timestamp) async throws {
-        _ = try await self.pool.query(
-            "SELECT pinledger.forget_observations($1)", [.timestamp(time.microseconds)])
     }
 }
 
