@@ -125,8 +125,7 @@ package actor Writer {
         guard let connection = self.connection else { return self.notifier.forget() }
         guard wait <= .zero else { return await self.queue.waitForCommand(atMost: wait) }
         let notifier = self.notifier
-        do { try await connection.perform { @Sendable connection in try notifier.announce(on: connection) } } catch
-        {
+        do { try await connection.perform { @Sendable connection in try notifier.announce(on: connection) } } catch {
             self.logger.log(.announcementFailed, ["error": "\(error)"])
             notifier.forget()
         }
