@@ -59,10 +59,9 @@ enum ErrorText {
         return self.modules.contains(String(module))
     }
 
-    private static let modules: Set<String> = [
-        "Certificates", "Countries", "EventStore", "Firebase", "Formats", "Keys", "Observing", "PinWire", "Pinning",
-        "PinledgerServer", "Postgres", "Probing", "PublicSuffixes", "Publishing", "Telemetry", "TransparencyLog",
-        "Vault",
-        "Webhooks", "pinledger",
+    static let modules: Set<String> = [
+        "ClientFormats", "Countries", "EventStore", "Firebase", "Handbook", "KeyFiles", "Keys", "LogLines", "PinWire",
+        "Pinning", "PinledgerServer", "Postgres", "Probing", "PublicSuffixes", "Publishing", "Secrets", "Signals",
+        "TransparencyLog", "Webhooks", "pinledger",
     ]
 }

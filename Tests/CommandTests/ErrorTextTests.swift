@@ -97,6 +97,18 @@ import Webhooks
         }
     }
 
+    @Test func `is made of the errors of every target`() throws {
+        let sources = SourceTexts.root.appending(path: "Sources")
+        func folders(_ place: URL) throws -> [String] {
+            try FileManager.default.contentsOfDirectory(atPath: place.path()).filter { name in
+                let inside = FileManager.default.enumerator(atPath: place.appending(path: name).path())
+                return inside?.contains { ($0 as? String)?.hasSuffix(".swift") == true } ?? false
+            }
+        }
+        let targets = try folders(sources) + folders(sources.appending(path: "System"))
+        #expect(ErrorText.modules == Set(targets).subtracting(["System", "Plugins"]))
+    }
+
     @Test func `says which key-encryption key is wanted and which was given`() {
         let text = ErrorText.sentence(
             for: SecretUnavailable.cannotOpen("whs_1", .otherKeyEncryptionKey(sealedWith: "00aa", given: "11bb")))

@@ -24,8 +24,8 @@ import Testing
             as `advice`. Lines that only inform have no advice. Lines without a code come from libraries that the server uses.
 
             A warning or an error that repeats with the same content is written once a minute, with the number of repetitions in
-            `repeated`. Of the lines that strangers can cause (`request_refused`, `request_failed`, `request_ended`,
-            `connection_refused`, `connections_not_accepted`), the server writes at most one a second of each kind after the first
+            `repeated`. Lines that strangers can cause (`request_refused`, `request_failed`, `request_ended`,
+            `connection_refused`, `connections_not_accepted`) are limited to one a second of each kind after the first
             20; `left_out` counts the others.
 
             | Code | Level | What happened | What to do |

@@ -63,7 +63,7 @@ def test_dev_never_lets_others_read_its_secrets():
         (server.data / "context.json").chmod(0o600)
         server.cli("app", "list")
         server.stop()
-        (server.data / "key-encryption-key").chmod(0o640)
+        (server.data / "key-encryption-key").chmod(0o644)
         server.spawn()
         assert server.process.wait(60) == 1
         assert "can be read by others" in server.tail() and "chmod 600" in server.tail()

@@ -118,10 +118,11 @@ def test_every_operation_has_a_summary_of_its_own_and_a_description():
 #
 # | Verb           | Things                                           | Why                                          |
 # |----------------|--------------------------------------------------|----------------------------------------------|
-# | Create         | apps, signing keys, tokens                       | they begin to exist                          |
-# | Add            | hosts, pins, webhooks, keys for reports, feeds   | a part of something that exists              |
+# | Create         | apps, tokens, webhooks, keys, calendar feeds     | they begin to exist                          |
+# | Add            | hosts, pins                                      | a part of something that exists              |
+# | Update         | apps, hosts, webhooks                            | some of their settings                       |
 # | Start          | candidates, rotations                            | a process that ends                          |
-# | Set            | settings of apps, hosts, clients, the fleet;     | the old value is replaced                    |
+# | Set            | settings of clients and of the fleet;            | the old value is replaced                    |
 # |                | rollout plans                                    |                                              |
 # | Remove         | hosts, webhooks, deployed clients                | configuration: it can be added again         |
 # | Drop           | candidates                                       | a proposal is given up, the baseline stays   |
@@ -131,8 +132,8 @@ def test_every_operation_has_a_summary_of_its_own_and_a_description():
 # | Engage/Release | kill switches                                    | opposites                                    |
 # | Delete         | whatever Wultra's administrative interface has   | that interface's own word                    |
 COMMANDS = {
-    "listApps": "app list", "createApp": "app create", "getApp": "app show", "updateApp": "app set",
-    "listHosts": "host list", "addHost": "host add", "getHost": "host show", "updateHost": "host set", "removeHost": "host remove",
+    "listApps": "app list", "createApp": "app create", "getApp": "app show", "updateApp": "app update",
+    "listHosts": "host list", "addHost": "host add", "getHost": "host show", "updateHost": "host update", "removeHost": "host remove",
     "addPin": "pin add", "updatePin": "pin activate", "describeKeys": "pin describe", "inspect": "pin inspect",
     "startCandidate": "rollout start", "promoteCandidate": "rollout promote", "dropCandidate": "rollout drop",
     "setAppRolloutPlan": "rollout plan set", "setHostRolloutPlan": "rollout plan set",
@@ -151,12 +152,12 @@ COMMANDS = {
     "listClients": "client list", "getClient": "client show", "setClient": "client set", "removeClient": "client remove",
     "listKeys": "key list", "createKey": "key create", "activateKey": "key activate", "retireKey": "key retire",
     "listTokens": "token list", "createToken": "token create", "revokeToken": "token revoke",
-    "listWebhooks": "webhook list", "createWebhook": "webhook add", "getWebhook": "webhook show",
+    "listWebhooks": "webhook list", "createWebhook": "webhook create", "getWebhook": "webhook show",
     "updateWebhook": "webhook update", "removeWebhook": "webhook remove", "rotateWebhookSecret": "webhook rotate-secret",
     "testWebhook": "webhook test", "replayWebhook": "webhook replay", "replayWebhookDelivery": "webhook replay",
-    "listTelemetryKeys": "telemetry key list", "createTelemetryKey": "telemetry key add",
+    "listTelemetryKeys": "telemetry key list", "createTelemetryKey": "telemetry key create",
     "retireTelemetryKey": "telemetry key retire", "getTelemetry": "telemetry show",
-    "listCalendarFeeds": "calendar feed list", "createCalendarFeed": "calendar feed add",
+    "listCalendarFeeds": "calendar feed list", "createCalendarFeed": "calendar feed create",
     "revokeCalendarFeed": "calendar feed revoke", "getCalendar": "calendar show",
     "explain": "explain", "simulate": "simulate", "probe": "probe", "getExport": "export",
     "importRemoteConfig": "import", "importFile": "import",
@@ -215,9 +216,9 @@ NOT_PLAIN = {
 # Who reads it, and where it is written. In Swift only what stands in quotes is read by people.
 PLACES = {
     "the contract": ["openapi/openapi.yaml"],
-    "the guard rails' pages": ["Sources/CHandbook/guard-rails.md"],
+    "the handbook": ["Sources/CHandbook/pages/*.md", "README.md"],
     "problems, refusals, findings and advice": [
-        "Sources/Pinning/**/*.swift", "Sources/PinledgerServer/**/*.swift", "Sources/Certificates/UploadError.swift",
+        "Sources/Pinning/**/*.swift", "Sources/PinledgerServer/**/*.swift", "Sources/KeyFiles/UploadError.swift",
         "Sources/PinWire/**/*.swift",
     ],
 }

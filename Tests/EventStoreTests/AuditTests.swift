@@ -7,7 +7,7 @@ import Testing
 
 /// What an audit says of rows beside the events that do not fit them. None of it may end the process, or take longer
 /// than the ledger is long.
-@Suite(.database, .timeLimit(.minutes(5)))
+@Suite(.database, .timeLimit(.minutes(20)))
 struct AuditTests {
     private static let unguarded = """
         ALTER TABLE pinledger.event DISABLE TRIGGER refuse_change;

@@ -5,7 +5,7 @@ import Postgres
 import Testing
 
 /// Reading a long ledger by COPY, and all that can go wrong while pages are on their way.
-@Suite(.database, .timeLimit(.minutes(5)))
+@Suite(.database, .timeLimit(.minutes(20)))
 struct BulkReadTests {
     /// More pages than fit between the two threads.
     private static let count: Int64 = 10_001

@@ -12,7 +12,7 @@ private final class Heard: Sendable {
 }
 
 /// How a node hears of what others write, and what it does when the ledger does not fit.
-@Suite(.database, .timeLimit(.minutes(5)))
+@Suite(.database, .timeLimit(.minutes(20)))
 struct FollowerTests {
     @Test func `what another node writes is here within a second, by notification alone`() async throws {
         let database = try TestDatabase.current

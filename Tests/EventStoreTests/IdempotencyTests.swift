@@ -5,7 +5,7 @@ import Postgres
 import Testing
 
 /// Commands with an idempotency key.
-@Suite(.database, .timeLimit(.minutes(5)))
+@Suite(.database, .timeLimit(.minutes(20)))
 struct IdempotencyTests {
     private static func attempts(
         _ count: Int, on nodes: [TestNode], _ request: CommandRequest

@@ -6,7 +6,7 @@ import Synchronization
 import Testing
 
 /// Writers whose connection is cut, before, during and after their commits.
-@Suite(.database, .timeLimit(.minutes(5)))
+@Suite(.database, .timeLimit(.minutes(20)))
 struct KilledConnectionTests {
     /// Cuts the writers' connections again and again while the closure runs.
     private static func whileKilling<R>(

@@ -5,7 +5,7 @@ import Postgres
 import Testing
 
 /// A database that is away, or slow.
-@Suite(.takingTurns, .timeLimit(.minutes(5)))
+@Suite(.takingTurns, .timeLimit(.minutes(20)))
 struct OutageTests {
     @Test func `while the database is down changes are refused quickly, and later they work`() async throws {
         try await TestCluster.run { cluster in

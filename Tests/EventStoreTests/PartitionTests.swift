@@ -4,7 +4,7 @@ import Pinning
 import Postgres
 import Testing
 
-@Suite(.database, .timeLimit(.minutes(5)))
+@Suite(.database, .timeLimit(.minutes(20)))
 struct PartitionTests {
     private static func partitions(_ database: TestDatabase) async throws -> [String] {
         try await database.query(

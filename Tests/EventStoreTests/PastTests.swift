@@ -6,7 +6,7 @@ import Postgres
 import Testing
 
 /// Apps as they were.
-@Suite(.database, .timeLimit(.minutes(5)))
+@Suite(.database, .timeLimit(.minutes(20)))
 struct PastTests {
     @Test func `an app at any position is what the ledger's first events make of it`() async throws {
         let clock = ManualClock()

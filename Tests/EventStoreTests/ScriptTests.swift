@@ -2,7 +2,7 @@ import Fixtures
 import Foundation
 import Testing
 
-@Suite(.takingTurns, .timeLimit(.minutes(5)))
+@Suite(.takingTurns, .timeLimit(.minutes(20)))
 struct ScriptTests {
     @Test(.database) func `the SQL tests of db slash test pass`() async throws {
         let uri = try TestDatabase.current.uri()

@@ -5,7 +5,7 @@ import Postgres
 import Testing
 
 /// Commits that wait for a standby that is away: what is not replicated is not acknowledged.
-@Suite(.takingTurns, .timeLimit(.minutes(5)))
+@Suite(.takingTurns, .timeLimit(.minutes(20)))
 struct StandbyTests {
     /// Has commits wait for a standby that does not exist; nil for none.
     private static func await(_ standby: String?, _ database: TestDatabase) async throws {

@@ -80,7 +80,7 @@ import Testing
     }
 
     @Test func `are looked for a few times a second for a network that has none left`() throws {
-        let places = ConnectionPlaces(limits: .init(connections: 12, reserve: 3, network: 2))
+        let places = ConnectionPlaces(limits: .init(connections: 12, reserve: 3, network: 2, trialsPerSecond: 3))
         let (flood, other) = (try Self.network(1), try Self.network(2))
         func refused(_ network: ClientNetwork?, at seconds: Double) -> Bool {
             places.refusesAtOnce(network, at: .uptimeNanoseconds(UInt64(seconds * 1e9)))

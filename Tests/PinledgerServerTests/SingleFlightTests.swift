@@ -3,7 +3,7 @@ import Testing
 
 @testable import PinledgerServer
 
-@Suite(.timeLimit(.minutes(1))) struct `Those who want the same answer made` {
+@Suite(.timeLimit(.minutes(20))) struct `Those who want the same answer made` {
     private typealias Makers = SingleFlight<String>
 
     private final class Tally: Sendable {

@@ -3,7 +3,7 @@ import Postgres
 import Synchronization
 import Testing
 
-@Suite(.takingTurns, .timeLimit(.minutes(5)))
+@Suite(.takingTurns, .timeLimit(.minutes(20)))
 struct PoolTests {
     static func backends(_ pool: PostgresPool) async throws -> Int32 {
         try await pool.query("SELECT pg_backend_pid()").only.int32(0)

@@ -3,7 +3,7 @@ import Glibc
 import Postgres
 import Testing
 
-@Suite(.takingTurns, .timeLimit(.minutes(5)))
+@Suite(.takingTurns, .timeLimit(.minutes(20)))
 struct StatementTests {
     @Test func `a unique violation has its SQLSTATE and names its constraint`() async throws {
         let connection = try await TestDatabase.connect()

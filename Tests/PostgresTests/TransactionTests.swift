@@ -2,7 +2,7 @@ import Fixtures
 import Postgres
 import Testing
 
-@Suite(.takingTurns, .timeLimit(.minutes(5)))
+@Suite(.takingTurns, .timeLimit(.minutes(20)))
 struct TransactionTests {
     struct Refusal: Error {}
 

@@ -5,7 +5,7 @@ import Probing
 import Testing
 
 /// Against `openssl s_server`.
-@Suite(.takingTurns, .timeLimit(.minutes(5))) struct `A real host's chain` {
+@Suite(.takingTurns, .timeLimit(.minutes(20))) struct `A real host's chain` {
     private let authority: TestAuthority
 
     init() throws {

@@ -7,7 +7,7 @@ import Publishing
 import Testing
 
 /// Keys and certificates in a real database.
-@Suite(.timeLimit(.minutes(5)), .database)
+@Suite(.timeLimit(.minutes(20)), .database)
 struct MaterialStoreTests {
     private func withPool(
         as user: TestDatabase.User = .app, _ body: (PostgresPool) async throws -> Void

@@ -10,7 +10,7 @@ import Testing
 @testable import Publishing
 
 /// What a node makes of documents that stand in the database: those it did not put there included.
-@Suite(.database, .timeLimit(.minutes(5)))
+@Suite(.database, .timeLimit(.minutes(20)))
 struct StoredDocumentTests {
     /// A row that somebody writes over the document of an app, who may write to the table and has no key of the ledger.
     struct Forgery: Sendable, CustomTestStringConvertible {

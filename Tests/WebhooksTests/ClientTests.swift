@@ -7,7 +7,7 @@ import Synchronization
 import Testing
 import Webhooks
 
-@Suite(.takingTurns, .timeLimit(.minutes(5))) struct `A webhook's sender` {
+@Suite(.takingTurns, .timeLimit(.minutes(20))) struct `A webhook's sender` {
     /// A client that may call loopback, and nothing else that is not public.
     private func client<R>(
         allowing ranges: [String] = ["127.0.0.0/8"], allowsPlain: Bool = true, total: Duration = .seconds(60),

@@ -7,9 +7,9 @@ import Synchronization
 /// On a listener that is for operators too the last places are a reserve. A connection for which there is no other place,
 /// in all or for its network, is there on trial: a request with a valid token makes it an operator's, which keeps its
 /// place; of requests by everybody only those about the node's health are answered; and it gives way to the next connection
-/// that comes. A network for which there is no other place gets as many trials in a second as the reserve has places, and
-/// what it brings beyond that is closed at once. So whoever holds every place keeps no operator of another network out; one
-/// of the same network connects again until it has one of those trials.
+/// that comes. So whoever holds every place keeps no operator out, unless it brings, between an operator's connecting and
+/// the end of its request's head, as many new connections as the reserve has places. A network for which there is no other
+/// place gets a bounded number of trials in a second; what it brings beyond that is closed at once.
 final class ConnectionPlaces: Sendable {
     struct Limits: Sendable {
         /// In all, with the reserve.
@@ -18,6 +18,8 @@ final class ConnectionPlaces: Sendable {
         var reserve = 0
         /// How many one network may have without the reserve.
         var network = Int.max
+        /// How many connections of one network may be on trial within a second.
+        var trialsPerSecond = 500
     }
 
     enum Admission: Hashable {
@@ -83,7 +85,7 @@ final class ConnectionPlaces: Sendable {
                 state.countedSince = now
             }
             let count = state.attempts[network, default: 0]
-            guard count < self.limits.reserve, count > 0 || state.attempts.count < Self.attemptLimit else {
+            guard count < self.limits.trialsPerSecond, count > 0 || state.attempts.count < Self.attemptLimit else {
                 return true
             }
             state.attempts[network] = count + 1

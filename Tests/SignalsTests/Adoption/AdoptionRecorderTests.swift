@@ -9,7 +9,7 @@ import Testing
 @testable import Signals
 
 /// Clients that were seen, on their way into the database and out of it again.
-@Suite(.timeLimit(.minutes(5)), .database)
+@Suite(.timeLimit(.minutes(20)), .database)
 struct AdoptionRecorderTests {
     /// A node's recorder and what it writes with.
     private struct Recorder {

@@ -10,7 +10,7 @@ import Testing
 @testable import Signals
 
 /// What clients reported, on its way into the database and out of it again.
-@Suite(.timeLimit(.minutes(5)), .database)
+@Suite(.timeLimit(.minutes(20)), .database)
 struct RecorderTests {
     /// A process and what it writes with.
     private struct Node {

@@ -10,7 +10,7 @@ import Testing
 @testable import Signals
 
 /// Nodes that look, on one database.
-@Suite(.database, .timeLimit(.minutes(5))) struct `A probeScheduler` {
+@Suite(.database, .timeLimit(.minutes(20))) struct `A probeScheduler` {
     private let log = LogRecorder()
     private let made: MadeCertificates
 
