@@ -9,6 +9,8 @@ SHELL := /bin/bash
 # errors.
 SWIFT_FLAGS := --explicit-target-dependency-import-check error --traits Geo
 PROGRAM := .build/debug/pinledger
+# The formatter holds every file open that it is given: shells allow 1024.
+SWIFT_FILES := find Package.swift Sources Tests -name '*.swift' -print0
 # The recipes' own Python is a virtual environment; Swift prints colours only to people.
 export PINLEDGER_BIN ?= $(CURDIR)/$(PROGRAM)
 
@@ -61,10 +63,10 @@ fuzz: packages ## Reads damaged inputs of every kind: certificates and keys unde
 		Tests/KeyFilesTests/Vectors --count $(FUZZ_COUNT) --seed $(FUZZ_SEED) --save .build-fuzz/input
 
 lint: ## Refuses what the formatter would change
-	swift format lint --strict --parallel --recursive Package.swift Sources Tests
+	@$(SWIFT_FILES) | xargs -0 -n 250 swift format lint --strict --parallel
 
 format: ## Formats all Swift code
-	swift format --in-place --parallel --recursive Package.swift Sources Tests
+	@$(SWIFT_FILES) | xargs -0 -n 250 swift format --in-place --parallel
 
 clean: ## Removes what was built
 	swift package clean
