@@ -4,7 +4,8 @@
 
 OLD and NEW are programs. The story of the contract's examples and of every deployed client is told to OLD; its ledger and its
 secrets are copied into a database that NEW has made; then both serve, and every GET of the contract is asked of both. Values
-that differ between two nodes of OLD too (times of signing, ages) are left out. Ends with 1 where anything else differs.
+that differ between two nodes of OLD too (times of signing, ages) are left out, and so are words for people. Ends with 1 where
+anything else differs.
 """
 
 import base64
@@ -22,6 +23,9 @@ from pinledger import API, Process, Server, free_port
 
 LEDGER_TABLES = ["event", "tree_node", "stream", "head", "command", "signing_secret", "client_secret", "telemetry_secret",
                  "webhook_secret", "material"]  # fmt: skip
+# Sentences: no program reads them.
+WORDS = {"advice", "detail", "errors", "headline", "message", "sentence", "text", "title", "what", "why", "remedy", "summary"}
+PAGES = ("/openapi.yaml", "/client-integration.md", "/problems", "/handbook", "/v1/guard-rails")
 EXPORTS = Path(__file__).parents[2] / "Sources/ClientFormats/Exports/ExportFormat.swift"
 
 
@@ -85,7 +89,7 @@ def targets(api: API):
         "code": ["G01", "G13"], "pin": [contract.PIN], "type": ["guard_rail"],
     }  # fmt: skip
     for path, method, operation in contract.operations():
-        if method != "get" or "text/event-stream" in str(operation["responses"].get("200", "")):
+        if method != "get" or path.startswith(PAGES) or "text/event-stream" in str(operation["responses"].get("200", "")):
             continue
         names = re.findall(r"{(\w+)}", path)
         if any(name not in values for name in names):
@@ -105,7 +109,8 @@ def values(answer) -> dict:
     def walk(value, at):
         if isinstance(value, dict):
             for name, each in value.items():
-                walk(each, f"{at}/{name}")
+                if name not in WORDS:
+                    walk(each, f"{at}/{name}")
         elif isinstance(value, list):
             found[f"{at}/length"] = len(value)
             for index, each in enumerate(value):
@@ -149,7 +154,7 @@ def main() -> int:
                 if answers[0].get(at) != answers[2].get(at):
                     differences.append(f"{target} {at}: {answers[0].get(at)!r} is {answers[2].get(at)!r}")
         print(f"{asked} requests asked of both, {first.position()} events; {len(differences)} differences")
-        print("\n".join(differences[:200]))
+        print("\n".join(differences))
         return 1 if differences else 0
     finally:
         for copy in copies:
