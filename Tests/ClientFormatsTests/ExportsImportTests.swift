@@ -39,14 +39,18 @@ import Testing
     ]
 
     @Test(arguments: Self.roundTrips)
-    func `of an export are what was exported`(export: ExportFormat, format: ImportFormat, hosts: [String]) throws {
+    func `pins imported from an export are the exported ones`(
+        export: ExportFormat, format: ImportFormat, hosts: [String]
+    ) throws {
         let view = try ExportsSample.view(validUntil: ExportsSample.until)
         let imported = try ImportedPins(try Export.render(export, of: view).bytes, as: format)
         #expect(ExportsSample.words(imported) == hosts)
         #expect(imported.findings.isEmpty)
     }
 
-    @Test func `of Android are inherited, excepted, and taken as far as they are understood`() throws {
+    @Test func `pins imported from Android are inherited, excepted, and limited to the elements that are understood`()
+        throws
+    {
         let one = try ExportsSample.pin(1).base64
         let two = try ExportsSample.pin(2).base64
         let text = """
@@ -100,7 +104,7 @@ import Testing
         #expect(imported.findings.first?.description.hasPrefix("line 4, column 24: Pins do not hold") == true)
     }
 
-    @Test func `of Android's own documentation are read`() throws {
+    @Test func `the examples in Android's own documentation are imported`() throws {
         let text = """
             <?xml version="1.0" encoding="utf-8"?>
             <network-security-config>
@@ -127,7 +131,9 @@ import Testing
 
     private func plist(_ text: String) -> [UInt8] { Array("<plist version=\"1.0\">\n\(text)\n</plist>".utf8) }
 
-    @Test func `of TrustKit have its defaults, and findings for what is not taken over`() throws {
+    @Test func `pins imported from TrustKit have its defaults, and findings for settings that are not taken over`()
+        throws
+    {
         let one = try ExportsSample.pin(1).base64
         let imported = try ImportedPins(
             self.plist(
@@ -153,7 +159,7 @@ import Testing
         #expect(imported.findings.map(\.line) == [5, 7, 9, 10, 13, 14, 15])
     }
 
-    @Test func `of App Transport Security are the servers' where both kinds are asked for`() throws {
+    @Test func `pins imported from App Transport Security are the servers' where both kinds are given`() throws {
         func identities(_ bytes: UInt8...) throws -> String {
             try bytes.map {
                 "<dict><key>SPKI-SHA256-BASE64</key><string>\(try ExportsSample.pin($0).base64)</string></dict>"
@@ -189,7 +195,7 @@ import Testing
                 "a dict should be here, and array is"
             ),
         ] as [(ImportFormat, String, String)])
-    func `are refused from a file of another kind`(format: ImportFormat, text: String, message: String) {
+    func `pins are not imported from a file of another kind`(format: ImportFormat, text: String, message: String) {
         #expect(
             performing: { try ImportedPins(Array(text.utf8), as: format) },
             throws: { ($0 as? TextDefect)?.message == message })
@@ -229,7 +235,7 @@ import Testing
                 [Self.first, Self.second, Self.third], true, .enforce, 0
             ),
         ] as [(String, [String], Bool, PinMode, Int)])
-    func `of headers are read as RFC 7469 has them`(
+    func `pins imported from headers are read as RFC 7469 has them`(
         header: String, pins: [String], isDeep: Bool, mode: PinMode, findings: Int
     ) throws {
         let imported = try ImportedPins(Array(header.utf8), as: .hpkp, host: try HostPattern("example.com"))
@@ -250,20 +256,20 @@ import Testing
             "Host: *.example.com\nHost: example.com", "Host: Example.com",
             "Host: \nPublic-Key-Pins: max-age=1; pin-sha256=\"\(Self.first)\"",
         ])
-    func `of a header that counts for nothing are none, and that is said`(text: String) throws {
+    func `a header that has no effect gives no imported pins and a finding`(text: String) throws {
         let imported = try ImportedPins(Array(text.utf8), as: .hpkp, host: try HostPattern("example.com"))
         #expect(imported.hosts.isEmpty)
         #expect(!imported.findings.isEmpty)
     }
 
-    @Test func `of a header that nobody is said to send are none`() throws {
+    @Test func `a header without a known sender gives no imported pins`() throws {
         let text = "Public-Key-Pins: max-age=1; pin-sha256=\"\(Self.first)\""
         let imported = try ImportedPins(Array(text.utf8), as: .hpkp)
         #expect(imported.hosts.isEmpty)
         #expect(imported.findings.map(\.message) == ["Nothing says which host sends this header."])
     }
 
-    @Test func `of a header leave out single pins and unknown directives`() throws {
+    @Test func `pins imported from a header leave out single pins and unknown directives`() throws {
         let text =
             "# x\n\nHost: a.example\r\nPublic-Key-Pins: max-age=\"5\";; pin-sha256=\"x\"; "
             + "pin-sha256=\"d6qz\\Ru9zOECb90Uez27xWltNsj0e1Md7GkYYkVoZWmM=\"; pin-sha256=\"\(Self.first)\"; strict\n"
@@ -274,13 +280,13 @@ import Testing
     }
 
     @Test(arguments: ImportFormat.allCases)
-    func `of a file that is too long or no text are refused`(format: ImportFormat) {
+    func `a file that is too long or not text is refused on import`(format: ImportFormat) {
         #expect(throws: TextDefect.self) { try ImportedPins([0xFF], as: format) }
         let long = Array(repeating: UInt8(ascii: "#"), count: XMLReader.sizeLimit + 1)
         #expect(throws: TextDefect.self) { try ImportedPins(long, as: format) }
     }
 
-    @Test func `tell what keeps a file from meaning what its author wanted`() throws {
+    @Test func `an import reports what keeps a file from meaning what its author wanted`() throws {
         let one = try ExportsSample.pin(1).base64
         let text = """
             <network-security-config>
@@ -296,7 +302,7 @@ import Testing
         #expect(imported.findings.map(\.isDefect) == [false, true, false, true, false])
     }
 
-    @Test func `know where each host stands`() throws {
+    @Test func `an import knows where each host stands in the file`() throws {
         let view = try ExportsSample.view()
         let imported = try ImportedPins(try Export.render(.trustkitIOS, of: view).bytes, as: .trustkitIOS)
         #expect(Set(imported.hosts.map(\.line)).count == imported.hosts.count)
@@ -333,7 +339,7 @@ import Testing
     }()
 
     @Test(arguments: Self.excessive)
-    func `of a file that asks for too much are refused`(format: ImportFormat, text: String, words: String) {
+    func `a file that asks for too much is refused on import`(format: ImportFormat, text: String, words: String) {
         #expect(
             performing: { try ImportedPins(Array(text.utf8), as: format) },
             throws: { ($0 as? TextDefect)?.message.contains(words) == true })
@@ -341,7 +347,9 @@ import Testing
 
     /// Files as they are exported, cut off and damaged anywhere: read or refused, and nothing else.
     @Test(arguments: Self.roundTrips)
-    func `of a damaged file are none, or some`(export: ExportFormat, format: ImportFormat, hosts: [String]) throws {
+    func `a damaged file gives no imported pins, or some, and no crash`(
+        export: ExportFormat, format: ImportFormat, hosts: [String]
+    ) throws {
         let view = try ExportsSample.view(validUntil: ExportsSample.until)
         let bytes = try Export.render(export, of: view).bytes
         var refused = 0

@@ -52,7 +52,7 @@ import Testing
 
         """
 
-    @Test func `has the keys themselves for versions that compare these`() throws {
+    @Test func `an export for NetKit has the keys themselves for versions that compare them`() throws {
         let material = [sha256(self.der(1)): self.der(1), sha256(self.der(2)): self.der(2)]
         let export = try Export.render(.netkit, of: try self.view(), material: material)
         let keys = """
@@ -78,7 +78,7 @@ import Testing
             ])
     }
 
-    @Test func `has hashes alone where no host's keys are all known, or what is known is another's`() throws {
+    @Test func `an export for NetKit has hashes alone where no host's keys are all known or match`() throws {
         for material in [[:], [sha256(self.der(1)): self.der(1)], [sha256(self.der(1)): self.der(2)]] {
             let export = try Export.render(.netkit, of: try self.view(), material: material)
             #expect(export.text == Self.header + (try self.hashes()))

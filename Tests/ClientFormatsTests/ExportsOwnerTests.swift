@@ -46,19 +46,23 @@ import Testing
     ]
 
     @Test(arguments: Self.leaves)
-    func `keeps servers' keys for App Transport Security where one of theirs is the primary`(example: Case) throws {
+    func `an export keeps servers' keys for App Transport Security where one of them is the primary`(example: Case)
+        throws
+    {
         try Self.check(
             try Self.export(.appleATS, example.pins), "NSPinnedLeafIdentities", "NSPinnedCAIdentities", example)
     }
 
     @Test(arguments: Self.authorities)
-    func `keeps authorities' keys for App Transport Security where one of theirs is the primary`(example: Case) throws {
+    func `an export keeps authorities' keys for App Transport Security where one of them is the primary`(example: Case)
+        throws
+    {
         try Self.check(
             try Self.export(.appleATS, example.pins), "NSPinnedCAIdentities", "NSPinnedLeafIdentities", example)
     }
 
     @Test(arguments: [([2, 3], 3), ([1, 3], 1), ([1, 2], 1)] as [([UInt8], UInt8)])
-    func `goes by the primary that is known, where there are several`(primaries: [UInt8], kept: UInt8) throws {
+    func `an export follows the known primary where there are several`(primaries: [UInt8], kept: UInt8) throws {
         var host = try ExportsSample.host("a.example 1")
         host.baseline?.pins = try primaries.map { Document.RolePin(pin: try ExportsSample.pin($0), role: .primary) }
         let text = try Export.render(.appleATS, of: try ExportsSample.view([host])).text
@@ -80,7 +84,7 @@ import Testing
                 pins: "3", kept: [],
                 notes: ["a.example: \(Self.pin(3)) left out.", "a.example: left out. None of its pins"]),
         ])
-    func `locks nobody out who goes by curl`(example: Case) throws {
+    func `an export locks out no client of curl`(example: Case) throws {
         let export = try Self.export(.curl, example.pins)
         for byte: UInt8 in 1...4 {
             #expect(export.text.contains(try ExportsSample.pin(byte).base64) == example.kept.contains(byte))
@@ -108,7 +112,7 @@ import Testing
                 pins: "2", kept: [],
                 notes: ["a.example: \(Self.pin(2)) left out.", "a.example: left out. None of its pins"]),
         ])
-    func `locks nobody out who compares whole certificates`(example: Case) throws {
+    func `an export locks out no client that compares whole certificates`(example: Case) throws {
         let export = try Self.export(.flutter, example.pins)
         let wanted = example.kept.map { JSON.string(Hex.encode(Array(repeating: $0, count: 32))) }
         let told = try JSON(text: export.text)
@@ -117,7 +121,7 @@ import Testing
     }
 
     /// As `openssl req -x509` makes them: a certificate that says it may sign, and has the host for its common name.
-    @Test func `takes a certificate that a server signed for itself for the server's own`() throws {
+    @Test func `an export takes a self-signed server certificate for the server's own`() throws {
         let own = WultraExamples.certificate(1, "api.example.com", isAuthority: true, isSelfSigned: true)
         let app = WultraExamples.app(
             .init("api.example.com", .enforce, own, WultraExamples.certificate(2, "Root", isAuthority: true)))

@@ -45,7 +45,7 @@ import Testing
         Dictionary(ders.map { (sha256($0), $0) }) { first, _ in first }
     }
 
-    @Test func `has each known key once, with its certificates and the hosts that pin it`() throws {
+    @Test func `a PEM export has each known key once, with its certificates and the hosts that pin it`() throws {
         let material = self.material(try self.der(Self.ed25519), try self.der(Self.other), Self.certificate)
         let export = try Export.render(.pem, of: try self.view(), material: material)
         #expect(
@@ -72,7 +72,7 @@ import Testing
             export.notes == ["\(try ExportsSample.pin(1)): left out. Nobody showed more than the pin.", Self.missing])
     }
 
-    @Test func `takes the certificate alone where the key is not at hand`() throws {
+    @Test func `a PEM export has the certificate alone where the key is not stored`() throws {
         let export = try Export.render(.pem, of: try self.view(), material: self.material(Self.certificate))
         #expect(export.text.contains("BEGIN CERTIFICATE") && !export.text.contains("PUBLIC KEY"))
         #expect(export.notes.count == 4 && export.notes.last == Self.missing)
@@ -81,7 +81,7 @@ import Testing
         )
     }
 
-    @Test func `is refused without material, and does not take what is filed under another digest`() throws {
+    @Test func `a PEM export is refused without material, and ignores what is stored under another digest`() throws {
         let view = try self.view()
         #expect(throws: ExportRefusal.self) { try Export.render(.pem, of: view) }
         let wrong = [sha256(try self.der(Self.other)): try self.der(Self.ed25519), [1]: Self.certificate]
@@ -94,7 +94,7 @@ import Testing
             })
     }
 
-    @Test func `tells what was shown and is not kept from what nobody showed`() throws {
+    @Test func `a PEM export tells keys that were shown and not kept from keys that were never shown`() throws {
         let second = try #require(Pin(bytes: sha256(try self.der(Self.other))))
         let first = try self.material(self.der(Self.ed25519))
         #expect(
@@ -107,7 +107,9 @@ import Testing
                     + "It was shown, and is not kept."))
     }
 
-    @Test func `says nothing of what is missing where nothing is, and is refused where no host is left`() throws {
+    @Test func `a PEM export mentions missing keys only where some are missing, and is refused without any host`()
+        throws
+    {
         let key = try self.der(Self.ed25519)
         let pin = try #require(Pin(bytes: sha256(key)))
         func view(_ mode: PinMode) throws -> ClientView {
@@ -127,7 +129,7 @@ import Testing
             })
     }
 
-    @Test func `has no block that an app's name made`() throws {
+    @Test func `a PEM export has no block that an app's name made`() throws {
         let material = self.material(try self.der(Self.other))
         let name = "x\n-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----"
         let text = try Export.render(.pem, of: try self.view(displayName: name), material: material).text

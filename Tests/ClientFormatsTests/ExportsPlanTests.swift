@@ -124,7 +124,7 @@ import Testing
     ]
 
     @Test(arguments: Self.nearest)
-    func `say what hosts ask for, or less`(example: Case) throws {
+    func `an export's entries say what hosts ask for, or less`(example: Case) throws {
         let export = try Export.render(example.format, of: try ExportsSample.view(example.hosts))
         let format: ImportFormat = example.format == .trustkitIOS ? .trustkitIOS : .androidNSC
         let imported = try ImportedPins(export.bytes, as: format)
@@ -175,7 +175,7 @@ import Testing
     ]
 
     @Test(arguments: Self.summed)
-    func `lock nobody out where the pins of all of them count`(example: Case) throws {
+    func `an export's entries lock nobody out where all their pins count`(example: Case) throws {
         let export = try Export.render(example.format, of: try ExportsSample.view(example.hosts))
         let patterns = export.text.split(separator: "\n").filter {
             $0.hasPrefix("        \"") && !$0.contains("sha256/")
@@ -212,7 +212,7 @@ import Testing
     ]
 
     @Test(arguments: Self.oneLabel)
-    func `reach one label where no more is known`(example: Case) throws {
+    func `an export's entries reach one label where nothing more is known`(example: Case) throws {
         let export = try Export.render(example.format, of: try ExportsSample.view(example.hosts))
         let imported = try ImportedPins(export.bytes, as: .appleATS)
         #expect(ExportsSample.words(imported) == example.entries)
@@ -227,7 +227,9 @@ import Testing
             (["*.a.example 1", "a.example+ off"], true), (["a.example 1", "b.a.example off"], false),
             (["a.example 1", "*.example off"], false), (["a.example+ 1", "xa.example off"], false),
         ] as [([String], Bool)])
-    func `of a file with patterns except hosts only from those that stand for them`(hosts: [String], isThere: Bool)
+    func `an export of a file with patterns excepts hosts only from the patterns that cover them`(
+        hosts: [String], isThere: Bool
+    )
         throws
     {
         let export = try Export.render(.json, of: try ExportsSample.view(hosts))

@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct `An export` {
     @Test(arguments: ExportFormat.allCases.filter { $0 != .pem })
-    func `is the text that was agreed on, and says what it leaves out`(format: ExportFormat) throws {
+    func `an export has its expected text, and lists what it leaves out`(format: ExportFormat) throws {
         let export = try Export.render(format, of: try ExportsSample.view(validUntil: ExportsSample.until))
         #expect(export.format == format)
         #expect(export.text == ExportsGolden.texts[format])
@@ -13,7 +13,7 @@ import Testing
     }
 
     @Test(arguments: ExportFormat.allCases.filter { $0 != .pem })
-    func `is the same for the same pins in another order, at another time and with another key served`(
+    func `an export is the same for the same pins in another order, at another time and with another key served`(
         format: ExportFormat
     ) throws {
         let hosts = try ExportsSample.hosts.map(ExportsSample.host).map { host in
@@ -37,7 +37,9 @@ import Testing
     ]
 
     @Test(arguments: ExportFormat.allCases.filter { $0 != .pem }, Self.hostileNames)
-    func `keeps an app's name in its place, whatever it is`(format: ExportFormat, name: String) throws {
+    func `an export keeps an app's name within its field, whatever the name is`(format: ExportFormat, name: String)
+        throws
+    {
         let view = try ExportsSample.view(displayName: name, validUntil: ExportsSample.until)
         let lines = try Export.render(format, of: view).text.split(separator: "\n", omittingEmptySubsequences: false)
         let agreed = ExportsGolden.texts[format] ?? ""
@@ -51,7 +53,7 @@ import Testing
         }
     }
 
-    @Test func `of an app whose id has two hyphens is sound XML`() throws {
+    @Test func `an export of an app whose id has two hyphens is sound XML`() throws {
         let id = try AppID("com.example--shop-")
         let document = Document(
             issuer: "pinledger", app: id, version: 1, pinsValidUntil: nil, killSwitches: [], rollout: nil,
@@ -63,7 +65,7 @@ import Testing
     }
 
     @Test(arguments: ExportFormat.allCases)
-    func `of no hosts is refused only where nobody could read it`(format: ExportFormat) throws {
+    func `an export without hosts is refused only where no client could read it`(format: ExportFormat) throws {
         for hosts in [[], ["off.example.org off 7 8", "old.example.net builtin", "*.x.example report_only"]] {
             let view = try ExportsSample.view(hosts)
             switch format {
@@ -77,7 +79,7 @@ import Testing
         }
     }
 
-    @Test func `that is refused says why, and what was left out before`() throws {
+    @Test func `a refused export says why, and what it had left out`() throws {
         let view = try ExportsSample.view(["off.example.org off 7 8"])
         #expect(
             performing: { try Export.render(.trustkitIOS, of: view) },
@@ -89,7 +91,9 @@ import Testing
     }
 
     @Test(arguments: ExportFormat.allCases.filter { $0 != .pem })
-    func `is the same under a kill switch and after the end of validity, and says so`(format: ExportFormat) throws {
+    func `an export is the same under a kill switch and after the end of validity, and says so`(format: ExportFormat)
+        throws
+    {
         let hosts = try ExportsSample.hosts.map(ExportsSample.host)
         func killed(_ scope: String, _ host: HostPattern?) throws -> Export {
             let one = Document.KillSwitch(
@@ -119,13 +123,13 @@ import Testing
         #expect(!over.notes.contains { $0.hasPrefix("The pins are valid") })
     }
 
-    @Test func `leaves out what has no pins`() throws {
+    @Test func `an export leaves out hosts without pins`() throws {
         let export = try Export.render(.json, of: try ExportsSample.view(["api.example.com"]))
         #expect(export.notes == ["api.example.com: left out. It has no pins."])
     }
 
     @Test(arguments: ExportFormat.allCases.filter { $0 != .pem })
-    func `with one pin is refused where the app would not start with it`(format: ExportFormat) throws {
+    func `an export with one pin is refused where the app would not start with it`(format: ExportFormat) throws {
         let view = try ExportsSample.view(["b.example 1", "a.example 1 2", "c.example+ 1"])
         switch format {
         case .trustkitIOS, .trustkitAndroid, .reactNative:
@@ -139,12 +143,12 @@ import Testing
     }
 
     @Test(arguments: [ExportFormat.trustkitIOS, .trustkitAndroid])
-    func `may have one pin where TrustKit only reports`(format: ExportFormat) throws {
+    func `an export may have one pin where TrustKit only reports`(format: ExportFormat) throws {
         let export = try Export.render(format, of: try ExportsSample.view(["a.example report_only 1"]))
         #expect(export.text.contains(try ExportsSample.pin(1).base64))
     }
 
-    @Test func `has a header of RFC 7469 for the names that it stands for, and says where one would be passed over`()
+    @Test func `an export has an RFC 7469 header for each covered name, and says where one would be ignored`()
         throws
     {
         let view = try ExportsSample.view(["a.example+ 1 2", "b.example 1 2", "c.example 1", "d.example report_only 1"])
@@ -157,7 +161,7 @@ import Testing
             export.notes == ["c.example has one pin: RFC 7469 has clients pass over a header without a backup pin."])
     }
 
-    @Test func `has what installs outside a rollout get, and says that there is a candidate`() throws {
+    @Test func `an export has what installs outside a rollout get, and says that there is a candidate`() throws {
         var host = try ExportsSample.host("api.example.com 1 2")
         host.candidate = try ExportsSample.host("api.example.com 1 4").baseline
         host.rollout = Rollout(basisPoints: 5000)
@@ -171,13 +175,13 @@ import Testing
     }
 
     @Test(arguments: [ExportFormat.trustkitIOS, .reactNative])
-    func `says nothing of a date that is exact`(format: ExportFormat) throws {
+    func `an export has no remark about a date that is exact`(format: ExportFormat) throws {
         let midnight = Timestamp(seconds: 1_801_353_600)
         let export = try Export.render(format, of: try ExportsSample.view(["a.example 1 2"], validUntil: midnight))
         #expect(export.text.contains("2027-01-31") && export.notes.isEmpty)
     }
 
-    @Test func `has a name, a title, a file's name and a media type for each format`() {
+    @Test func `every export format has a name, a title, a file name and a media type`() {
         let formats = ExportFormat.allCases
         #expect(formats.count == 15)
         #expect(Set(formats.map(\.title)).count == formats.count)

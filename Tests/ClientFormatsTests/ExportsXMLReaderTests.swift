@@ -76,7 +76,7 @@ import Testing
     ]
 
     @Test(arguments: Self.syntax + Self.refused)
-    func `refuses what is no XML, or more than a configuration needs, and says where`(example: Refused) {
+    func `the XML reader refuses bad XML and whatever a configuration does not need, and says where`(example: Refused) {
         #expect(
             performing: { try XMLReader.read(Array(example.text.utf8)) },
             throws: { error in
@@ -91,19 +91,19 @@ import Testing
         "#xg",
         "#X41",
     ])
-    func `refuses a reference to no character`(reference: String) {
+    func `the XML reader refuses a reference to an invalid character`(reference: String) {
         #expect(
             performing: { try XMLReader.read(Array("<a>&\(reference);</a>".utf8)) },
             throws: { ($0 as? TextDefect)?.message == "there is no character with this number in XML" })
     }
 
-    @Test func `refuses bytes that are not UTF-8`() {
+    @Test func `the XML reader refuses bytes that are not UTF-8`() {
         #expect(
             performing: { try XMLReader.read([0x3C, 0x61, 0x3E, 0xFF, 0x3C, 0x2F, 0x61, 0x3E]) },
             throws: { ($0 as? TextDefect)?.message == "the text is not UTF-8" })
     }
 
-    @Test func `takes elements, attributes, text, comments and the entities that there always are`() throws {
+    @Test func `the XML reader takes elements, attributes, text, comments and the predefined entities`() throws {
         let text =
             "\u{FEFF}<?xml version='1.0' encoding=\"utf-8\" standalone = 'yes' ?>\n<!-- x -->\r\n"
             + "<t:r a = '1&#10;2\n3' xmlns:t=\"u'\" >x &lt;&#x41;&quot;&gt;&amp;&apos;&#128512;\r\ny\r"
@@ -117,14 +117,14 @@ import Testing
         #expect(root.children.first?.line == 6 && root.children.first?.column == 1)
     }
 
-    @Test func `passes over the document type of property lists`() throws {
+    @Test func `the XML reader ignores the document type of property lists`() throws {
         let text = "<!DOCTYPE plist \(Self.plist) >\n<plist version=\"1.0\"><true/></plist>"
         #expect(try XMLReader.read(Array(text.utf8)).propertyList().boolean())
         let older = text.replacing("Apple//", with: "Apple Computer//").replacing("http:", with: "https:")
         #expect(try XMLReader.read(Array(older.utf8)).propertyList().boolean())
     }
 
-    @Test func `goes as deep as it says`() throws {
+    @Test func `the XML reader accepts nesting up to its stated depth`() throws {
         let text = String(repeating: "<a>", count: 16) + String(repeating: "</a>", count: 16)
         #expect(try XMLReader.read(Array(text.utf8)).children.count == 1)
     }
@@ -138,7 +138,7 @@ import Testing
             ("<dict>x<key>a</key><true/></dict>", "each key of a dict needs one value"),
             ("<array/>", "a dict should be here, and array is"),
         ])
-    func `refuses a dictionary that is none`(text: String, message: String) throws {
+    func `the property list reader refuses a malformed dictionary`(text: String, message: String) throws {
         let value = try XMLReader.read(Array("<plist>\(text)</plist>".utf8)).propertyList()
         #expect(performing: { try value.members() }, throws: { ($0 as? TextDefect)?.message == message })
     }
@@ -149,7 +149,7 @@ import Testing
             ("<integer>1</integer>", true), ("<integer>0</integer>", false), ("<string>maybe</string>", nil),
             ("<array/>", nil), ("<integer>2</integer>", nil),
         ] as [(String, Bool?)])
-    func `takes a boolean in each of its spellings`(text: String, value: Bool?) throws {
+    func `the property list reader takes a boolean in each of its spellings`(text: String, value: Bool?) throws {
         let element = try XMLReader.read(Array(text.utf8))
         if let value {
             #expect(try element.boolean() == value)

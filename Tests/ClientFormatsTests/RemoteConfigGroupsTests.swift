@@ -18,7 +18,7 @@ private typealias Templates = RemoteConfigTemplates
             Templates.rolling(Examples.host("all.example.com"), 11, nil),
         ], rollout: Rollout(basisPoints: 4000, salt: "app"), gate: VersionGate(minimum: Examples.version("1.5")))
 
-    @Test func `decides each host as its gate and its rollouts do`() throws {
+    @Test func `a rollout in a template decides each host as its gate and its rollouts do`() throws {
         let template = try Templates.client(Self.three)
         #expect(template.conditions.count == 4)
         let lots: [Double] = [0, 10, 25.5, 25.51, 40, 40.01, 50, 50.01, 99]
@@ -47,7 +47,7 @@ private typealias Templates = RemoteConfigTemplates
     }
 
     /// 25.5 % of 2000 ids, by the structures that server SDKs evaluate and by the function on its own.
-    @Test func `for servers draws the lots that Firebase's SDK draws`() throws {
+    @Test func `a rollout in a server template picks the devices that Firebase's SDK picks`() throws {
         let view = Examples.view([Templates.rolling(Examples.api, 1, Rollout(basisPoints: 2550, salt: "canary"))])
         let template = try Templates.server(view)
         #expect(
@@ -68,7 +68,7 @@ private typealias Templates = RemoteConfigTemplates
         #expect(count == 531)
     }
 
-    @Test func `for servers asks the app's signals`() throws {
+    @Test func `a rollout in a server template asks the app's signals`() throws {
         let template = try Templates.server(Self.three)
         let inside = try #require(
             (0..<1000).map { "id-\($0)" }.first { FirebasePercent(of: $0, seed: "app")?.isAtMost(40_000_000) ?? false })
@@ -80,7 +80,7 @@ private typealias Templates = RemoteConfigTemplates
         #expect(try outcome([:]) == .pinned([Examples.text(11), Examples.text(12)]))
     }
 
-    @Test func `nests rollouts of one salt`() throws {
+    @Test func `a template nests rollouts of one salt`() throws {
         let hosts = (0..<12).map { number in
             Templates.rolling(
                 Examples.host("h\(number).example.com"), number * 4,
@@ -99,7 +99,7 @@ private typealias Templates = RemoteConfigTemplates
         }
     }
 
-    @Test func `parts devices into at most 16 groups`() throws {
+    @Test func `a rollout in a template divides devices into at most 16 groups`() throws {
         func view(_ count: Int, kills: [Document.KillSwitch] = []) -> ClientView {
             Examples.view(
                 (0..<count).map {
@@ -126,7 +126,7 @@ private typealias Templates = RemoteConfigTemplates
         }
     }
 
-    @Test func `that has come to everybody is not left out for want of room`() throws {
+    @Test func `a rollout at 100 % is kept in the template however little room there is`() throws {
         let lots = (0..<5).map {
             Templates.rolling(Examples.host("h\($0).example.com"), $0 * 4, Rollout(basisPoints: 5000, salt: "s\($0)"))
         }
@@ -137,7 +137,7 @@ private typealias Templates = RemoteConfigTemplates
         #expect(config.outcome(for: "h0.example.com") == .pinned([Examples.text(0), Examples.text(1)]))
     }
 
-    @Test func `carries a share of less than one per cent in a condition`() throws {
+    @Test func `a rollout in a template carries a share of less than one per cent in a condition`() throws {
         let view = Examples.view([
             Examples.entry(
                 Examples.api, nil, candidate: Examples.policy(.enforce, 1, 2), Rollout(basisPoints: 5, salt: "api"))
@@ -150,7 +150,7 @@ private typealias Templates = RemoteConfigTemplates
         #expect(other.outcome(for: "api.example.com", bucket: 0, shipped: ["api.example.com"]) == .builtin)
     }
 
-    @Test func `gives the baseline where nobody can be chosen`() throws {
+    @Test func `a rollout in a template gives the baseline where no device can be chosen`() throws {
         let secret = Rollout(basisPoints: 5000, exclusions: [Rollout.hashedID("a", salt: "s")])
         let views = [
             Examples.view([Templates.rolling(Examples.api, 1, secret)]),

@@ -45,7 +45,7 @@ import Testing
         try JSON(text: text)["conditions"]?.arrayValue?.compactMap { $0["name"]?.stringValue } ?? []
     }
 
-    @Test func `an empty project gets the parts, the kill switch first`() throws {
+    @Test func `merging into an empty project adds the parts, the kill switch first`() throws {
         let part = try Self.part([Self.condition(1, "a", isKill: true), Self.condition(2, "b")])
         let text = try Self.merged([part], "{}")
         #expect(
@@ -78,7 +78,7 @@ import Testing
          "version":{"versionNumber":"6","updateUser":{"email":"somebody@example.com"}}}
         """#
 
-    @Test func `what is other people's stays byte for byte and in its order`() throws {
+    @Test func `a merge leaves other people's entries unchanged, byte for byte and in their order`() throws {
         let text = try Self.merged([try Self.part([Self.condition(1, "a")])], Self.foreign)
         for kept in [
             #""future":{"x": 1.50, "y":[ ]}"#,
@@ -125,7 +125,7 @@ import Testing
         (["kill", "testers", "candidate", "others"], false),
         (["candidate", "kill", "testers", "others"], false),
     ])
-    func `only an order that lets something else win is changed`(order: [String], isInStep: Bool) throws {
+    func `a merge changes only an order that lets another entry win`(order: [String], isInStep: Bool) throws {
         for group in [false, true] {
             let text = Self.present(order, group: group)
             let merge = try Self.merge([Self.inStep()], text)
@@ -138,7 +138,7 @@ import Testing
         }
     }
 
-    @Test func `what changes takes along what others have added to it`() throws {
+    @Test func `a merge that changes an entry keeps what others have added to it`() throws {
         var part = try Self.part([Self.condition(1, "later", isKill: true), Self.condition(2, "b")])
         let text = try Self.merged([part], Self.present(["kill", "candidate", "testers"], group: true))
         let json = try JSON(text: text)
@@ -155,7 +155,7 @@ import Testing
         #expect(other["parameters"] == [:])
     }
 
-    @Test func `what is no longer wanted goes, with what others made of it`() throws {
+    @Test func `a merge removes an entry that is no longer wanted, with what others made of it`() throws {
         let text = #"""
             {"conditions":[{"name":"pinledger com.example.shop 1 kill switch","expression":"a"},
               {"name":"pinledger com.example.else 1 candidate","expression":"e"},
@@ -200,7 +200,7 @@ import Testing
         #expect(try Self.names(try Self.merged([second], text)) == ["pinledger com.example.till 1 kill switch"])
     }
 
-    @Test func `two apps with one parameter and nothing to tell them apart are not both put`() throws {
+    @Test func `a merge does not push both of two indistinguishable apps with one parameter`() throws {
         let (first, second) = (try Self.part(), try Self.part(otherwise: "{}", of: "till"))
         func conflict(_ part: RemoteConfigPart) -> RemoteConfigMergeRefusal {
             .conflict(parameter: Self.parameter, apps: [part.app])
@@ -223,7 +223,7 @@ import Testing
             try Self.merge([first, try Self.part(of: "till", parameter: "pins_2")], "{}").conflicts.isEmpty)
     }
 
-    @Test func `an app that shares its parameter with nobody's installs is in nobody's way`() throws {
+    @Test func `an app without installs on a shared parameter blocks no other app`() throws {
         let parts = try ["ios:aa", "ios:aa", "android:bb"].enumerated().map { place, id in
             try Self.part(
                 [Self.condition(1, "a", of: "app\(place)")], otherwise: nil, of: "app\(place)",
@@ -235,7 +235,7 @@ import Testing
         #expect(try Self.names(text) == ["pinledger com.example.app2 1 candidate"])
     }
 
-    @Test func `what was written at a later position is left alone until its description says nothing of it`() throws {
+    @Test func `a merge leaves an entry of a later position alone until its description no longer says so`() throws {
         let description = "TLS pins at position 9 of the ledger, by Pinledger; edits here are lost."
         let text = Self.present(["kill", "candidate", "testers"], description: description)
         let refusal = RemoteConfigMergeRefusal.newer(parameter: Self.parameter, position: 9, here: 8)
@@ -251,7 +251,9 @@ import Testing
     }
 
     /// The expression of a kill switch alone: its value stays the same when it is extended.
-    @Test func `every change of ours says where the ledger was, so that nobody who lags behind takes it back`() throws {
+    @Test func `every change of a merge records the ledger's position, so that a lagging node does not revert it`()
+        throws
+    {
         let other = try Self.part(of: "till", parameter: "zeta_pins")
         let first = try Self.merged([Self.inStep(), other], "{}", position: 10)
         let extended = try Self.part([Self.condition(1, "later", isKill: true), Self.condition(2, "b")])
@@ -268,7 +270,7 @@ import Testing
         (#"{\"a\":5.00,\"b\":[true,\"é\"]}"#, false), (#"{\"a\":5.0,\"b\":[true]}"#, false),
         (#"{\"a\":5.0,\"b\":[true,\"é\"],\"c\":1}"#, false),
     ])
-    func `a value in another spelling is the same but for its numbers`(value: String, isSame: Bool) throws {
+    func `a merge treats a value in another spelling as equal, numbers excepted`(value: String, isSame: Bool) throws {
         let part = try Self.part(otherwise: #"{"a":5.0,"b":[true,"é"]}"#)
         let text = #"{"parameters":{"\#(Self.parameter)":{"valueType":"JSON","defaultValue":{"value":"\#(value)"}}}}"#
         #expect((try Self.merge([part], text).body == nil) == isSame)
@@ -278,7 +280,7 @@ import Testing
         ("app.id=='a b'&&percent <= 10", true), (" app.id == 'a b'\n && percent<=10", true),
         ("app.id == 'ab' && percent <= 10", false), ("app.id == 'a b' && percent <= 11", false),
     ])
-    func `an expression with other white space is the same`(expression: String, isSame: Bool) throws {
+    func `a merge treats an expression with other white space as equal`(expression: String, isSame: Bool) throws {
         let part = try Self.part([Self.condition(1, "app.id == 'a b' && percent <= 10")])
         let template = try JSON(text: Self.merged([part], "{}"))
         let condition: JSON = [
@@ -288,7 +290,7 @@ import Testing
         #expect((try Self.merge([part], text).body == nil) == isSame)
     }
 
-    @Test func `conditions of others are told of the parameter that has values under them`() throws {
+    @Test func `a merge reports others' conditions on the parameter that has values under them`() throws {
         let (shop, till) = (try Self.part(), try Self.part(of: "till", parameter: "pins_2"))
         let text = #"""
             {"conditions":[{"name":"testers","expression":"t"},{"name":"pinledger com.example.gone 1 candidate","expression":"g"}],
@@ -300,7 +302,7 @@ import Testing
         #expect(String(decoding: try #require(merge.body), as: UTF8.self).contains("com.example.gone 1 candidate"))
     }
 
-    @Test func `limits of the service are refusals`() throws {
+    @Test func `a merge that exceeds the service's limits is refused`() throws {
         let conditions = (0..<2000).map { #"{"name":"c\#($0)","expression":"x"}"# }.joined(separator: ",")
         let part = try Self.part([Self.condition(1, "a")])
         #expect(throws: RemoteConfigMergeRefusal.tooManyConditions(2001, limit: 2000)) {
@@ -320,7 +322,7 @@ import Testing
         "", "[]", #"{"conditions":{}}"#, #"{"parameters":[]}"#, #"{"conditions":[{}]}"#, #"{"a":1,"a":2}"#,
         #"{"parameterGroups":{"g":1}}"#,
     ])
-    func `what is no template is not written over`(text: String) throws {
+    func `a merge never overwrites something that is not a template`(text: String) throws {
         let error = #expect(throws: RemoteConfigMergeRefusal.self) { try Self.merge([try Self.part()], text) }
         guard case .unreadable? = error else {
             Issue.record("\(text) is \(String(describing: error))")

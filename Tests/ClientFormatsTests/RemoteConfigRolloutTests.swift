@@ -31,7 +31,9 @@ private typealias Examples = RemoteConfigExamples
             (nil, nil, 100), (nil, 2500, 25), (2500, 5000, 12), (5000, nil, 50), (nil, 2550, 25), (nil, 99, 0),
             (nil, 0, 0), (10_000, 10_000, 100), (10_000, nil, 100), (10_000, 0, 0), (100, 5000, 0), (nil, 9999, 99),
         ] as [(Int?, Int?, Int)])
-    func `leaves all others the built-in pins`(app: Int?, host: Int?, share: Int) throws {
+    func `a rollout in a remote configuration leaves the built-in pins to all others`(app: Int?, host: Int?, share: Int)
+        throws
+    {
         let view = Self.view(
             nil, host.map { Rollout(basisPoints: $0) }, app: app.map { Rollout(basisPoints: $0) })
         let outcomes = try Self.outcomes(view)
@@ -39,14 +41,16 @@ private typealias Examples = RemoteConfigExamples
         #expect(outcomes.count { $0 == .builtin } == 100 - share)
     }
 
-    @Test(arguments: [PinMode.off, .reportOnly]) func `leaves all others unpinned where they were`(mode: PinMode) throws
-    {
+    @Test(arguments: [PinMode.off, .reportOnly])
+    func `a rollout in a remote configuration leaves all others unpinned where they were`(mode: PinMode) throws {
         let outcomes = try Self.outcomes(Self.view(Examples.policy(mode, 1, 2), Rollout(basisPoints: 3000)))
         #expect(outcomes.count { $0 == .pinned(Self.candidate) } == 30)
         #expect(outcomes.count { $0 == .unpinned } == 70)
     }
 
-    @Test func `gives everybody the baseline where that has pins of its own`() throws {
+    @Test func `a rollout in a remote configuration gives the baseline to all others where it has pins of its own`()
+        throws
+    {
         let view = Self.view(Examples.policy(.enforce, 1, 2), Rollout(basisPoints: 3000))
         #expect(try Self.outcomes(view).allSatisfy { $0 == .pinned([Examples.text(1), Examples.text(2)]) })
     }
@@ -58,7 +62,9 @@ private typealias Examples = RemoteConfigExamples
             (nil, 10_000, true), (10_000, nil, true), (10_000, 10_000, true), (nil, nil, true), (nil, 0, false),
             (0, nil, false), (0, 10_000, false), (10_000, 0, false),
         ] as [(Int?, Int?, Bool)])
-    func `at 100 % is for everybody, and at nought for nobody`(app: Int?, host: Int?, isForAll: Bool) throws {
+    func `a rollout in a remote configuration reaches all devices at 100 % and none at 0 %`(
+        app: Int?, host: Int?, isForAll: Bool
+    ) throws {
         for baseline in [nil, Examples.policy(.enforce, 1, 2), Examples.policy(.off, 1, 2)] {
             for candidate in [Self.own, Examples.policy(.off, 3, 4)] {
                 let view = Self.view(
@@ -85,7 +91,7 @@ private typealias Examples = RemoteConfigExamples
         Rollout(basisPoints: 10_000, method: .whitelist, whitelist: [Rollout.hashedID("a", salt: "s")]),
         Rollout(basisPoints: 10_000, method: .geography, countries: ["ID"]),
     ])
-    func `at 100 % of some is not for everybody`(rollout: Rollout) throws {
+    func `a rollout to 100 % of some devices does not reach all devices`(rollout: Rollout) throws {
         let baseline = Examples.policy(.enforce, 1, 2)
         for view in [Self.view(baseline, rollout), Self.view(baseline, nil, app: rollout)] {
             #expect(try Self.outcomes(view).allSatisfy { $0 == .pinned([Examples.text(1), Examples.text(2)]) })
@@ -95,7 +101,8 @@ private typealias Examples = RemoteConfigExamples
     }
 
     /// To a candidate that turns pinning off, a share would be a share of devices without pins.
-    @Test(arguments: [PinMode.off, .reportOnly]) func `turns pinning off for nobody by share`(mode: PinMode) throws {
+    @Test(arguments: [PinMode.off, .reportOnly])
+    func `a rollout in a remote configuration turns pinning off for no share of devices`(mode: PinMode) throws {
         let view = Self.view(nil, Rollout(basisPoints: 3000), candidate: Examples.policy(mode, 3, 4))
         #expect(try Self.outcomes(view).allSatisfy { $0 == .builtin })
     }
@@ -106,13 +113,15 @@ private typealias Examples = RemoteConfigExamples
             Rollout(basisPoints: 5000, exclusions: [Rollout.hashedID("a", salt: "s")]),
             Rollout(basisPoints: 5000, method: .geography, countries: ["ID"]),
         ])
-    func `gives everybody the baseline where nobody can be chosen`(rollout: Rollout) throws {
+    func `a rollout in a remote configuration gives all devices the baseline where none can be chosen`(rollout: Rollout)
+        throws
+    {
         for view in [Self.view(nil, rollout), Self.view(nil, nil, app: rollout)] {
             #expect(try Self.outcomes(view).allSatisfy { $0 == .builtin })
         }
     }
 
-    @Test func `knows the country and the version of a device that says them`() throws {
+    @Test func `a rollout in a remote configuration uses the country and version that a device states`() throws {
         let geography = Rollout(basisPoints: 4000, method: .geography, countries: ["ID"])
         let gate = VersionGate(minimum: Examples.version("1.5"))
         func share(_ device: Device) throws -> Int {
@@ -127,14 +136,18 @@ private typealias Examples = RemoteConfigExamples
         #expect(try share(Device(country: "ID")) == 0)
     }
 
-    @Test func `asks nothing of the host's countries where the app's rollout has not let the device in`() throws {
+    @Test
+    func
+        `a rollout in a remote configuration asks for a host's countries only after the app's rollout lets the device in`()
+        throws
+    {
         let view = Self.view(
             nil, Rollout(basisPoints: 10_000, method: .geography, countries: ["ID"]), app: Rollout(basisPoints: 5000),
             device: Device(country: "SG"))
         #expect(try Self.outcomes(view).allSatisfy { $0 == .builtin })
     }
 
-    @Test func `is decided for a device that says its id`() throws {
+    @Test func `a rollout in a remote configuration is decided for a device that states its id`() throws {
         let rollout = Rollout(basisPoints: 5000, salt: "s")
         var counts = [0, 0]
         for number in 0..<200 {
@@ -146,7 +159,7 @@ private typealias Examples = RemoteConfigExamples
         #expect(counts.allSatisfy { $0 > 60 })
     }
 
-    @Test func `treats the ids on its whitelist as all others`() throws {
+    @Test func `a rollout in a remote configuration treats the ids on its whitelist like all others`() throws {
         let view = Self.view(nil, Rollout(basisPoints: 2000, whitelist: [Rollout.hashedID("a", salt: "s")]))
         #expect(try Self.outcomes(view).count { $0 == .pinned(Self.candidate) } == 20)
     }
@@ -160,7 +173,8 @@ private typealias Examples = RemoteConfigExamples
         (["P*", "P*", "P*", "B"], [0, 1, 2]), (["P*", "P*", "P", "P", "E"], [0, 1, 4]), (["B*", "P", "E"], [1, 0, 2]),
         (["E", "B"], [0, 1]), (["P", "P"], [0, 1]), (["P", "P", "P"], [0, 1, 2]),
     ])
-    func `go to the served and one in reserve first`(pins: [String], expected: [Int]) throws {
+    func `the three places for pins go to the served keys and one reserve first`(pins: [String], expected: [Int]) throws
+    {
         let pins = pins.enumerated().map { place, text in
             RemoteConfigPin(
                 Examples.pin(place), text.hasPrefix("P") ? .primary : text.hasPrefix("B") ? .backup : .emergency,
@@ -171,11 +185,11 @@ private typealias Examples = RemoteConfigExamples
         #expect(chosen.map(\.pin) == expected.map { Examples.pin($0) })
     }
 
-    @Test func `are none for no pins`() {
+    @Test func `the three places for pins stay empty without pins`() {
         #expect(RemoteConfigSlots([]) == nil)
     }
 
-    @Test func `are given to served keys first by what probes saw`() throws {
+    @Test func `the three places for pins go first to the served keys that probes saw`() throws {
         let policy = Examples.policy(.enforce, 1, 2, 3, 4, 5)
         let view = Examples.view([Examples.entry(Examples.api, policy)], served: [Examples.api: [Examples.pin(5)]])
         let value = RemoteConfigValue(view, settings: ClientSettings())
@@ -192,7 +206,7 @@ private typealias Examples = RemoteConfigExamples
             rawKeySHA256: sha256(Array("raw \(number)".utf8)))
     }
 
-    @Test func `hold raw keys' hashes where the app compares these`() throws {
+    @Test func `the three places for pins hold raw keys' hashes where the app compares these`() throws {
         let view = Examples.view(
             [Examples.entry(Examples.api, Examples.policy(.enforce, 1, 2, 3))],
             knowledge: [Self.facts(1), Self.facts(2)])
@@ -206,7 +220,8 @@ private typealias Examples = RemoteConfigExamples
     }
 
     /// A pin is never given for a hash; a host without its served key would refuse every connection.
-    @Test(arguments: [Set([RemoteConfigExamples.pin(2)]), []]) func `are not filled without the served key`(
+    @Test(arguments: [Set([RemoteConfigExamples.pin(2)]), []])
+    func `the three places for pins are not filled without the served key`(
         served: Set<Pin>
     ) throws {
         let view = Examples.view(
@@ -224,7 +239,7 @@ private typealias Examples = RemoteConfigExamples
     }
 
     /// The app's own computation, on a key as OpenSSL made it.
-    @Test func `match what an app computes from SecKeyCopyExternalRepresentation`() throws {
+    @Test func `the three places for pins match what an app computes from SecKeyCopyExternalRepresentation`() throws {
         let spki = try #require(
             Base64.decode(
                 "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAELeRX04gOcy5WgJ0NH2cQD8mJ0ktNMMu5IDZNJmwaA4NKyF9tmDfUxL3RYL8d1tT8"

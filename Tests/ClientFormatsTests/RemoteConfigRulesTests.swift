@@ -10,7 +10,7 @@ private typealias Templates = RemoteConfigTemplates
 @Suite struct `A remote configuration's template` {
     private static let plain = [Examples.entry(Examples.api, Examples.policy(.enforce, 1, 2))]
 
-    @Test func `of an app without rollouts has these bytes`() throws {
+    @Test func `a template of an app without rollouts has these bytes`() throws {
         let view = Examples.view(Self.plain)
         let rules = try RemoteConfigRules(view, settings: Templates.settings)
         let value = RemoteConfigValue(view, settings: Templates.settings).text
@@ -38,7 +38,7 @@ private typealias Templates = RemoteConfigTemplates
         rollout: Rollout(basisPoints: 4050, salt: "app"), gate: VersionGate(minimum: Examples.version("1.5")),
         validUntil: Timestamp(seconds: Examples.noon.seconds + 86_400))
 
-    @Test func `asks these things in this order`() throws {
+    @Test func `a template asks its conditions in this order`() throws {
         let template = try Templates.client(Self.busy)
         #expect(
             template.expressions == [
@@ -61,7 +61,7 @@ private typealias Templates = RemoteConfigTemplates
     }
 
     /// Other parameters of a project may have values under them, which are for the same devices then as now.
-    @Test func `calls a condition the same whatever else there is`() throws {
+    @Test func `a template names a condition the same whatever else it holds`() throws {
         func names(_ shares: (Int?, Int), kills: [Document.KillSwitch] = []) throws -> [String] {
             let api = shares.0.map { Templates.rolling(Examples.api, 1, Rollout(basisPoints: $0, salt: "one")) }
             let pay = Templates.rolling(Examples.pay, 5, Rollout(basisPoints: shares.1, salt: "one"))
@@ -84,7 +84,7 @@ private typealias Templates = RemoteConfigTemplates
     }
 
     /// Whatever else is true of an install.
-    @Test func `lets nothing win over a kill switch`() throws {
+    @Test func `a template lets nothing win over a kill switch`() throws {
         let client = try Templates.client(Self.busy)
         let server = try Templates.server(Self.busy)
         for version in [nil, "1.0", "1.5.0", "3.1.2", "99"] {
@@ -111,7 +111,7 @@ private typealias Templates = RemoteConfigTemplates
             ("3.1.3", 7, false), ("3.1.4", 7, false), ("3.1.5", 7, true), ("3.0.9", 7, true), ("3.1.0", 6, true),
             ("3.1.3-rc1", 7, true), (nil, 7, true), ("3.1.0", nil, true),
         ] as [(String?, Int64?, Bool)])
-    func `turns pinning off for the versions that a kill switch means`(version: String?, build: Int64?, isOn: Bool)
+    func `a template turns pinning off for the versions of a kill switch`(version: String?, build: Int64?, isOn: Bool)
         throws
     {
         let view = Examples.view(Self.plain, kills: Array(Self.busy.document.killSwitches.dropFirst()))
@@ -137,13 +137,13 @@ private typealias Templates = RemoteConfigTemplates
         ),
         (VersionGate(minimumBuild: 12), ["app.build.>=(['12'])"]),
     ])
-    func `says a range in releases`(range: VersionGate, expressions: [String]) throws {
+    func `a template says a version range in releases`(range: VersionGate, expressions: [String]) throws {
         let view = Examples.view(Self.plain, kills: [Examples.kill("app_versions", versions: range)])
         let end = " && dateTime < dateTime('2026-01-31T13:00:00')"
         #expect(try Templates.client(view).expressions == expressions.map { $0 + end })
     }
 
-    @Test func `has no condition for what is over, ahead, or says nothing`() throws {
+    @Test func `a template has no condition for a kill switch that is over, lies ahead, or changes nothing`() throws {
         let kills = [
             Examples.kill("app", until: 0), Examples.kill("everything", from: 1),
             Examples.kill("app_versions", versions: VersionGate()), Examples.kill("app_versions"),
@@ -165,7 +165,7 @@ private typealias Templates = RemoteConfigTemplates
             Examples.kill("host", Examples.host("gone.example.com"), until: 60),
         ])
 
-    @Test func `ends a host's kill switch when it is over, and no sooner`() throws {
+    @Test func `a template ends a host's kill switch when it is over, and no sooner`() throws {
         let template = try Templates.client(Self.switchedOff)
         #expect(
             template.expressions == [
@@ -192,7 +192,7 @@ private typealias Templates = RemoteConfigTemplates
         }
     }
 
-    @Test func `says for now what the value says`() throws {
+    @Test func `a template says for the present what the value says`() throws {
         let value = RemoteConfigValue(Self.switchedOff, settings: Templates.settings).text
         let client = try Templates.client(Self.switchedOff)
         #expect(try client.value(for: RemoteConfigInstall(lot: { _ in 100 })) == value)
@@ -202,14 +202,14 @@ private typealias Templates = RemoteConfigTemplates
         #expect(try server.value(id: "install") == value)
     }
 
-    @Test func `has no stage for a kill switch that changes nothing`() throws {
+    @Test func `a template has no stage for a kill switch that changes nothing`() throws {
         let view = Examples.view(
             [Examples.entry(Examples.api, nil), Examples.entry(Examples.pay, Examples.policy(.off, 1, 2))],
             kills: [Examples.kill("host", Examples.pay), Examples.kill("host", Examples.web, until: 60)])
         #expect(try Templates.client(view).conditions.isEmpty)
     }
 
-    @Test func `lets a kill switch for everything win over a host's, and both end`() throws {
+    @Test func `a template lets a kill switch for everything win over a host's, and ends both`() throws {
         let view = Examples.view(
             Self.plain, kills: [Examples.kill("host", Examples.api, until: 7200), Examples.kill("everything")])
         let template = try Templates.client(view)
@@ -223,7 +223,7 @@ private typealias Templates = RemoteConfigTemplates
 
     /// Twenty hosts that are switched off, each a minute longer than the one before: those after the
     /// seventh wait for the last.
-    @Test func `tells at most eight ends of hosts' kill switches apart`() throws {
+    @Test func `a template distinguishes at most eight ends of hosts' kill switches`() throws {
         let hosts = (0..<20).map { Examples.host("h\($0).example.com") }
         let view = Examples.view(
             hosts.map { Examples.entry($0, Examples.policy(.enforce, 1, 2)) },
@@ -240,7 +240,7 @@ private typealias Templates = RemoteConfigTemplates
 
     /// To be told of a kill switch matters more than to be told of its end.
     @Test(arguments: [(100, 8), (1000, 1), (3000, 0)])
-    func `leaves out ends for which there is no room`(count: Int, conditions: Int) throws {
+    func `a template leaves out ends for which there is no room`(count: Int, conditions: Int) throws {
         let hosts = (0..<count).map { Examples.host("host-\($0).example.com") }
         let kills = (0..<8).map { Examples.kill("host", hosts[$0], until: Int64($0 + 1) * 60) }
         let view = Examples.view(hosts.map { Examples.entry($0, Examples.policy(.enforce, 1, 2)) }, kills: kills)
@@ -253,14 +253,14 @@ private typealias Templates = RemoteConfigTemplates
         #expect(size <= RemoteConfigQuota.characters)
     }
 
-    @Test func `is off for everybody past the pins' time`() throws {
+    @Test func `a template is off for all devices past the pins' time`() throws {
         let view = Examples.view(Self.plain, kills: [Examples.kill("app")], validUntil: Examples.noon)
         let template = try Templates.client(view)
         #expect(template.conditions.isEmpty)
         #expect(try !Templates.decode(template.value(for: RemoteConfigInstall())).enabled)
     }
 
-    @Test func `of the simple schema knows kill switches only`() throws {
+    @Test func `a template of the simple schema knows kill switches only`() throws {
         let template = try Templates.client(Self.busy, ClientSettings(schema: .simple, parameter: "pins_v2"))
         #expect(template.conditions.count == 4)
         let text = try template.value("pins_v2") { _ in true }
@@ -269,7 +269,7 @@ private typealias Templates = RemoteConfigTemplates
 
     // The service's rules
 
-    @Test func `keeps to what the service takes`() throws {
+    @Test func `a template keeps to the service's limits`() throws {
         let template = try Templates.client(Self.busy, app: "1:1234567890:ios:0a1b2c")
         #expect(Set(template.names).count == template.names.count)
         for name in template.names {
@@ -286,7 +286,7 @@ private typealias Templates = RemoteConfigTemplates
         #expect(places.map(\.lowerBound) == places.map(\.lowerBound).sorted())
     }
 
-    @Test func `can be limited to one Firebase app`() throws {
+    @Test func `a template can be limited to one Firebase app`() throws {
         let template = try Templates.client(Self.busy, app: "1:1:ios:aa")
         #expect(template.expressions.allSatisfy { $0.hasPrefix("app.id == '1:1:ios:aa'") })
         #expect(template.expressions.last == "app.id == '1:1:ios:aa'")
@@ -298,7 +298,7 @@ private typealias Templates = RemoteConfigTemplates
     }
 
     /// Five lots, 101 stretches between versions, or a thousand hosts sixteen times.
-    @Test func `leaves rollouts out where there is no room for them, and no kill switch`() throws {
+    @Test func `a template without room leaves out rollouts, and never a kill switch`() throws {
         let versions = (0..<100).map { Examples.version("1.\($0)") }
         let hosts = (0..<4).map {
             Templates.rolling(Examples.host("h\($0).example.com"), $0 * 4, Rollout(basisPoints: 5000, salt: "s\($0)"))
@@ -327,7 +327,9 @@ private typealias Templates = RemoteConfigTemplates
         #expect(try RemoteConfigRules(Self.busy, settings: Templates.settings).withheld == nil)
     }
 
-    @Test func `is refused where what everybody gets is too large, but for a kill switch for all of it`() throws {
+    @Test func `a template whose value for all devices is too large is refused, except under a full kill switch`()
+        throws
+    {
         let hosts = (0..<6000).map {
             Examples.entry(Examples.host("host-\($0).example.com"), Examples.policy(.enforce, 1, 2))
         }

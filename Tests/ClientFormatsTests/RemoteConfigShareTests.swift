@@ -11,7 +11,7 @@ import Testing
             (10_000, 9999, 99), (10_000, 100, 1), (10_000, 199, 1), (0, 10_000, 0), (10_000, 0, 0), (0, 0, 0),
             (10_000, 99, nil), (10_000, 1, nil), (1, 1, nil), (1000, 900, nil), (1000, 1000, 1),
         ] as [(Int, Int, Int?)])
-    func `is rounded down, and never to nothing`(app: Int, host: Int, percent: Int?) {
+    func `a share of devices is rounded down, and never to nothing`(app: Int, host: Int, percent: Int?) {
         #expect(RemoteConfigShare.wholePercent(app: app, host: host) == percent)
         #expect(RemoteConfigShare.isRounded(app: app, host: host) == (percent.map { $0 * 1_000_000 } != app * host))
     }
@@ -19,7 +19,7 @@ import Testing
     @Test(arguments: [
         (1, "0.01"), (5, "0.05"), (10, "0.1"), (100, "1"), (2550, "25.5"), (2505, "25.05"), (9999, "99.99"),
     ])
-    func `is spelled to the basis point`(points: Int, text: String) {
+    func `a share of devices is written to the basis point`(points: Int, text: String) {
         #expect(RemoteConfigShare.text(basisPoints: points) == text)
     }
 }
@@ -40,7 +40,9 @@ import Testing
         ("0123456789abcdef0123456789abcdef", "install-1", 13_367_046),
     ]
 
-    @Test(arguments: vectors) func `is what the vectors say`(seed: String, id: String, position: Int64) throws {
+    @Test(arguments: vectors) func `Firebase's percentile matches its vectors`(
+        seed: String, id: String, position: Int64
+    ) throws {
         #expect(try #require(FirebasePercent(of: id, seed: seed)).position == position)
     }
 
@@ -49,28 +51,28 @@ import Testing
         hex.reduce(0) { ($0 * 16 + Int64($1.hexDigitValue ?? 0)) % 100_000_000 }
     }
 
-    @Test func `is the remainder of the whole digest for 2000 ids`() throws {
+    @Test func `Firebase's percentile is the remainder of the whole digest for 2000 ids`() throws {
         for number in 0..<2000 {
             let drawn = try #require(FirebasePercent(of: "install-\(number)", seed: "canary"))
             #expect(drawn.position == Self.remainder(Hex.encode(sha256(Array("canary.install-\(number)".utf8)))))
         }
     }
 
-    @Test func `lets in as many of 2000 ids as firebase-admin does`() {
+    @Test func `Firebase's percentile lets in as many of 2000 ids as firebase-admin does`() {
         let isIn = (0..<2000).filter {
             FirebasePercent(of: "install-\($0)", seed: "canary")?.isAtMost(25_500_000) ?? false
         }
         #expect(isIn.count == 531)
     }
 
-    @Test func `counts its upper bound in and its lower bound out`() throws {
+    @Test func `Firebase's percentile includes its upper bound and excludes its lower bound`() throws {
         let drawn = try #require(FirebasePercent(of: "install-1", seed: "canary"))
         #expect(drawn.isAtMost(12_208_749) && !drawn.isAtMost(12_208_748))
         #expect(drawn.isBetween(12_208_748, 12_208_749) && drawn.isBetween(0, 100_000_000))
         #expect(!drawn.isBetween(12_208_749, 100_000_000) && !drawn.isBetween(0, 12_208_748))
     }
 
-    @Test func `does not exist without an id`() {
+    @Test func `Firebase's percentile does not exist without an id`() {
         #expect(FirebasePercent(of: "", seed: "canary") == nil)
     }
 
@@ -83,7 +85,7 @@ import Testing
         ("ä", "33e6d73fee82904c8d7afb78de1154d1"), ("", "e3b0c44298fc1c149afbf4c8996fb924"),
         ("it's", "24ceef1cb6b0cbc0b332102131824576"),
     ])
-    func `has a seed that the service takes, whatever the salt`(salt: String, seed: String) {
+    func `Firebase's percentile has a seed that the service accepts, whatever the salt`(salt: String, seed: String) {
         #expect(FirebasePercent.seed(salt: salt) == seed)
     }
 }

@@ -31,7 +31,7 @@ private typealias Examples = RemoteConfigExamples
             "/parameterGroups/TLS/parameters/ssl_pinning_config/defaultValue/value"
         ),
     ])
-    func `has its value in any wrapping`(text: String, pointer: String) throws {
+    func `an exported remote configuration gives its value from any wrapping`(text: String, pointer: String) throws {
         let source = try Self.read(text)
         #expect(source.value == Self.value)
         #expect(source.pointer.text == pointer)
@@ -46,7 +46,7 @@ private typealias Examples = RemoteConfigExamples
         "x":{"defaultValue":{"value":"1"},"conditionalValues":{"other":{"rolloutValue":{"rolloutId":"r"}}}}}}
         """#
 
-    @Test func `gives its default value and names the others in their order`() throws {
+    @Test func `an exported remote configuration gives its default value and names the others in their order`() throws {
         let source = try Self.read(Self.conditional)
         #expect(source.value == Self.value && source.condition == nil)
         #expect(
@@ -59,7 +59,7 @@ private typealias Examples = RemoteConfigExamples
             ])
     }
 
-    @Test func `gives the value of a condition that is asked for`() throws {
+    @Test func `an exported remote configuration gives the value of a condition that is asked for`() throws {
         let source = try Self.read(Self.conditional, condition: "beta")
         #expect(source.value == ["enabled": false] && source.condition == "beta")
         #expect(source.pointer.text == "/parameters/ssl_pinning_config/conditionalValues/beta/value")
@@ -68,7 +68,9 @@ private typealias Examples = RemoteConfigExamples
     }
 
     @Test(arguments: [#"{"useInAppDefault":true}"#, "null"])
-    func `gives its only conditional value where the default has none`(otherwise: String) throws {
+    func `an exported remote configuration gives its only conditional value where the default has none`(
+        otherwise: String
+    ) throws {
         let source = try Self.read(
             #"""
             {"conditions":[{"name":"a","expression":"percent <= 5"}],"parameters":{"ssl_pinning_config":
@@ -119,26 +121,30 @@ private typealias Examples = RemoteConfigExamples
             "holds no configuration (it is missing), and 2 conditional values do"
         ),
     ])
-    func `that is none is refused at its place`(text: String, pointer: String, message: String) throws {
+    func `a malformed remote configuration is refused at the place of its defect`(
+        text: String, pointer: String, message: String
+    ) throws {
         let defect = #expect(throws: JSONDefect.self) { try Self.read(text) }
         #expect(defect?.pointer.text == pointer)
         #expect(defect?.message.hasPrefix(message) == true, "\(defect?.message ?? "")")
     }
 
     @Test(arguments: [("gone", "is not there"), ("kill", "is no text: the app's own default")])
-    func `has no value for a condition without a text`(condition: String, message: String) throws {
+    func `an exported remote configuration has no value for a condition without text`(
+        condition: String, message: String
+    ) throws {
         let defect = #expect(throws: JSONDefect.self) { try Self.read(Self.conditional, condition: condition) }
         #expect(defect?.pointer.text == "/parameters/ssl_pinning_config/conditionalValues/\(condition)")
         #expect(defect?.message == message)
     }
 
-    @Test func `has conditions only as a template`() throws {
+    @Test func `an exported remote configuration has conditions only as a template`() throws {
         let defect = #expect(throws: JSONDefect.self) { try Self.read(#"{"enabled":true}"#, condition: "a") }
         #expect(defect?.message == #"is not a template, and has no condition "a""#)
     }
 
     /// What is rendered can be read, in both spellings of conditions.
-    @Test func `comes back as it was rendered`() throws {
+    @Test func `an exported remote configuration comes back as it was rendered`() throws {
         let view = Examples.view(
             [Examples.entry(Examples.api, Examples.policy(.enforce, 1, 2))], kills: [Examples.kill("app")])
         let rules = try RemoteConfigRules(view, settings: ClientSettings())

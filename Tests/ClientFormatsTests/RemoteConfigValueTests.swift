@@ -24,7 +24,7 @@ private typealias Examples = RemoteConfigExamples
         try StrictAdvancedConfig(config: RemoteConfigValue(view, settings: ClientSettings()).text)
     }
 
-    @Test func `of the advanced schema has these bytes`() {
+    @Test func `a remote configuration of the advanced schema has these bytes`() {
         func entry(_ primary: Int, _ backup: Int, _ share: Int) -> String {
             #"{"enabled":true,"pins":{"primary":"\#(Examples.text(primary))","backup":"\#(Examples.text(backup))"},"#
                 + #""rollout_percentage":\#(share),"rolloutPercentage":\#(share)}"#
@@ -42,14 +42,14 @@ private typealias Examples = RemoteConfigExamples
                 == RemoteConfigValue(Self.usual, settings: ClientSettings()))
     }
 
-    @Test func `of the simple schema has these bytes`() {
+    @Test func `a remote configuration of the simple schema has these bytes`() {
         let text =
             #"{"enabled":true,"target_hosts":["api.example.com","old.example.com","pay.example.com","#
             + #""web.example.com"],"min_app_version":"0.0.0"}"#
         #expect(RemoteConfigValue(Self.usual, settings: Self.simple).text == text)
     }
 
-    @Test func `is read by strict and tolerant apps alike`() throws {
+    @Test func `a remote configuration is read by strict and tolerant apps alike`() throws {
         let text = RemoteConfigValue(Self.usual, settings: ClientSettings()).text
         let strict = try StrictAdvancedConfig(config: text)
         #expect(strict.hosts["pay.example.com"]?.rolloutPercentage == 50)
@@ -61,7 +61,7 @@ private typealias Examples = RemoteConfigExamples
         #expect(try StrictSimpleConfig(config: simple).targets == CommaConfig(simple)?.targets)
     }
 
-    @Test func `with a comma list would not be read by strict apps`() throws {
+    @Test func `a remote configuration with a comma list would not be read by strict apps`() throws {
         let text = #"{"enabled":true,"target_hosts":"a.example.com,b.example.com","min_app_version":"1.0.0"}"#
         #expect(throws: DecodingError.self) { try StrictSimpleConfig(config: text) }
         #expect(CommaConfig(text)?.targets == ["a.example.com", "b.example.com"])
@@ -69,14 +69,14 @@ private typealias Examples = RemoteConfigExamples
 
     /// A number without a point is an integer to apps in Dart.
     @Test(arguments: [(500, "5.0"), (525, "5.25"), (550, "5.5"), (5, "0.05"), (1, "0.01"), (9999, "99.99")])
-    func `spells the threshold with a point`(points: Int, text: String) {
+    func `a remote configuration spells the threshold with a point`(points: Int, text: String) {
         let value = RemoteConfigValue(
             Examples.view([], monitoring: Monitoring(failureThreshold: points)), settings: ClientSettings())
         #expect(value.text.contains(#""failure_threshold":\#(text),"#))
     }
 
     @Test(arguments: ["0.1", "0.0.1", "1", "1.0", "1.5.0", "2024.01.01", "10.0.0.7"])
-    func `keeps no version of the app from pinning`(version: String) throws {
+    func `a remote configuration keeps every version of the app pinning`(version: String) throws {
         let config = try Self.strict(Self.usual)
         #expect(config.outcome(for: "api.example.com", version: version) != .unpinned)
     }
@@ -95,7 +95,8 @@ private typealias Examples = RemoteConfigExamples
             Examples.view(usual.document.hosts, kills: [kill], fallback: usual.document.fallback, device: device)
         } + [Examples.view(usual.document.hosts, fallback: usual.document.fallback, validUntil: Examples.noon)]
 
-    @Test(arguments: killed) func `turns everything off for a kill switch or past the pins' time`(view: ClientView)
+    @Test(arguments: killed)
+    func `a remote configuration turns everything off for a kill switch or past the pins' time`(view: ClientView)
         throws
     {
         #expect(
@@ -113,12 +114,13 @@ private typealias Examples = RemoteConfigExamples
     @Test(arguments: [
         Examples.kill("everything", until: 0), Examples.kill("app", from: 60), Examples.kill("app", until: -1),
     ])
-    func `goes on where a kill switch is over or still ahead`(kill: Document.KillSwitch) throws {
+    func `a remote configuration pins while a kill switch is over or still ahead`(kill: Document.KillSwitch) throws {
         let view = Examples.view([Examples.entry(Examples.api, Examples.policy(.enforce, 1, 2))], kills: [kill])
         #expect(try Self.strict(view).enabled)
     }
 
-    @Test func `goes on where a kill switch is for versions and the device's is not known`() throws {
+    @Test func `a remote configuration pins where a kill switch is for versions and the device's is not known`() throws
+    {
         let view = Examples.view(
             [Examples.entry(Examples.api, Examples.policy(.enforce, 1, 2))],
             kills: [Examples.kill("app_versions", versions: VersionGate(maximum: Examples.version("2.0")))])
@@ -135,7 +137,9 @@ private typealias Examples = RemoteConfigExamples
         (Examples.entry(Examples.api, Examples.policy(.enforce, 1, 2)), true),
         (Examples.entry(Examples.api, nil), true),
     ])
-    func `pins nothing of a host that is off, reports or is switched off`(entry: Document.Host, isKilled: Bool) throws {
+    func `a remote configuration pins no host that is off, report-only or switched off`(
+        entry: Document.Host, isKilled: Bool
+    ) throws {
         let view = Examples.view(
             [entry], kills: isKilled ? [Examples.kill("host", Examples.api)] : [],
             fallback: Fallback(hosts: [Examples.api]))
@@ -145,14 +149,14 @@ private typealias Examples = RemoteConfigExamples
         #expect(try StrictSimpleConfig(config: RemoteConfigValue(view, settings: Self.simple).text).targets.isEmpty)
     }
 
-    @Test func `uses no built-in pins for a name below a host that is off`() throws {
+    @Test func `a remote configuration uses no built-in pins for a name below a host that is off`() throws {
         let view = Examples.view(
             [Examples.entry(Examples.host("*.example.com"), Examples.policy(.off, 1, 2))],
             fallback: Fallback(hosts: [Examples.api, Examples.host("other.example.net")]))
         #expect(try Self.strict(view).fallback.hosts == ["other.example.net"])
     }
 
-    @Test func `leaves a host with built-in pins to them`() throws {
+    @Test func `a remote configuration leaves a host with built-in pins to them`() throws {
         for fallback in [Fallback(), Fallback(usesBuiltinPins: false)] {
             let config = try Self.strict(Examples.view([Examples.entry(Examples.api, nil)], fallback: fallback))
             #expect(config.hosts.isEmpty)
@@ -160,7 +164,7 @@ private typealias Examples = RemoteConfigExamples
         }
     }
 
-    @Test func `enforces a host's only pin, which is its backup too`() throws {
+    @Test func `a remote configuration enforces a host's only pin, which is its backup too`() throws {
         let view = Examples.view([
             Examples.entry(Examples.api, Examples.policy(.enforce, 1)),
             Examples.entry(Examples.pay, Examples.policy(.enforce, 2, 3)),
@@ -170,7 +174,7 @@ private typealias Examples = RemoteConfigExamples
         #expect(config.outcome(for: "pay.example.com") == .pinned([Examples.text(2), Examples.text(3)]))
     }
 
-    @Test func `without a backup would be no configuration to strict apps`() throws {
+    @Test func `a remote configuration without a backup would not be read by strict apps`() throws {
         let whole = RemoteConfigValue(Self.usual, settings: ClientSettings()).text
         for member in ["min_app_version", "rollout_strategy", "fallback", "monitoring", "backup", "rolloutPercentage"] {
             #expect(throws: DecodingError.self) {
@@ -179,7 +183,7 @@ private typealias Examples = RemoteConfigExamples
         }
     }
 
-    @Test func `leaves out a host that has no pin`() throws {
+    @Test func `a remote configuration leaves out a host without pins`() throws {
         let view = Examples.view([
             Examples.entry(Examples.api, Examples.policy(.enforce)),
             Examples.entry(Examples.pay, Examples.policy(.enforce, 2, 3)),
@@ -187,7 +191,7 @@ private typealias Examples = RemoteConfigExamples
         #expect(try Self.strict(view).hosts.keys.sorted() == ["pay.example.com"])
     }
 
-    @Test func `names wildcards as they are, which apps compare letter by letter`() throws {
+    @Test func `a remote configuration names wildcards as they are, which apps compare letter by letter`() throws {
         let view = Examples.view([
             Examples.entry(Examples.host("*.example.com"), Examples.policy(.enforce, 1, 2)),
             Examples.entry(Examples.api, Examples.policy(.enforce, 1, 2), includesSubdomains: true),
@@ -195,7 +199,9 @@ private typealias Examples = RemoteConfigExamples
         #expect(try Self.strict(view).hosts.keys.sorted() == ["*.example.com", "api.example.com"])
     }
 
-    @Test func `of the simple schema names no host that the app is not known to have pins for`() throws {
+    @Test func `a remote configuration of the simple schema names only hosts whose pins the app is known to have`()
+        throws
+    {
         let view = Examples.view(
             [
                 Examples.entry(Examples.api, Examples.policy(.enforce, 1, 2)),

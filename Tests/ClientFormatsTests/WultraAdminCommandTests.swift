@@ -36,7 +36,7 @@ private typealias Wultra = WultraExamples
         return app
     }
 
-    @Test func `creates an app with the texts that are there`() throws {
+    @Test func `a Wultra command creates an app with the existing texts`() throws {
         let texts = [ClientText(key: "k", language: "en", text: "Hi")]
         let command = try WultraAdminCommand.creating(displayName: "My App", texts: texts)
         #expect(command.commands == [.create(displayName: "My App")])
@@ -52,7 +52,7 @@ private typealias Wultra = WultraExamples
         }
     }
 
-    @Test func `creates no app with more texts than it may have`() throws {
+    @Test func `a Wultra command creates no app with more texts than it may have`() throws {
         let more = try Self.texts() + [ClientText(key: "k", language: "en", text: "Hi")]
         let error = #expect(throws: WultraAdminError.self) {
             try WultraAdminCommand.creating(displayName: "My App", texts: more)
@@ -118,7 +118,7 @@ private typealias Wultra = WultraExamples
     ]
 
     @Test(arguments: additions)
-    func `adds a certificate`(line: Addition) throws {
+    func `a Wultra command adds a certificate`(line: Addition) throws {
         let app = Self.app(line.mode, line.pins)
         let command = try WultraAdminCommand.adding(line.certificate, to: Self.api, of: app)
         #expect(command.commands == line.commands && command.settings == nil)
@@ -131,7 +131,7 @@ private typealias Wultra = WultraExamples
         #expect(after.hosts[Self.api]?[.baseline]?.mode == (line.enforces ? .enforce : line.mode))
     }
 
-    @Test func `adds the host that is not there, and enforces with its second certificate`() throws {
+    @Test func `a Wultra command adds a missing host, which enforces from its second certificate on`() throws {
         let first = try WultraAdminCommand.adding(Self.one, to: Self.api, of: Wultra.app())
         #expect(
             first.commands == [
@@ -152,7 +152,7 @@ private typealias Wultra = WultraExamples
         #expect(try Wultra.after(done, again.commands) == done)
     }
 
-    @Test func `adds an authority's certificate with its depth only`() throws {
+    @Test func `a Wultra command adds an authority's certificate with its depth only`() throws {
         let command = try WultraAdminCommand.adding(Self.authority, depth: 1, to: Self.api, of: Wultra.app())
         #expect(command.commands.count == 1)
         for (certificate, depth) in [(Self.authority, nil), (Self.authority, 0), (Self.one, 1)]
@@ -171,7 +171,9 @@ private typealias Wultra = WultraExamples
         // By its common name alone, which is what these clients go by.
         (Wultra.certificate(1, "api.example.com", dnsNames: []), true),
     ])
-    func `adds a server's certificate to the host that it is for`(certificate: CertificateFacts, isTaken: Bool) throws {
+    func `a Wultra command adds a server's certificate to the host that it is for`(
+        certificate: CertificateFacts, isTaken: Bool
+    ) throws {
         do throws(WultraAdminError) {
             _ = try WultraAdminCommand.adding(certificate, to: Self.api, of: Wultra.app())
             #expect(isTaken)
@@ -180,14 +182,14 @@ private typealias Wultra = WultraExamples
         }
     }
 
-    @Test func `leaves the pins alone that are built into the app`() {
+    @Test func `a Wultra command leaves the app's built-in pins alone`() {
         let error = #expect(throws: WultraAdminError.self) {
             try WultraAdminCommand.adding(Self.one, to: Self.api, of: Self.app(nil, []))
         }
         #expect(error?.code == .refused)
     }
 
-    @Test func `deletes a certificate, and another key takes the primary's place`() throws {
+    @Test func `a Wultra command deletes a certificate, and another key becomes the primary`() throws {
         let app = Self.app(
             .enforce, [(Self.one, .primary, .active), (Self.two, .emergency, .active), (Self.three, .backup, .active)])
         let command = try WultraAdminCommand.deleting(Self.one.sha256, from: Self.api, of: app, at: Wultra.noon)
@@ -201,13 +203,13 @@ private typealias Wultra = WultraExamples
         #expect((try? Reason(command.reason)) != nil)
     }
 
-    @Test func `deletes a backup and leaves the rest`() throws {
+    @Test func `a Wultra command deletes a backup and leaves the rest`() throws {
         let app = Self.app(.reportOnly, [(Self.one, .primary, .active), (Self.two, .backup, .active)])
         let command = try WultraAdminCommand.deleting(Self.two.sha256, from: Self.api, of: app, at: Wultra.noon)
         #expect(command.commands == [.retirePin(Self.api, .baseline, Wultra.pin(2))])
     }
 
-    @Test func `makes the key primary whose certificate ends first`() throws {
+    @Test func `a Wultra command makes the key primary whose certificate ends first`() throws {
         let early = Wultra.certificate(5, "api.example.com", notAfter: Wultra.noon.adding(seconds: 60))
         let app = Self.app(
             .reportOnly, [(Self.one, .primary, .active), (Self.two, .backup, .active), (early, .backup, .active)])
@@ -215,7 +217,7 @@ private typealias Wultra = WultraExamples
         #expect(command.commands.last == .setPinRole(Self.api, .baseline, Wultra.pin(5), .primary))
     }
 
-    @Test func `is refused by the ledger where too little would be left to enforce`() throws {
+    @Test func `the ledger refuses a Wultra command that would leave too little to enforce`() throws {
         let app = Self.app(.enforce, [(Self.one, .primary, .active), (Self.two, .backup, .active)])
         let command = try WultraAdminCommand.deleting(Self.one.sha256, from: Self.api, of: app, at: Wultra.noon)
         #expect(throws: Refusal.tooFewPins(Self.api, .baseline, active: 1)) {
@@ -236,7 +238,7 @@ private typealias Wultra = WultraExamples
                 \.fingerprint))
     }
 
-    @Test func `deletes one of two certificates of a key, then the key with the other`() throws {
+    @Test func `a Wultra command deletes one of two certificates of a key, then the key with the other`() throws {
         let app = Self.app(.reportOnly, [(Self.one, .primary, .active), (Self.renewed, .primary, .active)])
         let first = try WultraAdminCommand.deleting(Self.one.sha256, from: Self.api, of: app, at: Wultra.noon)
         #expect(first.commands.isEmpty)
@@ -256,7 +258,8 @@ private typealias Wultra = WultraExamples
         #expect(last.settings?.withheld == [])
     }
 
-    @Test func `forgets what was deleted when it expires, and keeps no more than there is room for`() throws {
+    @Test func `a Wultra command forgets a deleted certificate when it expires, and remembers a bounded number`() throws
+    {
         var app = Self.app(.reportOnly, [(Self.one, .primary, .active), (Self.renewed, .primary, .active)])
         let full = (0..<ClientSettings.ruleLimit).map {
             WithheldCertificate(host: Self.api, sha256: sha256(Array("\($0)".utf8)))
@@ -274,7 +277,7 @@ private typealias Wultra = WultraExamples
         #expect(read == settings)
     }
 
-    @Test func `deletes nothing of a key whose certificate was replaced when it expired`() throws {
+    @Test func `a Wultra command deletes nothing of a key whose certificate was replaced when it expired`() throws {
         let old = Wultra.certificate(1, "api.example.com", edition: 2, notAfter: Wultra.noon)
         let replaced = Self.app(.reportOnly, [(Self.one, .primary, .active), (old, .primary, .active)])
         let none = try WultraAdminCommand.deleting(old.sha256, from: Self.api, of: replaced, at: Wultra.noon)
@@ -283,7 +286,7 @@ private typealias Wultra = WultraExamples
         #expect(last.commands == [.retirePin(Self.api, .baseline, Wultra.pin(1))])
     }
 
-    @Test func `is done where what it deletes is not there`() throws {
+    @Test func `a Wultra command succeeds where what it deletes is not there`() throws {
         let app = Self.app(.reportOnly, [(Self.one, .primary, .active), (Self.two, .backup, .retired)])
         for (fingerprint, host) in [
             (Self.two.sha256, Self.api), (Self.three.sha256, Self.api),
@@ -296,7 +299,7 @@ private typealias Wultra = WultraExamples
         #expect(command.commands.isEmpty && command.settings == nil)
     }
 
-    @Test func `deletes a domain`() throws {
+    @Test func `a Wultra command deletes a domain`() throws {
         let app = Self.app(.enforce, [(Self.one, .primary, .active), (Self.two, .backup, .active)])
         let command = WultraAdminCommand.deletingDomain(Self.api, of: app)
         #expect(command.commands == [.removeHost(Self.api)])
@@ -320,7 +323,8 @@ private typealias Wultra = WultraExamples
         WultraAdminCommand.deletingExpired(from: Wultra.pattern(host), of: app, at: now) { seen[$0.host.text] }
     }
 
-    @Test func `deletes keys whose certificates have all expired and that no service presents`() throws {
+    @Test func `a Wultra command deletes keys whose certificates have all expired and that no service presents`() throws
+    {
         let over = Wultra.certificate(6, "a.example.com", notAfter: Wultra.noon)
         let older = Wultra.certificate(1, "a.example.com", edition: 3, notAfter: Wultra.noon.adding(seconds: -60))
         let app = Wultra.app(
@@ -353,7 +357,7 @@ private typealias Wultra = WultraExamples
             ("the key at an address that has been silent for a day", facts([(1, 60), (6, 90_000)]), false),
             ("the key at an address that has been silent for a week", facts([(1, 60), (6, 604_800)]), true),
         ] as [(String, EndpointFacts?, Bool)])
-    func `keeps an expired key unless probes have seen all of the host without it`(
+    func `a Wultra command keeps an expired key unless probes have seen all of the host without it`(
         what: String, facts: EndpointFacts?, isDeleted: Bool
     ) {
         let over = Wultra.certificate(6, "api.example.com", notAfter: Wultra.noon)
@@ -367,7 +371,7 @@ private typealias Wultra = WultraExamples
         #expect(result.kept == (isDeleted ? [] : [Wultra.pin(6)]), "seen: \(what)")
     }
 
-    @Test func `keeps expired keys of names that no probe looks at`() throws {
+    @Test func `a Wultra command keeps expired keys of names that no probe examines`() throws {
         let over = Wultra.certificate(6, "api.example.com", notAfter: Wultra.noon)
         var app = Self.app(
             .enforce, [(Self.one, .primary, .active), (Self.two, .backup, .active), (over, .backup, .active)])
@@ -386,7 +390,7 @@ private typealias Wultra = WultraExamples
         #expect(Self.deletingExpired(from: "*.example.com", of: app, seen: seen).kept == [Wultra.pin(6)])
     }
 
-    @Test func `gives a version rule an id that no other had`() throws {
+    @Test func `a Wultra command gives a version rule an id that no other had`() throws {
         var app = Wultra.app()
         app.version = 7
         let rule = ClientVersionRule(id: 0, platform: .ios, requiredVersion: "2.0.0")
@@ -404,7 +408,7 @@ private typealias Wultra = WultraExamples
         #expect(WultraAdminCommand.deletingVersionRule(9, from: settings).settings == nil)
     }
 
-    @Test func `adds no more version rules than an app may have`() throws {
+    @Test func `a Wultra command adds no more version rules than an app may have`() throws {
         var settings = ClientSettings()
         for id in 1...Int64(ClientSettings.ruleLimit - 1) {
             try settings.add(ClientVersionRule(id: id, platform: .ios, majorOSVersion: id, requiredVersion: "2.0.0"))
@@ -421,7 +425,7 @@ private typealias Wultra = WultraExamples
         #expect(error?.code == .refused)
     }
 
-    @Test func `gives no id that could not be read again`() throws {
+    @Test func `a Wultra command gives no id that could not be read again`() throws {
         var settings = ClientSettings()
         try settings.add(ClientVersionRule(id: JSON.largestInteger, platform: .ios, requiredVersion: "2.0.0"))
         let rule = ClientVersionRule(id: 0, platform: .android, requiredVersion: "2.0.0")
@@ -431,7 +435,7 @@ private typealias Wultra = WultraExamples
         #expect(error?.code == .refused)
     }
 
-    @Test func `sets and deletes texts, which belong to all apps`() throws {
+    @Test func `a Wultra command sets and deletes texts, which belong to all apps`() throws {
         let (en, cs) = (
             ClientText(key: "k", language: "en", text: "Hi"), ClientText(key: "k", language: "cs", text: "Ahoj")
         )

@@ -64,7 +64,7 @@ private typealias Wultra = WultraExamples
                 .setText(ClientText(key: "k", language: "cs", text: "Ahoj\n\"světe\""))
             ),
         ] as [(Reader, String, WultraAdminRequest)])
-    func `is read`(reader: Reader, text: String, request: WultraAdminRequest) throws {
+    func `a Wultra admin request is read`(reader: Reader, text: String, request: WultraAdminRequest) throws {
         #expect(try reader.read(text) == request)
     }
 
@@ -101,7 +101,9 @@ private typealias Wultra = WultraExamples
                 "text"
             ),
         ] as [(Reader, String, String)])
-    func `is refused with the member that is wrong`(reader: Reader, text: String, field: String) {
+    func `a Wultra admin request is refused with the name of its wrong member`(
+        reader: Reader, text: String, field: String
+    ) {
         let error = #expect(throws: WultraAdminError.self) { try reader.read(text) }
         #expect(error?.code == .malformed && error?.status == 400)
         #expect(error?.violations.map(\.field) == [field])
@@ -112,11 +114,11 @@ private typealias Wultra = WultraExamples
             (.certificate, "|\(fingerprint)"), (.certificate, "api.example.com|"), (.certificate, "a b|\(fingerprint)"),
             (.certificate, "api.example.com|AAAA"), (.domain, ""), (.domain, "192.0.2.1"), (.domain, "a b"),
         ] as [(Reader, String)])
-    func `asks for nothing where it deletes what no app can have`(reader: Reader, text: String) throws {
+    func `a Wultra admin request to delete what no app can have does nothing`(reader: Reader, text: String) throws {
         #expect(try reader.read(text) == nil)
     }
 
-    @Test func `to delete has to say what`() {
+    @Test func `a Wultra admin request to delete must name its object`() {
         for (domain, fingerprint) in [(nil, nil), ("api.example.com", nil), (nil, Self.fingerprint)]
             as [(String?, String?)]
         {
@@ -141,7 +143,9 @@ private typealias Wultra = WultraExamples
                 ""
             ),
         ] as [(Reader, String, String)])
-    func `is told what it has in the wrong member`(reader: Reader, text: String, repeated: String) throws {
+    func `the refusal of a Wultra admin request quotes the wrong member's value`(
+        reader: Reader, text: String, repeated: String
+    ) throws {
         let error = try #require(throws: WultraAdminError.self) { try reader.read(text) }
         let field = try #require(error.violations.first?.field)
         #expect(
@@ -165,7 +169,9 @@ private typealias Wultra = WultraExamples
             ),
             (.text, #"{"messageKey":"k","language":"en","text":"\u0000\u202e"}"#),
         ] as [(Reader, String)])
-    func `is kept in settings that can be read again`(reader: Reader, text: String) throws {
+    func `a Wultra admin request's values are stored in settings that can be read again`(reader: Reader, text: String)
+        throws
+    {
         var settings = ClientSettings()
         switch try reader.read(text) {
         case .addVersionRule(let rule):
@@ -186,7 +192,7 @@ private typealias Wultra = WultraExamples
     }
 
     @Test(arguments: [("k", "EN"), ("two words", "cs")])
-    func `names a text in its path`(key: String, language: String) throws {
+    func `a Wultra admin request names a text in its path`(key: String, language: String) throws {
         let name = try WultraAdminRequest.textName(key: key, language: language)
         #expect(name.key.text == key && name.language.text == language.lowercased())
     }
@@ -194,14 +200,14 @@ private typealias Wultra = WultraExamples
     @Test(arguments: [
         ("", "en", "messageKey"), (" k", "en", "messageKey"), ("k", "eng", "language"), ("k", "", "language"),
     ])
-    func `names no text in its path`(key: String, language: String, field: String) {
+    func `a Wultra admin path that names no text is refused`(key: String, language: String, field: String) {
         let error = #expect(throws: WultraAdminError.self) {
             try WultraAdminRequest.textName(key: key, language: language)
         }
         #expect(error?.violations.map(\.field) == [field])
     }
 
-    @Test func `says that a name is too long to be kept`() {
+    @Test func `a Wultra admin request with a name too long to store is refused`() {
         let error = #expect(throws: WultraAdminError.self) {
             try WultraAdminRequest.createApp(
                 Array("{\"name\":\"\(String(repeating: "a", count: 129))\",\"displayName\":\"x\"}".utf8))
@@ -210,7 +216,7 @@ private typealias Wultra = WultraExamples
     }
 
     @Test(arguments: ["", "[]", "{", "7", #"{"name":"a","name":"b"}"#])
-    func `must be an object`(text: String) {
+    func `a Wultra admin request must be an object`(text: String) {
         let error = #expect(throws: WultraAdminError.self) { try Reader.app.read(text) }
         #expect(error?.code == .malformed && error?.violations.isEmpty == true)
     }
@@ -240,7 +246,7 @@ private typealias Wultra = WultraExamples
                 #"{"status":"ERROR","responseObject":{"code":"INTERNAL_ERROR","message":"An unexpected error occurred."}}"#
             ),
         ] as [(WultraAdminError, Int, String)])
-    func `is told why it failed`(error: WultraAdminError, status: Int, body: String) {
+    func `a failed Wultra admin request gets the reason`(error: WultraAdminError, status: Int, body: String) {
         #expect(error.status == status)
         #expect(Wultra.text(error.body) == body)
     }
@@ -251,7 +257,7 @@ private typealias Wultra = WultraExamples
     private static let old = Wultra.certificate(1, "api.example.com", edition: 1, notAfter: Wultra.noon)
     private static let two = Wultra.certificate(2, "api.example.com", notAfter: Wultra.noon)
 
-    @Test func `lists apps by name`() throws {
+    @Test func `an answer of Wultra's administration lists apps by name`() throws {
         let body = WultraAdminAnswer.apps([
             (Wultra.appID("web"), "Web"), (Wultra.shop, "My \"App\""),
         ])
@@ -260,7 +266,7 @@ private typealias Wultra = WultraExamples
         #expect(Wultra.text(body) == expected)
     }
 
-    @Test func `shows an app with what its clients trust`() {
+    @Test func `an answer of Wultra's administration shows an app with what its clients trust`() {
         let app = Wultra.app(
             .init("api.example.com", .enforce, Self.one, Self.old, Self.two), .init("own.example.com", nil))
         let body = WultraAdminAnswer.app(
@@ -278,7 +284,7 @@ private typealias Wultra = WultraExamples
         #expect(Wultra.text(bare) == #"{"name":"mobile-app","displayName":"Mobile \"App\"","domains":[]}"#)
     }
 
-    @Test func `shows a certificate that was added`() {
+    @Test func `an answer of Wultra's administration shows an added certificate`() {
         let body = WultraAdminAnswer.certificate(Self.one, der: [1, 2, 3], of: Wultra.pattern("api.example.com"))
         let expected =
             #"{"name":"api.example.com","pem":"-----BEGIN CERTIFICATE-----\nAQID\n-----END CERTIFICATE-----\n","#
@@ -288,7 +294,7 @@ private typealias Wultra = WultraExamples
         #expect(!Wultra.text(bare).contains("pem"))
     }
 
-    @Test func `shows version rules and texts`() {
+    @Test func `an answer of Wultra's administration shows version rules and texts`() {
         let rules = [
             ClientVersionRule(id: 9, platform: .android, requiredVersion: "2.0.0"),
             ClientVersionRule(

@@ -16,7 +16,7 @@ private typealias Wultra = WultraExamples
         try JSON(parsing: template.body(at: Wultra.noon))["domainsConfig"]
     }
 
-    @Test func `has an entry for every certificate of every pin`() {
+    @Test func `an answer to Wultra's clients has an entry for every certificate of every pin`() {
         let one = Wultra.certificate(1, "api.example.com")
         let renewed = Wultra.certificate(1, "api.example.com", edition: 1, notAfter: Wultra.end.adding(seconds: 1))
         let backup = Wultra.certificate(2, "api.example.com")
@@ -33,7 +33,7 @@ private typealias Wultra = WultraExamples
         #expect(self.entries(app) == expected)
     }
 
-    @Test func `has the served key first`() {
+    @Test func `an answer to Wultra's clients has the served key first`() {
         let (one, two) = (Wultra.certificate(1, "api.example.com"), Wultra.certificate(2, "api.example.com"))
         let app = Wultra.app(.init("api.example.com", .enforce, one, two))
         let view = Wultra.view(app, served: [Wultra.pattern("api.example.com"): [Wultra.pin(2)]])
@@ -41,7 +41,7 @@ private typealias Wultra = WultraExamples
         #expect(entries.map(\.fingerprint) == [two.sha256, one.sha256])
     }
 
-    @Test func `has no entry twice`() {
+    @Test func `an answer to Wultra's clients has no entry twice`() {
         let shared = Wultra.certificate(1, "*.example.com", dnsNames: ["*.example.com"])
         let app = Wultra.app(.init("a.example.com", .enforce, shared), .init("b.example.com", .enforce, shared))
         #expect(self.entries(app).map(\.name) == ["*.example.com", "a.example.com", "b.example.com"])
@@ -69,7 +69,7 @@ private typealias Wultra = WultraExamples
                 ["First", "Example, Ltd.", "it@example.com", "api.example.com"]
             ),
         ] as [(String?, String?, [String], String, [String])])
-    func `has an entry under each name that a client may look up`(
+    func `an answer to Wultra's clients has an entry under each name that a client may look up`(
         commonName: String?, email: String?, dnsNames: [String], subject: String, names: [String]
     ) {
         var certificate = Wultra.certificate(1, commonName, dnsNames: dnsNames)
@@ -82,7 +82,7 @@ private typealias Wultra = WultraExamples
         #expect(Set(file.entries.map(\.name)) == Set(names) && file.notes.isEmpty)
     }
 
-    @Test func `leaves out a certificate that was deleted, for its host alone`() throws {
+    @Test func `an answer to Wultra's clients leaves out a deleted certificate, for its host alone`() throws {
         let one = Wultra.certificate(1, "api.example.com", dnsNames: ["api.example.com", "www.example.com"])
         let renewed = Wultra.certificate(1, "api.example.com", edition: 1)
         let app = Wultra.app(
@@ -100,7 +100,7 @@ private typealias Wultra = WultraExamples
         #expect(WultraInitTemplate(Wultra.view(own), settings).entries.map(\.fingerprint) == [renewed.sha256])
     }
 
-    @Test func `leaves out what these clients cannot find`() {
+    @Test func `an answer to Wultra's clients leaves out what these clients cannot find`() {
         let expired = Wultra.certificate(3, "api.example.com", notAfter: Wultra.noon)
         let authority = Wultra.certificate(4, "Issuing", isAuthority: true)
         var app = Wultra.app(.init("api.example.com", .enforce, expired, authority))
@@ -112,7 +112,7 @@ private typealias Wultra = WultraExamples
         #expect(Wultra.text(body) == #"{"timestamp":1760697600,"fingerprints":[]}"#)
     }
 
-    @Test func `leaves out pins that are not published`() {
+    @Test func `an answer to Wultra's clients leaves out pins that are not published`() {
         let (one, two) = (Wultra.certificate(1, "api.example.com"), Wultra.certificate(2, "api.example.com"))
         for state in [PinState.staged, .retired, .revoked] {
             var app = Wultra.app(.init("api.example.com", .enforce, one, two))
@@ -121,14 +121,14 @@ private typealias Wultra = WultraExamples
         }
     }
 
-    @Test func `takes a self-signed server's certificate for a server's`() {
+    @Test func `an answer to Wultra's clients takes a self-signed server's certificate for a server's`() {
         let own = Wultra.certificate(1, "api.example.com", isAuthority: true, isSelfSigned: true)
         let app = Wultra.app(.init("api.example.com", .enforce, own))
         #expect(self.entries(app).map(\.depth) == [0])
         #expect(self.entries(app).map(\.name) == ["api.example.com"])
     }
 
-    @Test func `escapes names, which anybody may have chosen`() throws {
+    @Test func `an answer to Wultra's clients escapes names, which anyone may have chosen`() throws {
         let name = "a\",\"x\":\"\\\n</é"
         let app = Wultra.app(.init("api.example.com", .enforce, Wultra.certificate(1, name)))
         let template = WultraInitTemplate(Wultra.view(app), ClientSettings())
@@ -137,7 +137,7 @@ private typealias Wultra = WultraExamples
         #expect(json.objectValue?.keys.sorted() == ["fingerprints", "timestamp"])
     }
 
-    @Test func `says the depth of authorities where clients understand it`() {
+    @Test func `an answer to Wultra's clients gives the depth of authorities where clients understand it`() {
         let leaf = Wultra.certificate(1, "api.example.com", issuer: "CN=Issuing")
         let issuing = Wultra.certificate(2, "Issuing", isAuthority: true, issuer: "CN=Root")
         let root = Wultra.certificate(3, "Root", isAuthority: true, issuer: "CN=Root", isSelfSigned: true)
@@ -160,7 +160,7 @@ private typealias Wultra = WultraExamples
         #expect(Wultra.text(body).contains(#""expires":4102444800,"depth":1}]"#))
     }
 
-    @Test func `gives an entry no more than its days, in steps`() throws {
+    @Test func `an answer to Wultra's clients gives an entry no more than its days, in steps`() throws {
         let certificate = Wultra.certificate(1, "api.example.com")
         let soon = Wultra.certificate(2, "api.example.com", notAfter: Wultra.noon.adding(seconds: 5 * Wultra.day))
         let app = Wultra.app(.init("api.example.com", .enforce, certificate, soon))
@@ -178,7 +178,7 @@ private typealias Wultra = WultraExamples
         #expect(ends.count == 5)
     }
 
-    @Test func `stays the same until it says it may change`() throws {
+    @Test func `an answer to Wultra's clients stays the same until the time it states`() throws {
         let (one, two) = (
             Wultra.certificate(1, "api.example.com"),
             Wultra.certificate(2, "api.example.com", notAfter: Wultra.noon.adding(seconds: 3 * Wultra.day))
@@ -204,19 +204,23 @@ private typealias Wultra = WultraExamples
         #expect(changes > 5)
     }
 
-    @Test func `is the same for ever where nothing ends`() {
+    @Test func `an answer to Wultra's clients is the same forever where nothing ends`() {
         let template = WultraInitTemplate(Wultra.view(Wultra.app()), ClientSettings())
         #expect(template.changesAt == nil)
     }
 
-    @Test func `says nothing of domains while all pins are enforced`() throws {
+    @Test func `an answer to Wultra's clients has no domains while all pins are enforced`() throws {
         let app = Wultra.app(
             .init("api.example.com", .enforce, Wultra.certificate(1, "api.example.com")), .init("own.example.com", nil))
         #expect(try self.domains(WultraInitTemplate(Wultra.view(app), Self.modern)) == nil)
     }
 
     @Test(arguments: [PinMode.off, .reportOnly])
-    func `names domains without pinning to clients that understand it, and keeps their entries`(mode: PinMode) throws {
+    func
+        `an answer to Wultra's clients names domains without pinning to clients that understand it, with their entries`(
+            mode: PinMode
+        ) throws
+    {
         let wildcard = Wultra.certificate(1, "*.example.com", dnsNames: ["*.example.com"])
         let shared = Wultra.certificate(2, "www.example.com", dnsNames: ["www.example.com", "api.example.com"])
         let app = Wultra.app(
@@ -233,7 +237,9 @@ private typealias Wultra = WultraExamples
         #expect(try self.domains(old) == nil && old.entries == template.entries)
     }
 
-    @Test func `requires pins nowhere while a kill switch of the app or of everything is engaged`() throws {
+    @Test func `an answer to Wultra's clients requires no pins while a kill switch of the app or fleet is engaged`()
+        throws
+    {
         let app = Wultra.app(.init("api.example.com", .enforce, Wultra.certificate(1, "api.example.com")))
         let expected: JSON = [
             "sslPinningRequiredForUnlisted": false,
@@ -250,7 +256,8 @@ private typealias Wultra = WultraExamples
         #expect(try self.domains(WultraInitTemplate(over, Self.modern)) == nil)
     }
 
-    @Test func `requires pins elsewhere while a host's kill switch is engaged`() throws {
+    @Test func `an answer to Wultra's clients requires other hosts' pins while a host's kill switch is engaged`() throws
+    {
         var app = Wultra.app(.init("api.example.com", .enforce, Wultra.certificate(1, "api.example.com")))
         app.hosts[Wultra.pattern("api.example.com")]?.killSwitch = Wultra.killSwitch()
         let domains = try self.domains(WultraInitTemplate(Wultra.view(app), Self.modern))
@@ -268,7 +275,7 @@ private typealias Wultra = WultraExamples
             "api.example.com", .enforce, Wultra.certificate(1, "api.example.com"),
             Wultra.certificate(2, "api.example.com", notAfter: Wultra.end.adding(seconds: 60))))
 
-    @Test func `is in order, and leaves out what is not signed`() {
+    @Test func `a static file for Wultra's clients is sorted, and leaves out unsigned entries`() {
         let file = WultraStaticFile(Wultra.view(Self.app), ClientSettings(understandsDomains: true))
         let expected = [
             WultraEntry(
@@ -280,7 +287,10 @@ private typealias Wultra = WultraExamples
         #expect(file.bytes(signatures: [[1], [2]]) == nil)
     }
 
-    @Test func `says what it leaves out, and what is in it although it is off`() throws {
+    @Test
+    func `a static file for Wultra's clients lists what it leaves out, and which hosts it has although they are off`()
+        throws
+    {
         #expect(
             WultraStaticFile(Wultra.view(Self.app), ClientSettings()).notes == [
                 "www.example.com: \(Wultra.pin(4)) left out. It is an authority's, and entries of the file are for "
@@ -309,7 +319,7 @@ private typealias Wultra = WultraExamples
             ])
     }
 
-    @Test func `is the same under a kill switch, and says so`() throws {
+    @Test func `a static file for Wultra's clients is the same under a kill switch, and says so`() throws {
         let app = Wultra.app(.init("a.example.com", .enforce, Wultra.certificate(1, "a.example.com")))
         let file = WultraStaticFile(Wultra.view(app, everythingOff: Wultra.killSwitch()), ClientSettings())
         let before = WultraStaticFile(Wultra.view(app), ClientSettings())
@@ -318,7 +328,7 @@ private typealias Wultra = WultraExamples
         #expect(file.notes.first?.hasPrefix("A kill switch has turned off the pins of a.example.com for now.") == true)
     }
 
-    @Test func `has a signature in each entry`() throws {
+    @Test func `a static file for Wultra's clients has a signature in each entry`() throws {
         let app = Wultra.app(.init("a.example.com", .off, Wultra.certificate(1, "a.example.com")))
         let file = WultraStaticFile(Wultra.view(app), ClientSettings(understandsDomains: true))
         let fingerprint = Base64.encode(Wultra.certificate(1, "").sha256)

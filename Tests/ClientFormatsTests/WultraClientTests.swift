@@ -27,7 +27,7 @@ private typealias Wultra = WultraExamples
             edit(body), signature: try WultraKeys.sign(input), challenge: Self.challenge, at: now.seconds)
     }
 
-    @Test func `trust the pinned certificates of a name and no others`() throws {
+    @Test func `Wultra's clients trust the pinned certificates of a name and no others`() throws {
         var client = try self.client()
         #expect(client.verdict(commonName: "api.example.com", chain: [Self.one.sha256]) == .empty)
         #expect(try self.update(&client, Wultra.app(.init("api.example.com", .enforce, Self.one, Self.two))) == .ok)
@@ -39,7 +39,7 @@ private typealias Wultra = WultraExamples
         #expect(client.verdict(commonName: "api.example.com", chain: [foreign.sha256]) == .untrusted)
     }
 
-    @Test func `refuse an answer to another challenge, and one that was changed`() throws {
+    @Test func `Wultra's clients refuse an answer to another challenge, and one that was changed`() throws {
         let app = Wultra.app(.init("api.example.com", .enforce, Self.one))
         var client = try self.client()
         #expect(try self.update(&client, app) { $0 + [0x20] } == .invalidSignature)
@@ -49,7 +49,7 @@ private typealias Wultra = WultraExamples
         #expect(update == .invalidSignature && client.entries.isEmpty)
     }
 
-    @Test func `trust a removed certificate until the end that they were told`() throws {
+    @Test func `Wultra's clients trust a removed certificate until the end that its entry stated`() throws {
         var client = try self.client()
         let settings = ClientSettings(entryDays: 28)
         _ = try self.update(&client, Wultra.app(.init("api.example.com", .enforce, Self.one, Self.two)), settings)
@@ -63,7 +63,7 @@ private typealias Wultra = WultraExamples
         #expect(told <= Wultra.noon.seconds + 28 * Wultra.day)
     }
 
-    @Test func `keep few entries of one certificate, however often they ask`() throws {
+    @Test func `Wultra's clients keep few entries of one certificate, however often they ask`() throws {
         var client = try self.client()
         let app = Wultra.app(.init("api.example.com", .enforce, Self.one))
         for hour in stride(from: Int64(0), to: 60 * 24, by: 6) {
@@ -73,7 +73,7 @@ private typealias Wultra = WultraExamples
         }
     }
 
-    @Test func `keep what they have where an answer has nothing`() throws {
+    @Test func `Wultra's clients keep their entries where an answer has none`() throws {
         var client = try self.client()
         let old = Wultra.certificate(1, "api.example.com", notAfter: Wultra.noon.adding(seconds: 60))
         _ = try self.update(&client, Wultra.app(.init("api.example.com", .enforce, old)))
@@ -82,7 +82,7 @@ private typealias Wultra = WultraExamples
         #expect(client.entries.map(\.fingerprint) == [old.sha256])
     }
 
-    @Test func `of 2.x let go of pins that are switched off, and take them up again`() throws {
+    @Test func `Wultra's clients of version 2.x drop pins that are switched off, and take them up again`() throws {
         var client = try self.client(understandsDomains: true)
         var oldClient = try self.client()
         let settings = ClientSettings(understandsDomains: true)
@@ -102,7 +102,7 @@ private typealias Wultra = WultraExamples
         }
     }
 
-    @Test func `of 2.x trust an authority's certificate in its place in the chain`() throws {
+    @Test func `Wultra's clients of version 2.x trust an authority's certificate at its place in the chain`() throws {
         var client = try self.client(understandsDomains: true)
         let authority = Wultra.certificate(4, "Issuing", isAuthority: true, issuer: "CN=Root")
         let app = Wultra.app(.init("api.example.com", .enforce, Self.one, authority))
@@ -113,7 +113,7 @@ private typealias Wultra = WultraExamples
         #expect(client.verdict(commonName: "api.example.com", chain: [authority.sha256]) == .untrusted)
     }
 
-    @Test func `take a static file whose every entry is signed`() throws {
+    @Test func `Wultra's clients take a static file whose every entry is signed`() throws {
         let app = Wultra.app(.init("api.example.com", .enforce, Self.one, Self.two))
         let file = WultraStaticFile(Wultra.view(app), ClientSettings())
         let signatures = try file.entries.map { try WultraKeys.sign($0.signingInput) }

@@ -7,7 +7,7 @@ import Testing
 private typealias Wultra = WultraExamples
 
 @Suite struct `A request of Wultra's clients` {
-    @Test func `needs no more than the app's name`() throws {
+    @Test func `a Wultra request needs no more than the app's name`() throws {
         let request = try WultraInitRequest(appName: "mobile-app")
         #expect(request.app == Wultra.shop && request.device == nil && request.languages.codes.isEmpty)
         #expect(request.facts == Device())
@@ -21,7 +21,7 @@ private typealias Wultra = WultraExamples
             ("3.1.2-beta 4", "9", "Ios", "3.1.2-beta-4", 9, .ios), ("3.1.2-", "9", "IOS", "3.1.2--", 9, .ios),
             ("03.1.2", "14.5.1.2 (API 34)", "IOS", "3.1.2", 14, .ios),
         ] as [(String, String, String, String, Int64, WultraPlatform)])
-    func `asks the version gate with all three of its parameters`(
+    func `a Wultra request asks the version gate with all three of its parameters`(
         appVersion: String, osVersion: String, platform: String, version: String, major: Int64, known: WultraPlatform
     ) throws {
         let request = try WultraInitRequest(
@@ -36,7 +36,9 @@ private typealias Wultra = WultraExamples
             ("3.1.2", nil, "IOS"), ("3.1.2", "17", nil), (nil, "17", "IOS"), ("", "17", "IOS"), ("3.1.2", "", "IOS"),
             ("3.1.2", "17", ""), ("3.1.2", nil, "WINDOWS"), (nil, nil, "WINDOWS"), (nil, "iOS 17", nil),
         ] as [(String?, String?, String?)])
-    func `does not ask it with less, whatever it says`(appVersion: String?, osVersion: String?, platform: String?)
+    func `a Wultra request with fewer than the three parameters does not ask the version gate`(
+        appVersion: String?, osVersion: String?, platform: String?
+    )
         throws
     {
         let request = try WultraInitRequest(
@@ -54,7 +56,7 @@ private typealias Wultra = WultraExamples
             ("app", "3.1.2", "1234567890", "IOS", "ERROR_REQUEST", 400),
             ("app", "3.1.2", "17", "WINDOWS", "ERROR_REQUEST", 400),
         ] as [(String?, String, String, String, String, Int)])
-    func `is refused where it makes no sense`(
+    func `a malformed Wultra request is refused`(
         name: String?, appVersion: String, osVersion: String, platform: String, code: String, status: Int
     ) {
         let error = #expect(throws: WultraError.self) {
@@ -75,8 +77,9 @@ private typealias Wultra = WultraExamples
             ("app", "three", nil, #""invalidValue":"three","#),
             ("app", "3.1.2", "WEB", #""fieldName":"appInit.platform","invalidValue":"WEB","#),
         ] as [(String?, String?, String?, String)])
-    func `is told which parameter is wrong`(name: String?, appVersion: String?, platform: String?, part: String) throws
-    {
+    func `the refusal of a Wultra request names the wrong parameter`(
+        name: String?, appVersion: String?, platform: String?, part: String
+    ) throws {
         let error = try #require(throws: WultraError.self) {
             try WultraInitRequest(appName: name, appVersion: appVersion, osVersion: "17", platform: platform)
         }
@@ -95,7 +98,7 @@ private typealias Wultra = WultraExamples
             ("de;q=1., fr", ["de", "fr"]), ("deu, e, 12, é, fr", ["fr"]), (",,;,", []),
             (String(repeating: "xx,", count: 32) + "en", ["xx"]),
         ] as [(String?, [String])])
-    func `names languages in order of preference`(header: String?, codes: [String]) {
+    func `a Wultra request names languages in order of preference`(header: String?, codes: [String]) {
         #expect(WultraLanguages(acceptLanguage: header).codes == codes)
     }
 }
@@ -138,7 +141,7 @@ private typealias Wultra = WultraExamples
             // No rule is for it.
             ("0.0.1", "13", "ANDROID", "en", "NOT_REQUIRED", nil),
         ] as [(String, String, String, String?, String, String?)])
-    func `tells who should update`(
+    func `Wultra's version gate says which versions should update`(
         appVersion: String, osVersion: String, platform: String, languages: String?, update: String, message: String?
     ) throws {
         let request = try WultraInitRequest(
@@ -148,7 +151,7 @@ private typealias Wultra = WultraExamples
         #expect(result.update.rawValue == update && result.message == message)
     }
 
-    @Test func `answers within the answer`() throws {
+    @Test func `Wultra's version gate answers within the answer`() throws {
         let app = Wultra.app(.init("api.example.com", .enforce, Wultra.certificate(1, "api.example.com")))
         let template = WultraInitTemplate(Wultra.view(app), Self.settings)
         func body(_ osVersion: String?, _ language: String) throws -> String {

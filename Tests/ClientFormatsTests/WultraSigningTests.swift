@@ -31,7 +31,7 @@ enum WultraKeys {
 
 @Suite struct `What Wultra's clients verify` {
     /// Of the command-line tool's test certificate, in the two spellings that tools and clients have of it.
-    @Test func `is a certificate's SHA-256, which tools tell in hexadecimal digits`() throws {
+    @Test func `Wultra's clients verify a certificate's SHA-256, which tools print in hexadecimal digits`() throws {
         let bytes = try #require(
             Hex.decode("9eed43381cf7d58e4563a951364255fc776707a043542a7b997d27c646ee6fb6"))
         let entry = WultraEntry(name: "www.google.com", fingerprint: bytes, expires: 1_540_280_280)
@@ -59,7 +59,7 @@ enum WultraKeys {
             "MEUCIQCs1y/nyrKh4+2DIuX/PufUYiaVUdt2FBZQg6rBeZ/r4QIgNlT4owBwJ1ThrDsE0SwGipTNI74vP1vNyLNEwuXY4lE="
         ),
     ])
-    func `is name, fingerprint and expiry of an entry`(
+    func `Wultra's clients verify name, fingerprint and expiry of an entry`(
         key: String, name: String, fingerprint: String, expires: Int64, signature: String
     ) throws {
         let entry = WultraEntry(name: name, fingerprint: WultraExamples.bytes(fingerprint), expires: expires)
@@ -69,7 +69,7 @@ enum WultraKeys {
     }
 
     /// The reference's vector: the body must come out byte for byte, or the signature is not of it.
-    @Test func `is the challenge and exactly the body`() throws {
+    @Test func `Wultra's clients verify the challenge and exactly the body`() throws {
         let certificate = WultraExamples.certificate(
             1, "api.example.com", sha256: WultraExamples.bytes("ypeBEsobvcr6wjGzmiPcTaeG7/gUfE5yuYB3ha/uSLs="))
         let app = WultraExamples.app(.init("api.example.com", .enforce, certificate))
@@ -88,7 +88,7 @@ enum WultraKeys {
     }
 
     @Test(arguments: [16, 17, 31, 32])
-    func `may be challenged with 16 to 32 bytes`(count: Int) throws {
+    func `Wultra's clients may send a challenge of 16 to 32 bytes`(count: Int) throws {
         let text = Base64.encode(Array(repeating: UInt8(251), count: count))
         let challenge = try WultraChallenge(text)
         #expect(challenge.text == text)
@@ -102,14 +102,14 @@ enum WultraKeys {
         "AAECAwQFBgcICQoLDA0O", Base64.encode(Array(repeating: UInt8(1), count: 33)),
         Base64.encode(Array(repeating: UInt8(1), count: 3000)),
     ])
-    func `is no answer to a malformed challenge`(header: String?) throws {
+    func `a malformed challenge gets no signed answer`(header: String?) throws {
         let error = #expect(throws: WultraError.self) { try WultraChallenge(header) }
         #expect(error?.code == .invalidChallenge && error?.status == 403)
         #expect(
             error.map { WultraExamples.text($0.body) }?.hasPrefix(#"{"code":"INVALID_CHALLENGE","message":""#) == true)
     }
 
-    @Test func `is told by its key as a point`() {
+    @Test func `Wultra's clients get the verifying key as a point`() {
         let body = WultraPublicKey.body(WultraExamples.bytes(WultraKeys.b))
         #expect(WultraExamples.text(body) == #"{"publicKey":"\#(WultraKeys.b)"}"#)
     }
@@ -122,7 +122,7 @@ enum WultraKeys {
                 #"{"code":"PUBLIC_KEY_NOT_FOUND","message":"There is no public key of an app shop."}"#
             ),
         ] as [(WultraError, Int, String)])
-    func `is an error too`(error: WultraError, status: Int, body: String) {
+    func `Wultra's clients can verify an error too`(error: WultraError, status: Int, body: String) {
         #expect(error.status == status)
         #expect(WultraExamples.text(error.body) == body)
     }

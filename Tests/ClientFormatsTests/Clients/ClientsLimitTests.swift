@@ -4,7 +4,9 @@ import Testing
 
 /// What is said of kinds of clients, against what these do.
 @Suite struct `A limit of a kind of client` {
-    @Test(arguments: clientCases) func `is found, and shows in what the client does`(line: ClientCase) throws {
+    @Test(arguments: clientCases)
+    func `every limit of a kind of client has a case that meets it, and its client behaves so`(line: ClientCase) throws
+    {
         let findings = try line.app.findings(line.kind, line.settings, suffixes: line.suffixes)
         let severities = findings.filter { $0.limit == line.limit }.map(\.severity)
         #expect(severities.contains(line.severity), "\(findings.map(\.limit.rawValue))")
@@ -14,14 +16,16 @@ import Testing
         #expect(try line.app.stated(line.connection) != line.deed)
     }
 
-    @Test(arguments: harmlessCases) func `is no lock-out where the client connects`(line: HarmlessCase) throws {
+    @Test(arguments: harmlessCases) func `a limit never counts as a lock-out where the client still connects`(
+        line: HarmlessCase
+    ) throws {
         let findings = try line.app.findings(line.kind, line.settings)
         #expect(findings.contains { $0.limit == line.limit && $0.severity == .differs }, "\(findings)")
         #expect(findings.allSatisfy { $0.severity < .breaks }, "\(findings)")
         #expect(try ClientDouble(kind: line.kind, settings: line.settings).deed(line.app, line.connection).passes)
     }
 
-    @Test(arguments: noticeCases) func `is told even where it costs nothing`(line: NoticeCase) throws {
+    @Test(arguments: noticeCases) func `a limit is reported even where it has no effect`(line: NoticeCase) throws {
         let found = try line.app.findings(line.kind, line.settings).filter { $0.limit == line.limit }
         #expect(found.map(\.severity) == [.notice])
         guard let quiet = line.quiet else { return }
@@ -29,12 +33,12 @@ import Testing
         #expect(!other.contains { $0.limit == line.limit && $0.severity == .notice })
     }
 
-    @Test func `has a case in these tests`() {
+    @Test func `every limit has a case in these tests`() {
         let covered = Set(clientCases.map(\.limit)).union(noticeCases.map(\.limit))
         #expect(Set(ClientLimit.allCases).subtracting(covered).isEmpty)
     }
 
-    @Test func `has a name in words and one for machines`() {
+    @Test func `every limit has a description and an identifier`() {
         for limit in ClientLimit.allCases {
             #expect(limit.rawValue.utf8.allSatisfy { (97...122).contains($0) || $0 == UInt8(ascii: "_") })
             #expect(limit.title.first?.isUppercase == true && limit.title.last != ".")
@@ -42,7 +46,7 @@ import Testing
         #expect(Set(ClientLimit.allCases.map(\.title)).count == ClientLimit.allCases.count)
     }
 
-    @Test func `is told in whole sentences`() throws {
+    @Test func `limits are described in whole sentences`() throws {
         for line in clientCases {
             for finding in try line.app.findings(line.kind, line.settings, suffixes: line.suffixes) {
                 for text in [finding.detail, finding.remedy] {
@@ -55,7 +59,7 @@ import Testing
 
     /// What the linter passes works: wherever nothing is said but notices, the client lets through what the state lets
     /// through, and refuses the rest.
-    @Test func `is all that stands between a client and what is stated`() throws {
+    @Test func `a client without limits gets exactly what is stated`() throws {
         var agreed: [ClientKind: Int] = [:]
         for app in ClientApp.all {
             let view = try app.view()
@@ -99,7 +103,7 @@ import Testing
         }
     }
 
-    @Test func `is seldom met by an app that is well made`() throws {
+    @Test func `a well-made app meets few limits`() throws {
         for (kind, settings) in clientForms where settings != .simple {
             let findings = try ClientApp.clean.findings(kind, settings)
             #expect(findings.allSatisfy { $0.severity == .notice }, "\(kind): \(findings.map(\.limit.rawValue))")
@@ -110,7 +114,7 @@ import Testing
         }
     }
 
-    @Test func `of several comes in the order of how bad it is`() throws {
+    @Test func `several limits are listed with the worst first`() throws {
         for line in clientCases {
             let findings = try line.app.findings(line.kind, line.settings, suffixes: line.suffixes)
             #expect(findings.map(\.severity) == findings.map(\.severity).sorted(by: >))
@@ -119,7 +123,7 @@ import Testing
         }
     }
 
-    @Test func `is told of so many hosts and no more`() throws {
+    @Test func `a limit names a bounded number of hosts`() throws {
         let hosts = (0..<300).map { host("*.h\($0).example.com") }
         let events = hosts.flatMap { hosting(on: $0, Keyed(leaf(1, $0.text)), Keyed(leaf(2, $0.text), .backup)) }
         let app = ClientApp(events + [.killSwitchEngaged(nil, expiresAt: monday.adding(seconds: day))])
@@ -132,7 +136,7 @@ import Testing
         #expect(matrix.rows.allSatisfy { $0.cells[0].limits == [.killSwitch, .wildcard] })
     }
 
-    @Test func `of Wultra names the day until which a client trusts what was taken away`() throws {
+    @Test func `a limit of Wultra names the day until which a client trusts a removed certificate`() throws {
         let notice = try #require(try ClientApp.clean.findings(.wultra).first { $0.limit == .removalDelayed })
         let end = leaf(1).notAfter
         #expect(notice.detail.contains(end.rfc3339))

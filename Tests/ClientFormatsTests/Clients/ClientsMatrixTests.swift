@@ -8,7 +8,7 @@ import Testing
         ClientMatrix(kinds, view: try app.view()) { publicSuffixes.contains($0) }
     }
 
-    @Test func `shows an app that is well made as it is stated`() throws {
+    @Test func `the matrix of clients shows a well-made app as it is stated`() throws {
         let all = Dictionary(ClientKind.allCases.map { ($0, ClientSettings.plain) }) { first, _ in first }
         let matrix = try Self.matrix(ClientApp.clean, all)
         #expect(matrix.columns.map(\.kind) == ClientKind.allCases.sorted())
@@ -18,7 +18,8 @@ import Testing
             matrix.rows[0].cells.allSatisfy { $0.behaviour == .asStated && $0.severity == nil && $0.limits.isEmpty })
     }
 
-    @Test(arguments: clientCases) func `shows every limit that is more than a notice`(line: ClientCase) throws {
+    @Test(arguments: clientCases) func `the matrix of clients shows every limit above a notice`(line: ClientCase) throws
+    {
         let view = try line.app.view()
         let matrix = ClientMatrix([line.kind: line.settings], view: view) { line.suffixes.contains($0) }
         let cells = matrix.rows.map { $0.cells[0] }.filter { $0.limits.contains(line.limit) }
@@ -38,14 +39,14 @@ import Testing
         (.trustkitIOS, .reporting, .asStated), (.muejam, .builtin, .notExpressible), (.curl, .builtin, .asStated),
         (.curl, .besideAuthority, .differs), (.okhttp, .trial, .differs), (.dynapins, .ending, .differs),
     ])
-    func `tells what differs from what has no place`(
+    func `the matrix of clients tells a deviation from an unsupported setting`(
         kind: ClientKind, app: ClientApp, behaviour: ClientMatrix.Behaviour
     ) throws {
         let behaviours = try Self.matrix(app, [kind: .plain]).rows.map { $0.cells[0].behaviour }
         #expect(Set(behaviours) == [behaviour])
     }
 
-    @Test func `is shown with its findings`() throws {
+    @Test func `the matrix of clients is shown with its findings`() throws {
         let app = ClientApp(hosting(Keyed(leaf(1))))
         let matrix = try Self.matrix(app, [.trustkitIOS: .plain, .okhttp: .plain])
         let finding = try #require(matrix.columns.last?.findings.first)

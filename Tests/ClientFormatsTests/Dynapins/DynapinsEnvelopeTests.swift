@@ -59,7 +59,9 @@ private struct Envelope: Decodable {
             keyID: keyID)
     }
 
-    @Test func `has the signed bytes and the signature of the server's vector`() throws {
+    @Test func `an answer of Dynapins' first protocol has the signed bytes and the signature of the server's vector`()
+        throws
+    {
         let envelope = try self.envelope()
         #expect(String(decoding: envelope.signingBytes, as: UTF8.self) == Self.message)
         let spki = try #require(Base64.decode(Self.publicKey))
@@ -75,14 +77,14 @@ private struct Envelope: Decodable {
         #expect(self.key.publicKey.isValidSignature(vector, for: envelope.signingBytes))
     }
 
-    @Test func `is the signed bytes with the signature behind them`() throws {
+    @Test func `an answer of Dynapins' first protocol is the signed bytes followed by the signature`() throws {
         let body = try #require(try self.envelope().body(signature: Base64.decode(Self.signature) ?? []))
         #expect(
             String(decoding: body, as: UTF8.self)
                 == Self.message.dropLast() + #","signature":"\#(Self.signature)"}"#)
     }
 
-    @Test func `is read and verified as the SDK does it`() throws {
+    @Test func `an answer of Dynapins' first protocol is read and verified as the SDK does it`() throws {
         let envelope = try self.envelope()
         let signature = Array(try self.key.signature(for: envelope.signingBytes))
         let read = try JSONDecoder().decode(Envelope.self, from: Data(envelope.body(signature: signature) ?? []))
@@ -92,11 +94,11 @@ private struct Envelope: Decodable {
         #expect(self.key.publicKey.isValidSignature(given, for: Data(read.message.utf8)))
     }
 
-    @Test func `has whole seconds`() throws {
+    @Test func `an answer of Dynapins' first protocol has whole seconds`() throws {
         #expect(try self.envelope(microsecond: 999_999).signingBytes == Array(Self.message.utf8))
     }
 
-    @Test func `may expire later than clients keep it`() throws {
+    @Test func `an answer of Dynapins' first protocol may expire later than clients keep it`() throws {
         let envelope = DynapinsEnvelope(
             self.pins, issuedAt: RenderedApp.now, expiresAt: RenderedApp.now.adding(seconds: 86_400), ttlSeconds: 60,
             keyID: "7fda4c1e")
@@ -106,7 +108,7 @@ private struct Envelope: Decodable {
     }
 
     @Test(arguments: [0, 63, 65, 70, 72])
-    func `has no body with a signature of another length`(count: Int) throws {
+    func `an answer of Dynapins' first protocol never carries a signature of another length`(count: Int) throws {
         let signature = [UInt8](repeating: 7, count: count)
         #expect(try self.envelope().body(signature: signature) == nil)
         #expect(DynapinsFingerprint(self.pins, ttlSeconds: 60).body(signature: signature) == nil)
@@ -114,7 +116,7 @@ private struct Envelope: Decodable {
         #expect(token.body(signature: signature) == nil)
     }
 
-    @Test func `is, in the form that was only ever documented, one signed fingerprint`() throws {
+    @Test func `the documented form of Dynapins' first protocol is one signed fingerprint`() throws {
         let fingerprint = DynapinsFingerprint(self.pins, ttlSeconds: 3600)
         let text = "88c3292097527f95650a51dac5945eca168bc4bb2664c30d022036a4c47cfcce"
         #expect(fingerprint.signingBytes == Array(text.utf8))

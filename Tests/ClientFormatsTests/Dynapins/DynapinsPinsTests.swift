@@ -8,7 +8,7 @@ import Testing
         try DynapinsPins(DynapinsRequest(query: [(name: "domain", value: domain)]), in: app.view())
     }
 
-    @Test func `are the policy's, the primary first`() throws {
+    @Test func `pins for Dynapins are the policy's, the primary first`() throws {
         var app = RenderedApp()
         try app.add("a.b", [(try .imagined("1"), .primary), (try .imagined("2"), .backup)])
         let pins = try Self.pins("A.b", in: app)
@@ -16,7 +16,7 @@ import Testing
         #expect(pins.pins == [try .imagined("1"), try .imagined("2")])
     }
 
-    @Test func `begin with the served key's, whatever its role`() throws {
+    @Test func `pins for Dynapins begin with the served key's, whatever its role`() throws {
         var app = RenderedApp()
         let backup = try Pin.imagined("2")
         try app.add("a.b", [(try .imagined("1"), .primary), (backup, .backup), (try .imagined("3"), .emergency)])
@@ -25,13 +25,13 @@ import Testing
     }
 
     @Test(arguments: [0, 1])
-    func `are never fewer than two`(count: Int) throws {
+    func `pins for Dynapins are never fewer than two`(count: Int) throws {
         var app = RenderedApp()
         try app.add("a.b", (0..<count).map { (try .imagined("\($0)"), .primary) })
         #expect(throws: DynapinsError.tooFewPins) { try Self.pins("a.b", in: app) }
     }
 
-    @Test func `count once where they are the same`() throws {
+    @Test func `pins for Dynapins that are equal count once`() throws {
         let (one, other) = (try Pin.imagined("1"), try Pin.imagined("2"))
         #expect(throws: DynapinsError.tooFewPins) { try DynapinsPins(domain: "a.b", pins: [one, one]) }
         #expect(try DynapinsPins(domain: "a.b", pins: [one, one, other, one]).pins == [one, other])
@@ -41,7 +41,9 @@ import Testing
     enum Switch: CaseIterable { case killSwitch, expired, modeOff, reportOnly }
 
     @Test(arguments: Switch.allCases)
-    func `are served where pinning is off, for any error would refuse every connection`(off: Switch) throws {
+    func `pins for Dynapins are served where pinning is off, because an error would refuse every connection`(
+        off: Switch
+    ) throws {
         var app = RenderedApp()
         let mode: PinMode =
             switch off {
@@ -58,7 +60,7 @@ import Testing
         #expect(try Self.pins("a.b", in: app).pins == pins.map(\.0))
     }
 
-    @Test func `of an unknown host, or of one left to the app's own pins, are unknown`() throws {
+    @Test func `pins for Dynapins are unknown for an unknown host and for one left to the app's own pins`() throws {
         var app = RenderedApp()
         try app.add("builtin.a.b", mode: nil)
         try app.add("a.b", [(try .imagined("1"), .primary), (try .imagined("2"), .backup)])
@@ -73,7 +75,7 @@ import Testing
         ("x.one.b", 1), ("*.one.b", 1), ("own.one.b", 2), ("deep.tree.b", 3), ("a.deep.tree.b", 3), ("*.tree.b", 3),
         ("*.deep.tree.b", 3), ("tree.b", 3),
     ])
-    func `of a name are its pattern's, and of a literal wildcard those of the names below`(
+    func `a name has its pattern's pins for Dynapins, and a literal wildcard those of the names below it`(
         domain: String, number: Int
     ) throws {
         var app = RenderedApp()

@@ -17,12 +17,12 @@ import Testing
         ([("domain", "API.Example.COM")], "API.Example.COM"),
         ([("domain", "xn--bcher-kva.example")], "xn--bcher-kva.example"),
     ])
-    func `names its domain to the letter`(query: [(String, String)], domain: String) throws {
+    func `a Dynapins request names its domain to the letter`(query: [(String, String)], domain: String) throws {
         #expect(try Self.request(query).domain == domain)
     }
 
     @Test(arguments: [[], [("domain", "")], [("Domain", "a.b")], [("include-backup-pins", "true")]])
-    func `without a domain is refused`(query: [(String, String)]) {
+    func `a Dynapins request without a domain is refused`(query: [(String, String)]) {
         #expect(throws: DynapinsError.missingDomain) { try Self.request(query) }
     }
 
@@ -34,11 +34,11 @@ import Testing
         Array(repeating: String(repeating: "a", count: 62), count: 4).joined(separator: ".") + ".bb",
         String(repeating: "a.", count: 100_000) + "a",
     ])
-    func `for what is no host name is refused`(domain: String) {
+    func `a Dynapins request for something other than a host name is refused`(domain: String) {
         #expect(throws: DynapinsError.invalidDomain) { try Self.request([("domain", domain)]) }
     }
 
-    @Test func `may name a domain of 253 bytes, wildcard included`() throws {
+    @Test func `a Dynapins request may name a domain of 253 bytes, wildcard included`() throws {
         let name = Array(repeating: String(repeating: "a", count: 49), count: 5).joined(separator: ".") + ".bcd"
         #expect(name.utf8.count == 253)
         #expect(try Self.request([("domain", name)]).domain == name)
@@ -56,7 +56,7 @@ import Testing
             (.notSigned, .es256, 500, "Failed to generate signed token"),
             (.notSigned, .ed25519, 500, "Failed to generate signature"),
         ] as [(DynapinsError, DynapinsProtocol, Int, String)])
-    func `that cannot be answered gets the server's error`(
+    func `a Dynapins request that cannot be answered gets the server's error`(
         error: DynapinsError, version: DynapinsProtocol, status: Int, text: String
     ) {
         let reply = error.reply(for: version)
@@ -65,11 +65,13 @@ import Testing
     }
 
     @Test(arguments: DynapinsError.allCases)
-    func `never gets an error under 200, which clients take for an answer`(error: DynapinsError) {
+    func `a Dynapins request never gets an error with status 200, which clients take for an answer`(
+        error: DynapinsError
+    ) {
         for version in DynapinsProtocol.allCases { #expect(error.reply(for: version).status >= 400) }
     }
 
-    @Test func `for the server's health is answered as its server does`() throws {
+    @Test func `a Dynapins request for the server's health is answered as its server does`() throws {
         var app = RenderedApp()
         try app.add("a.example.com", [(try .imagined("1"), .primary)])
         try app.add("b.example.com", mode: nil)

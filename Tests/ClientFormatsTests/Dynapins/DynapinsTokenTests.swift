@@ -54,7 +54,9 @@ private struct Payload: Decodable {
             keyID: DynapinsProtocol.es256.keyID(of: try #require(Base64.decode(Self.publicKey))))
     }
 
-    @Test func `has the signed bytes of the vector, which its key did sign`() throws {
+    @Test func `an answer of Dynapins' second protocol has the signed bytes of the vector, which its key signed`()
+        throws
+    {
         let made = try self.made()
         #expect(String(decoding: made.signingBytes, as: UTF8.self) == Self.parts[0] + "." + Self.parts[1])
         let raw = try #require(Base64URL.decode(Self.parts[2]))
@@ -64,7 +66,7 @@ private struct Payload: Decodable {
         #expect(made.body(signature: raw) == Array(#"{"jws":"\#(Self.token)"}"#.utf8))
     }
 
-    @Test func `is read and verified as the SDK does it`() throws {
+    @Test func `an answer of Dynapins' second protocol is read and verified as the SDK does it`() throws {
         let key = try P256.Signing.PrivateKey(derRepresentation: #require(Base64.decode(Self.privateKey)))
         let spki = Array(key.publicKey.derRepresentation)
         #expect(Base64.encode(spki) == Self.publicKey)
@@ -91,12 +93,12 @@ private struct Payload: Decodable {
         #expect(token.body(signature: Array(made.derRepresentation)) == nil)
     }
 
-    @Test func `reads, in the vector, as the SDK reads it`() throws {
+    @Test func `the vector of Dynapins' second protocol is read as the SDK reads it`() throws {
         let payload = try JSONDecoder().decode(Payload.self, from: Data(Base64URL.decode(Self.parts[1]) ?? []))
         #expect(payload.exp == 4_102_444_800 && payload.iat == 1_760_697_600 && payload.pins.count == 2)
     }
 
-    @Test func `echoes a literal wildcard`() throws {
+    @Test func `an answer of Dynapins' second protocol echoes a literal wildcard`() throws {
         let pins = try DynapinsPins(domain: "*.Example.com", pins: self.pins.pins)
         let token = DynapinsToken(pins, issuedAt: RenderedApp.now, ttlSeconds: 60, keyID: "06e43ae9")
         let payload = String(decoding: token.signingBytes, as: UTF8.self).split(separator: ".").map(String.init)[1]

@@ -36,7 +36,7 @@ private struct Fingerprints: Decodable {
         digest.map { String(format: "%02X", $0) }.joined(separator: ":")
     }
 
-    @Test func `are written as OpenSSL and the deployed server write them`() throws {
+    @Test func `fingerprints for MueJam are written as OpenSSL and the deployed server write them`() throws {
         var app = RenderedApp()
         try app.add("api.example.com", [(try .imagined("1"), .primary)])
         app.know(try Self.printed())
@@ -52,7 +52,7 @@ private struct Fingerprints: Decodable {
                 + #""issuer":{"CN":"Example CA","commonName":"Example CA"}}"#)
     }
 
-    @Test func `are of all keys' certificates, those of the served key first`() throws {
+    @Test func `fingerprints for MueJam cover all keys' certificates, those of the served key first`() throws {
         var app = RenderedApp()
         try app.add("*.b", [(try .imagined("1"), .primary), (try .imagined("2"), .backup)])
         let later = RenderedApp.now.adding(seconds: 1_000_000)
@@ -70,7 +70,7 @@ private struct Fingerprints: Decodable {
         #expect(read.issuer["O"] == "Example, Inc." && read.issuer["organizationName"] == "Example, Inc.")
     }
 
-    @Test func `are of no certificate that is expired or an authority's`() throws {
+    @Test func `fingerprints for MueJam leave out certificates that are expired or an authority's`() throws {
         var app = RenderedApp()
         try app.add("api.example.com", [(try .imagined("1"), .primary), (try .imagined("2"), .backup)])
         app.know(try .imagined("over", key: "1", notAfter: RenderedApp.now))
@@ -81,7 +81,7 @@ private struct Fingerprints: Decodable {
         #expect(try Self.read(app).sha256 == [Self.text(valid.sha256)])
     }
 
-    @Test func `are answered where pinning is off, which the format cannot say`() throws {
+    @Test func `fingerprints for MueJam are served where pinning is off, which the format cannot say`() throws {
         var app = RenderedApp()
         try app.add("api.example.com", mode: .reportOnly, [(try .imagined("1"), .primary)])
         app.know(try Self.printed())
@@ -89,7 +89,7 @@ private struct Fingerprints: Decodable {
         #expect(try Self.read(app).sha256.count == 1)
     }
 
-    @Test func `of hosts without any are the server's error`() throws {
+    @Test func `a host without fingerprints gets the error of MueJam's server`() throws {
         var app = RenderedApp()
         try app.add("builtin.b", mode: nil)
         try app.add("unknown.b", [(try .imagined("1"), .primary)])
@@ -132,14 +132,14 @@ private struct Fingerprints: Decodable {
         (#"{"fingerprint":"\#(sha256.filter { $0 != ":" }.lowercased())"}"#, "sha256"),
         (#"{"fingerprint":"\#(sha1)","algorithm":"sha1"}"#, "sha1"),
     ])
-    func `match in any case, with colons and without`(body: String, algorithm: String) throws {
+    func `fingerprints for MueJam match in any case, with colons and without`(body: String, algorithm: String) throws {
         #expect(
             try Self.verified(body)
                 == #"200 {"valid":true,"algorithm":"\#(algorithm)","#
                 + #""message":"Fingerprint matches current certificate"}"#)
     }
 
-    @Test func `match the next certificate too`() throws {
+    @Test func `fingerprints for MueJam match the next certificate too`() throws {
         let next = Self.text(try CertificateFacts.imagined("next", key: "2").sha256)
         #expect(try Self.verified(#"{"fingerprint":"\#(next)"}"#).hasPrefix(#"200 {"valid":true,"#))
     }
@@ -151,7 +151,7 @@ private struct Fingerprints: Decodable {
         (#"{"fingerprint":"\#(sha256.replacing("A", with: "Ａ"))"}"#, "sha256"),
         (#"{"fingerprint":"\#(sha256.replacing("1", with: "\\u0011"))"}"#, "sha256"),
     ])
-    func `do not match anything else`(body: String, algorithm: String) throws {
+    func `fingerprints for MueJam do not match anything else`(body: String, algorithm: String) throws {
         #expect(
             try Self.verified(body)
                 == #"200 {"valid":false,"algorithm":"\#(algorithm)","#
@@ -186,11 +186,11 @@ private struct Fingerprints: Decodable {
         ("", malformed), ("[]", malformed), ("\"AA\"", malformed), ("{", malformed),
         ("fingerprint=AA", malformed), (#"{"fingerprint":"A","fingerprint":"B"}"#, malformed),
     ])
-    func `are not looked at in a request that makes no sense`(body: String, error: String) throws {
+    func `fingerprints for MueJam are not compared for a malformed request`(body: String, error: String) throws {
         #expect(try Self.verified(body) == "400 \(error)")
     }
 
-    @Test func `cannot be verified for a host without any`() throws {
+    @Test func `fingerprints for MueJam cannot be verified for a host without any`() throws {
         #expect(
             try Self.verified(#"{"fingerprint":"\#(Self.sha256)"}"#, for: "other.example.com")
                 == #"500 {"error":{"code":"VERIFICATION_ERROR","message":"Unable to verify certificate fingerprint","#

@@ -90,7 +90,7 @@ private struct OldDocument: Decodable {
         try Self.read(NetKitDocument(app.view(), for: names, material: self.material))
     }
 
-    @Test func `has keys as the system takes them out of certificates, and their hashes`() throws {
+    @Test func `a NetKit document has keys as the system takes them out of certificates, and their hashes`() throws {
         let read = try self.read(self.app)
         #expect(read.app == "com.example.app" && read.version == 42 && read.policies.count == 1)
         let policy = try #require(read.policies.first)
@@ -105,14 +105,14 @@ private struct OldDocument: Decodable {
         #expect(read.builtinHosts == [] && read.unpinnedHosts == [])
     }
 
-    @Test func `is of the documented types`() throws {
+    @Test func `a NetKit document has the documented types`() throws {
         let document = NetKitDocument(try self.app.view(), material: self.material)
         let policy = try #require(try JSONDecoder().decode(OldDocument.self, from: Data(document.bytes)).policies.first)
         #expect(policy.pinnedItems.count == 1 && policy.fallbackItems.count == 1)
         #expect(policy.mode == .publicKey && policy.failureAction == .reject && policy.validateCertificateChain)
     }
 
-    @Test func `has items of all keys or of none, for half a set refuses connections`() throws {
+    @Test func `a NetKit document has items of all keys or of none, since half a set refuses connections`() throws {
         var material = self.material
         material[sha256(self.p256)] = nil
         let document = NetKitDocument(try self.app.view(), material: material)
@@ -125,7 +125,7 @@ private struct OldDocument: Decodable {
         }
     }
 
-    @Test func `takes no key that is another's or not what is known of it`() throws {
+    @Test func `a NetKit document leaves out keys of others and facts that are not its key`() throws {
         let digest = sha256(self.rsa)
         func rawKey(_ material: [[UInt8]: [UInt8]], _ app: RenderedApp) throws -> Data? {
             try Self.read(NetKitDocument(app.view(), material: material)).policies.first?.pinnedKeys.first?.rawKey
@@ -154,7 +154,7 @@ private struct OldDocument: Decodable {
             [0x30, 0x07, 0x30, 0x00, 0x04, 0x03, 0, 1, 2], [0x30, 0x84, 0xFF, 0xFF, 0xFF, 0xFF], [0x30, 0x82, 0x01],
             [0x30, 0x07, 0x30, 0x00, 0x03, 0x04, 0, 1, 2],
         ] as [[UInt8]])
-    func `takes no key out of what is none`(der: [UInt8]) throws {
+    func `a NetKit document takes no key from bytes that are not a certificate`(der: [UInt8]) throws {
         var app = RenderedApp()
         try app.add("a.b", [(try #require(Pin(bytes: sha256(der))), .primary)])
         let policy = try #require(
@@ -162,7 +162,7 @@ private struct OldDocument: Decodable {
         #expect(policy.pinnedItems == nil && policy.pinnedKeys.count == 1 && policy.pinnedKeys[0].rawKey == nil)
     }
 
-    @Test func `pins what is served besides what is primary`() throws {
+    @Test func `a NetKit document pins what is served besides what is primary`() throws {
         var app = self.app
         try app.see(try #require(Pin(bytes: sha256(self.p256))), at: "api.example.com")
         let policy = try #require(try self.read(app).policies.first)
@@ -170,7 +170,10 @@ private struct OldDocument: Decodable {
         #expect(policy.fallbackKeys.isEmpty && policy.fallbackItems == [])
     }
 
-    @Test func `never has a policy without a pinned key or a host, at which NetKit stops or pins everything`() throws {
+    @Test
+    func `a NetKit document never has a policy without a key or a host, at which NetKit stops or pins everything`()
+        throws
+    {
         var app = RenderedApp()
         try app.add("backup.b", [(try .imagined("1"), .backup), (try .imagined("2"), .emergency)])
         try app.add("none.b")
@@ -181,7 +184,7 @@ private struct OldDocument: Decodable {
         #expect(try self.read(app, for: ["unknown.b"]).policies.isEmpty)
     }
 
-    @Test func `compares whole certificates where asked to`() throws {
+    @Test func `a NetKit document compares whole certificates where asked to`() throws {
         let (now, next) = (Array("certificate".utf8), Array("next certificate".utf8))
         var app = RenderedApp()
         try app.add("a.b", [(try .imagined("1"), .primary), (try .imagined("2"), .backup)])
@@ -202,14 +205,14 @@ private struct OldDocument: Decodable {
         #expect(policy2.fallbackKeys.map(\.certificates) == [nil])
     }
 
-    @Test func `reports only by letting failures through to the system's own validation`() throws {
+    @Test func `a NetKit document reports only by letting failures through to the system's own validation`() throws {
         var app = RenderedApp()
         try app.add("a.b", mode: .reportOnly, [(try .imagined("1"), .primary)])
         let policy = try #require(try self.read(app).policies.first)
         #expect(policy.failureAction == .allowWithWarning && policy.validateCertificateChain)
     }
 
-    @Test func `tells hosts where pinning is off from those that are left to the app`() throws {
+    @Test func `a NetKit document tells hosts where pinning is off from those left to the app`() throws {
         var app = RenderedApp()
         try app.add("builtin.b", mode: nil)
         try app.add("off.b", mode: .off, [(try .imagined("1"), .primary)])
@@ -223,7 +226,9 @@ private struct OldDocument: Decodable {
         #expect(off.unpinnedHosts == ["builtin.b", "off.b", "on.b"])
     }
 
-    @Test func `names the hosts that it is asked for, as NetKit knows exact names only`() throws {
+    @Test func `a NetKit document names exactly the hosts that the request names, since NetKit knows only exact names`()
+        throws
+    {
         var app = self.app
         try app.add("*.wild.b", [(try .imagined("1"), .primary)])
         try app.add("tree.b", includesSubdomains: true, [(try .imagined("2"), .primary)])

@@ -32,7 +32,7 @@ private struct File: Decodable {
         return try JSONDecoder().decode(File.self, from: Data(body)).payload.keys
     }
 
-    @Test func `has an entry for each pin, the served key's first, in canonical bytes that are served as signed`()
+    @Test func `an ssl-pinning file has an entry for each pin, the served key's first, in canonical signed bytes`()
         throws
     {
         var app = RenderedApp()
@@ -59,7 +59,9 @@ private struct File: Decodable {
             (certificate: -1, pins: 500, seconds: 500), (certificate: 0, pins: nil, seconds: 7200),
             (certificate: nil, pins: -1, seconds: 7200),
         ] as [(certificate: Int64?, pins: Int64?, seconds: Int64)])
-    func `says for how many seconds a key holds`(certificate: Int64?, pins: Int64?, seconds: Int64) throws {
+    func `an ssl-pinning file says for how many seconds a key is valid`(
+        certificate: Int64?, pins: Int64?, seconds: Int64
+    ) throws {
         var app = RenderedApp()
         try app.add("a.b", [(try .imagined("1"), .primary)])
         if let certificate {
@@ -71,7 +73,7 @@ private struct File: Decodable {
         #expect(try Self.read(app).map(\.expire) == [seconds])
     }
 
-    @Test func `has hosts of which pinning is off, as it could not say so, and none that are left to the app`() throws {
+    @Test func `an ssl-pinning file keeps hosts whose pinning is off, and leaves out those left to the app`() throws {
         var app = RenderedApp()
         try app.add("builtin.b", mode: nil)
         try app.add("off.b", mode: .off, [(try .imagined("1"), .primary)])
@@ -80,7 +82,7 @@ private struct File: Decodable {
         #expect(try Self.read(app).map(\.domainName) == ["off.b", "on.b"])
     }
 
-    @Test func `is not made without a key`() throws {
+    @Test func `an ssl-pinning file is not made without a key`() throws {
         var app = RenderedApp()
         #expect(try Self.file(app) == nil)
         try app.add("builtin.b", mode: nil)

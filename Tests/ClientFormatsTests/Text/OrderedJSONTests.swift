@@ -4,14 +4,14 @@ import Pinning
 import Testing
 
 @Suite struct `Ordered JSON` {
-    @Test func `keeps its members' order and is written without white space`() {
+    @Test func `ordered JSON keeps its members' order and is written without white space`() {
         let json: OrderedJSON = [
             "b": 1, "a": [true, .null, "x"], "": [:], "c": .number(0.5), "d": [],
         ]
         #expect(json.text() == #"{"b":1,"a":[true,null,"x"],"":{},"c":0.5,"d":[]}"#)
     }
 
-    @Test func `leaves out members without a value`() {
+    @Test func `ordered JSON leaves out members without a value`() {
         #expect(OrderedJSON.members(["b": 1, "a": nil, "c": .null]).text() == #"{"b":1,"c":null}"#)
     }
 
@@ -20,7 +20,7 @@ import Testing
         ("\u{0}\u{1F}", #""\u0000\u001f""#), ("\u{7F}é😀", "\"\u{7F}é😀\""),
         ("</script>&\u{2028}", "\"</script>&\u{2028}\""),
     ])
-    func `escapes what it must, in values as in names`(text: String, written: String) throws {
+    func `ordered JSON escapes what it must, in values as in names`(text: String, written: String) throws {
         #expect(OrderedJSON.string(text).text() == written)
         let object = OrderedJSON.object([OrderedJSON.Member(text, .string(text))])
         #expect(object.text() == "{\(written):\(written)}")
@@ -33,12 +33,12 @@ import Testing
         ("\u{2028}x\u{2029}", #""\u2028x\u2029""#), ("\u{2027}\u{202A}é+/=", "\"\u{2027}\u{202A}é+/=\""),
         ("api.example.com", #""api.example.com""#),
     ])
-    func `escapes for HTML as Go does`(text: String, written: String) throws {
+    func `ordered JSON escapes for HTML as Go does`(text: String, written: String) throws {
         #expect(OrderedJSON.string(text).text(escaping: .html) == written)
         #expect(try JSON(text: written) == .string(text))
     }
 
-    @Test func `of a value of PinWire is its canonical text`() throws {
+    @Test func `ordered JSON of a PinWire value is its canonical text`() throws {
         let json = try JSON(
             text: #"{"z":[1,2.5,-0,1e21,{"b":null,"a":true}],"€":"\u0007","\ud83d\ude00":1,"\ufb33":2}"#)
         #expect(OrderedJSON(json).bytes() == json.canonicalBytes)
@@ -51,7 +51,7 @@ import Testing
             (1_515_144_883, "Jan  5 09:34:43 2018 GMT"), (253_402_300_799, "Dec 31 23:59:59 9999 GMT"),
             (-631_152_000, "Jan  1 00:00:00 1950 GMT"), (1_709_208_000, "Feb 29 12:00:00 2024 GMT"),
         ] as [(Int64, String)])
-    func `has times of certificates as OpenSSL prints them`(seconds: Int64, text: String) {
+    func `ordered JSON has certificates' times as OpenSSL prints them`(seconds: Int64, text: String) {
         #expect(Timestamp(seconds: seconds).opensslText == text)
         #expect(Timestamp(microseconds: seconds * 1_000_000 + 999_999).opensslText == text)
     }
@@ -77,13 +77,13 @@ import Testing
             (#"CN=\ x\ "#, [("CN", " x ")]), ("CN=", [("CN", "")]), ("", []), ("=x,no attribute,CN=a", [("CN", "a")]),
             (#"CN=cut\"#, [("CN", #"cut\"#)]), ("CN=cut…", [("CN", "cut…")]), (",,+", []),
         ] as [(String, [(String, String)])])
-    func `is read out of its text`(text: String, attributes: [(String, String)]) {
+    func `a distinguished name is read from its text`(text: String, attributes: [(String, String)]) {
         let name = DistinguishedName(text)
         #expect(name.attributes.map(\.type) == attributes.map(\.0))
         #expect(name.attributes.map(\.value) == attributes.map(\.1))
     }
 
-    @Test func `gives the last attribute of a type`() {
+    @Test func `a distinguished name gives the last attribute of a type`() {
         #expect(DistinguishedName("CN=b,CN=a")["CN"] == "b")
         #expect(DistinguishedName("CN=b")["O"] == nil)
     }
