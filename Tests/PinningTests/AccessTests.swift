@@ -14,7 +14,7 @@ import Testing
         return access
     }
 
-    @Test func `has a token once it is issued, by id and by digest`() throws {
+    @Test func `an issued token is known by id and by digest`() throws {
         let access = try self.issued()
         #expect(
             try Access().decide(Self.issue, in: context())
@@ -27,7 +27,7 @@ import Testing
         #expect(!token.isValid(at: Self.hour))
     }
 
-    @Test func `has no two tokens of one id or one digest`() throws {
+    @Test func `no two tokens have one id or one digest`() throws {
         let access = try self.issued()
         #expect(throws: Refusal.tokenExists("tok_1")) {
             try access.decide(
@@ -39,7 +39,7 @@ import Testing
         }
     }
 
-    @Test func `gives tokens an end, within a year`() throws {
+    @Test func `tokens have an end, within a year`() throws {
         func issue(until end: Timestamp) -> AccessCommand {
             .issueToken(id: "tok_2", name: "x", digest: sha256([2]), expiresAt: end)
         }
@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    @Test func `takes a token back once`() throws {
+    @Test func `a token is revoked once`() throws {
         var access = try self.issued()
         let events = try access.decide(.revokeToken(id: "tok_1"), in: context())
         #expect(events == [.tokenRevoked(id: "tok_1")])
@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test func `never shows a token's digest to people`() throws {
+    @Test func `a token's digest is never shown to people`() throws {
         let token = try #require(try self.issued().tokens["tok_1"])
         #expect(
             token.json.canonicalText

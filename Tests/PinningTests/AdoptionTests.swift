@@ -18,7 +18,7 @@ import Testing
 
     // MARK: Shares
 
-    @Test func `nothing seen is not known`() {
+    @Test func `adoption is unknown where nothing was seen`() {
         for facts in [Self.facts([]), Self.facts([(5, AdoptionCount())])] {
             let share = facts.share(holdingAtLeast: 5)
             #expect(share == .unknown)
@@ -27,7 +27,7 @@ import Testing
         }
     }
 
-    @Test func `requests give the share of those that came from holders`() {
+    @Test func `adoption by requests is the share of those that came from holders`() {
         let facts = Self.facts([(12, Self.requests(900)), (11, Self.requests(80)), (0, Self.requests(20))])
         let share = facts.share(holdingAtLeast: 12)
         #expect(share.basis == .requests)
@@ -54,7 +54,7 @@ import Testing
         #expect(Self.facts([(-1, Self.requests(50))]).share(holdingAtLeast: 1) == .unknown)
     }
 
-    @Test func `requests that all ask for everything say nothing; reports do`() {
+    @Test func `requests that all ask for everything say nothing about adoption, and reports do`() {
         let cached = Self.facts([(0, Self.requests(5000))])
         #expect(cached.share(holdingAtLeast: 3) == .unknown)
         #expect(cached.gaps == [.noConditions, .noInstalls, .nothingSigned])
@@ -68,7 +68,7 @@ import Testing
         #expect(reported.gaps.contains(.noConditions))
     }
 
-    @Test func `hardly any full fetch is suspicious, and few requests say little`() {
+    @Test func `a share of hardly any full fetches is suspicious, and few requests say little`() {
         #expect(
             Self.facts([(3, Self.requests(1000)), (0, Self.requests(9))]).gaps == [
                 .fewFullFetches, .noInstalls, .nothingSigned,
@@ -123,12 +123,12 @@ import Testing
         #expect(facts.holdings.map(\.held) == [.document(12), .document(11)])
     }
 
-    @Test func `between two versions that were seen the newer one stands for it`() {
+    @Test func `an install seen with two versions holds the newer one`() {
         let facts = Self.book([(0..<500, [20]), (500..<1000, [10])]).facts
         #expect(facts.share(holdingAtLeast: 15) == facts.share(holdingAtLeast: 20))
     }
 
-    @Test func `clients without an id widen the bounds, and take over where they are many`() {
+    @Test func `clients without an id widen the bounds, and are counted by requests where they are many`() {
         // Those with an id are all up to date, the others are not.
         let some = Self.book([(0..<1000, [12])], anonymous: [(11, 500)]).facts
         let share = some.share(holdingAtLeast: 12)
@@ -141,7 +141,7 @@ import Testing
         #expect(many.share(holdingAtLeast: 12).basisPoints == 4000)
     }
 
-    @Test func `a book tells of spans, platforms and app versions`() throws {
+    @Test func `an adoption summary covers spans, platforms and app versions`() throws {
         var book = AdoptionSummary(app: shop, spans: .init(measuredAt: Self.now, windowSeconds: 2 * 86_400))
         let key = AdoptionKey(
             held: .document(4), release: .release(.init(major: 1, minor: 2, patch: 3)), platform: .web)
@@ -173,7 +173,7 @@ import Testing
             platform: minor == nil ? nil : .android)
     }
 
-    @Test func `what is taken is not taken again, and what is put back is`() {
+    @Test func `taken counts are not taken again, and counts that are put back are`() {
         var tally = AdoptionTally()
         tally.add(Self.requests(2), Self.key(3), of: shop, at: Self.now)
         tally.add(Self.requests(3), Self.key(3), of: shop, at: Self.now)
@@ -195,7 +195,7 @@ import Testing
         #expect(tally.takeDropped() == 0)
     }
 
-    @Test func `an hour of an app takes so many combinations, also when they are taken in between`() {
+    @Test func `an hour of an app takes a bounded number of combinations, also when they are taken in between`() {
         var limits = AdoptionTally.Limits()
         limits.keysPerHour = 10
         var tally = AdoptionTally(limits: limits)
@@ -222,7 +222,7 @@ import Testing
         #expect(tally.take(at: later).rows.map(\.key) == [Self.key(77, minor: 1)])
     }
 
-    @Test func `where nothing can be recorded for long the oldest hour goes first`() {
+    @Test func `where nothing can be recorded for long the oldest hour is dropped first`() {
         var limits = AdoptionTally.Limits()
         limits.keys = 4
         var tally = AdoptionTally(limits: limits)
@@ -261,7 +261,7 @@ import Testing
         if text != "nonsense" { #expect(release.text == text) }
     }
 
-    @Test func `versions are ordered: what cannot be, unknown, nothing, then by number`() {
+    @Test func `versions are ordered: impossible, unknown, none, then by number`() {
         let all: [HeldVersion] = [.document(2), .nothing, .ahead(109), .document(1), .unknown]
         #expect(all.sorted().map(\.number) == [-111, -1, 0, 1, 2])
         #expect(HeldVersion.document(9).known(upTo: 4) == .ahead(9))
@@ -275,7 +275,7 @@ import Testing
 
     // MARK: What anybody can make up
 
-    @Test func `a version that there is not counts for nobody as one that there is`() {
+    @Test func `a nonexistent version counts for no more installs than an existing one`() {
         let facts = Self.facts([(9, Self.requests(100)), (-2 - 109, Self.requests(900))])
         let share = facts.share(holdingAtLeast: 9)
         #expect(share.basisPoints == 10_000 && share.lowerBasisPoints < 1300)
@@ -288,7 +288,7 @@ import Testing
         #expect(facts.signed.share(holdingAtLeast: 9) == .unknown)
     }
 
-    @Test func `so many versions that there are not are told apart in an hour`() {
+    @Test func `a bounded number of nonexistent versions is distinguished in an hour`() {
         var tally = AdoptionTally()
         for version in 100..<600 as Range<Int64> {
             tally.add(Self.requests(1), AdoptionKey(held: .ahead(version)), of: shop, at: Self.now)
@@ -302,7 +302,7 @@ import Testing
     }
 
     /// Half a million requests that say that they hold what nobody has, and a thousand installs that sign and do not.
-    @Test func `what is signed counts, and nothing else beside it`() {
+    @Test func `signed versions count, and nothing else beside them`() {
         var tally = AdoptionTally()
         func mark(_ numbers: Range<Int>, _ version: Int64, isSigned: Bool) {
             for number in numbers {
@@ -329,7 +329,7 @@ import Testing
         #expect(abs(share.sample - 1000) < 60)
     }
 
-    @Test func `versions that are made up take no room of those that are signed`() {
+    @Test func `invented versions take no room from signed ones`() {
         var limits = AdoptionTally.Limits()
         limits.sketches = 10
         var tally = AdoptionTally(limits: limits)

@@ -144,11 +144,11 @@ import Testing
         ),
     ]
 
-    @Test(arguments: settings + hosts) func `does as it is commanded, or refuses`(line: Case) throws {
+    @Test(arguments: settings + hosts) func `an app carries out a command or refuses it`(line: Case) throws {
         try line.check()
     }
 
-    @Test func `has at most 1000 hosts`() throws {
+    @Test func `an app has at most 1000 hosts`() throws {
         let commands = (0..<App.hostLimit).map { number in
             AppCommand.addHost(host("h\(number).example.com"), includesSubdomains: false, mode: nil, pins: [])
         }
@@ -162,7 +162,7 @@ import Testing
         #expect(events.count == 1001)
     }
 
-    @Test func `is not changed by a change of which one part is refused`() throws {
+    @Test func `an app is not changed by a change of which one part is refused`() throws {
         let app = try given([Self.off])
         let context = context("w")
         #expect(throws: Refusal.hostUnknown(cdn)) {

@@ -155,7 +155,7 @@ struct AttentionCase: CustomTestStringConvertible, Sendable {
     ]
 
     @Test(arguments: table)
-    func `is asked for what the operators have to do`(line: AttentionCase) throws {
+    func `attention lists what the operators have to do`(line: AttentionCase) throws {
         let list = try ledger(after: line.given).attention(in: looking(line.facts, at: line.now))
         let found = list.items.map { "\($0.severity.rawValue) \($0.kind.rawValue)" }
         #expect(found.sorted() == line.items.map { "\($0.0.rawValue) \($0.1.rawValue)" }.sorted())
@@ -164,7 +164,7 @@ struct AttentionCase: CustomTestStringConvertible, Sendable {
         for item in list.items where item.app != nil { #expect(item.app == shop) }
     }
 
-    @Test func `can be asked for by severity and by app`() throws {
+    @Test func `attention can be filtered by severity and by app`() throws {
         let state = try ledger(after: [Self.added(backup: nil)])
         let facts = seeing([expiring(7, to: 200)])
         #expect(state.attention(severity: .urgent, in: looking(facts)).items.map(\.kind) == [.servedKeyUnpinned])
@@ -173,7 +173,7 @@ struct AttentionCase: CustomTestStringConvertible, Sendable {
     }
 
     @Test(arguments: [(WebhookPause.gone, 1), (.failing, 1), (.requested, 0)])
-    func `is asked for where the server has paused a webhook`(pause: WebhookPause, count: Int) throws {
+    func `attention lists a webhook that the server has paused`(pause: WebhookPause, count: Int) throws {
         var state = LedgerState()
         let settings = WebhookSettings(url: webhookURL("https://hooks.example.com/secret"))
         state.webhooks.evolve(.created(id: "whk_1", settings, secretID: "whs_1"), at: noon)
@@ -187,7 +187,7 @@ struct AttentionCase: CustomTestStringConvertible, Sendable {
         #expect(state.attention(in: looking()).items.isEmpty)
     }
 
-    @Test func `is a list with an end`() throws {
+    @Test func `attention is a list with an end`() throws {
         var state = LedgerState()
         for number in 0..<1200 {
             var app = App(first: .appCreated(displayName: "Shop"), id: appID("com.example.a\(number)"), at: noon)
@@ -202,7 +202,7 @@ struct AttentionCase: CustomTestStringConvertible, Sendable {
         #expect(list.items.prefix(3).allSatisfy { $0.severity == .urgent })
     }
 
-    @Test func `asks at last about what stands still`() throws {
+    @Test func `attention lists stalled work last`() throws {
         let state = try ledger(after: [
             Self.added(mode: .reportOnly), .startCandidate(api, mode: .reportOnly, copiesBaseline: true, pins: []),
         ])

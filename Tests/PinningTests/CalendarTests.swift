@@ -49,12 +49,12 @@ func looking(_ facts: ExternalFacts = unseen, at now: Timestamp = noon) -> Decis
         arguments: [
             ("30,14,7,1", [30, 14, 7, 1]), ("1, 7,30", [30, 7, 1]), ("5", [5]), ("7,7", [7]), ("730", [730]),
         ] as [(String, [Int64])])
-    func `are read in any order`(text: String, days: [Int64]) throws {
+    func `horizons of announcements are read in any order`(text: String, days: [Int64]) throws {
         #expect(try Horizons(text).days == days)
     }
 
     @Test(arguments: ["", ",", "0", "-1", "1.5", "731", "seven", "1,,2", "1,2,3,4,5,6,7,8,9,10,11", "٣"])
-    func `are refused where they are none`(text: String) {
+    func `malformed horizons of announcements are refused`(text: String) {
         #expect(throws: Horizons.Malformed.self) { try Horizons(text) }
     }
 
@@ -64,7 +64,7 @@ func looking(_ facts: ExternalFacts = unseen, at now: Timestamp = noon) -> Decis
             (60 * day, [30 * day, 14 * day, 7 * day, day]), (45 * day, [45 * day / 2, 14 * day, 7 * day, day]),
             (28 * day, [14 * day, 7 * day, day]), (6 * day, [3 * day, day]), (day, [day / 2]), (0, [0]), (-5, [0]),
         ] as [(Int64?, [Int64])])
-    func `of what lives shortly begin at half of its life`(life: Int64?, leads: [Int64]) {
+    func `horizons of short-lived certificates begin at half of their life`(life: Int64?, leads: [Int64]) {
         #expect(Horizons.standard.leads(life: life) == leads)
     }
 
@@ -73,7 +73,7 @@ func looking(_ facts: ExternalFacts = unseen, at now: Timestamp = noon) -> Decis
             (8, nil, false), (7, nil, true), (7, 20, false), (5, 20, true), (-1, 20, true), (1, 6, true), (2, 6, false),
         ]
             as [(Int64, Int64?, Bool)])
-    func `become urgent in the last week, or the last quarter of a short life`(
+    func `horizons become urgent in the last week, or the last quarter of a short life`(
         left: Int64, life: Int64?, isUrgent: Bool
     ) {
         #expect(
@@ -89,7 +89,7 @@ func looking(_ facts: ExternalFacts = unseen, at now: Timestamp = noon) -> Decis
             .init(pin: pin(2), role: .backup, evidence: .certificate(expiring(2, to: 300))),
         ])
 
-    @Test func `knows when the newest certificate of each key in use expires`() throws {
+    @Test func `a calendar knows when the newest certificate of each key in use expires`() throws {
         let renewed = AppCommand.describeKeys([.certificate(expiring(1, to: 90))])
         let calendar = try #require(try ledger(after: [Self.shown, renewed]).calendar(of: shop, in: looking()))
         #expect(calendar.entries.map(\.kind) == [.certificateExpires, .certificateExpires])
@@ -98,7 +98,7 @@ func looking(_ facts: ExternalFacts = unseen, at now: Timestamp = noon) -> Decis
         #expect(!calendar.isTruncated)
     }
 
-    @Test func `leaves out keys that are retired and hosts that are off`() throws {
+    @Test func `a calendar leaves out keys that are retired and hosts that are off`() throws {
         let retired = try ledger(after: [
             Self.shown, .addPin(api, .baseline, new(3, .backup)), .retirePin(api, .baseline, pin(2)),
         ])
@@ -107,7 +107,9 @@ func looking(_ facts: ExternalFacts = unseen, at now: Timestamp = noon) -> Decis
         #expect(off.calendar(of: shop, in: looking())?.entries == [])
     }
 
-    @Test func `has what is served now in the place of what was shown, and the first of several addresses`() throws {
+    @Test func `a calendar prefers the served certificate to the uploaded one, and the first of several addresses`()
+        throws
+    {
         let facts = seeing(
             [expiring(1, to: 50), expiring(8, to: 400), expiring(9, to: 10, isSelfSigned: true)],
             [expiring(1, to: 40)])
@@ -118,7 +120,7 @@ func looking(_ facts: ExternalFacts = unseen, at now: Timestamp = noon) -> Decis
         #expect(calendar.entries.first?.role == .primary)
     }
 
-    @Test func `keeps an entry's name when its date moves, and gives no two the same`() throws {
+    @Test func `a calendar keeps an entry's name when its date moves, and gives no two the same`() throws {
         let before = try #require(try ledger(after: [Self.shown]).calendar(of: shop, in: looking()))
         let renewed = AppCommand.describeKeys([.certificate(expiring(1, to: 90))])
         let after = try #require(try ledger(after: [Self.shown, renewed]).calendar(of: shop, in: looking()))
@@ -126,7 +128,7 @@ func looking(_ facts: ExternalFacts = unseen, at now: Timestamp = noon) -> Decis
         #expect(Set(before.entries.map(\.uid)).count == 2)
     }
 
-    @Test func `has the ends of pins, of kill switches and of waiting`() throws {
+    @Test func `a calendar has the ends of pins, of kill switches and of waiting`() throws {
         let hour = noon.adding(seconds: 3600)
         let state = try ledger(after: [
             Self.shown, .setPinsValidUntil(noon.adding(seconds: 30 * day)), .engageKillSwitch(api, expiresAt: hour),
@@ -148,14 +150,14 @@ func looking(_ facts: ExternalFacts = unseen, at now: Timestamp = noon) -> Decis
         #expect(entries.first { $0.kind == .pinsValidUntil }?.leads == [14 * day, 7 * day, day])
     }
 
-    @Test func `announces the end of pins a day before at least`() throws {
+    @Test func `a calendar announces the end of pins a day before at least`() throws {
         let state = try ledger(after: [Self.shown, .setPinsValidUntil(noon.adding(seconds: 30 * day))])
         let facts = ExternalFacts(horizons: try Horizons("30"))
         let entries = try #require(state.calendar(of: shop, in: looking(facts))).entries
         #expect(entries.first { $0.kind == .pinsValidUntil }?.leads == [day])
     }
 
-    @Test func `of an app that is not there is none`() throws {
+    @Test func `a calendar of an unknown app is empty`() throws {
         #expect(try ledger(after: [Self.shown]).calendar(of: appID("com.example.other"), in: looking()) == nil)
     }
 }
@@ -166,7 +168,7 @@ func looking(_ facts: ExternalFacts = unseen, at now: Timestamp = noon) -> Decis
         ("\u{1B}[31mred", "?[31mred"),
         ("\r\t\u{7F}\u{9B}", "????"), ("\u{202E}evil\u{2028}", "?evil?"), ("Müller 🔑", "Müller 🔑"),
     ])
-    func `escapes others' words`(text: String, escaped: String) {
+    func `a calendar feed escapes foreign text`(text: String, escaped: String) {
         #expect(CalendarFeed.escaped(text) == escaped)
     }
 
@@ -175,16 +177,16 @@ func looking(_ facts: ExternalFacts = unseen, at now: Timestamp = noon) -> Decis
             (0, "PT0S"), (day, "-P1D"), (30 * day, "-P30D"), (3600, "-PT1H0M"), (22 * day + 12 * 3600, "-P22DT12H0M"),
             (90, "-PT0H1M"), (59, "PT0S"),
         ] as [(Int64, String)])
-    func `writes durations`(lead: Int64, text: String) {
+    func `a calendar feed writes durations`(lead: Int64, text: String) {
         #expect(CalendarFeed.duration(before: lead) == text)
     }
 
-    @Test func `writes times in whole seconds of UTC`() {
+    @Test func `a calendar feed writes times in whole seconds of UTC`() {
         #expect(CalendarFeed.dateTime(Timestamp(microseconds: 1_769_860_800_250_000)) == "20260131T120000Z")
     }
 
     @Test(arguments: ["a", "é", "鍵", "🔑"])
-    func `folds lines without tearing characters`(character: String) throws {
+    func `a calendar feed folds lines without splitting characters`(character: String) throws {
         for length in 60...80 {
             let subject = "CN=\(String(repeating: character, count: length))"
             let state = try ledger(after: [
@@ -211,7 +213,7 @@ func looking(_ facts: ExternalFacts = unseen, at now: Timestamp = noon) -> Decis
         }
     }
 
-    @Test func `without an entry still has a component`() throws {
+    @Test func `a calendar feed without an entry still has a component`() throws {
         let calendar = try #require(try ledger(after: []).calendar(of: shop, in: looking()))
         let text = String(decoding: CalendarFeed(calendar, at: noon).bytes, as: UTF8.self)
         #expect(text.contains("BEGIN:VTIMEZONE\r\n"))

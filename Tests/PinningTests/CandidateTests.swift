@@ -134,9 +134,13 @@ import Testing
             then: [.appRolloutSet(Rollout(basisPoints: 0, isSticky: false))]),
     ]
 
-    @Test(arguments: life + lists) func `does as it is commanded, or refuses`(line: Case) throws { try line.check() }
+    @Test(arguments: life + lists) func `a candidate carries out a command or refuses it`(line: Case) throws {
+        try line.check()
+    }
 
-    @Test func `becomes the baseline with all its pins, and leaves neither rollout nor candidate behind`() throws {
+    @Test func `a candidate becomes the baseline with all its pins, and leaves neither rollout nor candidate behind`()
+        throws
+    {
         let before = try #require(try given([Self.enforced, Self.fresh, .setHostRollout(api, Self.half)]))
         let after = try #require(
             try given([Self.enforced, Self.fresh, .setHostRollout(api, Self.half), .promoteCandidate(api)]))
@@ -148,7 +152,7 @@ import Testing
         #expect(after.version == before.version + 1)
     }
 
-    @Test func `when dropped leaves the baseline as it was`() throws {
+    @Test func `a dropped candidate leaves the baseline as it was`() throws {
         let before = try #require(try given([Self.enforced]))
         let after = try #require(
             try given([Self.enforced, Self.fresh, .setHostRollout(api, Self.half), .dropCandidate(api)]))
@@ -159,7 +163,7 @@ import Testing
         #expect(after.hosts[api]?.candidate == nil && after.hosts[api]?.rollout == nil)
     }
 
-    @Test func `draws a fresh cohort with each edit of its rollout`() throws {
+    @Test func `a candidate draws a fresh cohort with each edit of its rollout`() throws {
         let edits: [AppCommand] = [
             Self.enforced, Self.copy, .setHostRollout(api, Self.half), .setHostRollout(api, nil),
         ]

@@ -18,7 +18,7 @@ import Testing
         return (try #require(state.apps[shop]), events)
     }
 
-    @Test func `are declared with settings, which are recorded once`() throws {
+    @Test func `clients of an app are declared with settings, which are recorded once`() throws {
         let settings = ClientSettings(ttlSeconds: 600)
         let (app, _) = try self.after([.setClient(.dynapins, settings)])
         #expect(app.clients[.dynapins]?.settings == settings)
@@ -26,7 +26,7 @@ import Testing
         #expect(try self.after([.setClient(.dynapins, settings), .removeClient(.dynapins)]).app.clients.isEmpty)
     }
 
-    @Test func `keep their key when settings change, and lose it with their declaration`() throws {
+    @Test func `clients of an app keep their key when settings change, and lose it with their declaration`() throws {
         let first: [AppCommand] = [.setClient(.wultra, ClientSettings()), .setClientKey(.wultra, self.key(1))]
         let changed = try self.after(first + [.setClient(.wultra, ClientSettings(entryDays: 9))]).app
         #expect(changed.clients[.wultra]?.key == self.key(1))
@@ -34,7 +34,7 @@ import Testing
         #expect(anew.clients[.wultra] == Client(settings: ClientSettings(), key: nil))
     }
 
-    @Test func `get another key only where somebody insists`() throws {
+    @Test func `clients of an app get another key only with force`() throws {
         let commands: [AppCommand] = [.setClient(.wultra, ClientSettings()), .setClientKey(.wultra, self.key(1))]
         #expect(try self.after(commands + [.setClientKey(.wultra, self.key(1))]).events.isEmpty)
         let replaced = try self.after(commands + [.setClientKey(.wultra, self.key(2))]).app
@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    @Test func `are taken back without further words only while they have no key`() throws {
+    @Test func `clients of an app are removed without force only while they have no key`() throws {
         let declared = try self.after([.setClient(.wultra, ClientSettings())]).app
         #expect(
             try App.decide([.removeClient(.wultra)], declared, id: shop, in: context()) == [.clientRemoved(.wultra)])
@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    @Test func `do not change to a protocol that their key is not for`() throws {
+    @Test func `clients of an app do not change to a protocol that their key does not fit`() throws {
         let app = try self.after([
             .setClient(.dynapins, ClientSettings(dynapins: .es256)), .setClientKey(.dynapins, self.key(1)),
         ]).app
@@ -66,7 +66,7 @@ import Testing
         }
     }
 
-    @Test func `name a Firebase project, and one app of it, only where there is one`() throws {
+    @Test func `clients of an app name a Firebase project, and one app of it, only where there is one`() throws {
         let text =
             #"{"firebase_app":"1:12:ios:0a","firebase_project":"shop-prod","hash":"spki","parameter":"pins","schema":"simple"}"#
         let settings = try ClientSettings(JSONField(try JSON(text: text)), of: .remoteConfig)
@@ -82,7 +82,7 @@ import Testing
         "1:1:ios:AA",
         "1:1:ios:\(String(repeating: "a", count: 73))",
     ])
-    func `name no Firebase app by what is no id of one`(text: String) {
+    func `clients of an app name no Firebase app by a malformed id`(text: String) {
         #expect(throws: FirebaseAppID.Malformed.self) { try FirebaseAppID(text) }
     }
 
@@ -94,7 +94,7 @@ import Testing
             (("1:1:ios:aa", "pins"), ("1:1:ios:bb", "pins"), true), ((nil, "pins"), (nil, "pins_2"), true),
             (("1:1:ios:aa", "pins"), ("1:1:ios:aa", "pins_2"), true),
         ] as [((String?, String), (String?, String), Bool)])
-    func `do not write a parameter of a project that another app's write`(
+    func `clients of an app do not write a parameter of a project that another app's write`(
         first: (String?, String), second: (String?, String), isTaken: Bool
     ) throws {
         let till = try AppID("com.example.till")
@@ -151,7 +151,8 @@ import Testing
         (.remoteConfig, #"{"firebase_app":"1:1:ios:"}"#, "/firebase_app"),
         (.curl, #"{"ttl_seconds":60}"#, "/ttl_seconds"),
     ])
-    func `have no settings that mean nothing`(kind: ClientKind, text: String, pointer: String) throws {
+    func `clients of an app have no settings without an effect`(kind: ClientKind, text: String, pointer: String) throws
+    {
         let json = try JSON(parsing: Array(text.utf8))
         let defect = #expect(throws: JSONDefect.self) { try ClientSettings(JSONField(json), of: kind) }
         #expect(defect?.pointer.description == pointer)
@@ -159,7 +160,7 @@ import Testing
 
     /// As they were recorded before there were several hashes.
     @Test(arguments: [#"{"parameter":"pins_2","schema":"simple"}"#, "{}"])
-    func `of remote configuration hash the SubjectPublicKeyInfo unless they say otherwise`(text: String) throws {
+    func `clients of a remote configuration hash the SubjectPublicKeyInfo unless set otherwise`(text: String) throws {
         let settings = try ClientSettings(JSONField(JSON(parsing: Array(text.utf8))), of: .remoteConfig)
         #expect(settings.hash == .spki)
         #expect(settings.json(of: .remoteConfig)["hash"] == "spki")

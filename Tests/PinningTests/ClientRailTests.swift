@@ -33,7 +33,7 @@ import Testing
     }
 
     @Test(arguments: [(8, "2 more hosts."), (7, "1 more host.")])
-    func `are told once for all hosts`(count: Int, rest: String) throws {
+    func `limits of declared clients are reported once for all hosts`(count: Int, rest: String) throws {
         let given = Self.watched(Self.hosts) + [.setClient(.dynapins, .plain)]
         let found = try self.findings(Self.hosts.prefix(count).map { .retirePin($0, .baseline, pin(2)) }, after: given)
         let finding = try #require(found.first)
@@ -47,7 +47,7 @@ import Testing
 
     private static let named = (2...6).map { "host-\($0).example.com" }.joined(separator: ", ")
 
-    @Test func `are told where they are met anew, and not where they were`() throws {
+    @Test func `limits of declared clients are reported where a change meets them first, and not again`() throws {
         let two = Array(Self.hosts.prefix(2))
         let given = Self.watched(two) + [.retirePin(two[0], .baseline, pin(2)), .setClient(.dynapins, .plain)]
         let found = try self.findings([.retirePin(two[1], .baseline, pin(2))], after: given)
@@ -60,14 +60,14 @@ import Testing
         #expect(declared.map(\.host) == [two[0]] && declared.map(\.severity) == [.warn])
     }
 
-    @Test func `are said of no kind that is not declared`() throws {
+    @Test func `limits of clients are reported for declared kinds only`() throws {
         let retire = AppCommand.retirePin(Self.hosts[0], .baseline, pin(2))
         #expect(try self.findings([retire], after: Self.watched(Self.hosts)).isEmpty)
         let other = Self.watched(Self.hosts) + [.setClient(.netkit, .plain)]
         #expect(try self.findings([retire], after: other).isEmpty)
     }
 
-    @Test func `of other findings are nobody's`() throws {
+    @Test func `findings without limits belong to no client`() throws {
         let state = try ledger(after: sound)
         let others = try state.rehearse([.retirePin(api, .baseline, pin(3))], of: shop, in: context("why")).findings
         #expect(!others.isEmpty && others.allSatisfy { $0.client == nil && $0.limit == nil })
@@ -91,21 +91,23 @@ import Testing
     ]
 
     @Test(arguments: rescues)
-    func `hold nobody up who rescues a host whose servers are refused already`(
+    func `limits of declared clients do not hold up the rescue of a host whose servers are refused already`(
         kind: ClientKind, command: AppCommand
     ) throws {
         #expect(
             try self.findings([command], kind, where: ExternalFacts(serving(9))).allSatisfy { $0.severity == .warn })
     }
 
-    @Test func `are told of servers that were not refused before, beside one that was`() throws {
+    @Test func `limits of declared clients report newly refused servers, also beside one that was refused before`()
+        throws
+    {
         let change: [AppCommand] = [.setMode(api, .baseline, .off), .retirePin(api, .baseline, pin(1))]
         let found = try self.findings(change, .dynapins, where: ExternalFacts(serving(1), serving(9)))
         #expect(found.contains { $0.limit == .modeOff && $0.severity == .override })
     }
 
     /// An authority's key of which only the pin is known: App Transport Security takes it for a server's.
-    @Test func `hold up who begins to enforce what installs would refuse`() throws {
+    @Test func `limits of declared clients hold up an enforcement that installs would refuse`() throws {
         let state = try ledger(after: [
             enforcing(mode: .off, new(1), requested(2), requested(3)), .setClient(.appleATS, .plain),
         ])
@@ -116,7 +118,9 @@ import Testing
         #expect(found.contains { $0.rail == .oldClients && $0.limit == .leafOnly && $0.severity == .override })
     }
 
-    @Test func `are no lock-out of a host that is new, so that nobody can have seen its servers`() throws {
+    @Test func `limits of declared clients are not a lock-out for a new host, whose servers no install has seen`()
+        throws
+    {
         let new = enforcing(on: Self.hosts[0], shown(Self.leaf(1)), requested(2))
         let given = [AppCommand.setClient(.dynapins, ClientSettings(dynapins: .ed25519))]
         let found = try self.findings([new], after: given)
@@ -140,7 +144,9 @@ import Testing
         return try state.decide(.fleet(.engageKillSwitch(expiresAt: noon.adding(seconds: 3600))), in: context)
     }
 
-    @Test func `are told of the fleet's kill switch, which is engaged all the same`() throws {
+    @Test func `limits of declared clients are reported with the fleet's kill switch, which is engaged all the same`()
+        throws
+    {
         let apps: [(String, [ClientKind])] = [
             ("com.example.a", [.trustkitIOS, .dynapins, .netkit]), ("com.example.b", [.dynapins]),
             ("com.example.c", [.netkit]), ("com.example.d", []),
@@ -156,14 +162,16 @@ import Testing
         #expect(try self.engage(apps, rails: [.liveChainUnmatched]).findings.isEmpty)
     }
 
-    @Test func `are not told where everybody hears of the fleet's kill switch`() throws {
+    @Test func `limits of declared clients are not reported where every install receives the fleet's kill switch`()
+        throws
+    {
         #expect(try self.engage([("com.example.c", [.netkit]), ("com.example.d", [])]).findings.isEmpty)
         #expect(try self.engage([]).findings.isEmpty)
     }
 
     // MARK: Attention
 
-    @Test func `need attention as soon as time has come to them`() throws {
+    @Test func `limits of declared clients need attention as soon as they take effect`() throws {
         let state = try ledger(after: [
             enforcing(shown(Self.leaf(1, days: 10)), shown(Self.leaf(2), .backup)), .setClient(.wultra, .plain),
         ])

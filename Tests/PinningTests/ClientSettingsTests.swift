@@ -13,7 +13,7 @@ import Testing
         ("3.1.2 ", false), ("3.1.2+5", false), ("1000000000.1.2", false), ("-3.1.2", false), ("3.1.2-é", false),
         ("3.1.2-\n", false), ("٣.1.2", false),
     ])
-    func `have versions of three numbers`(text: String, isVersion: Bool) {
+    func `settings of Wultra's clients have versions of three numbers`(text: String, isVersion: Bool) {
         #expect(((try? ClientVersion(text))?.text == text) == isVersion)
     }
 
@@ -23,7 +23,7 @@ import Testing
         (" ", false), (" k", false), ("k ", false), ("k\n", false), ("k\u{7F}", false), ("ké", false),
         ("k\u{202E}", false),
     ])
-    func `name messages in printable ASCII`(text: String, isKey: Bool) {
+    func `settings of Wultra's clients name messages in printable ASCII`(text: String, isKey: Bool) {
         #expect(((try? TextKey(text))?.text == text) == isKey)
     }
 
@@ -31,7 +31,7 @@ import Testing
         ("en", true), ("zz", true), ("EN", false), ("e", false), ("eng", false), ("e1", false), ("é", false),
         ("", false), ("e ", false),
     ])
-    func `know languages by two letters`(text: String, isLanguage: Bool) {
+    func `settings of Wultra's clients name languages by two letters`(text: String, isLanguage: Bool) {
         #expect(((try? TextLanguage(text))?.text == text) == isLanguage)
     }
 
@@ -40,12 +40,12 @@ import Testing
         (String(repeating: "\u{1F600}", count: 1000), true), ("", false), (String(repeating: "x", count: 1001), false),
         (String(repeating: "\u{1F600}", count: 1001), false),
     ])
-    func `have texts of up to a thousand characters`(text: String, isText: Bool) {
+    func `settings of Wultra's clients have texts of up to a thousand characters`(text: String, isText: Bool) {
         #expect(((try? MessageText(text))?.text == text) == isText)
     }
 
     @Test(arguments: [("IOS", WultraPlatform.ios), ("ANDROID", .android), ("ios", nil), ("WEB", nil), ("", nil)])
-    func `know two platforms`(text: String, platform: WultraPlatform?) {
+    func `settings of Wultra's clients know two platforms`(text: String, platform: WultraPlatform?) {
         #expect((try? WultraPlatform(text)) == platform)
     }
 
@@ -56,12 +56,12 @@ import Testing
         (#"{"id":1,"platform":"IOS","major_os_version":-1}"#, false),
         (#"{"id":9007199254740991,"platform":"IOS"}"#, true), (#"{"id":0,"platform":"IOS"}"#, false),
     ])
-    func `have rules that can be read`(text: String, isRule: Bool) throws {
+    func `settings of Wultra's clients have readable rules`(text: String, isRule: Bool) throws {
         let field = JSONField(try JSON(parsing: Array(text.utf8)))
         #expect(((try? ClientVersionRule(field)) != nil) == isRule)
     }
 
-    @Test func `keep rules in the order of their ids, each once`() throws {
+    @Test func `settings of Wultra's clients keep rules in the order of their ids, each once`() throws {
         var settings = ClientSettings()
         for id in [5, 2, 9] as [Int64] { try settings.add(ClientVersionRule(id: id, platform: .ios)) }
         #expect(settings.versionRules.map(\.id) == [2, 5, 9])
@@ -73,7 +73,7 @@ import Testing
         #expect(settings.versionRules.map(\.id) == [2, 5, 9])
     }
 
-    @Test func `keep texts in the order of their keys and languages, each once`() throws {
+    @Test func `settings of Wultra's clients keep texts in the order of their keys and languages, each once`() throws {
         var settings = ClientSettings()
         let texts: [ClientText] = [
             ClientText(key: "b", language: "en", text: "1"), ClientText(key: "b", language: "cs", text: "2"),
@@ -86,7 +86,7 @@ import Testing
         }
     }
 
-    @Test func `keep no more than the limit of each`() throws {
+    @Test func `settings of Wultra's clients keep no more than the limit of each`() throws {
         var settings = ClientSettings()
         for number in 1...ClientSettings.ruleLimit {
             try settings.add(ClientVersionRule(id: Int64(number), platform: .ios))

@@ -6,7 +6,7 @@ import Testing
     @Test(arguments: [
         "mail.example.com:25+smtp", "mail.example.com:143+imap", "db.example.com:5432+postgres", "a.example:8443",
     ])
-    func `an endpoint that probes speak may be requested`(text: String) throws {
+    func `an endpoint of a protocol that probes support may be requested`(text: String) throws {
         let endpoint = try Endpoint.requested(text)
         #expect(endpoint.isProbed)
         #expect(endpoint.description == text)
@@ -24,7 +24,7 @@ import Testing
         #expect(throws: Endpoint.Malformed.self) { try Endpoint("a.example:1000+\(name)s") }
     }
 
-    @Test func `a host is probed at those of its endpoints that probes speak`() throws {
+    @Test func `a host is probed at those of its endpoints that probes support`() throws {
         let pattern = try HostPattern("a.example")
         var host = Host(includesSubdomains: false, baseline: .builtin)
         #expect(host.probed(of: pattern).map(\.description) == ["a.example:443"])

@@ -151,14 +151,14 @@ import Testing
 
     /// Writes what is missing and leaves what is there: golden files are for ever.
     @Test(.enabled(if: ProcessInfo.processInfo.environment["PINLEDGER_WRITE_GOLDEN"] == "1"))
-    func `is written as a golden file once`() throws {
+    func `an entry is written as a golden file once`() throws {
         for (name, entry) in examples {
             let file = Self.folder.appending(path: "\(name).json")
             if !FileManager.default.fileExists(atPath: file.path()) { try Data(entry.bytes).write(to: file) }
         }
     }
 
-    @Test func `of every type has a golden file`() throws {
+    @Test func `an entry of every type has a golden file`() throws {
         let names = try FileManager.default.contentsOfDirectory(atPath: Self.folder.path())
         #expect(Set(names) == Set(examples.keys.map { "\($0).json" }))
         for type in TypeName.allCases { #expect(examples[type.rawValue].map { self.typeName($0.event) } == type) }
@@ -168,12 +168,12 @@ import Testing
         }
     }
 
-    @Test func `of every type can be asked for by its type, and of no other`() {
+    @Test func `an entry of every type can be asked for by its type, and of no other`() {
         #expect(Event.types == TypeName.allCases.map(\.rawValue).sorted())
     }
 
     @Test(arguments: examples.keys.sorted())
-    func `in its golden file is what it was, and is written as it was`(name: String) throws {
+    func `an entry in its golden file reads back, and is written as it was`(name: String) throws {
         let bytes = Array(try Data(contentsOf: Self.folder.appending(path: "\(name).json")))
         let entry = try Entry(bytes: bytes)
         #expect(entry == examples[name])
@@ -199,7 +199,7 @@ import Testing
     }
 
     @Test(arguments: examples.keys.sorted())
-    func `with an unknown member anywhere is refused by name`(name: String) throws {
+    func `an entry with an unknown member anywhere is refused with its name`(name: String) throws {
         let outside = try self.changed(name) { $0["extra"] = 1 }
         #expect(self.defect(outside)?.hasPrefix("/extra: is not a member here") == true)
         let inside = try self.changed(name) { members in
@@ -212,7 +212,7 @@ import Testing
         #expect(self.defect(actor)?.hasPrefix("/actor/mail: is not a member here") == true)
     }
 
-    @Test func `of an unknown type, schema or stream, or of another shape, is refused`() throws {
+    @Test func `an entry of an unknown type, schema or stream, or of another shape, is refused`() throws {
         let changes: [(defect: String, change: (inout [String: JSON]) -> Void)] = [
             ("/type: is PinLost, which this program does not know", { $0["type"] = "PinLost" }),
             ("/type: is pinActivated, which this program does not know", { $0["type"] = "pinActivated" }),
@@ -258,7 +258,7 @@ import Testing
         #expect(self.defect(token)?.hasPrefix("/data/sha256: must be 64 hexadecimal digits") == true)
     }
 
-    @Test func `keeps a reason that would not be accepted today`() throws {
+    @Test func `an entry keeps a reason that would not be accepted today`() throws {
         let bytes = try self.changed("PinActivated") { $0["reason"] = "\u{E000}" }
         #expect(try Entry(bytes: bytes).bytes == bytes)
         #expect(throws: Reason.Malformed.self) { try Reason("\u{E000}") }

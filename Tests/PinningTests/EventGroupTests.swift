@@ -2,7 +2,7 @@ import Pinning
 import Testing
 
 @Suite struct `A group of events` {
-    @Test func `holds every kill switch, the fleet's too`() {
+    @Test func `a group of events holds every kill switch, the fleet's too`() {
         #expect(
             EventGroup.types(named: "kill-switch.*") == [
                 "FleetKillSwitchEngaged", "FleetKillSwitchReleased", "KillSwitchEngaged", "KillSwitchReleased",
@@ -10,7 +10,7 @@ import Testing
     }
 
     /// A new type of event has to be put into a group, or a filter by groups misses it.
-    @Test func `is there for every type, once`() {
+    @Test func `every event type is in one group`() {
         var groups: [String: [String]] = [:]
         for group in EventGroup.allCases {
             #expect(!group.types.isEmpty)
@@ -21,9 +21,9 @@ import Testing
     }
 
     @Test(arguments: ["kill-switch", "kill-switch.", "*", ".*", "Kill-Switch.*", "KillSwitch", ""])
-    func `has one name`(name: String) { #expect(EventGroup.types(named: name) == nil) }
+    func `a group of events has one name`(name: String) { #expect(EventGroup.types(named: name) == nil) }
 
-    @Test func `stands beside types of their own`() {
+    @Test func `a group of events may be listed beside types`() {
         #expect(EventGroup.types(named: "PinRevoked") == ["PinRevoked"])
     }
 }

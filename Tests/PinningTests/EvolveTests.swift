@@ -30,7 +30,7 @@ import Testing
         return policy
     }
 
-    @Test func `takes in every event as what it says, and nothing else`() throws {
+    @Test func `evolving takes in every event as its fields say, and nothing else`() throws {
         let rollout = Rollout(basisPoints: 77)
         let end = Self.later.adding(seconds: 5)
         let key = KeyFacts(
@@ -214,7 +214,7 @@ import Testing
         }
     }
 
-    @Test func `changes nothing but the count where an event names what is not there`() throws {
+    @Test func `evolving changes nothing but the count where an event names something that is not there`() throws {
         let before = try self.app()
         let elsewhere = host("nowhere.example")
         let events: [AppEvent] = [
@@ -235,7 +235,7 @@ import Testing
         }
     }
 
-    @Test func `begins with the creation of an app and with nothing else`() {
+    @Test func `evolving begins with the creation of an app and with nothing else`() {
         let app = App(first: .appCreated(displayName: "Shop"), id: shop, at: noon)
         #expect(app?.version == 1 && app?.createdAt == noon && app?.updatedAt == noon && app?.displayName == "Shop")
         #expect(App(first: .appRenamed(displayName: "Shop"), id: shop, at: noon) == nil)
@@ -245,7 +245,7 @@ import Testing
     }
 
     @Test(arguments: 0..<20)
-    func `takes in any events in any order`(seed: UInt64) throws {
+    func `evolving takes in any events in any order`(seed: UInt64) throws {
         var random = RandomLedger(seed: seed)
         var state = LedgerState()
         for _ in 0..<2000 {
@@ -257,7 +257,7 @@ import Testing
         #expect(state.apps.count == 2 && state.version(of: .keys) > 0 && state.version(of: .access) > 0)
     }
 
-    @Test func `refuses an event in a stream of another kind`() {
+    @Test func `evolving refuses an event in a stream of another kind`() {
         let events: [(Event, StreamID)] = [
             (.app(.appRenamed(displayName: "x")), .app(shop)), (.fleet(.killSwitchReleased), .fleet),
             (.keys(.signingKeyRetired(kid: "k")), .keys), (.access(.tokenRevoked(id: "t")), .access),
@@ -272,7 +272,7 @@ import Testing
         }
     }
 
-    @Test func `what was decided keeps the rules, whatever is commanded`() throws {
+    @Test func `decided events keep the rules, whatever is commanded`() throws {
         for seed in UInt64(100)..<120 {
             var random = RandomLedger(seed: seed)
             var state = LedgerState()

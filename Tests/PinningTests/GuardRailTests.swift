@@ -11,7 +11,7 @@ import Testing
     static let quiet = cases.filter { $0.severity == nil }
     static let overridable = firing.filter { $0.severity == .override }
 
-    @Test func `has a case in which it fires and one in which it does not`() {
+    @Test func `every guard rail has a case in which it fires and one in which it does not`() {
         let held = Set(heldRails.map(\.rail))
         for rail in GuardRail.allCases {
             #expect(held.contains(rail) || Self.firing.contains { $0.rail == rail }, "\(rail.code) never fires")
@@ -21,7 +21,7 @@ import Testing
         #expect(Set(names).count == names.count, "two cases are the same")
     }
 
-    @Test(arguments: firing) func `fires`(line: RailCase) throws {
+    @Test(arguments: firing) func `every guard rail fires in its case`(line: RailCase) throws {
         let outcome = try line.outcome("why")
         let severity = try #require(line.severity)
         #expect(outcome.mentions(line.rail), "\(outcome)")
@@ -36,13 +36,15 @@ import Testing
         }
     }
 
-    @Test(arguments: quiet) func `has nothing to say`(line: RailCase) throws {
+    @Test(arguments: quiet) func `every guard rail is silent in its counterexample`(line: RailCase) throws {
         let outcome = try line.outcome("why")
         #expect(outcome.refusal == nil, "\(outcome)")
         #expect(!outcome.mentions(line.rail), "\(outcome.findings)")
     }
 
-    @Test(arguments: firing) func `is forced where it can be overridden, and that is recorded`(line: RailCase) throws {
+    @Test(arguments: firing) func `a guard rail is forced where it can be overridden, and that is recorded`(
+        line: RailCase
+    ) throws {
         let outcome = try line.outcome("why", isForced: true)
         switch line.severity {
         case .block?:
@@ -62,12 +64,12 @@ import Testing
         }
     }
 
-    @Test(arguments: overridable) func `is not forced without a reason`(line: RailCase) throws {
+    @Test(arguments: overridable) func `a guard rail is not forced without a reason`(line: RailCase) throws {
         let outcome = try line.outcome(isForced: true)
         #expect(outcome.events == nil, "\(outcome)")
     }
 
-    @Test(arguments: overridable.filter(\.rail.isAdjustable)) func `only warns where it is lowered`(line: RailCase)
+    @Test(arguments: overridable.filter(\.rail.isAdjustable)) func `a lowered guard rail only warns`(line: RailCase)
         throws
     {
         var fleet = try line.state()
@@ -86,12 +88,12 @@ import Testing
 
     // That a key is no backup of itself is seen before anything is judged.
     @Test(arguments: firing.filter { $0.rail != .backupIsPrimary || $0.severity != .block })
-    func `that is not judged says nothing`(line: RailCase) throws {
+    func `a guard rail that is not judged is silent`(line: RailCase) throws {
         let others = Set(GuardRail.allCases).subtracting([line.rail])
         #expect(try line.outcome("why", rails: others).findings.allSatisfy { $0.rail != line.rail })
     }
 
-    @Test(arguments: cases) func `judges the same twice, and anything at any time`(line: RailCase) throws {
+    @Test(arguments: cases) func `a guard rail judges the same twice, and anything at any time`(line: RailCase) throws {
         let first = try line.outcome("why").findings
         #expect(try line.outcome("why").findings == first)
         let times = [Int64.min, -1, 0, Int64.max].map { Timestamp(microseconds: $0) }
@@ -110,7 +112,7 @@ import Testing
         }
     }
 
-    @Test func `stands in the entry that records who overrode it and why`() throws {
+    @Test func `a forced guard rail is in the entry that records who overrode it and why`() throws {
         let line = try #require(Self.overridable.first { $0.rail == .stillServed })
         let outcome = try line.outcome("the key is stolen", isForced: true)
         let event = try #require(outcome.events?.last)
@@ -127,7 +129,7 @@ import Testing
         #expect(String(decoding: entry.bytes, as: UTF8.self).contains("\"code\":\"G07\""))
     }
 
-    @Test func `is lowered only where it can be overridden, and only with a reason`() throws {
+    @Test func `a guard rail is lowered only where it can be overridden, and only with a reason`() throws {
         let state = try #require(Self.overridable.first).state()
         for rail in GuardRail.allCases {
             for command in [
@@ -146,13 +148,13 @@ import Testing
         }
     }
 
-    @Test func `has a code of its own, in order and without a gap`() {
+    @Test func `every guard rail has a code of its own, in order and without a gap`() {
         let codes = GuardRail.allCases.map(\.code)
         #expect(codes == (1...43).map { $0 < 10 ? "G0\($0)" : "G\($0)" })
         #expect(Set(GuardRail.allCases.map(\.entry.title)).count == codes.count)
     }
 
-    @Test func `records in several events what one entry would not hold`() throws {
+    @Test func `findings of guard rails that exceed one entry are recorded in several events`() throws {
         // Of each of a thousand hosts one reserve is left of which nobody showed more than the hash.
         let hosts = (0..<App.hostLimit).map { host("host-\($0).example.com") }
         var app = try #require(App(first: .appCreated(displayName: "Shop"), id: shop, at: noon))

@@ -178,12 +178,12 @@ let heldRails: [HeldRail] = [
 ]
 
 @Suite struct `A guard rail that is held elsewhere` {
-    @Test(arguments: heldRails) func `holds`(line: HeldRail) throws {
+    @Test(arguments: heldRails) func `every guard rail that is held elsewhere holds`(line: HeldRail) throws {
         let holds = try line.holds()
         #expect(holds)
     }
 
-    @Test func `says so`() {
+    @Test func `every guard rail that is held elsewhere says so`() {
         let held = Set(heldRails.map(\.rail))
         for rail in GuardRail.allCases {
             switch rail.entry.holding {

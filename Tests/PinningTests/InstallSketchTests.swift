@@ -37,7 +37,7 @@ import Testing
         if count <= 10 { #expect(Int(estimate.rounded()) == count) }
     }
 
-    @Test func `the standard error is 2.3 percent`() {
+    @Test func `the standard error of the estimate is 2.3 percent`() {
         let count = 20_000
         let errors = (0..<40).map { round in
             Self.sketch(round * count + 1_000_000..<(round + 1) * count + 1_000_000).estimate / Double(count) - 1
@@ -69,7 +69,7 @@ import Testing
         #expect(sketch == before)
     }
 
-    @Test func `registers are read back, and others refused`() {
+    @Test func `registers are read back, and malformed ones are refused`() {
         let sketch = Self.sketch(0..<1000)
         #expect(InstallSketch(registers: sketch.registers) == sketch)
         #expect(InstallSketch(registers: Array(sketch.registers.dropLast())) == nil)
@@ -77,7 +77,7 @@ import Testing
         #expect(InstallSketch(registers: Array(repeating: 54, count: InstallSketch.size))?.estimate.isFinite == true)
     }
 
-    @Test func `the extreme hashes fit`() {
+    @Test func `the extreme hashes fit into the sketch`() {
         var sketch = InstallSketch()
         sketch.insert(InstallMark(bits: 0))
         sketch.insert(InstallMark(bits: .max))
@@ -143,7 +143,7 @@ import Testing
         #expect(share.sample == 3)
     }
 
-    @Test func `what is expected to be behind falls from all to nothing as the share grows`() {
+    @Test func `the expected share of installs behind falls from all to none as the share grows`() {
         for count in [1, 50, 5000, 500_000] {
             var sketch = InstallSketch()
             for number in 0..<min(count, 50_000) { sketch.insert(Self.mark(number)) }

@@ -23,7 +23,7 @@ import Testing
         return events
     }
 
-    @Test func `signs with its first key at once and announces the others`() throws {
+    @Test func `the key ring signs with its first key at once and announces the others`() throws {
         var ring = KeyRing()
         let first = try self.take(.create(kid: "a", publicKey: self.publicKey("a")), &ring, context())
         #expect(
@@ -34,14 +34,14 @@ import Testing
         #expect(ring.keys["b"]?.state == .announced && ring.keys["b"]?.activatedAt == nil && ring.version == 3)
     }
 
-    @Test func `has a key once`() throws {
+    @Test func `the key ring has a key once`() throws {
         let ring = try self.ring("a")
         #expect(throws: Refusal.keyExists("a")) {
             try ring.decide(.create(kid: "a", publicKey: self.publicKey("x")), in: context("w", isForced: true))
         }
     }
 
-    @Test func `activates a key that was announced for a day, and supersedes the one before`() throws {
+    @Test func `the key ring activates a key that was announced for a day, and supersedes the one before`() throws {
         var ring = try self.ring("a", "b")
         #expect(try self.take(.activate(kid: "b"), &ring, context(at: Self.day)) == [.signingKeyActivated(kid: "b")])
         #expect(ring.active?.kid == "b" && ring.keys["b"]?.activatedAt == Self.day)
@@ -49,7 +49,7 @@ import Testing
         #expect(try ring.decide(.activate(kid: "b"), in: context()).isEmpty)
     }
 
-    @Test func `activates a younger key only where somebody insists and says why`() throws {
+    @Test func `the key ring activates a younger key only with force and a reason`() throws {
         let ring = try self.ring("a", "b")
         let early = Timestamp(microseconds: Self.day.microseconds - 1)
         for context in [context(at: early), context("w", at: early), context(isForced: true, at: early)] {
@@ -63,7 +63,7 @@ import Testing
         #expect(findings.map(\.code) == ["G31"])
     }
 
-    @Test func `activates neither an unknown key nor one that had its time`() throws {
+    @Test func `the key ring activates neither an unknown key nor a retired one`() throws {
         var ring = try self.ring("a", "b")
         let insisting = context("w", isForced: true)
         #expect(throws: Refusal.keyUnknown("x")) { try ring.decide(.activate(kid: "x"), in: insisting) }
@@ -75,7 +75,7 @@ import Testing
         #expect(throws: Refusal.keyNotAnnounced("a", .retired)) { try ring.decide(.activate(kid: "a"), in: insisting) }
     }
 
-    @Test func `retires a superseded key after a week, or where somebody insists and says why`() throws {
+    @Test func `the key ring retires a superseded key after a week, or with force and a reason`() throws {
         var ring = try self.ring("a", "b")
         try self.take(.activate(kid: "b"), &ring, context(at: Self.day))
         let week = Self.day.adding(seconds: 7 * 86_400)
@@ -95,7 +95,9 @@ import Testing
         #expect(throws: Refusal.keyRetired("a")) { try ring.decide(.retire(kid: "a"), in: context(at: week)) }
     }
 
-    @Test func `retires an announced key at once, the active one never and an unknown one not at all`() throws {
+    @Test func `the key ring retires an announced key at once, the active one never and an unknown one not at all`()
+        throws
+    {
         let ring = try self.ring("a", "b")
         let insisting = context("w", isForced: true)
         #expect(try ring.decide(.retire(kid: "b"), in: context()) == [.signingKeyRetired(kid: "b")])
@@ -103,7 +105,7 @@ import Testing
         #expect(throws: Refusal.keyUnknown("x")) { try ring.decide(.retire(kid: "x"), in: insisting) }
     }
 
-    @Test func `keeps its active key whatever does not fit`() throws {
+    @Test func `the key ring keeps its active key whatever does not fit`() throws {
         let before = try self.ring("a")
         var ring = before
         ring.evolve(.signingKeyActivated(kid: "x"), at: noon)

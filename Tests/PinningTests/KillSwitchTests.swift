@@ -61,16 +61,18 @@ import Testing
             when: .releaseKillSwitch(nil), refused: .killSwitchNotEngaged(.app(shop))),
     ]
 
-    @Test(arguments: ofApps) func `does as it is commanded, or refuses`(line: Case) throws { try line.check() }
+    @Test(arguments: ofApps) func `a kill switch carries out a command or refuses it`(line: Case) throws {
+        try line.check()
+    }
 
-    @Test func `is in force until its last microsecond`() {
+    @Test func `a kill switch is in force until its last microsecond`() {
         let killSwitch = KillSwitch(engagedAt: noon, expiresAt: Self.hour)
         #expect(killSwitch.isInForce(at: noon))
         #expect(killSwitch.isInForce(at: Timestamp(microseconds: Self.hour.microseconds - 1)))
         #expect(!killSwitch.isInForce(at: Self.hour))
     }
 
-    @Test func `stands with the instant of its engagement, and is gone after its release`() throws {
+    @Test func `a kill switch keeps the instant of its engagement, and is gone after its release`() throws {
         let app = try #require(
             try given([
                 Self.off, .engageKillSwitch(api, expiresAt: Self.hour), .engageKillSwitch(nil, expiresAt: Self.week),
@@ -83,7 +85,7 @@ import Testing
         #expect(released.killSwitch == nil && released.hosts[api]?.killSwitch == nil)
     }
 
-    @Test func `says what it covers`() {
+    @Test func `a kill switch says what it covers`() {
         #expect(KillSwitchScope.everything.description == "everything")
         #expect(KillSwitchScope.app(shop).description == "the app com.example.shop")
         let versions = KillSwitchScope.versions(shop, range("3.1.0", "3.1.2"))
@@ -91,7 +93,7 @@ import Testing
         #expect(KillSwitchScope.host(shop, api).description == "the host api.example.com of com.example.shop")
     }
 
-    @Test func `of the fleet is engaged, prolonged and released`() throws {
+    @Test func `a kill switch of the fleet is engaged, prolonged and released`() throws {
         var fleet = Fleet()
         let engaged = try fleet.decide(.engageKillSwitch(expiresAt: Self.hour), in: context("w"))
         #expect(engaged == [.killSwitchEngaged(expiresAt: Self.hour)])
@@ -104,7 +106,7 @@ import Testing
         #expect(fleet.killSwitch == nil && fleet.version == 2)
     }
 
-    @Test func `of the fleet is refused where it would be of an app`() {
+    @Test func `a kill switch of the fleet is refused where one of an app would be`() {
         let fleet = Fleet()
         #expect(throws: Refusal.reasonRequired("it turns pinning off")) {
             try fleet.decide(.engageKillSwitch(expiresAt: Self.hour), in: context(isForced: true))
@@ -121,7 +123,7 @@ import Testing
         }
     }
 
-    @Test func `stands beside the issuer of all documents`() throws {
+    @Test func `a kill switch of the fleet stands beside the issuer of all documents`() throws {
         var fleet = Fleet()
         #expect(fleet.issuer == "pinledger")
         #expect(try fleet.decide(.setIssuer("pinledger"), in: context()).isEmpty)
@@ -131,7 +133,7 @@ import Testing
         #expect(fleet.issuer == "pins.example.com")
     }
 
-    @Test func `over everything is not ended while a host presents a key that is not pinned`() throws {
+    @Test func `a kill switch over everything is not ended while a host presents a key that is not pinned`() throws {
         let (end, sooner) = (noon.adding(seconds: 7200), noon.adding(seconds: 60))
         func decided(
             _ command: FleetCommand, _ commands: [AppCommand], presenting key: Int?, at now: Timestamp = noon,
@@ -176,7 +178,7 @@ import Testing
         #expect(try outcome(.releaseKillSwitch, host, presenting: 9, at: end).isEmpty)
     }
 
-    @Test func `over everything names hosts in order where it is not ended`() throws {
+    @Test func `a kill switch over everything names hosts in order where it is not ended`() throws {
         var state = LedgerState()
         for number in 10..<40 {
             let id = appID("com.example.a\(number)")

@@ -28,7 +28,7 @@ import Testing
         (["explained"], 1000),
     ]
 
-    @Test func `unless somebody insists on the very danger that comes true`() throws {
+    @Test func `no client is locked out unless an operator forces exactly the danger that comes true`() throws {
         var counts: [String: Int] = [:]
         for seed in Self.seeds {
             var model = try LockOutModel(seed: seed)
@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test(arguments: [GuardRail.stillServed, .lastLivePin, .liveChainUnmatched, .notDelivered, .oldKeyTooSoon])
-    func `only because of each of the five rails`(rail: GuardRail) {
+    func `each of the five rails is needed to prevent a lock-out`(rail: GuardRail) {
         for seed in Self.seeds {
             do throws(LockOutModel.Violation) {
                 var model = try LockOutModel(seed: seed, without: rail)
@@ -53,7 +53,7 @@ import Testing
         Issue.record("\(rail.code) is of no use: without it, nobody was locked out either.")
     }
 
-    @Test func `in the same way each time`() throws {
+    @Test func `the lock-out search runs the same way each time`() throws {
         let runs = try (0..<2).map { _ in
             var model = try LockOutModel(seed: 1)
             try model.play(changes: 300)

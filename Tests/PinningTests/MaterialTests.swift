@@ -11,7 +11,7 @@ import Testing
         return state
     }
 
-    @Test func `are those of keys, of their certificates, and of pins that nothing more is known of`() throws {
+    @Test func `known digests are those of keys, of their certificates, and of pins without further facts`() throws {
         let certificate = expiring(1, to: 200)
         let state = try self.state([
             .addHost(
@@ -28,7 +28,7 @@ import Testing
         #expect(state.unnamed([]) == [])
     }
 
-    @Test func `go on being known while the key is, whatever becomes of its pin`() throws {
+    @Test func `known digests stay known while the key is, whatever becomes of its pin`() throws {
         let certificate = expiring(3, to: 200)
         let state = try self.state([
             .addHost(
@@ -39,7 +39,7 @@ import Testing
         #expect(state.unnamed([certificate.sha256, pin(3).bytes]) == [])
     }
 
-    @Test func `of evidence are the key and the certificate that was shown`() {
+    @Test func `known digests of evidence are the key and the certificate that was shown`() {
         let certificate = expiring(1, to: 200)
         #expect(KeyEvidence.certificate(certificate).digests == [pin(1).bytes, certificate.sha256])
         #expect(KeyEvidence.publicKey(certificate.key).digests == [pin(1).bytes])

@@ -204,13 +204,13 @@ import Testing
             ),
         ]
 
-    @Test(arguments: life) func `lives from staging to retirement`(line: Case) throws { try line.check() }
+    @Test(arguments: life) func `a pin lives from staging to retirement`(line: Case) throws { try line.check() }
 
-    @Test(arguments: revoked) func `never returns once it is revoked`(line: Case) throws { try line.check() }
+    @Test(arguments: revoked) func `a pin never returns once it is revoked`(line: Case) throws { try line.check() }
 
-    @Test(arguments: placeholders) func `must be of somebody's key`(line: Case) throws { try line.check() }
+    @Test(arguments: placeholders) func `a pin must belong to a possible key`(line: Case) throws { try line.check() }
 
-    @Test func `is one of at most 100 that a policy remembers, retired ones included`() throws {
+    @Test func `a policy remembers at most 100 pins, retired ones included`() throws {
         let pins = (0..<App.pinLimit).map { new($0, isActive: false) }
         #expect(App.pinLimit == 100)
         let full = try given([
@@ -229,7 +229,7 @@ import Testing
         }
     }
 
-    @Test func `has the note and the role of its return, and the instant of its last step`() throws {
+    @Test func `a pin has the note and the role of its return, and the instant of its last step`() throws {
         var app = try #require(
             try given([Self.off, .addPin(api, .baseline, new(1, note: "old")), Self.retire])
         )

@@ -198,14 +198,18 @@ import Testing
         ([enforced], [.engageKillSwitch(api, expiresAt: noon.adding(seconds: 60))], "it turns pinning off"),
     ]
 
-    @Test(arguments: enforceable) func `asks two pins and a reserve of what is enforced`(line: Case) throws {
+    @Test(arguments: enforceable) func `policy invariants require two pins and a reserve of an enforced policy`(
+        line: Case
+    ) throws {
         try line.check()
     }
 
-    @Test(arguments: lastBackup) func `keeps a reserve, unless somebody insists`(line: Case) throws { try line.check() }
+    @Test(arguments: lastBackup) func `policy invariants keep a reserve, unless forced`(line: Case) throws {
+        try line.check()
+    }
 
     @Test(arguments: weakenings)
-    func `is not weakened without a reason, by force or not`(
+    func `policy invariants forbid weakening without a reason, with force or not`(
         given commands: [AppCommand], change: [AppCommand], ask: String
     ) throws {
         let app = try given(commands)
@@ -232,12 +236,14 @@ import Testing
             ([enforced, .engageKillSwitch(api, expiresAt: noon.adding(seconds: 60))], [.releaseKillSwitch(api)]),
             (candidate, [.promoteCandidate(api)]),
         ] as [([AppCommand], [AppCommand])])
-    func `is kept or strengthened without a reason`(given commands: [AppCommand], change: [AppCommand]) throws {
+    func `policy invariants allow keeping or strengthening without a reason`(
+        given commands: [AppCommand], change: [AppCommand]
+    ) throws {
         let app = try given(commands)
         #expect(try !App.decide(change, app, id: shop, in: context()).isEmpty)
     }
 
-    @Test func `is judged on the result, not on the steps`() throws {
+    @Test func `policy invariants are judged on the result, not on the steps`() throws {
         let app = try given([Self.roomy])
         let there: [AppCommand] = [.setMode(api, .baseline, .off), .setMode(api, .baseline, .enforce)]
         #expect(try App.decide(there, app, id: shop, in: context()).count == 2)

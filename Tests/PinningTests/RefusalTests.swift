@@ -104,7 +104,7 @@ import Testing
         }
     }
 
-    @Test func `are all produced by some command`() throws {
+    @Test func `every refusal is produced by some command`() throws {
         var seen: Set<Name> = []
         let tables = [
             `An app`.settings, `An app`.hosts, `A pin`.life, `A pin`.revoked, `A pin`.placeholders, `A candidate`.life,
@@ -169,7 +169,7 @@ import Testing
         #expect(Set(Name.allCases).subtracting(seen).isEmpty)
     }
 
-    @Test func `for a document's size never keep pinning from being turned off`() throws {
+    @Test func `refusals for a document's size never keep pinning from being turned off`() throws {
         let many = (0..<App.pinLimit).map { new($0) }
         func add(_ number: Int) -> AppCommand {
             .addHost(host("h\(number).example.com"), includesSubdomains: false, mode: .off, pins: many)

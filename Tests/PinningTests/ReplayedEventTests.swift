@@ -57,7 +57,7 @@ import Testing
     }
 
     @Test(arguments: 0..<20)
-    func `is that of the entry, and the entry's bytes are canonical`(seed: UInt64) {
+    func `a replayed event is that of the entry, and the entry's bytes are canonical`(seed: UInt64) {
         var random = RandomLedger(seed: seed)
         var names = RecentNames()
         for _ in 0..<500 {
@@ -69,7 +69,7 @@ import Testing
     }
 
     @Test(arguments: examples.keys.sorted())
-    func `is that of every example`(name: String) throws {
+    func `a replayed event is that of every example`(name: String) throws {
         let entry = try #require(examples[name])
         var names = RecentNames()
         #expect(entry.bytes == self.canonical(entry))
@@ -77,7 +77,7 @@ import Testing
     }
 
     @Test(arguments: 0..<20)
-    func `comes of changed bytes only where the entry does`(seed: UInt64) {
+    func `a replayed event is read from changed bytes only where the entry is`(seed: UInt64) {
         var random = RandomLedger(seed: seed)
         var (taken, refused) = (0, 0)
         var names = RecentNames()
@@ -113,7 +113,7 @@ import Testing
         }
     }
 
-    @Test func `comes of no entry that is written otherwise`() throws {
+    @Test func `a replayed event is not read from an entry in another spelling`() throws {
         let bytes = try #require(examples["PinStaged"]).bytes
         let text = String(decoding: bytes, as: UTF8.self)
         let others = [
@@ -130,7 +130,7 @@ import Testing
 }
 
 @Suite struct `A sorted map` {
-    @Test(arguments: 0..<20) func `does what a dictionary does`(seed: UInt64) {
+    @Test(arguments: 0..<20) func `a sorted map does what a dictionary does`(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         var map = SortedMap<Pin, Int>()
         var dictionary: [Pin: Int] = [:]
@@ -150,7 +150,7 @@ import Testing
         #expect(map.map(\.key) == map.keys)
     }
 
-    @Test func `of copies keeps what each had`() {
+    @Test func `copies of a sorted map keep what each had`() {
         var one: SortedMap<Pin, Int> = [pin(1): 1, pin(2): 2]
         let other = one
         one[pin(1)] = 7
@@ -168,7 +168,7 @@ import Testing
         App(id: appID("a\(number)"), displayName: name, createdAt: noon)
     }
 
-    @Test func `keeps each app by its name, and copies stay as they were`() {
+    @Test func `the table of apps keeps each app by its name, and copies stay as they were`() {
         var table = AppTable()
         for number in 0..<1000 { table.insert(self.app(number)) }
         let before = table

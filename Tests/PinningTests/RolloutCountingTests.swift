@@ -47,8 +47,8 @@ import Testing
         return events
     }
 
-    @Test(arguments: scopes) func `stands still under a kill switch, and begins anew when it ends`(scope: Scope) throws
-    {
+    @Test(arguments: scopes)
+    func `the time of a rollout plan stands still under a kill switch, and restarts when it ends`(scope: Scope) throws {
         for isBaking in [false, true] {
             let last = RolloutPlan.Step(10_000, .init(seconds: 10))
             var state = try self.state(
@@ -74,7 +74,7 @@ import Testing
         }
     }
 
-    @Test func `goes on under the kill switch of another host`() throws {
+    @Test func `the time of a rollout plan runs on under the kill switch of another host`() throws {
         var state = try self.state(RolloutPlan.Terms(steps: [.init(1, .init(seconds: 10)), .init(2)]))
         for event: AppEvent in [
             .hostAdded(cdn, includesSubdomains: false, mode: .off), .killSwitchEngaged(cdn, expiresAt: Self.end),
@@ -84,7 +84,7 @@ import Testing
         #expect(try self.due(state, 10).count == 1)
     }
 
-    @Test func `may be longer than it is known what was reported`() throws {
+    @Test func `the time of a rollout plan may be longer than reports are remembered`() throws {
         let days: Int64 = 3 * 86_400
         var state = try self.state(
             RolloutPlan.Terms(steps: [.init(1, .init(seconds: days, installs: 50)), .init(2)]))

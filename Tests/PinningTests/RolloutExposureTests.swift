@@ -50,7 +50,7 @@ import Testing
             share: 5000, says: ["known to be in AT, DE"]),
     ]
 
-    @Test(arguments: lines) func `is told`(line: Line) throws {
+    @Test(arguments: lines) func `a rollout's exposure is reported`(line: Line) throws {
         var app = try #require(try given([CandidateTests.enforced, CandidateTests.copy]))
         app.rollout = line.app
         app.hosts[api]?.rollout = line.host
@@ -62,7 +62,7 @@ import Testing
         #expect(points == .integer(Int64(line.share)) || points == .number(line.share))
     }
 
-    @Test func `is said with the version gate, and only of candidates`() throws {
+    @Test func `a rollout's exposure is reported with the version gate, and only for candidates`() throws {
         var app = try #require(try given([CandidateTests.enforced]))
         #expect(RolloutExposure(of: api, in: app) == nil)
         app.evolve(.candidateStarted(api, mode: .off), at: noon)
@@ -86,7 +86,7 @@ import Testing
         return (items, dates)
     }
 
-    @Test func `is in the lists of what is to be done`() throws {
+    @Test func `a rollout's exposure is in the lists of what is to be done`() throws {
         let approved = RolloutPlan.Terms(steps: [.init(100, .init(seconds: 10, needsApproval: true)), .init(200)])
         var (items, dates) = try self.items([.rollout(api, .setPlan(approved))], after: 5)
         #expect(items.isEmpty)

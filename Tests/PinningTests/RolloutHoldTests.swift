@@ -97,7 +97,7 @@ import Testing
         try #require(try given(RolloutPlanTests.started + [.rollout(api, .setPlan(terms))]))
     }
 
-    @Test(arguments: lines) func `by its hold`(line: Line) throws {
+    @Test(arguments: lines) func `a step of a rollout plan is decided by its hold`(line: Line) throws {
         for rule in RolloutPlan.Inconclusive.allCases {
             var app = try self.app(
                 RolloutPlan.Terms(steps: [.init(100, line.hold), .init(10_000)], onInconclusive: rule))
@@ -132,7 +132,10 @@ import Testing
         }
     }
 
-    @Test func `counts installs of its own host's candidate since it began, proven ones first`() throws {
+    @Test
+    func `a step of a rollout plan counts installs of its own host's candidate since it began, proven ones first`()
+        throws
+    {
         let app = try self.app(RolloutPlan.Terms(steps: [.init(100, .init(installs: 10)), .init(200)]))
         func cell(
             _ count: Int, host: HostPattern = api, arm: PolicySlot? = .candidate, version: Int64 = 9,
@@ -166,7 +169,7 @@ import Testing
         }
     }
 
-    @Test func `counts unsigned installs where the operator says so, by network`() throws {
+    @Test func `a step of a rollout plan counts unsigned installs where the operator says so, by network`() throws {
         var app = try self.app(RolloutPlan.Terms(steps: [.init(100, .init(installs: 500)), .init(200)]))
         func cell(_ networks: [Int], oneIn: Int = 1) -> OutcomeCell {
             let origins = Dictionary(uniqueKeysWithValues: networks.enumerated().map { (UInt32($0), $1) })
@@ -215,7 +218,7 @@ import Testing
                 == true)
     }
 
-    @Test func `goes through its whole life, restarted at every moment`() throws {
+    @Test func `a step of a rollout plan goes through its whole life, restarted at every moment`() throws {
         var state = LedgerState()
         var now = noon
         state.apps.insert(
@@ -263,7 +266,7 @@ import Testing
         #expect(now >= noon.adding(seconds: 22) && now <= noon.adding(seconds: 26))
     }
 
-    @Test func `starts when its time has come, and not before`() throws {
+    @Test func `a step of a rollout plan starts when its time has come, and not before`() throws {
         let start = noon.adding(seconds: 100)
         let app = try self.app(RolloutPlan.Terms(steps: [.init(100)], startsAt: start))
         #expect(app.rollout(of: api)?.basisPoints == 0)
@@ -271,7 +274,8 @@ import Testing
         #expect(app.dueMove(of: api, in: Self.context(unseen, at: start)) == .take(step: 1, basisPoints: 100))
     }
 
-    @Test func `is counted anew after a pause for want of a conclusion or for reports, and after no other`() throws {
+    @Test func `a step is counted again after a pause for inconclusive or failing reports, and after no other`() throws
+    {
         let later = noon.adding(seconds: 1000)
         for cause in RolloutPlan.Cause.allCases {
             var app = try self.app(RolloutPlan.Terms(steps: [.init(100, .init(seconds: 10)), .init(200)]))
@@ -288,7 +292,9 @@ import Testing
 
     /// Everything that may happen to a plan, in any order: shares change by recorded events alone, the server goes on only
     /// where all is there that was asked for, and never promotes on silence.
-    @Test(arguments: 0..<200) func `keeps its promises, whatever happens`(seed: UInt64) throws {
+    @Test(arguments: 0..<200) func `a step of a rollout plan keeps its invariants, whatever happens`(seed: UInt64)
+        throws
+    {
         var random = SeededGenerator(seed: seed)
         var now = noon
         var state = LedgerState()

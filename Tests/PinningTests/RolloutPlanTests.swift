@@ -166,10 +166,14 @@ import Testing
         Case("that is not there has nothing to do", given: started, when: of(.drive), then: []),
     ]
 
-    @Test(arguments: life) func `when it is set`(line: Case) throws { try line.check() }
-    @Test(arguments: control) func `when it is told to`(line: Case) throws { try line.check() }
+    @Test(arguments: life) func `a rollout plan, once set, behaves as its table says`(line: Case) throws {
+        try line.check()
+    }
+    @Test(arguments: control) func `a rollout plan carries out each command as its table says`(line: Case) throws {
+        try line.check()
+    }
 
-    @Test func `rolled back lets nobody in, and keeps the candidate`() throws {
+    @Test func `a rolled back rollout plan lets no device in, and keeps the candidate`() throws {
         let list = [Rollout.hashedID("x", salt: "s")]
         var edited = Rollout(basisPoints: 0)
         edited.whitelist = list
@@ -187,7 +191,7 @@ import Testing
         #expect(app.hosts[api]?.rollout == Rollout(basisPoints: 0))
     }
 
-    @Test func `ends with its candidate, and goes with its host`() throws {
+    @Test func `a rollout plan ends with its candidate, and is removed with its host`() throws {
         #expect(try given(Self.promoted)?.plan(of: api)?.phase == .ended)
         #expect(try given(Self.dropped)?.plan(of: api)?.phase == .ended)
         #expect(try given(Self.dropped + [CandidateTests.copy])?.plan(of: api) == nil)
@@ -195,7 +199,7 @@ import Testing
         #expect(app.plannedPlaces.isEmpty)
     }
 
-    @Test func `draws no other devices with its steps`() throws {
+    @Test func `a rollout plan draws no other devices with its steps`() throws {
         var app = try #require(
             try given(Self.started + [.setHostRollout(api, Rollout(basisPoints: 0, isSticky: false))]))
         let revision = app.hosts[api]?.rolloutRevision
@@ -204,7 +208,7 @@ import Testing
         #expect(app.hosts[api]?.rollout?.basisPoints == 100)
     }
 
-    @Test func `is written and read, and refused where it makes no sense`() throws {
+    @Test func `a rollout plan is written and read, and refused where it is malformed`() throws {
         for terms in [Self.terms, Self.later] {
             #expect(try RolloutPlan.Terms(JSONField(terms.json)) == terms)
         }

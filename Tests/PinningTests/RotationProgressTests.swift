@@ -17,7 +17,7 @@ import Testing
     }
 
     /// The next key came back only an hour ago: time since the phase began says nothing of it.
-    @Test func `shows what is missing where it is not ready`() throws {
+    @Test func `a rotation's progress shows what is missing where it is not ready`() throws {
         let facts = ExternalFacts(serving(4, hoursAgo: 0, sinceDays: 0, now: Self.later))
         let progress = try self.progress(Self.settling, facts, at: Self.later)
         #expect(!progress.isReady && progress.obstacle == nil)
@@ -31,7 +31,9 @@ import Testing
             (started, 0), (started, 90_000), (started + [advance()], 0), (settling, 3 * day),
             (settling + [advance()], 3 * day), (settling + [advance()], 9 * day),
         ] as [([AppCommand], Int64)])
-    func `is not ready only with something that is not ticked`(commands: [AppCommand], seconds: Int64) throws {
+    func `a rotation's progress is not ready only with a check that is not ticked`(
+        commands: [AppCommand], seconds: Int64
+    ) throws {
         let now = noon.adding(seconds: seconds)
         for key in [1, 4, 9] {
             let progress = try self.progress(commands, ExternalFacts(serving(key, now: now)), at: now)
@@ -40,7 +42,7 @@ import Testing
         }
     }
 
-    @Test func `tells of clients that are locked out, and mends the server first`() throws {
+    @Test func `a rotation's progress names clients that are locked out, and repairs the server first`() throws {
         let wrong = certificate(9, names: ["api.stranger.example"], subject: "CN=api.stranger.example")
         let facts = ExternalFacts(serving(9, certificates: [wrong], now: noon))
         let progress = try self.progress(Self.started, facts, at: noon)
@@ -51,11 +53,13 @@ import Testing
         #expect(progress.json(of: shop)["locked_out"]?.arrayValue?.count == 1)
     }
 
-    @Test(arguments: [1, 4]) func `tells of none while a pinned key is presented`(key: Int) throws {
+    @Test(arguments: [1, 4]) func `a rotation's progress names no locked-out clients while a pinned key is presented`(
+        key: Int
+    ) throws {
         #expect(try self.progress(Self.started, ExternalFacts(serving(key, now: noon)), at: noon).lockOuts.isEmpty)
     }
 
-    @Test func `names the whole command that ends the phase`() throws {
+    @Test func `a rotation's progress names the whole command that ends the phase`() throws {
         let progress = try self.progress(Self.settling, ExternalFacts(serving(4, now: Self.later)), at: Self.later)
         #expect(
             progress.json(of: shop)["command"]?.stringValue

@@ -170,11 +170,11 @@ import Testing
             why: "w", refused: .guardRailFixed(.twoPins)),
     ]
 
-    @Test(arguments: steps) func `goes step by step`(line: Case) throws { try line.check() }
+    @Test(arguments: steps) func `a rotation goes step by step`(line: Case) throws { try line.check() }
 
-    @Test(arguments: refused) func `is refused where it makes no sense`(line: Case) throws { try line.check() }
+    @Test(arguments: refused) func `a malformed rotation is refused`(line: Case) throws { try line.check() }
 
-    @Test func `is remembered when it is over, for a while`() throws {
+    @Test func `a rotation is remembered when it is over, for a while`() throws {
         var app = try #require(try given([Self.served]))
         for number in 0..<30 {
             for command in [
@@ -187,7 +187,7 @@ import Testing
         #expect(app.rotations.last?.id == "r29" && app.rotations.last?.phase == .aborted)
     }
 
-    @Test func `is planned the same whenever it is asked, and insisted on`() throws {
+    @Test func `a rotation is planned the same whenever it is asked, and with force`() throws {
         var state = LedgerState()
         let app = try #require(try given([Self.served]))
         state.apps.insert(app)

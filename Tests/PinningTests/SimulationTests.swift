@@ -45,12 +45,12 @@ struct SimulationTests {
         #expect(result.hosts[0].moves.reduce(0) { $0 + $1.devices } == 10_000)
     }
 
-    @Test func `two runs say the same`() throws {
+    @Test func `two runs of a simulation give the same result`() throws {
         let (before, after) = (try Self.document(Self.rollout(100)), try Self.document(Self.rollout(5000)))
         #expect(Self.run(before, after) == Self.run(before, after))
     }
 
-    @Test func `cohorts move by what they are`() throws {
+    @Test func `cohorts of a simulation move by their attributes`() throws {
         let gate = VersionGate(minimum: try AppVersion("3.0.0"))
         let population = Population(
             source: .given,
@@ -79,11 +79,13 @@ struct SimulationTests {
                 [.appVersion]
             ),
         ] as [(Population, [Population.Trait])])
-    func `a population says what is known of none of its devices`(population: Population, spots: [Population.Trait]) {
+    func `a population states the attributes that none of its devices has`(
+        population: Population, spots: [Population.Trait]
+    ) {
         #expect(population.blindSpots == spots)
     }
 
-    @Test func `new pins of the same policy are a move`() throws {
+    @Test func `new pins of the same policy count as a move`() throws {
         var after = try Self.document(Self.rollout(2500))
         after.hosts[0].baseline?.pins.removeLast()
         let moves = Self.run(try Self.document(Self.rollout(2500)), after).hosts[0].moves
@@ -92,7 +94,7 @@ struct SimulationTests {
     }
 
     @Test(arguments: [([1, 1, 1], 10), ([5, 3, 2], 7), ([1_000_000_000_000, 1], 3), ([1], 0), ([3, 3, 3, 1], 1)])
-    func `a sample is parted without losing a device`(weights: [Int64], sample: Int) {
+    func `a sample is divided without losing a device`(weights: [Int64], sample: Int) {
         let population = Population(source: .given, cohorts: weights.map { .init(weight: $0) })
         let sizes = population.sizes(of: sample)
         #expect(sizes.reduce(0, +) == sample)

@@ -38,7 +38,7 @@ import Testing
     }
 
     @Test(arguments: 0..<25)
-    func `is the state it was taken of, and folds on like it`(seed: UInt64) throws {
+    func `a snapshot is the state it was taken of, and folds on like it`(seed: UInt64) throws {
         var (state, random) = self.state(seed: seed, commands: 300)
         let taken = self.parts(of: state)
         var read = try self.restored(taken)
@@ -53,14 +53,14 @@ import Testing
     }
 
     @Test(arguments: 0..<10)
-    func `is read back after events that no decision makes`(seed: UInt64) throws {
+    func `a snapshot is read back after events that no decision makes`(seed: UInt64) throws {
         var random = RandomLedger(seed: seed)
         var state = LedgerState()
         for _ in 0..<1000 { _ = state.apply(random.event(), of: random.stream(), at: random.now) }
         self.expectSame(try self.restored(self.parts(of: state)), state)
     }
 
-    @Test func `of many apps is read back, whatever order they came in`() throws {
+    @Test func `a snapshot of many apps is read back, whatever order they came in`() throws {
         var (one, other) = (LedgerState(), LedgerState())
         let ids = (0..<2000).map { appID("com.example.n\($0)") }
         for id in ids { _ = one.apply(.app(.appCreated(displayName: id.text)), of: .app(id), at: noon) }
@@ -71,11 +71,11 @@ import Testing
         #expect(read.apps.count == 2000 && Set(read.apps.keys) == Set(ids))
     }
 
-    @Test func `of nothing is read back`() throws {
+    @Test func `a snapshot of an empty ledger is read back`() throws {
         self.expectSame(try self.restored(self.parts(of: LedgerState())), LedgerState())
     }
 
-    @Test func `that is cut short or too long is refused`() throws {
+    @Test func `a snapshot that is cut short or too long is refused`() throws {
         let (state, _) = self.state(seed: 3, commands: 300)
         for (index, part) in self.parts(of: state).enumerated() where part.count > 1 {
             for count in 0..<part.count {
@@ -87,7 +87,7 @@ import Testing
         }
     }
 
-    @Test func `with a byte changed is refused or is another state`() throws {
+    @Test func `a snapshot with a byte changed is refused or is another state`() throws {
         let (state, _) = self.state(seed: 5, commands: 300)
         var refused = 0
         for (index, part) in self.parts(of: state).enumerated() where part.count > 1 {
@@ -106,7 +106,7 @@ import Testing
         #expect(refused > 100)
     }
 
-    @Test func `with an app in another shard's place is refused`() throws {
+    @Test func `a snapshot with an app in another shard's place is refused`() throws {
         let (state, _) = self.state(seed: 3, commands: 1000)
         let parts = self.parts(of: state)
         let full = try #require(parts.indices.dropFirst().first { parts[$0].count > 1 })

@@ -49,9 +49,11 @@ import Testing
             when: .releaseVersionKillSwitch(bad), refused: .killSwitchNotEngaged(.versions(shop, bad))),
     ]
 
-    @Test(arguments: life) func `does as it is commanded, or refuses`(line: Case) throws { try line.check() }
+    @Test(arguments: life) func `a kill switch for versions carries out a command or refuses it`(line: Case) throws {
+        try line.check()
+    }
 
-    @Test func `takes the place of those that have run out, where there are twenty`() throws {
+    @Test func `a kill switch for versions replaces one that has run out, where there are twenty`() throws {
         var app = try #require(try given(Self.twenty))
         let events = try App.decide(
             [.engageVersionKillSwitch(Self.bad, expiresAt: Self.week)], app, id: shop,
@@ -62,7 +64,8 @@ import Testing
         #expect(app.versionKillSwitches.map(\.versions) == [Self.bad])
     }
 
-    @Test func `stands with the instant of its engagement, and is gone after its release`() throws {
+    @Test func `a kill switch for versions keeps the instant of its engagement, and is gone after its release`() throws
+    {
         var app = try #require(try given([Self.engaged, .engageVersionKillSwitch(range("4"), expiresAt: Self.hour)]))
         app.evolve(.versionKillSwitchEngaged(range("3.1", "3.1.2"), expiresAt: Self.week), at: noon.adding(seconds: 9))
         let prolonged = KillSwitch(engagedAt: noon.adding(seconds: 9), expiresAt: Self.week)
@@ -73,7 +76,7 @@ import Testing
         #expect(app.versionKillSwitches.map(\.versions) == [range("4")])
     }
 
-    @Test func `needs a bound besides exclusions, and few of these`() {
+    @Test func `a kill switch for versions needs a bound besides exclusions, and few of these`() {
         #expect(VersionRange(VersionGate()) == nil)
         #expect(VersionRange(VersionGate(excluded: [version("1")])) == nil)
         let many = (0...20).map { version("1.\($0)") }
@@ -89,11 +92,11 @@ import Testing
         (range(nil, "3"), "3 and earlier"), (range(from: 7), "all versions from build 7"),
         (range("3", "4", except: "3.5", "3.2", from: 7), "3 to 4 from build 7 except 3.2, 3.5"),
     ])
-    func `says which versions it means`(versions: VersionRange, text: String) {
+    func `a kill switch for versions says which versions it covers`(versions: VersionRange, text: String) {
         #expect(versions.description == text)
     }
 
-    @Test func `stands in the document with the app's, those of hosts and the one over everything`() throws {
+    @Test func `a kill switch for versions stands in the document with the app's, the hosts' and the fleet's`() throws {
         var state = LedgerState()
         let app = try #require(
             try given([
@@ -135,7 +138,9 @@ import Testing
     }
 
     @Test(arguments: `A guard rail`.cases)
-    func `is engaged with a reason and an expiry, whatever a rail says of other changes`(line: RailCase) throws {
+    func `a kill switch of any scope is engaged with a reason and an expiry, whatever a rail says of other changes`(
+        line: RailCase
+    ) throws {
         let state = try line.state()
         guard let app = state.apps[shop] else { return }
         let context = DecisionContext(
@@ -150,7 +155,7 @@ import Testing
         }
     }
 
-    @Test func `deletes nothing: released, all is as before but for versions and times`() throws {
+    @Test func `a kill switch of any scope deletes nothing: its release restores all but versions and times`() throws {
         var tried = 0
         for seed in UInt64(1)...20 {
             var random = RandomLedger(seed: seed)

@@ -53,7 +53,7 @@ import Testing
 
     private func at(_ day: Int64) -> Timestamp { noon.adding(seconds: day * PinningTests.day) }
 
-    @Test func `is raised once for each horizon of a certificate, and cleared when it is renewed`() throws {
+    @Test func `a warning is raised once for each horizon of a certificate, and cleared when it is renewed`() throws {
         var story = try Story([Self.added()])
         for day in Int64(0)...41 {
             let served = expiring(1, from: -300, to: day < 41 ? 40 : 400)
@@ -68,7 +68,7 @@ import Testing
             ])
     }
 
-    @Test func `of a served key that is not pinned stands until a pinned one is seen, not until nothing is`() throws {
+    @Test func `a warning of a served key that is not pinned stands until a probe sees a pinned one`() throws {
         var story = try Story([Self.added()])
         let (right, wrong, other) = (expiring(1, to: 800), expiring(7, to: 800), expiring(8, to: 800))
         try story.look(self.seeing([right], on: 0), at: self.at(0))
@@ -86,7 +86,7 @@ import Testing
             ])
     }
 
-    @Test func `goes with the host that it is about`() throws {
+    @Test func `a warning is removed with the host that it is about`() throws {
         var story = try Story([Self.added()])
         let facts = self.seeing([expiring(7, to: 800)], on: 0)
         try story.look(facts, at: self.at(0))
@@ -97,7 +97,7 @@ import Testing
         #expect(story.state.version(of: .watch(shop)) == 2)
     }
 
-    @Test func `of an end that is moved on daily is not repeated daily`() throws {
+    @Test func `a warning of an end that is moved on daily is not repeated daily`() throws {
         var story = try Story([Self.added()])
         for day in Int64(0)...20 {
             _ = story.state.apply(.app(.pinsValidUntilSet(self.at(day + 10))), of: .app(shop), at: self.at(day))
@@ -114,7 +114,7 @@ import Testing
             ])
     }
 
-    @Test func `of a rotation is raised for each phase, and stands until the phase ends`() throws {
+    @Test func `a warning of a rotation is raised for each phase, and stands until the phase ends`() throws {
         let started = AppCommand.startRotation(
             .init(
                 id: "r", kind: .planned, hosts: [api], next: new(3, .backup), compromised: nil, goals: Rotation.Goals())
@@ -137,7 +137,7 @@ import Testing
             "\(story.said)")
     }
 
-    @Test func `of an end is not raised where the certificate may have been renewed unseen`() throws {
+    @Test func `a warning of an end is not raised where the certificate may have been renewed unseen`() throws {
         var story = try Story([Self.added(to: 5)])
         let renewed = self.seeing([expiring(1, from: -300, to: 400)], on: 0)
         try story.look(renewed, at: self.at(0))
@@ -147,7 +147,7 @@ import Testing
         #expect(story.said == ["6: urgent certificate_expires 0"])
     }
 
-    @Test func `that is urgent is not crowded out by others`() throws {
+    @Test func `an urgent warning is not displaced by others`() throws {
         let many = (0..<210).map { number in
             AppCommand.addHost(
                 host("h\(number).example.com"), includesSubdomains: false, mode: .enforce,
@@ -166,13 +166,13 @@ import Testing
         #expect(story.said.last == "0: urgent served_key_unpinned")
     }
 
-    @Test func `is not for what is only good to know, nor for what nobody could see`() throws {
+    @Test func `a warning is not raised for mere notices, nor for what no reader could see`() throws {
         var story = try Story([Self.added()])
         for facts in [unseen, self.seeing(on: 0)] { try story.look(facts, at: self.at(0)) }
         #expect(story.said.isEmpty)
     }
 
-    @Test func `stands beside so many others, and is said in portions`() throws {
+    @Test func `a warning counts a bounded number of others, and is recorded in portions`() throws {
         let many = (0..<250).map { number in
             AppCommand.addHost(
                 host("h\(number).example.com"), includesSubdomains: false, mode: .enforce,
@@ -190,7 +190,7 @@ import Testing
         #expect(Set(try #require(story.state.apps[shop]).watch.inOrder.map(\.subject)).count == Watch.limit)
     }
 
-    @Test func `is refused of an app that is not there, and belongs to no other stream`() throws {
+    @Test func `a warning is refused for an unknown app, and belongs to no other stream`() throws {
         #expect(throws: Refusal.appUnknown(shop)) { try LedgerState().warnings(of: shop, in: looking()) }
         var state = try ledger(after: [Self.added()])
         let event = Event.watch(.warningCleared(.init(.rotationReady)))

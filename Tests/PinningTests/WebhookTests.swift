@@ -15,7 +15,7 @@ import Testing
 
     private var created: WebhookCommand { .create(id: "whk_1", self.settings, secretID: "whs_1") }
 
-    @Test func `are there from their creation to their removal`() throws {
+    @Test func `webhooks exist from their creation to their removal`() throws {
         let state = try self.state([self.created])
         let hook = try #require(state.hooks["whk_1"])
         #expect(hook.settings == self.settings && hook.createdAt == noon && hook.createdVersion == 1 && !hook.isPaused)
@@ -30,7 +30,7 @@ import Testing
         }
     }
 
-    @Test func `are changed in what is named, and in nothing else`() throws {
+    @Test func `webhooks are changed in the named settings, and in nothing else`() throws {
         let state = try self.state([
             .create(
                 id: "whk_1",
@@ -49,7 +49,7 @@ import Testing
                 == [.changed(id: "whk_1", expected), .paused(id: "whk_1", .requested)])
     }
 
-    @Test func `are paused and taken up again once`() throws {
+    @Test func `webhooks are paused and resumed once`() throws {
         var (pause, resume) = (WebhookChange(), WebhookChange())
         (pause.isPaused, resume.isPaused) = (true, false)
         let active = try self.state([self.created])
@@ -62,7 +62,7 @@ import Testing
         #expect(resumed.hooks["whk_1"]?.isPaused == false && resumed.hooks["whk_1"]?.resumedAt == noon)
     }
 
-    @Test func `sign with the old secret beside the new one for a day`() throws {
+    @Test func `webhooks sign with the old secret beside the new one for a day`() throws {
         var state = try self.state([self.created])
         let later = noon.adding(seconds: 10)
         state.evolve(.secretRotated(id: "whk_1", secretID: "whs_2"), at: later)
@@ -79,7 +79,7 @@ import Testing
         #expect(twice.secretIDs(at: later.adding(seconds: 86_401)) == ["whs_3"])
     }
 
-    @Test func `sign with four replaced secrets at the most`() throws {
+    @Test func `webhooks sign with four replaced secrets at the most`() throws {
         var state = try self.state([self.created])
         for number in 2...9 { state.evolve(.secretRotated(id: "whk_1", secretID: "whs_\(number)"), at: noon) }
         let hook = try #require(state.hooks["whk_1"])
@@ -89,13 +89,13 @@ import Testing
         #expect(state.hooks["whk_1"]?.replacedSecrets.map(\.id) == ["whs_9"])
     }
 
-    @Test func `are shown without any secret`() throws {
+    @Test func `webhooks are shown without any secret`() throws {
         let state = try self.state([self.created, .rotateSecret(id: "whk_1", secretID: "whs_2")])
         let text = try #require(state.hooks["whk_1"]).json.canonicalText
         #expect(!text.contains("whs_") && text.contains("secret_rotated_at"))
     }
 
-    @Test func `are fifty at the most`() throws {
+    @Test func `a ledger has fifty webhooks at the most`() throws {
         let many = (0..<50).map { WebhookCommand.create(id: "whk_\($0)", self.settings, secretID: "whs_\($0)") }
         let state = try self.state(many)
         #expect(throws: Refusal.tooManyWebhooks(limit: 50)) {
@@ -119,7 +119,7 @@ import Testing
             "a_b.xn--bcher-kva.example"
         ),
     ])
-    func `says where to connect to and what to ask for`(
+    func `the URL of a webhook says where to connect to and what to ask for`(
         text: String, host: String, port: Int, target: String, authority: String
     ) throws {
         let url = try WebhookURL(text)
@@ -142,7 +142,7 @@ import Testing
         "https://a\\b.example/", "https://a.example/{x}", "https://a.example/\"", "https://a.example\n/",
         "https://hooks.example.com/" + String(repeating: "a", count: 2030),
     ])
-    func `is nothing that could mean another place`(text: String) {
+    func `the URL of a webhook is refused where it could mean another place`(text: String) {
         #expect(throws: WebhookURL.Malformed.self) { try WebhookURL(text) }
     }
 }

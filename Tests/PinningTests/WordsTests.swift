@@ -19,7 +19,7 @@ import Testing
         String(repeating: "a", count: 1_000_000),
         "a" + String(repeating: "\u{301}", count: 3000),
     ])
-    func `a reason is nothing that hides, reorders or fills`(text: String) {
+    func `a reason that hides, reorders or fills is refused`(text: String) {
         #expect(throws: Reason.Malformed.self) { try Reason(text) }
         #expect(!PlainText.isAcceptable(text, atMost: 1000))
     }
