@@ -13,7 +13,7 @@ struct `What comes from outside` {
     private static let seed = Self.environment["FUZZ_SEED"].flatMap { UInt64($0) } ?? 1
 
     @Test(arguments: InputReader.all)
-    func `is read without a trap, however it is damaged`(reader: InputReader) throws {
+    func `every reader of outside input survives any damage without a trap`(reader: InputReader) throws {
         for index in 0..<Self.count {
             var random = SeededGenerator(seed: Self.seed &* 0x9E37_79B9_7F4A_7C15 &+ UInt64(index))
             let seeds = reader.seeds + reader.frames.map { $0.around(Array("x".utf8)) }
@@ -37,7 +37,7 @@ struct `What comes from outside` {
     private static let floor = 0.003
 
     @Test(arguments: InputReader.all)
-    func `is read in a time that grows linearly`(reader: InputReader) {
+    func `every reader of outside input takes time that grows linearly`(reader: InputReader) {
         for (frame, form) in reader.frames.enumerated() {
             for unit in Self.units {
                 let bytes = Array(unit.utf8)

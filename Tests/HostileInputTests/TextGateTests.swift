@@ -93,7 +93,7 @@ import Testing
     /// The command line reads what its own user gives it, or a server that he trusts.
     private static let own = "pinledger/"
 
-    @Test func `is made where its cost is bounded, and nowhere else`() throws {
+    @Test func `text is made from bytes where its cost is bounded, and nowhere else`() throws {
         let sources = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Sources").standardized
         var found: [String: Int] = [:]
         let files = try #require(FileManager.default.enumerator(at: sources, includingPropertiesForKeys: nil))

@@ -31,7 +31,7 @@ import Testing
             "openssl pkcs12 -export -nokeys -in chain.pem -passout pass: -certpbe NONE -nomac",
             "openssl pkcs12 -export -nokeys -in chain.pem -passout pass: -certpbe PBE-SHA1-3DES -macalg sha1",
         ])
-    func `from every form of a chain`(command: String) async throws {
+    func `certificates and keys are read from every form of a chain`(command: String) async throws {
         let shop = try Workshop()
         try await shop.run(Self.chain + "{ \(command); } > upload")
         let read = certificates(try items(shop.bytes("upload")))
@@ -43,7 +43,7 @@ import Testing
         #expect(expected[0].issuer == "CN=CA")
     }
 
-    @Test func `from PKCS#12 with its password`() async throws {
+    @Test func `certificates and keys are read from PKCS#12 with its password`() async throws {
         let shop = try Workshop()
         try await shop.run(
             Self.chain + """
@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test func `from requests that prove the key, and only those`() async throws {
+    @Test func `certificates and keys are read from requests that prove the key, and only those`() async throws {
         let shop = try Workshop()
         try await shop.run(
             Self.chain + """
@@ -94,7 +94,7 @@ import Testing
         #expect(refusal(broken) == .unprovenRequest(.whole))
     }
 
-    @Test func `from bare public keys`() async throws {
+    @Test func `certificates and keys are read from bare public keys`() async throws {
         let shop = try Workshop()
         try await shop.run(
             """
@@ -113,7 +113,7 @@ import Testing
         #expect(ed25519.algorithm == "ed25519")
     }
 
-    @Test func `and a message without certificates is refused`() async throws {
+    @Test func `a CMS message without certificates is refused`() async throws {
         let shop = try Workshop()
         try await shop.run(
             Self.chain + """

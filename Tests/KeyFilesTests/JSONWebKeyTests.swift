@@ -9,7 +9,7 @@ import Testing
         #"{"kty":"RSA","n":"0vx7agoebGcQSuuPiLJXZptN9nndrQmbXEps2aiAFbWhM78LhWx4cbbfAAtVT86zwu1RK7aPFFxuhDR1L6tSoc_BJECPebWKRXjBZCiFV4n3oknjhMstn64tZ_2W-5JsGY4Hc5n9yBXArwl93lqt7_RN5w6Cf0h4QyQ5v-65YGjQR0_FDW2QvzqY368QQMicAtaSqzs8KJZgnYb9c7d0zgdAZHzu6qMQvRL5hajrn1n91CbOpbISD08qNLyrdkt-bFTWhAI4vMQFh6WeZu0fM4lFd2NcRwr3XPksINHaQ-G_xBniIqbw0Ls1jF44-csFCur-kEgU8awapJzKnqDKgw","e":"AQAB","alg":"RS256","kid":"2011-04-29"}"#
     static let ed25519 = #"{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}"#
 
-    @Test func `of RFC 7517 has the pin of the same key in DER`() throws {
+    @Test func `a JSON Web Key of RFC 7517 has the pin of the same key in DER`() throws {
         // The certificates beside this have the very keys.
         #expect(try publicKey(Self.ec.utf8) == certificate(vector("odd/version-1.der")).key)
         let rsa = try publicKey(Self.rsa.utf8)
@@ -20,13 +20,13 @@ import Testing
         #expect(try items(text: "[\(Self.rsa)]") == [.publicKey(rsa)])
     }
 
-    @Test func `of RFC 8037 has the pin of the same key in DER`() throws {
+    @Test func `a JSON Web Key of RFC 8037 has the pin of the same key in DER`() throws {
         let der = [UInt8]([0x30, 0x2A, 0x30, 0x05, 0x06, 0x03, 0x2B, 0x65, 0x70, 0x03, 0x21, 0x00])
         let point = try #require(Base64URL.decode("11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"))
         #expect(try publicKey(Self.ed25519.utf8) == publicKey(der + point))
     }
 
-    @Test func `of every kind has the pin that openssl computes`() async throws {
+    @Test func `a JSON Web Key of every kind has the pin that openssl computes`() async throws {
         let shop = try Workshop()
         for (options, type, curve, size) in [
             ("-algorithm EC -pkeyopt ec_paramgen_curve:P-384", "EC", "P-384", 48),
@@ -43,7 +43,9 @@ import Testing
     }
 
     @Test(arguments: ["secp256k1", "secp256r1", "P256", "prime256v1", "Ed25519", ""])
-    func `on a curve that RFC 7518 does not name is refused, however long its coordinates`(curve: String) throws {
+    func `a JSON Web Key on a curve that RFC 7518 does not name is refused, however long its coordinates`(curve: String)
+        throws
+    {
         let text = Self.ec.replacing("P-256", with: curve)
         guard case .malformed(.whole, kind: .jsonWebKey, let detail) = refusal(text.utf8) else {
             throw Unexpected(description: "\(curve) is not refused as a key")
@@ -60,7 +62,7 @@ import Testing
             "{\"\\",
             #"{"kty":"EC","crv":"P-256","x":"MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4","y":"MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4"}"#,
         ])
-    func `that is none is refused`(text: String) throws {
+    func `a malformed JSON Web Key is refused`(text: String) throws {
         let error = try #require(refusal(text.utf8))
         if case .privateKey = error { throw Unexpected(description: "\(text) is called a private key") }
     }

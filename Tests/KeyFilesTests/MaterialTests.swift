@@ -14,7 +14,9 @@ import Testing
             "EC.csr", "RSA.csr", "csr.der", "chain.pem", "chain.p7b", "chain.p7", "open.p12", "trusted.pem",
             "pkcs1.pem", "keys.json", "self-signed.der", "spki.base64",
         ])
-    func `are all there by whose digests the facts name them, and no others`(file: String) throws {
+    func `the stored bytes of keys and certificates are those of the digests that the facts name, and no others`(
+        file: String
+    ) throws {
         let upload = try self.read(file)
         var keys: Set<[UInt8]> = []
         var certificates: Set<[UInt8]> = []
@@ -33,7 +35,7 @@ import Testing
         #expect(Set(upload.material.filter { $0.kind == .certificate }.map(\.digest)) == certificates)
     }
 
-    @Test func `are those that were sent`() throws {
+    @Test func `the stored bytes of keys and certificates are those that were sent`() throws {
         let certificate = try vector("seeds/EC.der")
         let key = try vector("seeds/EC.spki")
         #expect(try self.read("EC.spki").material == [Material(.publicKey, der: key)])
@@ -46,7 +48,7 @@ import Testing
         }
     }
 
-    @Test func `are none of pins`() throws {
+    @Test func `an upload of pins alone stores no bytes`() throws {
         #expect(try self.read("pins.txt").material.isEmpty)
     }
 }

@@ -4,7 +4,7 @@ import Testing
 
 /// The certificates of `Vectors/odd`.
 @Suite struct `An odd certificate` {
-    @Test func `has the pin and the fingerprints that openssl computes`() async throws {
+    @Test func `an odd certificate has the pin and the fingerprints that openssl computes`() async throws {
         let shop = try Workshop()
         // OpenSSL adds the NULL that RFC 3279 asks for when it writes the key; clients hash what is in the certificate.
         let names = vectorNames("odd").filter { $0 != "rsa-without-null.der" }
@@ -25,7 +25,7 @@ import Testing
 
     func odd(_ name: String) throws -> CertificateFacts { try certificate(vector("odd/\(name).der")) }
 
-    @Test func `is pinned by its key as it stands in it`() throws {
+    @Test func `an odd certificate is pinned by its key exactly as encoded`() throws {
         let facts = try self.odd("rsa-without-null")
         let usual = try self.odd("rsa-exponent-1")
         #expect(facts.key.bits == usual.key.bits)
@@ -43,18 +43,18 @@ import Testing
             ("many-common-names", "CN=last.example.com,CN=first.example.com"),
             ("multi-valued", "1.2.3.4.5=#0C036F6464+O=Example+CN=a.example.com"),
         ] as [(String, String)])
-    func `has a printable name`(name: String, subject: String) throws {
+    func `an odd certificate has a printable name`(name: String, subject: String) throws {
         #expect(try self.odd(name).subject == subject)
     }
 
-    @Test func `has its last common name as text`() throws {
+    @Test func `an odd certificate has its last common name as text`() throws {
         #expect(try self.odd("many-common-names").commonName == "last.example.com")
         #expect(try self.odd("bmp-string").commonName == "Grüße.example")
         #expect(try self.odd("nul-in-names").commonName == #"a.example.com\00.evil.com"#)
         #expect(try self.odd("empty-subject").commonName == nil)
     }
 
-    @Test func `has names of bounded length`() throws {
+    @Test func `an odd certificate has names of bounded length`() throws {
         let facts = try self.odd("long-name")
         #expect(facts.subject.hasSuffix("ü…"))
         #expect((990...1000).contains(facts.subject.utf8.count))
@@ -62,7 +62,7 @@ import Testing
         #expect(try self.odd("many-names").dnsNames.count == 1000)
     }
 
-    @Test func `has the DNS names and addresses that clients see`() throws {
+    @Test func `an odd certificate has the DNS names and addresses that clients see`() throws {
         let facts = try self.odd("many-kinds-of-names")
         #expect(facts.dnsNames == ["upper.example.com", "*.example.com", "xn--bcher-kva.example", ""])
         #expect(facts.ipAddresses == ["192.0.2.1", "2001:db8::1"])
@@ -77,7 +77,7 @@ import Testing
             ("negative-serial", "-81"), ("zero-serial", "0"), ("long-serial", String(repeating: "7f", count: 40)),
             ("version-1", "1"),
         ] as [(String, String)])
-    func `has its serial number`(name: String, serial: String) throws {
+    func `an odd certificate has its serial number`(name: String, serial: String) throws {
         #expect(try self.odd(name).serial == serial)
     }
 
@@ -93,13 +93,13 @@ import Testing
             ("year-0000", "1970-01-01T00:00:00Z", "2027-01-01T00:00:00Z"),
             ("year-9999", "2026-01-01T00:00:00Z", "9999-12-31T23:59:59Z"),
         ] as [(String, String, String)])
-    func `has its validity in UTC`(name: String, notBefore: String, notAfter: String) throws {
+    func `an odd certificate has its validity in UTC`(name: String, notBefore: String, notAfter: String) throws {
         let facts = try self.odd(name)
         #expect(facts.notBefore.rfc3339 == notBefore)
         #expect(facts.notAfter.rfc3339 == notAfter)
     }
 
-    @Test func `says whether it is an authority`() throws {
+    @Test func `an odd certificate says whether it is an authority`() throws {
         #expect(try self.odd("authority").isCA)
         #expect(try !self.odd("version-1").isCA)
         #expect(try !self.odd("unknown-critical").isCA)
@@ -115,7 +115,7 @@ import Testing
             ("explicit-curve", ["brings a curve of its own, which clients refuse"]),
             ("compressed-point", []), ("rsa-without-null", []),
         ] as [(String, [String])])
-    func `says what is weak about its key`(name: String, weaknesses: [String]) throws {
+    func `an odd certificate says what is weak about its key`(name: String, weaknesses: [String]) throws {
         #expect(try self.odd(name).key.weaknesses == weaknesses)
     }
 
@@ -132,13 +132,15 @@ import Testing
                 "is a DSA key, which TLS clients no longer take"
             ),
         ] as [(String, String)])
-    func `and a bare key that openssl makes too`(options: String, weakness: String) async throws {
+    func `an odd bare key has the pin and the fingerprints that openssl computes`(options: String, weakness: String)
+        async throws
+    {
         let shop = try Workshop()
         try await shop.run("openssl genpkey \(options) 2>/dev/null | openssl pkey -pubout -out public.pem")
         #expect(try publicKey(shop.bytes("public.pem")).weaknesses == [weakness])
     }
 
-    @Test func `is stored and read again as the same`() throws {
+    @Test func `an odd certificate is stored and read again as the same`() throws {
         for name in vectorNames("odd") {
             let facts = try certificate(vector("odd/\(name)"))
             let json = try JSON(parsing: facts.json.canonicalBytes)

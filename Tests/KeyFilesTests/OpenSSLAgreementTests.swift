@@ -22,7 +22,7 @@ import Testing
     ]
 
     @Test(arguments: kinds)
-    func `are openssl's for certificates of every kind of key`(
+    func `pins and fingerprints are openssl's for certificates of every kind of key`(
         options: String, algorithm: String, bits: Int, curve: String?
     ) async throws {
         let shop = try Workshop()
@@ -88,7 +88,7 @@ import Testing
         #expect(try KeyFacts(publicKeyInfo: shop.bytes("public.der")) == leaf.key)
     }
 
-    @Test func `are openssl's for every authority that Debian trusts`() async throws {
+    @Test func `pins and fingerprints are openssl's for every authority that Debian trusts`() async throws {
         let path = "/etc/ssl/certs/ca-certificates.crt"
         let bundle = Array(try Data(contentsOf: URL(filePath: path)))
         let read = certificates(try items(bundle))

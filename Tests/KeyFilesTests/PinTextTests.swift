@@ -27,12 +27,12 @@ import Testing
             (base64, .base64), ("\t\(base64) ", .base64), (hex, .hex), (hex.uppercased(), .hex),
             (colons, .colonHex), (colons.lowercased(), .colonHex), ("\u{FEFF}\(hex)", .hex),
         ] as [(String, PinSpelling)])
-    func `in every spelling that people paste`(text: String, spelling: PinSpelling) throws {
+    func `a pin is read in every spelling that people paste`(text: String, spelling: PinSpelling) throws {
         #expect(try items(text: text) == [Self.pin(spelling)])
         #expect(spelling.isAmbiguous == [.hex, .colonHex].contains(spelling))
     }
 
-    @Test func `one after the other`() throws {
+    @Test func `several pins are read one after the other`() throws {
         #expect(
             try items(text: "sha256//\(Self.base64);sha256//\(Self.other)")
                 == [Self.pin(.curl), Self.pin(.curl, Self.other)])
@@ -44,7 +44,7 @@ import Testing
                 == [Self.pin(.base64, Self.other), Self.pin(.base64), Self.pin(.hex)])
     }
 
-    @Test func `and told from fingerprints of certificates`() throws {
+    @Test func `a pin is distinguished from fingerprints of certificates`() throws {
         let sha1 = "9f:86:d0:81:88:4c:7d:65:9a:2f:ea:a0:c5:5a:d0:15:a3:bf:4f:1b"
         let bytes = try #require(Hex.decode(sha1.replacing(":", with: "")))
         for text in [sha1, sha1.uppercased(), sha1.replacing(":", with: ""), "SHA1 Fingerprint=\(sha1)"] {
@@ -75,7 +75,7 @@ import Testing
             ("max-age=5", .unknownText(.whole)),
             (String(repeating: "a", count: 5000), .malformedHex(.whole, byteCount: 2500)),
         ] as [(String, UploadError)])
-    func `and what is none is refused for what it is`(text: String, error: UploadError) {
+    func `a text that is not a pin is refused with its defect`(text: String, error: UploadError) {
         if text.utf8.count > 200 {
             #expect(refusal(text.utf8) == .unknownText(.whole))
         } else {

@@ -9,7 +9,7 @@ import Testing
         "-algorithm RSA -pkeyopt rsa_keygen_bits:2048", "-algorithm EC -pkeyopt ec_paramgen_curve:P-256",
         "-algorithm ED25519",
     ])
-    func `has the pin that an operator's upload of it has`(options: String) async throws {
+    func `a presented certificate has the pin that an operator's upload of it has`(options: String) async throws {
         let shop = try Workshop()
         _ = try await shop.run(
             """
@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    @Test func `is nothing else than a certificate`() async throws {
+    @Test func `a presented certificate is read only from the bytes of a certificate`() async throws {
         let shop = try Workshop()
         _ = try await shop.run(
             """

@@ -49,7 +49,7 @@ import Testing
     ]
 
     @Test(arguments: keys)
-    func `is refused as one`(name: String, command: String) async throws {
+    func `a private key is refused as one`(name: String, command: String) async throws {
         let shop = try Workshop()
         try await shop.run(
             """
@@ -73,7 +73,7 @@ import Testing
         }
     }
 
-    @Test func `is found in a PKCS#12 file that hides it, once the password is there`() async throws {
+    @Test func `a private key is found in a PKCS#12 file that hides it, once the password is there`() async throws {
         let shop = try Workshop()
         // Written by hand, because no program does it: a key bag within an encrypted part is what NSS once made.
         try await shop.run(
@@ -88,7 +88,7 @@ import Testing
         #expect(refusal(bytes, password: "x") == .privateKey(.whole, form: "PKCS#12"))
     }
 
-    @Test func `is not made of a word about one`() throws {
+    @Test func `a text that only mentions a private key is not refused as one`() throws {
         let text = "Do not send what says PRIVATE KEY; BEGIN with the public one.\n"
         let pem =
             "-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEA9gocJEBHG+vcm2OH42ZEy8XiYarSBJ3ZBTA5Ni7J+Ac=\n-----END PUBLIC KEY-----"

@@ -40,31 +40,31 @@ import Testing
             ("good morning", .unknownText(.entry(1))), ("morning", .unknownText(.whole)),
             ("\u{0}\u{1}\u{2}", .unknownBinary(.whole)),
         ] as [(String, UploadError)])
-    func `with a word about what it is`(text: String, error: UploadError) {
+    func `an upload of another kind is refused with its name`(text: String, error: UploadError) {
         #expect(refusal(text.utf8) == error)
     }
 
-    @Test func `in UTF-16 and as a Java key store`() {
+    @Test func `an upload in UTF-16 or as a Java key store is refused with its name`() {
         #expect(refusal([0xFF, 0xFE, 0x2D, 0]) == .utf16)
         #expect(refusal([0xFE, 0xFF, 0, 0x2D]) == .utf16)
         #expect(refusal([0xFE, 0xED, 0xFE, 0xED, 0, 0, 0, 2]) == .javaKeyStore)
     }
 
-    @Test func `above a mebibyte, and read below`() throws {
+    @Test func `an upload above a mebibyte is refused, and one below is read`() throws {
         let pin = Array("sha256/FEzVOUp4dF3gI0ZVPRJhFbSJVXR+uQmMH65xhs1glH4=".utf8)
         let padding = [UInt8](repeating: 0x20, count: Upload.maximumSize - pin.count)
         #expect(refusal(padding + [0x20] + pin) == .tooLarge(byteCount: Upload.maximumSize + 1))
         #expect(try items(padding + pin).count == 1)
     }
 
-    @Test func `with more than 200 things, and not with 200`() throws {
+    @Test func `an upload with more than 200 objects is refused, and one with 200 is read`() throws {
         let pin = "sha256/FEzVOUp4dF3gI0ZVPRJhFbSJVXR+uQmMH65xhs1glH4="
         #expect(try items(text: Array(repeating: pin, count: 200).joined(separator: "\n")).count == 200)
         #expect(refusal(Array(repeating: pin, count: 201).joined(separator: ";").utf8) == .tooMany)
     }
 
     @Test(arguments: vectorNames("refused"))
-    func `for a certificate that is none`(name: String) throws {
+    func `an upload whose certificate is malformed is refused`(name: String) throws {
         let error = try #require(refusal(vector("refused/\(name)")))
         switch name {
         case "time-garbage.der", "time-without-zone.der", "month-13.der": #expect(error == .unreadableTime(.whole))
@@ -81,7 +81,7 @@ import Testing
         }
     }
 
-    @Test func `if one of its blocks is damaged`() async throws {
+    @Test func `an upload is refused if one of its blocks is damaged`() async throws {
         let shop = try Workshop()
         try await shop.run(
             """

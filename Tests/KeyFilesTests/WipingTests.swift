@@ -103,7 +103,7 @@ import Testing
             ["", ""], ["-----BEGIN CERTIFICATE-----\n", "\n-----END CERTIFICATE-----\n"],
             ["-----BEGIN PRIVATE KEY-----\n", "\n-----END PRIVATE KEY-----\n"],
         ])
-    func `are overwritten`(around: [String]) async {
+    func `the copies made of a private key are overwritten`(around: [String]) async {
         await #expect(processExitsWith: .success) { [around] in
             let key = MaskedKey()
             var text = key.base64(before: around[0], after: around[1])
@@ -114,7 +114,7 @@ import Testing
         }
     }
 
-    @Test func `are overwritten on the way from one thread to another`() async {
+    @Test func `the copies made of a private key are overwritten on the way from one thread to another`() async {
         await #expect(processExitsWith: .success) {
             let key = MaskedKey()
             let copy = SensitiveUpload(key.base64(before: "", after: ""))
@@ -125,7 +125,7 @@ import Testing
         }
     }
 
-    @Test func `are overwritten where it came from a file`() async {
+    @Test func `the copies made of a private key are overwritten where it came from a file`() async {
         await #expect(processExitsWith: .success) {
             let key = MaskedKey()
             let path = NSTemporaryDirectory() + "wiping-\(UUID().uuidString)"
@@ -144,7 +144,7 @@ import Testing
         }
     }
 
-    @Test func `would be found if they were not`() async {
+    @Test func `copies of a private key that are not overwritten would be found`() async {
         await #expect(processExitsWith: .success) {
             let key = MaskedKey()
             let clear = key.bytes.map { $0 ^ MaskedKey.mask }

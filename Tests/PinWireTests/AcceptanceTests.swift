@@ -29,7 +29,7 @@ import Testing
     ]
 
     @Test(arguments: cases)
-    func `compares it with its own app, clock and memory`(each: Case) throws {
+    func `a reader of a document compares it with its own app, clock and memory`(each: Case) throws {
         var issued = try IssuedDocument(payload: try testFile("Golden/document-full.json"))
         issued.expiresAt = issued.issuedAt.adding(seconds: each.lifetime)
         let (app, now) = (try AppID(each.app), issued.issuedAt.adding(seconds: each.now))

@@ -18,7 +18,7 @@ import Testing
         left < right ? -1 : left > right ? 1 : 0
     }
 
-    @Test func `compares as all 36 vectors say`() throws {
+    @Test func `app versions compare as all 36 vectors say`() throws {
         let vectors = try self.vectors()
         #expect(vectors.count == 36)
         for vector in vectors {
@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    @Test func `has a place in one strict total order`() throws {
+    @Test func `app versions have one strict total order`() throws {
         let texts = try self.vectors().flatMap { [$0.a, $0.b] } + Self.ascending
         let versions = texts.compactMap { try? AppVersion($0) }
         #expect(versions.count > 50)
@@ -56,7 +56,7 @@ import Testing
         "2", "10", "999999999.999999999.999999999.999999999",
     ]
 
-    @Test func `comes where precedence puts it`() throws {
+    @Test func `an app version is sorted by precedence`() throws {
         let versions = try Self.ascending.map { try AppVersion($0) }
         for (at, left) in versions.enumerated() {
             for right in versions.dropFirst(at + 1) { #expect(left < right, "\(left) \(right)") }
@@ -68,7 +68,7 @@ import Testing
         ["1.5", "1.5.0", "1.5.0.0", "01.05", "1.5+a", "1.5.0+b.c"], ["1-rc.1", "1.0-rc.01", "1.0.0.0-rc.1+x"],
         ["1-0", "1-00"], ["0", "0.0", "000000000"],
     ])
-    func `is equal in order whatever its text`(texts: [String]) throws {
+    func `app versions that are equal in order may differ in text`(texts: [String]) throws {
         let versions = try texts.map { try AppVersion($0) }
         #expect(Set(versions).count == 1)
         #expect(versions.map(\.text) == texts)
@@ -83,15 +83,15 @@ import Testing
         "1\u{301}", "1-a\0", "not-a-version", "0x1", "1e3", "1/2", "1.0-a b", String(repeating: "1", count: 129),
         "1-" + String(repeating: "a", count: 127), String(repeating: "1.", count: 100_000),
     ])
-    func `is not made of a text that is none`(text: String) {
+    func `an app version is not made of a malformed text`(text: String) {
         #expect(throws: AppVersion.Malformed.self) { try AppVersion(text) }
     }
 
-    @Test func `may have 128 characters`() throws {
+    @Test func `an app version may have 128 characters`() throws {
         #expect(try AppVersion("1-" + String(repeating: "a", count: 126)).text.count == 128)
     }
 
-    @Test func `knows whether it is a pre-release`() throws {
+    @Test func `an app version knows whether it is a pre-release`() throws {
         #expect(try AppVersion("1.5-rc1").isPreRelease)
         #expect(try !AppVersion("1.5").isPreRelease)
         #expect(try !AppVersion("1.5+rc-1").isPreRelease)

@@ -38,7 +38,7 @@ import Testing
 
     static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
 
-    @Test func `of all two-character endings only those without stray bits are one byte`() {
+    @Test func `a two-character ending is one byte only without stray bits`() {
         for (high, first) in Self.alphabet.enumerated() {
             for (low, second) in Self.alphabet.enumerated() {
                 let url = String([first, second]).replacing("+", with: "-").replacing("/", with: "_")
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test func `of all three-character endings only those without stray bits are two bytes`() {
+    @Test func `a three-character ending is two bytes only without stray bits`() {
         for (value, last) in Self.alphabet.enumerated() {
             let expected: [UInt8]? = value % 4 == 0 ? [0, UInt8(value >> 2)] : nil
             #expect(Base64.decode("AA\(last)=") == expected)
@@ -62,17 +62,17 @@ import Testing
         " Zg==", "Zg== ", "Zg==\n", "Z g=", "Zm9v\n", "Zm\n9v", "Zm9v\0", "Zm9é", "Zm9vYg", "Zg==Zg==", "Zm-_",
         "Zm9vY===", "\u{FEFF}Zm9v", "Ｚｍ９ｖ",
     ])
-    func `anything but the one canonical spelling is no base64`(text: String) {
+    func `only the canonical spelling is read as base64`(text: String) {
         #expect(Base64.decode(text) == nil)
     }
 
     @Test(arguments: ["Z", "Zg=", "Zg==", "Zm8=", "Zm9vZ", " Zg", "Zg\n", "Zm+/", "Zm9é", "Zh", "Zm9"])
-    func `anything but the one canonical spelling is no base64url`(text: String) {
+    func `only the canonical spelling is read as base64url`(text: String) {
         #expect(Base64URL.decode(text) == nil)
     }
 
     @Test(arguments: ["6", "6G", "66 ", "0x66", "6F", "FF", "g0", "6\u{301}", "６６"])
-    func `anything but pairs of lower-case digits is no hexadecimal`(text: String) {
+    func `only pairs of lower-case digits are read as hexadecimal`(text: String) {
         #expect(Hex.decode(text) == nil)
     }
 

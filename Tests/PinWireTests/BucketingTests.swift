@@ -27,7 +27,7 @@ import Testing
         var enabled: Bool
     }
 
-    @Test func `of pinroll is what all 72 vectors say`() throws {
+    @Test func `a bucket of pinroll matches all 72 vectors`() throws {
         let vectors = try JSONDecoder().decode([Drawn].self, from: Data(testFile("Vectors/pinroll_v1_vectors.json")))
         #expect(vectors.count == 72)
         for vector in vectors {
@@ -53,12 +53,13 @@ import Testing
         ("install_id", "edge-14301", 0), ("install_id", "edge-26194", 9999), ("install_id", "edge-23087", 2499),
         ("install_id", "edge-23067", 2500),
     ])
-    func `of pinroll lies where the definition's examples say`(kind: String, id: String, expected: Int) throws {
+    func `a bucket of pinroll lies where the definition's examples say`(kind: String, id: String, expected: Int) throws
+    {
         let seed = try #require(Rollout.Seed(rawValue: kind))
         #expect(Rollout.Bucketing.pinroll.bucket(of: id, seed: seed, salt: "host:api.example.com") == expected)
     }
 
-    @Test func `of Unleash is what all 1000 vectors say`() throws {
+    @Test func `a bucket of Unleash matches all 1000 vectors`() throws {
         let text = String(decoding: try testFile("Vectors/unleash_murmur3_rollout.jsonl"), as: UTF8.self)
         let vectors = try text.split(separator: "\n").map {
             try JSONDecoder().decode(Normalized.self, from: Data($0.utf8))
@@ -76,7 +77,7 @@ import Testing
     }
 
     @Test(arguments: [("gr1", "123", 73), ("groupX", "999", 25)])
-    func `of Unleash is what its own documentation says`(group: String, id: String, normalized: Int) {
+    func `a bucket of Unleash matches the examples of its documentation`(group: String, id: String, normalized: Int) {
         #expect(
             Rollout.Bucketing.unleash.bucket(of: id, seed: .userID, salt: group) == (normalized - 1) * 100)
     }
@@ -87,11 +88,11 @@ import Testing
             (0x9747_B28C, "test", 0x704B_81DC), (0, "Hello, world!", 0xC036_3E43), (0x9747_B28C, "abc", 0xC84A_62DD),
             (0x9747_B28C, "ab", 0x7487_5592), (0x9747_B28C, "a", 0x7FA0_9EA6), (0x9747_B28C, "abcd", 0xF047_8627),
         ] as [(UInt32, String, UInt32)])
-    func `of Unleash comes from MurmurHash3`(seed: UInt32, text: String, hash: UInt32) {
+    func `a bucket of Unleash comes from MurmurHash3`(seed: UInt32, text: String, hash: UInt32) {
         #expect(MurmurHash3.hash(Array(text.utf8), seed: seed) == hash)
     }
 
-    @Test func `keeps the case of an id that is no UUID, and of all ids for Unleash`() {
+    @Test func `a bucket keeps the case of an id that is not a UUID, and of all ids for Unleash`() {
         let upper = "6F9619FF-8B86-D011-B42D-00C04FC964FF"
         func bucket(_ bucketing: Rollout.Bucketing, _ id: String) -> Int {
             bucketing.bucket(of: id, seed: .deviceID, salt: "s")
@@ -122,7 +123,7 @@ import Testing
     }
 
     @Test(arguments: Rollout.Bucketing.allCases)
-    func `lets in nobody at 0 percent, everybody at 100, and who is in stays in as it grows`(
+    func `a rollout lets in no device at 0 percent and all at 100, and keeps devices in as it grows`(
         bucketing: Rollout.Bucketing
     ) throws {
         let steps = [0, 100, 500, 2500, 5000, 9900, 10_000]
@@ -151,7 +152,7 @@ import Testing
     }
 
     @Test(arguments: Rollout.Bucketing.allCases)
-    func `draws lots under one salt that say nothing of those under another`(bucketing: Rollout.Bucketing) {
+    func `a rollout picks devices under one salt independently of another salt`(bucketing: Rollout.Bucketing) {
         let salts = ["app:com.example.app", "host:api.example.com", "host:api.example.com#2", ""]
         let drawn = salts.map { Self.buckets(bucketing, salt: $0) }
         for (place, one) in drawn.enumerated() {
@@ -161,7 +162,7 @@ import Testing
         }
     }
 
-    @Test func `draws lots from one kind of id that say nothing of those from another`() {
+    @Test func `a rollout picks devices by one kind of id independently of another kind`() {
         let device = Self.buckets(.pinroll, salt: "s")
         let user = Self.ids.map { Rollout.Bucketing.pinroll.bucket(of: $0, seed: .userID, salt: "s") }
         #expect(abs(Self.correlation(device, user)) < 0.02)

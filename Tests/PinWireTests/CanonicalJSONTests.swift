@@ -95,7 +95,7 @@ import Testing
         #expect(try JSON(text: text).canonicalBytes == Hex.decode(hex.filter { !$0.isWhitespace }))
     }
 
-    @Test func `of all code points below 128 only those that must be are escaped`() {
+    @Test func `canonical JSON escapes only the code points below 128 that it must`() {
         let escaped: [UInt8: String] = [
             0x08: #"\b"#, 0x09: #"\t"#, 0x0A: #"\n"#, 0x0C: #"\f"#, 0x0D: #"\r"#, 0x22: #"\""#, 0x5C: #"\\"#,
         ]
@@ -132,7 +132,7 @@ import Testing
         }
     }
 
-    @Test func `what was canonical is read back as the value it was`() throws {
+    @Test func `canonical text reads back as the value it was`() throws {
         var generator = SeededGenerator(seed: 8259)
         for _ in 0..<2000 {
             let value = Self.randomValue(depth: 0, &generator)

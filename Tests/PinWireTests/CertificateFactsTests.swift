@@ -22,7 +22,7 @@ import Testing
             ("xn--bcher-kva.example", ["xn--bcher-kva.example"], "xn--bcher-kva.example"),
             ("xn--bcher-kva.example.com", ["*.example.com"], "*.example.com"),
         ] as [(String, [String], String)])
-    func `say which name covers a host`(pattern: String, names: [String], by: String) throws {
+    func `a certificate's facts say which name covers a host`(pattern: String, names: [String], by: String) throws {
         let coverage = try Self.facts(dnsNames: names).covers(host(pattern))
         #expect(coverage == .covered(by: by))
         #expect(coverage.isCovered)
@@ -36,18 +36,18 @@ import Testing
             ("*.example.com", ["*.com", "example.com"]), ("api.example.com", ["api.example.com\\00.evil.com"]),
             ("badexample.com", ["*.example.com"]), ("example", ["*.", "*"]),
         ] as [(String, [String])])
-    func `say that no name covers a host`(pattern: String, names: [String]) throws {
+    func `a certificate's facts say that no name covers a host`(pattern: String, names: [String]) throws {
         #expect(try Self.facts(dnsNames: names).covers(host(pattern)) == .notCovered(names: names))
     }
 
-    @Test func `do not let a common name stand in for a name`() throws {
+    @Test func `a certificate's facts do not let a common name stand in for a name`() throws {
         let facts = try Self.facts(commonName: "API.example.com", dnsNames: ["www.example.com"])
         #expect(try facts.covers(host("api.example.com")) == .commonNameOnly)
         #expect(try !facts.covers(host("api.example.com")).isCovered)
         #expect(try facts.covers(host("www.example.com")).isCovered)
     }
 
-    @Test func `know the digests that are taken for a pin`() throws {
+    @Test func `a certificate's facts know the digests that people mistake for a pin`() throws {
         let facts = try Self.facts()
         #expect(facts.mistaken(facts.sha256) == .certificateSHA256)
         #expect(facts.mistaken(facts.sha1) == .certificateSHA1)
@@ -57,7 +57,7 @@ import Testing
         #expect(MistakenDigest.allCases.allSatisfy { $0.explanation.hasPrefix("the SHA-") })
     }
 
-    @Test func `are stored under short names`() throws {
+    @Test func `a certificate's facts are stored under short names`() throws {
         let facts = try Self.facts(commonName: "a", dnsNames: ["a.example"])
         #expect(
             facts.json.canonicalText == #"{"ca":true,"common_name":"a","dns_names":["a.example"],"#
@@ -80,7 +80,8 @@ import Testing
             ("not_after", "tomorrow", "/x/not_after"), ("dns_names", [1], "/x/dns_names/0"), ("extra", 1, "/x/extra"),
             ("key", [:], "/x/key/pin"),
         ] as [(String, JSON, String)])
-    func `are not read from what is none`(member: String, value: JSON, pointer: String) throws {
+    func `a certificate's facts are not read from malformed input`(member: String, value: JSON, pointer: String) throws
+    {
         var members = try #require(try Self.facts().json.objectValue)
         members[member] = value
         let found = try defect { try CertificateFacts(JSONField(.object(members), at: JSONPointer(["x"]))) }

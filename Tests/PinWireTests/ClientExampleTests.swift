@@ -35,7 +35,7 @@ import Testing
             held: held, now: golden.issuedAt.adding(seconds: after))
     }
 
-    @Test func `accepts what a server signs, fresh and stale`() throws {
+    @Test func `the example client in Swift accepts what a server signs, fresh and stale`() throws {
         let pinned = try self.accept(try self.token())
         #expect(pinned.issued.document.version == 42 && !pinned.isStale)
         #expect(try self.accept(try self.token(), held: pinned.issued).issued == pinned.issued)
@@ -44,7 +44,7 @@ import Testing
         #expect(later.issued.document.version == 43)
     }
 
-    @Test func `refuses each thing that the rules refuse`() throws {
+    @Test func `the example client in Swift refuses each document that the rules refuse`() throws {
         let token = try self.token()
         let held = try self.accept(token).issued
         #expect(throws: (any Error).self) { try self.accept(String(token.dropLast(4)) + "AAAA") }
@@ -61,7 +61,7 @@ import Testing
         #expect(throws: PinnedDocument.Refused.self) { try self.accept(earlier, held: held) }
     }
 
-    @Test func `is the one that the handbook shows`() throws {
+    @Test func `the example client in Swift is the one that the handbook shows`() throws {
         let folder = URL(filePath: #filePath).deletingLastPathComponent()
         let pages = folder.appending(path: "../../Sources/CHandbook/pages").standardizedFileURL
         let page = try String(contentsOf: pages.appending(path: "client-integration.md"), encoding: .utf8)

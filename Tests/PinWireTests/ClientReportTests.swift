@@ -5,7 +5,7 @@ import Testing
 @Suite struct ClientReportTests {
     private static let install = "uw5PSUQ3lNkB6Jaf8RvREg"
 
-    @Test func `a whole report is read and spelled as it was`() throws {
+    @Test func `a whole client report reads back as it was written`() throws {
         let field = "version=12, platform=ios, app_version=\"2.4.1\", install=\"\(Self.install)\""
         let report = try #require(ClientReport(field: field))
         #expect(report.version == 12)
@@ -47,7 +47,7 @@ import Testing
     ]
 
     @Test(arguments: readable)
-    func `members are read one by one`(
+    func `members of a client report are read one by one`(
         field: String, version: Int64?, platform: ClientPlatform?, release: String?, hasInstall: Bool
     ) throws {
         let report = try #require(ClientReport(field: field))
@@ -66,7 +66,7 @@ import Testing
         "x=\"" + String(repeating: "a", count: 2000) + "\"", "x=" + String(repeating: "(", count: 1000),
     ]
 
-    @Test(arguments: unreadable) func `what is not a dictionary is no report`(field: String) {
+    @Test(arguments: unreadable) func `a client report that is not a dictionary is refused`(field: String) {
         #expect(ClientReport(field: field) == nil)
     }
 
@@ -83,7 +83,7 @@ import Testing
         }
     }
 
-    @Test func `an install id does not describe itself`() throws {
+    @Test func `an install id never appears in its description`() throws {
         let install = try #require(InstallID(Self.install))
         #expect(!"\(install) \(String(reflecting: install)) \(ClientReport(install: install))".contains("uw5P"))
         var dumped = ""

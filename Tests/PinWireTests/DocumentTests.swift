@@ -53,7 +53,7 @@ import Testing
     private let issued = Timestamp(microseconds: 1_769_860_800_123_456)
 
     @Test(arguments: ["full", "empty", "evaluated"])
-    func `has the bytes of its golden file`(name: String) throws {
+    func `a document has the bytes of its golden file`(name: String) throws {
         var document = try self.document()
         if name == "empty" {
             document = Document(
@@ -82,7 +82,7 @@ import Testing
         #expect(try JSON(parsing: payload).canonicalBytes == payload)
     }
 
-    @Test func `keeps the digest of its content when it is signed anew`() throws {
+    @Test func `a document keeps the digest of its content when it is signed again`() throws {
         let document = try self.document()
         let first = try JSON(
             parsing: document.payload(issuedAt: self.issued, expiresAt: self.issued.adding(seconds: 60)))
@@ -98,7 +98,7 @@ import Testing
         #expect(JSON.object(members) == document.content)
     }
 
-    @Test func `has another digest when anything but its freshness is another`() throws {
+    @Test func `a document has another digest when anything but its freshness differs`() throws {
         let original = try self.document()
         let changes: [(inout Document) throws -> Void] = [
             { $0.issuer = "other" }, { $0.app = try AppID("other") }, { $0.version += 1 }, { $0.pinsValidUntil = nil },
@@ -117,7 +117,7 @@ import Testing
         #expect(digests.count == changes.count + 1)
     }
 
-    @Test func `is printable ASCII and whole numbers only`() throws {
+    @Test func `a document is printable ASCII and whole numbers only`() throws {
         let payload = try self.document().payload(issuedAt: self.issued, expiresAt: self.issued)
         #expect(String(decoding: payload, as: UTF8.self).isPrintableASCII)
         var numbers = 0
@@ -137,7 +137,7 @@ import Testing
     }
 
     @Test(arguments: [("", true), (" ~", true), ("a\u{7F}", false), ("\n", false), ("é", false), ("a\u{301}", false)])
-    func `may hold only what is printable ASCII`(text: String, isPrintable: Bool) {
+    func `a document may hold only printable ASCII`(text: String, isPrintable: Bool) {
         #expect(text.isPrintableASCII == isPrintable)
     }
 }

@@ -37,7 +37,7 @@ import Testing
             ("example.com\0", nil, nil), ("example.com:443", nil, nil), ("\u{212A}.example.com", nil, nil),
             ("192.0.2.1", nil, nil),
         ] as [(String, String?, String?)])
-    func `finds the pattern that stands for a name`(name: String, pattern: String?, how: String?) throws {
+    func `an evaluation finds the pattern that covers a name`(name: String, pattern: String?, how: String?) throws {
         let evaluator = Evaluator(
             try self.document([
                 ("example.com", true), ("*.example.com", true), ("api.example.com", false),
@@ -55,7 +55,7 @@ import Testing
         #expect(decision.outcome == .enforce && decision.arm == .baseline)
     }
 
-    @Test func `bears names as long as anybody likes`() throws {
+    @Test func `an evaluation accepts names of any length`() throws {
         let evaluator = Evaluator(try self.document([("example.com", true)]))
         for count in [253, 254, 100_000] {
             let name = String(repeating: "a.", count: (count - 11) / 2) + "example.com"
@@ -65,8 +65,9 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `gives the pins built in to a name the app ships them for and the document does not know`(isUsed: Bool) throws
-    {
+    func `an evaluation gives built-in pins to a name that the app ships pins for and the document does not know`(
+        isUsed: Bool
+    ) throws {
         let until = self.now.adding(seconds: 60)
         let hosts = [try host("old.example.com"), try host("*.old.example.com")]
         let evaluator = Evaluator(
@@ -87,7 +88,7 @@ import Testing
         #expect(off.outcome == .off && off.reason == (isUsed ? .killSwitchEngaged : .hostUnknown))
     }
 
-    @Test func `obeys a kill switch that the device's slow clock holds to be ahead`() throws {
+    @Test func `an evaluation obeys a kill switch that lies ahead by the device's slow clock`() throws {
         let document = try self.document(
             [("api.example.com", false)],
             killSwitches: [
@@ -105,7 +106,7 @@ import Testing
         arguments: [
             nil, "", " ", "\t\n", "unknown", "UNKNOWN", "Anonymous", "00000000-0000-0000-0000-000000000000", "a\0b",
         ] as [String?])
-    func `lets no device in that nothing tells apart`(id: String?) throws {
+    func `an evaluation lets in no device without an id`(id: String?) throws {
         for bucketing in Rollout.Bucketing.allCases {
             var rollout = Rollout(basisPoints: 10_000, seed: [.userID, .deviceID], bucketing: bucketing)
             rollout.whitelist = id.map { [Rollout.hashedID($0, salt: "")] } ?? []
@@ -126,11 +127,11 @@ import Testing
             ("zz", nil),
             ("é", nil), ("D\u{0}", nil), ("ß", nil),
         ] as [(String, String?)])
-    func `takes only two letters for a country`(text: String, code: String?) {
+    func `an evaluation takes only two letters for a country`(text: String, code: String?) {
         #expect(Device(country: text).country == code)
     }
 
-    @Test func `is traced in the order of the rules, with all but the id`() throws {
+    @Test func `an evaluation's trace has the order of the rules, with everything but the id`() throws {
         var document = try oneHost(Rollout(basisPoints: 5000, seed: [.installID], salt: "s"))
         document.rollout = Rollout(basisPoints: 10_000, seed: [.userID, .installID], salt: "t")
         document.versionGate = VersionGate(minimum: try AppVersion("1.0"))
@@ -158,7 +159,7 @@ import Testing
         #expect(!"\(decision)".contains("somebody"))
     }
 
-    @Test func `of a document that was decided for a device says which policy it is`() throws {
+    @Test func `an evaluation of a document decided for a device says which policy it is`() throws {
         var document = try self.document([("api.example.com", false)])
         document.hosts[0].arm = .candidate
         let decision = Evaluator(document).explain("api.example.com", for: Device(), at: self.now)

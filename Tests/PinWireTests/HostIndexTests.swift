@@ -20,7 +20,9 @@ import Testing
     ]
 
     @Test(arguments: cases)
-    func `is the most specific one`(alone: [String], withSubdomains: [String], name: String, host: String?) throws {
+    func `a host is covered by the most specific pattern`(
+        alone: [String], withSubdomains: [String], name: String, host: String?
+    ) throws {
         var hosts: [(pattern: HostPattern, includesSubdomains: Bool)] = []
         for (names, includesSubdomains) in [(alone, false), (withSubdomains, true)] {
             for name in names { hosts.append((try HostPattern(name), includesSubdomains)) }

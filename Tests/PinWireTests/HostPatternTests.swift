@@ -11,7 +11,7 @@ import Testing
         "1a", "a1", "0xg", String(repeating: "a", count: 63) + ".example",
         Array(repeating: String(repeating: "a", count: 62), count: 4).joined(separator: ".") + ".b",
     ])
-    func `in its one spelling is taken as it is, with and without a wildcard`(text: String) throws {
+    func `a host pattern in its one spelling is taken unchanged, with and without a wildcard`(text: String) throws {
         let exact = try HostPattern(text)
         #expect(exact.text == text && exact.name == text && !exact.isWildcard && exact.description == text)
         let wildcard = try HostPattern("*.\(text)")
@@ -74,13 +74,13 @@ import Testing
         ),
         (String(repeating: "a", count: 100_000), "must have at most 253"),
     ])
-    func `in another spelling, or of something else, is refused and told why`(text: String, reason: String) {
+    func `a host pattern in another spelling is refused with the reason`(text: String, reason: String) {
         #expect(
             performing: { try HostPattern(text) },
             throws: { ($0 as? HostPattern.Malformed)?.description.hasPrefix(reason) == true })
     }
 
-    @Test func `may be as long as DNS allows, the wildcard not counted`() throws {
+    @Test func `a host pattern may be as long as DNS allows, the wildcard not counted`() throws {
         let name = Array(repeating: String(repeating: "a", count: 49), count: 5).joined(separator: ".") + ".bcd"
         #expect(name.utf8.count == 253)
         #expect(try HostPattern("*.\(name)").name == name)
@@ -88,13 +88,13 @@ import Testing
         #expect(throws: HostPattern.Malformed.self) { try HostPattern("*.a\(name)") }
     }
 
-    @Test func `comes before another in the order of their bytes`() throws {
+    @Test func `host patterns are sorted by their bytes`() throws {
         let patterns = try ["b.a", "*.b.a", "a.b", "a-b.c", "a.a"].map { try HostPattern($0) }
         #expect(patterns.sorted().map(\.text) == ["*.b.a", "a-b.c", "a.a", "a.b", "b.a"])
     }
 
     @Test(arguments: ["a", "A", "0", "com.example.app", "A_b-C.9", "a.", "a-", String(repeating: "x", count: 128)])
-    func `stands beside the name of an app, which is`(text: String) throws {
+    func `the name of an app is read and written unchanged`(text: String) throws {
         #expect(try AppID(text).text == text)
         #expect(try AppID(text).description == text)
     }
@@ -103,7 +103,7 @@ import Testing
         "", ".", ".a", "-a", "_a", "a..b", "a b", "a/b", "a\n", "\r\n", "é", "a\u{301}", "a\0", "a:b", "../a", "%2e",
         String(repeating: "x", count: 129), String(repeating: "x", count: 1_000_000),
     ])
-    func `stands beside a text that is not the name of an app`(text: String) {
+    func `a malformed name of an app is refused`(text: String) {
         #expect(throws: AppID.Malformed.self) { try AppID(text) }
     }
 }

@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct `A document's payload` {
     @Test(arguments: ["full", "empty", "evaluated"])
-    func `of the golden files is read back`(name: String) throws {
+    func `a document's payload in the golden files is read back`(name: String) throws {
         let payload = try testFile("Golden/document-\(name).json")
         let issued = try IssuedDocument(payload: payload)
         #expect(issued.document.payload(issuedAt: issued.issuedAt, expiresAt: issued.expiresAt) == payload)
@@ -14,7 +14,7 @@ import Testing
         #expect(Hex.encode(issued.contentDigest) == digest)
     }
 
-    @Test func `gives back the document that it was made from, whichever that is`() throws {
+    @Test func `a document's payload gives back the document that it was made from, whichever that is`() throws {
         var generator = SeededGenerator(seed: 7)
         for round in 0..<400 {
             let document = try randomDocument(&generator)
@@ -27,7 +27,9 @@ import Testing
     }
 
     /// Whoever decides by the value that is signed, and whoever decides by what was read, decide the same at any time.
-    @Test func `gives back instants as the document has them, though they were recorded in microseconds`() throws {
+    @Test func `a document's payload gives back instants in whole seconds, though they were recorded in microseconds`()
+        throws
+    {
         var generator = SeededGenerator(seed: 7)
         var document = try randomDocument(&generator)
         let end = Timestamp(microseconds: 1_769_860_800_750_000)
@@ -48,7 +50,7 @@ import Testing
         }
     }
 
-    @Test func `is printable ASCII whatever the salt, and gives the salt back`() throws {
+    @Test func `a document's payload is printable ASCII whatever the salt, and gives the salt back`() throws {
         var generator = SeededGenerator(seed: 7)
         var document = try randomDocument(&generator)
         document.rollout = Rollout(basisPoints: 2500, salt: "日本")
@@ -60,7 +62,7 @@ import Testing
     }
 
     /// Payloads that differ from a good one in one thing each.
-    @Test func `that differs in anything is refused`() throws {
+    @Test func `a document's payload that differs in anything is refused`() throws {
         let good = String(decoding: try testFile("Golden/document-full.json"), as: UTF8.self)
         let changes = [
             ("\"aud\":\"com.example.app\"", "\"aud\":\"com.example..app\""), ("pinroll/v1", "pinroll/v2"),
@@ -89,7 +91,10 @@ import Testing
         #expect(throws: IssuedDocument.Malformed.self) { try IssuedDocument(payload: Array((good + " ").utf8)) }
     }
 
-    @Test func `with one byte changed, cut off or doubled never gives another document, nor crashes`() throws {
+    @Test
+    func `a document's payload with one byte changed, cut off or doubled never gives another document, nor crashes`()
+        throws
+    {
         let good = try testFile("Golden/document-full.json")
         let document = try Document(payload: good)
         var generator = SeededGenerator(seed: 11)
@@ -116,11 +121,11 @@ import Testing
         String(repeating: "{\"a\":", count: 100_000), "{\"hosts\":[" + String(repeating: "0,", count: 600_000) + "0]}",
         String(repeating: " ", count: 3 << 20),
     ])
-    func `that is none at all is refused`(text: String) {
+    func `a text that is not a document's payload is refused`(text: String) {
         #expect(throws: IssuedDocument.Malformed.self) { try IssuedDocument(payload: Array(text.utf8)) }
     }
 
-    @Test func `may have 1000 hosts and no more`() throws {
+    @Test func `a document's payload may have 1000 hosts and no more`() throws {
         var document = try oneHost(Rollout(basisPoints: 1))
         let one = document.hosts[0]
         for count in [1000, 1001] {

@@ -4,7 +4,7 @@ import Testing
 @Suite struct `A JSON field` {
     enum Colour: String, CaseIterable { case red, green }
 
-    @Test func `reads a value of each kind`() throws {
+    @Test func `a JSON field reads a value of each kind`() throws {
         #expect(try field(#""a""#).string() == "a")
         #expect(try field("true").bool())
         #expect(try field("7").integer(7...7) == 7)
@@ -53,7 +53,7 @@ import Testing
     ]
 
     @Test(arguments: refused)
-    func `of another kind is refused at its own place`(refused: Case) throws {
+    func `a JSON field of another kind is refused at its own place`(refused: Case) throws {
         let field = try field(refused.text)
         #expect(throws: JSONDefect(pointer: JSONPointer(["x"]), message: refused.message)) { try refused.read(field) }
     }
@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    @Test func `an object's members are read by name, and null is as good as absent`() throws {
+    @Test func `an object's members are read by name, and null counts as absent`() throws {
         #expect(try self.read(#"{"a":"1"}"#) == ["1", nil])
         #expect(try self.read(#"{"b":"2","a":"1"}"#) == ["1", "2"])
         #expect(try self.read(#"{"a":"1","b":null}"#) == ["1", nil])
@@ -118,7 +118,7 @@ import Testing
         #expect(JSONPointer(Array(path.dropLast())).appending(path.last ?? "").text == (path.isEmpty ? "/" : text))
     }
 
-    @Test func `a value shows its parts only as what they are`() {
+    @Test func `a JSON value gives its parts only as what they are`() {
         let value: JSON = ["a": [1, "b"], "c": true]
         #expect(value["a"]?.arrayValue?.first?.integerValue == 1)
         #expect(value["a"]?.arrayValue?.last?.stringValue == "b")

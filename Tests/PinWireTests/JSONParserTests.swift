@@ -128,7 +128,7 @@ import Testing
     ]
 
     @Test(arguments: syntax + duplicates + strings + encodings + numbers)
-    func `a text that is not acceptable is refused with the place and the reason`(refused: Refused) {
+    func `malformed JSON is refused with the place and the reason`(refused: Refused) {
         #expect(
             throws: JSONSyntaxError(
                 message: refused.message, offset: refused.offset, pointer: Self.pointer(refused.pointer))
@@ -173,11 +173,11 @@ import Testing
         #expect(try JSON(text: text) == ["a": [1, true, .null], "b": .object([:]), "c": .array([])])
     }
 
-    @Test func `names that differ only beyond ASCII case are different`() throws {
+    @Test func `JSON names that differ only beyond ASCII case are different`() throws {
         #expect(try JSON(text: #"{"a":1,"A":2,"á":3}"#) == ["a": 1, "A": 2, "á": 3])
     }
 
-    @Test func `32 levels are read and the 33rd is refused where it begins`() throws {
+    @Test func `JSON is read to 32 levels and refused at the 33rd, where it begins`() throws {
         func nested(_ depth: Int) -> String {
             String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
         }
@@ -201,7 +201,7 @@ import Testing
         #expect(throws: JSONSyntaxError.self) { try JSON(text: String(repeating: opening, count: 200_000)) }
     }
 
-    @Test func `10,000 values are read and the next is refused where it stands`() throws {
+    @Test func `JSON of 10,000 values is read, and the next value is refused at its place`() throws {
         func list(_ count: Int) -> String { "[" + Array(repeating: "0", count: count).joined(separator: ",") + "]" }
         #expect(try JSON(text: list(9999)).arrayValue?.count == 9999)
         #expect(
@@ -224,7 +224,7 @@ import Testing
         }
     }
 
-    @Test func `an error says what, where and of which value`() {
+    @Test func `a JSON error says what is wrong, where and in which value`() {
         #expect(throws: JSONSyntaxError.self) { try JSON(text: "[01]") }
         let error = JSONSyntaxError(message: "a number has no leading zero", offset: 2, pointer: JSONPointer(["0"]))
         #expect(error.description == "a number has no leading zero, at byte 2 (/0)")

@@ -4,7 +4,7 @@ import Testing
 @Suite struct `A pin` {
     static let text = "sha256/FEzVOUp4dF3gI0ZVPRJhFbSJVXR+uQmMH65xhs1glH4="
 
-    @Test func `is read with or without the name of its hash and written with it`() throws {
+    @Test func `a pin is read with or without the name of its hash and written with it`() throws {
         let pin = try Pin(text: Self.text)
         #expect(pin.description == Self.text)
         #expect(pin.base64 == String(Self.text.dropFirst(7)))
@@ -13,7 +13,7 @@ import Testing
         #expect(pin.placeholder == nil)
     }
 
-    @Test func `has exactly 32 bytes`() {
+    @Test func `a pin has exactly 32 bytes`() {
         for count in 0...64 where count != 32 { #expect(Pin(bytes: Array(repeating: 7, count: count)) == nil) }
     }
 
@@ -34,7 +34,7 @@ import Testing
             ("AAAAC3NzaC1lZDI1NTE5AAAAIGk0Yc3Xn4b7sNnUQm8eQxU=", .sshKey), ("sha256/BBBF4OzaC1yc2EAAAA...", .sshKey),
             ("AAAAE2VjZHNhLXNoYTItbmlzdHAyNTYAAAAIbmlzdHAyNTY=", .sshKey), ("-----BEGIN CERTIFICATE-----", .notBase64),
         ] as [(String, Pin.Malformed)])
-    func `is not made of a text that is none`(text: String, reason: Pin.Malformed) {
+    func `a pin is not made of a malformed text`(text: String, reason: Pin.Malformed) {
         #expect(throws: reason) { try Pin(text: text) }
         #expect(reason.description.hasPrefix("must be sha256/"))
     }
@@ -59,18 +59,18 @@ import Testing
             ("HXXQgxueCIU5TTLHob/bPbwcKOKw6DkfsTWYHbxbqTY=", .documentation(source: "TrustKit's")),
             ("0SDf3cRToyZJaMsoS17oF72VMavLxj/N7WBNasNuiR8=", .documentation(source: "TrustKit's")),
         ] as [(String, Pin.Placeholder)])
-    func `that nobody's key has, or that is copied from documentation, is known`(
+    func `a pin of no real key, or copied from documentation, is known`(
         text: String, placeholder: Pin.Placeholder
     ) throws {
         #expect(try Pin(text: text).placeholder == placeholder)
     }
 
-    @Test func `of the digest of nothing, or of a line feed, is known`() {
+    @Test func `a pin of the digest of nothing, or of a line feed, is known`() {
         #expect(Pin(bytes: sha256([]))?.placeholder == .emptyInput)
         #expect(Pin(bytes: sha256([0x0A]))?.placeholder == .emptyInput)
     }
 
-    @Test func `of equal bytes or of a counter is a pattern, wherever it begins`() {
+    @Test func `a pin of equal bytes or of a counter is a pattern, wherever it begins`() {
         for start in UInt8.min...UInt8.max {
             for step: UInt8 in [0, 1, 255] {
                 let bytes = (0..<32).map { start &+ UInt8($0) &* step }
@@ -79,16 +79,16 @@ import Testing
         }
     }
 
-    @Test func `of a digest is no placeholder`() throws {
+    @Test func `a pin of a digest is not a placeholder`() throws {
         for seed in UInt8.min...UInt8.max { #expect(try pin(seed).placeholder == nil) }
     }
 
-    @Test func `comes before another in the order of their bytes`() throws {
+    @Test func `pins are sorted by their bytes`() throws {
         let pins = try (0..<50).map { try pin($0) }.sorted()
         for (left, right) in zip(pins, pins.dropFirst()) { #expect(Hex.encode(left.bytes) < Hex.encode(right.bytes)) }
     }
 
-    @Test func `has a role, and a policy a mode, in the words of the wire`() {
+    @Test func `a pin's role and a policy's mode are the words of the wire`() {
         #expect(PinRole.allCases.map(\.rawValue) == ["primary", "backup", "emergency"])
         #expect(PinRole.allCases.map(\.isReserve) == [false, true, true])
         #expect(PinMode.allCases.map(\.rawValue) == ["enforce", "report_only", "off"])

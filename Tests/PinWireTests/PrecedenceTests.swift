@@ -126,7 +126,9 @@ import Testing
     }
 
     @Test(arguments: Switches.allCases)
-    func `is the same in a straightforward implementation, whatever comes together`(switches: Switches) throws {
+    func `the order of the rules is the same in a straightforward implementation, whatever comes together`(
+        switches: Switches
+    ) throws {
         var seen: Set<String> = []
         let devices = Self.devices.map { facts in
             Device(

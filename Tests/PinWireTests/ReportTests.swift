@@ -31,7 +31,7 @@ struct ReportTests {
         #expect(batch.outcomes[2...].allSatisfy { $0.outcome == .failure(.other) })
     }
 
-    @Test func `members that are not known are passed over, whatever they hold`() throws {
+    @Test func `unknown members of a report are ignored, whatever they hold`() throws {
         let batch = try self.read(
             """
             {"v": [1, {"a": null}, "\\u00e9", -1.5e3, true], "outcomes": [{"host": "a.example.com", "outcome": "success",
@@ -84,11 +84,11 @@ struct ReportTests {
         #"{"a":"#,
         #"{"a":"b"#, #"{"a":"\"#,
     ])
-    func `what is no batch is refused as a whole`(text: String) {
+    func `a batch that is malformed is refused as a whole`(text: String) {
         #expect(throws: JSONSyntaxError.self) { try self.read(text) }
     }
 
-    @Test func `bombs end at the limits`() throws {
+    @Test func `decompression bombs end at the limits`() throws {
         let deep = String(repeating: "[", count: 100_000)
         #expect(throws: JSONSyntaxError.self) { try self.read("{\"a\":\(deep)") }
         let deeper = String(repeating: "{\"a\":", count: 100_000)
@@ -152,7 +152,7 @@ struct ReportTests {
         #expect(foreign.report.install != nil && foreign.certificate == "PEM")
     }
 
-    @Test func `what other libraries leave out, or have null, is not said`() throws {
+    @Test func `a member that another library leaves out, or has as null, counts as not stated`() throws {
         let names = [
             "validation-result", "enforce-pinning", "app-platform", "app-version", "app-vendor-id", "date-time",
             "served-certificate-chain", "validated-certificate-chain", "known-pins-expiration-date",
@@ -178,7 +178,7 @@ struct ReportTests {
         #"{"hostname": "a.example", "served-certificate-chain": "PEM"}"#,
         #"{"hostname": "a.example", "served-certificate-chain": ["PEM"], "validated-certificate-chain": {}}"#,
     ])
-    func `what is no failure is refused`(text: String) throws {
+    func `a report without a failure is refused`(text: String) throws {
         let json = try JSON(text: text)
         #expect(throws: ForeignReport.Malformed.self) { try ForeignReport(json) }
     }

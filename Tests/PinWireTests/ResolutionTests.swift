@@ -10,7 +10,9 @@ import Testing
         Device(ids: [.deviceID: "device-2", .userID: "c"], appVersion: "3.1.2.3", build: 0),
     ]
 
-    @Test func `decides for it as the whole document does, whatever holds and at any time`() throws {
+    @Test func `a document decided for a device decides as the whole document does, whatever holds and at any time`()
+        throws
+    {
         var generator = SeededGenerator(seed: 31)
         var arms: Set<PolicyArm> = []
         for _ in 0..<400 {
@@ -52,7 +54,9 @@ import Testing
         #expect(arms.count == 2)
     }
 
-    @Test func `is the same for devices that get the same, and another for others`() throws {
+    @Test func `a document decided for a device is the same for devices that get the same, and differs for others`()
+        throws
+    {
         let evaluator = Evaluator(try oneHost(Rollout(basisPoints: 5000, salt: "s")))
         var documents: [Evaluator.Resolution: Document] = [:]
         for number in 0..<100 {
@@ -64,7 +68,8 @@ import Testing
         #expect(Set(documents.values.map(\.contentDigest)).count == 2)
     }
 
-    @Test func `keeps kill switches for versions but those that the device's version is known not to be among`() throws
+    @Test func `a document decided for a device drops only version kill switches that its version is known to escape`()
+        throws
     {
         var document = try oneHost(Rollout(basisPoints: 0))
         let end = Timestamp(seconds: 100)
@@ -83,7 +88,7 @@ import Testing
         }
     }
 
-    @Test func `depends on the country only where a rollout looks at it`() throws {
+    @Test func `a document decided for a device depends on the country only where a rollout uses it`() throws {
         let evaluator = Evaluator(try oneHost(Rollout(basisPoints: 1)))
         #expect(!evaluator.dependsOnCountry && evaluator.candidateCount == 1)
         var document = try oneHost(Rollout(basisPoints: 1, method: .geography, countries: ["DE"]))

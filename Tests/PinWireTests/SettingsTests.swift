@@ -27,7 +27,7 @@ import Testing
         "{}", #"{"minimum":"1.5"}"#, #"{"maximum":"2.0.0-rc.1+b"}"#, #"{"excluded":["1.0","1.1-a"]}"#,
         #"{"minimum_build":0}"#, #"{"excluded":["3"],"maximum":"2","minimum":"2.0","minimum_build":9007199254740991}"#,
     ])
-    func `a version gate comes back as it was`(text: String) throws {
+    func `a version gate reads back as it was`(text: String) throws {
         let gate = try VersionGate(try field(text))
         #expect(gate.json.canonicalText == text)
         #expect(gate.isOpen == (text == "{}"))
@@ -76,7 +76,7 @@ import Testing
         Rollout(basisPoints: 7, salt: String(repeating: "s", count: 128)),
         Rollout(basisPoints: 8, salt: "日本"), Rollout(basisPoints: 9, salt: String(repeating: "é", count: 64)),
     ])
-    func `a rollout comes back as it was`(rollout: Rollout) throws {
+    func `a rollout reads back as it was`(rollout: Rollout) throws {
         #expect(try Rollout(JSONField(rollout.json)) == rollout)
         #expect(try Rollout(JSONField(JSON(parsing: rollout.json.canonicalBytes))) == rollout)
     }
@@ -165,19 +165,19 @@ import Testing
         Monitoring(isEnabled: true, reaction: .act), Monitoring(reaction: .off),
         Monitoring(isEnabled: true, countsUnsigned: true),
     ])
-    func `monitoring comes back as it was`(monitoring: Monitoring) throws {
+    func `monitoring settings read back as they were`(monitoring: Monitoring) throws {
         #expect(try Monitoring(JSONField(monitoring.json)) == monitoring)
         #expect(try Monitoring(try field(#"{"enabled":false}"#)) == Monitoring())
         #expect(try Monitoring(try field(#"{"enabled":false,"reaction":"shadow"}"#)) == Monitoring())
     }
 
-    @Test func `monitoring says how it reacts only where that is not in the shadow`() {
+    @Test func `monitoring settings say how to react only where that is not in the shadow`() {
         let silent = #"{"auto_disable":false,"enabled":true,"failure_threshold_bp":500}"#
         #expect(Monitoring(isEnabled: true).json.canonicalText == silent)
         #expect(Monitoring(isEnabled: true, reaction: .act).json["reaction"] == "act")
     }
 
-    @Test func `monitoring tells clients nothing of how unsigned reports count`() {
+    @Test func `monitoring settings for clients leave out how unsigned reports count`() {
         let counting = Monitoring(isEnabled: true, reaction: .act, countsUnsigned: true)
         #expect(counting.json["count_unsigned"] == true)
         #expect(counting.published == Monitoring(isEnabled: true, reaction: .act))
@@ -192,7 +192,7 @@ import Testing
         Bad(#"{"enabled":true,"reaction":"on"}"#, "/x/reaction", "must be one of \"off\", \"shadow\", \"act\""),
     ]
 
-    @Test(arguments: badMonitorings) func `bad monitoring is refused at its place`(bad: Bad) throws {
+    @Test(arguments: badMonitorings) func `bad monitoring settings are refused at their place`(bad: Bad) throws {
         try self.expect(bad) { try Monitoring($0) }
     }
 }

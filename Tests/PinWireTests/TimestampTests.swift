@@ -13,7 +13,7 @@ import Testing
             ("2100-02-28T23:59:59.999999Z", 4_107_542_399_999_999), ("2100-03-01T00:00:00Z", 4_107_542_400_000_000),
             ("9999-12-31T23:59:59.999999Z", 253_402_300_799_999_999),
         ] as [(String, Int64)])
-    func `and its text are one`(text: String, microseconds: Int64) throws {
+    func `a timestamp and its text convert to each other`(text: String, microseconds: Int64) throws {
         #expect(Timestamp(microseconds: microseconds).rfc3339 == text)
         #expect(Timestamp(rfc3339: text)?.microseconds == microseconds)
     }
@@ -26,7 +26,7 @@ import Testing
         ("1970-01-01T23:59:00+23:59", "1970-01-01T00:00:00Z"), ("9999-12-31T00:00:00-23:59", "9999-12-31T23:59:00Z"),
         ("2026-01-31T12:00:00.000001-12:00", "2026-02-01T00:00:00.000001Z"),
     ])
-    func `of another spelling is the same instant`(text: String, canonical: String) {
+    func `a timestamp of another spelling is the same instant`(text: String, canonical: String) {
         #expect(Timestamp(rfc3339: text)?.rfc3339 == canonical)
     }
 
@@ -43,11 +43,12 @@ import Testing
         "２０２６-01-31T12:00:00Z", "2026-01-31T12:00:0éZ", "2026-W05-6T12:00:00Z", "1769860800", "now",
         "2026-01-31T12:00:00.\(String(repeating: "0", count: 100_000))Z",
     ])
-    func `is not made of a text that is none`(text: String) {
+    func `a timestamp is not made of a malformed text`(text: String) {
         #expect(Timestamp(rfc3339: text) == nil)
     }
 
-    @Test func `agrees with Foundation on every day from 1970 to 2400 and its text comes back`() throws {
+    @Test func `a timestamp agrees with Foundation on every day from 1970 to 2400 and reads back from its text`() throws
+    {
         let format = Date.ISO8601FormatStyle()
         for day in Int64(0)..<157_060 {
             let time = Timestamp(seconds: day * 86_400 + day % 86_400)
@@ -57,7 +58,8 @@ import Testing
         }
     }
 
-    @Test func `of any microsecond of its years comes back, and texts are in the order of instants`() throws {
+    @Test func `a timestamp of any microsecond of its years reads back, and texts are in the order of instants`() throws
+    {
         var generator = SeededGenerator(seed: 3339)
         var times: [Timestamp] = []
         for _ in 0..<5000 {
@@ -68,7 +70,7 @@ import Testing
         #expect(times.sorted().map(\.rfc3339) == times.map(\.rfc3339).sorted())
     }
 
-    @Test func `before 1970 rounds its seconds down, too`() {
+    @Test func `a timestamp before 1970 rounds its seconds down, too`() {
         #expect(Timestamp(microseconds: -1).seconds == -1)
         #expect(Timestamp(microseconds: -1_000_000).seconds == -1)
         #expect(Timestamp(microseconds: -1_000_001).seconds == -2)
@@ -78,7 +80,7 @@ import Testing
     }
 
     @Test(arguments: [(Int64.max, Int64.max), (.min, .min), (9_223_372_036_855, .max)] as [(Int64, Int64)])
-    func `of a second beyond all instants is the last or the first`(seconds: Int64, microseconds: Int64) {
+    func `a timestamp of a second beyond all instants is the last or the first`(seconds: Int64, microseconds: Int64) {
         #expect(Timestamp(seconds: seconds) == Timestamp(microseconds: microseconds))
     }
 }
