@@ -14,7 +14,9 @@ import Testing
         .certificateRefused(reason: "EE certificate key too weak"), .handshakeFailed, .badAddress, .unforeseen,
     ]
 
-    @Test(arguments: Self.all) func `is told in a sentence and with advice`(trouble: ConnectionTrouble) {
+    @Test(arguments: Self.all) func `trouble with a connection is described in a sentence, with advice`(
+        trouble: ConnectionTrouble
+    ) {
         for trust in [ServerTrust.system, .authorities(file: "ca.pem"), .anything] {
             let failure = trouble.failure(server: "https://pins.example.com:8443", trust: trust)
             #expect(failure.message.contains("https://pins.example.com:8443"))
@@ -24,7 +26,7 @@ import Testing
         }
     }
 
-    @Test func `names the option that mends it`() {
+    @Test func `trouble with a connection names the option that fixes it`() {
         func advice(_ trouble: ConnectionTrouble, _ server: String, _ trust: ServerTrust = .system) -> String {
             trouble.failure(server: server, trust: trust).advice ?? ""
         }
@@ -49,8 +51,8 @@ import Testing
         (NIOSSLExtraError.failedToValidateHostname, nil), (CancellationError(), .unforeseen),
     ]
 
-    @Test(arguments: Self.errors.indices) func `is found out from the error, or by a look at the port`(index: Int) async
-    {
+    @Test(arguments: Self.errors.indices)
+    func `trouble with a connection is recognised from the error, or by a look at the port`(index: Int) async {
         let (error, trouble) = Self.errors[index]
         #expect(ConnectionTrouble(of: error) == trouble)
         // Nothing listens on the discard port of this machine.
@@ -58,12 +60,14 @@ import Testing
         #expect(Unreadable.reason(found.failure(server: "https://127.0.0.1:9", trust: .system).message) == nil)
     }
 
-    @Test func `is certain to be unsent only where no request can have been read`() {
+    @Test func `trouble with a connection means unsent only where no request can have been read`() {
         #expect(Self.all.filter { !$0.isUnsent } == [.answerTimedOut, .closed, .answerTooLarge, .unforeseen])
     }
 
     @Test(arguments: [("", "holds no certificate"), ("not a certificate", "holds no certificate")])
-    func `is told before any request where the file with authorities holds none`(content: String, sentence: String)
+    func `a file of authorities without any certificate is reported before any request`(
+        content: String, sentence: String
+    )
         throws
     {
         let file = FileManager.default.temporaryDirectory.appending(path: "ca-\(UUID()).pem")

@@ -26,7 +26,7 @@ import Webhooks
     private static let translatedTypes: Set<String> = ["CommandFailure", "BrokenExchange", "Unusable"]
 
     /// A new type of error without words fails here.
-    @Test func `is of a type that has words`() throws {
+    @Test func `an error that ends a command is of a type that has words`() throws {
         let declaration = #/(?:struct|enum|class) (\w+): ([^{]*\bError\b[^{]*)\{/#
         let conformance = #/extension ([\w.]+): [^{]*CustomStringConvertible/#
         let files = try SourceTexts.swift()
@@ -87,7 +87,8 @@ import Webhooks
 
     private enum UnknownError: Error { case someCase(label: Int) }
 
-    @Test(arguments: Self.errors.indices) func `is a sentence without names of Swift and places in source code`(
+    @Test(arguments: Self.errors.indices)
+    func `an error that ends a command is a sentence without names from Swift or places in source code`(
         index: Int
     ) {
         let error = Self.errors[index]
@@ -97,7 +98,7 @@ import Webhooks
         }
     }
 
-    @Test func `is made of the errors of every target`() throws {
+    @Test func `errors of every target can end a command`() throws {
         let sources = SourceTexts.root.appending(path: "Sources")
         func folders(_ place: URL) throws -> [String] {
             try FileManager.default.contentsOfDirectory(atPath: place.path()).filter { name in
@@ -109,13 +110,13 @@ import Webhooks
         #expect(ErrorText.modules == Set(targets).subtracting(["System", "Plugins"]))
     }
 
-    @Test func `says which key-encryption key is wanted and which was given`() {
+    @Test func `an error says which key-encryption key is wanted and which was given`() {
         let text = ErrorText.sentence(
             for: SecretUnavailable.cannotOpen("whs_1", .otherKeyEncryptionKey(sealedWith: "00aa", given: "11bb")))
         #expect(text.contains("00aa") && text.contains("11bb"))
     }
 
-    @Test func `leaves usage, help and exit codes to the parser`() {
+    @Test func `an error in usage keeps the parser's help and exit codes`() {
         #expect(throws: (any Error).self) { try Pinledger.parseAsRoot(["app", "frobnicate"]) }
         do { _ = try Pinledger.parseAsRoot(["app", "frobnicate"]) } catch { #expect(ErrorText.isOfArguments(error)) }
         do { _ = try Pinledger.parseAsRoot(["--help"]) } catch { #expect(ErrorText.isOfArguments(error)) }

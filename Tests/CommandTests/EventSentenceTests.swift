@@ -10,7 +10,7 @@ import Testing
     static let files = ((try? FileManager.default.contentsOfDirectory(atPath: folder.path())) ?? []).sorted()
 
     /// There is a golden file of every type of event: a new one without a sentence fails here.
-    @Test(arguments: files) func `is told for every type`(name: String) throws {
+    @Test(arguments: files) func `every event type has a sentence`(name: String) throws {
         let entry = try JSON(parsing: Array(try Data(contentsOf: Self.folder.appending(path: name))))
         let text = try #require(EventSentence(entry).text, "\(name) has no sentence")
         #expect(text.hasSuffix(".") || text.contains(": "))
@@ -18,7 +18,7 @@ import Testing
         #expect(!text.contains(" - ") && !text.hasSuffix(" -."), "\(text)")
     }
 
-    @Test func `says until when pinning is off, in the operator's time and in UTC`() throws {
+    @Test func `an event's sentence says until when pinning is off, in the operator's time and in UTC`() throws {
         let zone = try #require(TimeZone(secondsFromGMT: 7200))
         let now = try #require(Timestamp(rfc3339: "2026-11-22T00:30:00Z"))
         let end = try #require(Timestamp(rfc3339: "2026-11-22T01:24:00Z"))
@@ -39,7 +39,7 @@ import Testing
                 "hosts, ~a/b: is on yes, mode off is removed"
             ),
         ] as [(JSON, String)])
-    func `has a difference that people can read`(item: JSON, line: String) {
+    func `an event's sentence shows a readable difference`(item: JSON, line: String) {
         #expect(DifferenceLine.text(item) == line)
     }
 }

@@ -26,19 +26,22 @@ import Testing
         "severity", "starttls",
     ]
 
-    @Test func `is there for the whole tree of commands`() {
+    @Test func `every command in the tree has help`() {
         #expect(CommandTree.all.count > 100)
         #expect(CommandTree.all.contains { $0.description == "calendar feed create" })
     }
 
-    @Test(arguments: CommandTree.all) func `begins with what it does`(command: CommandTree) throws {
+    @Test(arguments: CommandTree.all) func `the help of a command begins with what it does`(command: CommandTree) throws
+    {
         let abstract = try #require(command.abstract)
         let verb = abstract.prefix { $0.isLetter }
         #expect(Self.verbs.contains(String(verb)), "\(command): \(abstract)")
         #expect(abstract.hasSuffix("."), "\(command): \(abstract)")
     }
 
-    @Test(arguments: CommandTree.all) func `describes every argument, option and flag`(command: CommandTree) {
+    @Test(arguments: CommandTree.all) func `the help of a command describes every argument, option and flag`(
+        command: CommandTree
+    ) {
         for argument in command.arguments ?? [] {
             let text = argument.abstract ?? ""
             #expect(text.first.map { $0.isUppercase } == true, "\(command) \(argument.name): \(text)")
@@ -46,7 +49,8 @@ import Testing
         }
     }
 
-    @Test(arguments: CommandTree.all) func `lists the values of what takes one of a few`(command: CommandTree) {
+    @Test(arguments: CommandTree.all)
+    func `the help of a command lists the values of an option that takes one of a few`(command: CommandTree) {
         for argument in command.arguments ?? [] {
             let values = argument.allValues ?? []
             if argument.kind != "flag", Self.isFixed(argument, of: command) {
@@ -71,7 +75,8 @@ import Testing
         }
     }
 
-    @Test(arguments: CommandTree.all.filter(\.isLeaf)) func `has an example that the parser takes`(command: CommandTree)
+    @Test(arguments: CommandTree.all.filter(\.isLeaf))
+    func `the help of a command has an example that the parser accepts`(command: CommandTree)
         throws
     {
         #expect(!command.examples.isEmpty, "\(command)")
@@ -87,7 +92,7 @@ import Testing
     /// Commands that are meant where their group alone is named.
     private static let shorthands = ["calendar show": ["calendar", "com.example.app"]]
 
-    @Test(arguments: CommandTree.all) func `is in plain words`(command: CommandTree) {
+    @Test(arguments: CommandTree.all) func `the help of a command is in plain words`(command: CommandTree) {
         for text in command.texts {
             for word in Self.forbidden {
                 #expect(!text.localizedCaseInsensitiveContains(word), "\(command): \(text)")
@@ -96,7 +101,7 @@ import Testing
         }
     }
 
-    @Test func `uses one verb for one thing`() {
+    @Test func `the help of every command uses one verb for one thing`() {
         let synonyms: Set<String> = [
             "delete", "destroy", "disable", "edit", "enable", "erase", "get", "make", "modify", "new", "rm", "view",
         ]
@@ -109,7 +114,7 @@ import Testing
         }
     }
 
-    @Test func `finds out what is missing`() throws {
+    @Test func `the lint of help texts finds what is missing`() throws {
         let bare = try JSONDecoder().decode(
             CommandTree.self,
             from: Data(

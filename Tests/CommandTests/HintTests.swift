@@ -69,9 +69,9 @@ import Testing
         }
     }
 
-    @Test func `is found in the source`() { #expect(Self.printed.count > 50) }
+    @Test func `every command in a hint is found in the source`() { #expect(Self.printed.count > 50) }
 
-    @Test(arguments: printed) func `is whole: it runs once its placeholders are filled`(hint: Hint) {
+    @Test(arguments: printed) func `a command in a hint runs once its placeholders are filled`(hint: Hint) {
         let complaint = self.complaint(about: hint.words)
         #expect(complaint == nil, "\(hint.testDescription): \(complaint ?? "")")
     }
@@ -83,10 +83,10 @@ import Testing
         return ["README.md", "openapi/openapi.yaml"] + pages.sorted().map { "\(folder)/\($0)" }
     }()
 
-    @Test func `is looked for in every page of the handbook`() { #expect(Self.documents.count > 15) }
+    @Test func `commands are looked for in every page of the handbook`() { #expect(Self.documents.count > 15) }
 
     @Test(arguments: documents)
-    func `is a command of the program where a document names it`(path: String) throws {
+    func `every command that a document names exists in the program`(path: String) throws {
         let text = try String(contentsOf: SourceTexts.root.appending(path: path), encoding: .utf8)
         for hint in Self.hints(in: text, at: path) {
             guard let complaint = self.complaint(about: hint.words) else { continue }
@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    @Test func `is found out where it is wrong`() {
+    @Test func `a wrong command in a hint is found`() {
         for line in ["`pinledger version`", "`pinledger pin add`", "`pinledger app list --frobnicate`"] {
             let hints = Self.hints(in: line, at: "here")
             #expect(hints.count == 1 && hints.allSatisfy { self.complaint(about: $0.words) != nil }, "\(line)")
@@ -104,7 +104,7 @@ import Testing
     }
 
     /// The operator of the command line reads commands, not requests.
-    @Test func `stands beside each request that a hint names`() throws {
+    @Test func `a command in a hint stands beside each request that the hint names`() throws {
         for (path, text) in try SourceTexts.swift() where path.hasPrefix("Pinning/") || path.contains("ProblemType") {
             for match in text.matches(of: #/"[^"\n]*\b(?:POST|PUT|PATCH|DELETE)\b[^"\n]*"/#)
             where !match.output.contains("`pinledger ") && match.output.contains(" ") {
@@ -113,7 +113,7 @@ import Testing
         }
     }
 
-    @Test func `names a version of the app as options have it`() throws {
+    @Test func `a command in a hint names a version of the app as options do`() throws {
         let gate = VersionGate(
             minimum: try AppVersion("3.1.0"), maximum: try AppVersion("3.1.2"), excluded: [try AppVersion("3.1.1")],
             minimumBuild: 7)

@@ -34,8 +34,9 @@ import Testing
             """ + rows.joined(separator: "\n") + "\n"
     }
 
-    @Test(arguments: LogLine.allCases) func `has a code, a message and, where something is wrong, advice`(line: LogLine)
-    {
+    @Test(arguments: LogLine.allCases) func `a log line has a code, a message and, where something is wrong, advice`(
+        line: LogLine
+    ) {
         let declaration = line.declaration
         let message = "\(declaration.message)"
         #expect(line.rawValue.wholeMatch(of: #/[a-z]+(_[a-z]+)*/#) != nil)
@@ -51,12 +52,12 @@ import Testing
         }
     }
 
-    @Test func `has a code and a message of its own`() {
+    @Test func `every log line has a code and a message of its own`() {
         #expect(Set(LogLine.allCases.map(\.rawValue)).count == LogLine.allCases.count)
         #expect(Set(LogLine.allCases.map { "\($0.declaration.message)" }).count == LogLine.allCases.count)
     }
 
-    @Test func `is in the handbook`() throws {
+    @Test func `every log line is in the handbook`() throws {
         if ProcessInfo.processInfo.environment["PINLEDGER_WRITE_GOLDEN"] == "1" {
             try Self.table.write(to: Self.file, atomically: true, encoding: .utf8)
         }
@@ -65,7 +66,7 @@ import Testing
             "write it again with PINLEDGER_WRITE_GOLDEN=1, and look at the difference")
     }
 
-    @Test func `is written by naming it, and in no other way`() throws {
+    @Test func `a log line is written by naming it, and in no other way`() throws {
         var named: Set<String> = []
         for (path, text) in try SourceTexts.swift() where !path.hasPrefix("LogLines/") {
             for call in Self.undeclared(in: text) { Issue.record("\(path) logs what is not declared: \(call)") }
@@ -80,7 +81,7 @@ import Testing
     @Test(arguments: [
         "self.logger.error(x)", "logger?.notice(", "services.logger.warning(\n", "a(b(logger.log(level: x)))",
         "log.info(y)",
-    ]) func `is found where it is made up`(text: String) {
+    ]) func `a log line that is written freely is found`(text: String) {
         #expect(Self.undeclared(in: text).count == 1)
         #expect(
             Self.undeclared(in: "self.logger.log(.databaseLost, [:]); console.error(x); Glibc.log(x); error(y)").isEmpty
@@ -111,7 +112,7 @@ import Testing
         }
     }
 
-    @Test func `carries its code and its advice, which details may replace`() {
+    @Test func `a log line carries its code and its advice, which details may replace`() {
         let recorder = LogRecorder()
         recorder.logger.log(.clockDrifting, ["difference": "2 s"])
         recorder.logger.log(.fileRefused, ["advice": "do this", "code": "own"])
@@ -124,7 +125,7 @@ import Testing
         #expect(!text[2].contains("advice"))
     }
 
-    @Test func `costs nothing where its level is not logged`() {
+    @Test func `a log line costs nothing where its level is not logged`() {
         var logger = LogRecorder().logger
         logger.logLevel = .error
         logger.log(

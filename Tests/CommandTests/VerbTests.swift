@@ -52,13 +52,14 @@ import Testing
         }
     }
 
-    @Test func `is known for every operation`() throws {
+    @Test func `every operation has a known verb`() throws {
         let operations = try Self.operations()
         #expect(operations.count > 50)
         #expect(Set(operations) == Set(Self.commands.keys).union(Self.others))
     }
 
-    @Test(arguments: commands.keys.sorted()) func `is the command's`(operation: String) throws {
+    @Test(arguments: commands.keys.sorted()) func `the verb of an operation is the command's`(operation: String) throws
+    {
         let command = try #require(Self.commands[operation])
         #expect(CommandTree.all.contains { $0.description == command }, "there is no command \(command)")
         // `set-key` of a client is `setClientKey`, and `roll-back` is `rollBackAppRollout`.

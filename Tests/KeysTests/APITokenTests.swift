@@ -59,7 +59,7 @@ import Testing
         "\(vector)\(vector)", "Bearer \(vector)", "pk-adm-\(secret)0mLq17", "pk_adm_\(secret)", "pk_adm_0mLq17",
         "pk_adm_\(secret)_0mLq17", "tok_0123456789abcdef", String(repeating: "_", count: 1_000_000),
     ])
-    func `a text that has not the form of a token is malformed`(text: String) {
+    func `a text that does not have the form of a token is malformed`(text: String) {
         #expect(throws: APIToken.Invalid.malformed) { try APIToken(parsing: text) }
     }
 
@@ -85,7 +85,7 @@ import Testing
     @Test(arguments: [
         "", "tok_", "tok_0123456789abcde", "tok_0123456789abcdefg", "tik_0123456789abcdef", "tok_0123456789abcde-",
     ])
-    func `a text that is no id is refused`(text: String) {
+    func `a malformed id is refused`(text: String) {
         #expect(TokenID(text) == nil)
     }
 }

@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    @Test func `what was sealed under a client's label without being a key is refused`() throws {
+    @Test func `a sealed text under a client's label that is not a key is refused`() throws {
         let inside = SecureBytes(copying: hex(rfcSeed))
         let sealed = SealedSecret(sealing: inside, label: Self.label(), with: self.wrapping)
         #expect(throws: SealedSecret.Invalid.malformed) {

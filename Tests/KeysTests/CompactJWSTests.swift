@@ -200,7 +200,7 @@ import Testing
     ]
 
     @Test(arguments: refusals)
-    func `a key that is not ours to take is refused`(name: String, json: JSON, reason: JWK.Invalid) {
+    func `a key of another type or use is refused`(name: String, json: JSON, reason: JWK.Invalid) {
         #expect(throws: reason) { try JWK(json) }
     }
 }

@@ -10,7 +10,7 @@ import Testing
         DailySalts(try KeyEncryptionKey([UInt8](repeating: byte, count: 32)), for: purpose)
     }
 
-    @Test func `are the same on every node that has the key, all day`() throws {
+    @Test func `daily salts are the same on every node that has the key, all day`() throws {
         let (one, other) = (try self.salts(), try self.salts())
         let salt = one.salt(at: Self.midnight)
         #expect(salt.count == 32)
@@ -19,7 +19,7 @@ import Testing
         }
     }
 
-    @Test func `differ by day, purpose and key`() throws {
+    @Test func `daily salts differ by day, purpose and key`() throws {
         var seen: Set<[UInt8]> = []
         for days in -3...3 as ClosedRange<Int64> {
             seen.insert(try self.salts().salt(at: Self.midnight.adding(seconds: days * 86_400)))
@@ -29,7 +29,7 @@ import Testing
         #expect(seen.count == 9)
     }
 
-    @Test func `are found again after many other days, and have a day before 1970 too`() throws {
+    @Test func `daily salts are found again after many other days, and exist for a day before 1970 too`() throws {
         let salts = try self.salts()
         let salt = salts.salt(at: Self.midnight)
         for day in 0..<20 as Range<Int64> { _ = salts.salt(at: Self.midnight.adding(seconds: day * 86_400)) }

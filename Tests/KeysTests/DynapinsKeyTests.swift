@@ -30,7 +30,7 @@ import Testing
         "d1AGkqvEUa_GZ9I0BtF7ZrIY_SX-jj4B2ZqXTX9aF6CeMJ3yfeQcLVBS_Wxgyagt1rBQ9kp8Fre-rCwuq4U0VQ",
     ]
 
-    @Test func `the JWS of the deployed server since 0-2 verifies, and its signature in DER is none`() throws {
+    @Test func `the JWS of the deployed server since 0-2 verifies, and its signature in DER does not`() throws {
         let key = try #require(P256PublicKey(subjectPublicKeyInfo: base64(WultraKey.publicKey)))
         let input = Array("\(Self.jws[0]).\(Self.jws[1])".utf8)
         let bytes = try #require(Base64URL.decode(Self.jws[2]))
@@ -46,7 +46,7 @@ import Testing
         #expect(ECDSASignature(der: signature.der) == signature)
     }
 
-    @Test func `what is signed here has the form of the JWS`() throws {
+    @Test func `a token signed here has the form of the deployed server's JWS`() throws {
         let key = try P256PrivateKey(importing: WultraKey.pkcs8.utf8)
         let input = Array("\(Self.jws[0]).\(Self.jws[1])".utf8)
         let raw = try key.sign(input).raw
@@ -54,7 +54,8 @@ import Testing
         #expect(key.publicKey.verifies(try #require(ECDSASignature(raw: raw)), over: input))
     }
 
-    @Test func `the Ed25519 key of RFC 8410 with attributes and its public half is read, unless that is another`()
+    @Test
+    func `the Ed25519 key of RFC 8410 with attributes and its public half is read, unless that half is another's`()
         throws
     {
         // Section 10.3, and the public key of section 10.1.

@@ -106,7 +106,7 @@ import Testing
     ]
 
     @Test(arguments: refusals)
-    func `what is no key of the algorithm is refused for its reason`(_ refusal: Refusal) {
+    func `a key of another form is refused for its reason`(_ refusal: Refusal) {
         #expect(throws: refusal.error) {
             try ClientSigningKey(importing: refusal.bytes, algorithm: refusal.algorithm)
         }
@@ -140,7 +140,7 @@ import Testing
         (ClientKeyAlgorithm.es256, WultraKey.pkcs8, 3), (.es256, WultraKey.sec1, 3),
         (.rsaSHA512, OpenSSLRSAKey.pkcs8, 197),
     ])
-    func `a key with a bit changed is refused, or no other key`(
+    func `a key with a bit changed is refused, or reads as the same key`(
         algorithm: ClientKeyAlgorithm, encoding: String, step: Int
     ) throws {
         let bytes = base64(encoding)
@@ -160,7 +160,7 @@ import Testing
         #expect(refused > 0)
     }
 
-    @Test func `the reasons have names that stay`() {
+    @Test func `the reasons for refusing a key have names that stay`() {
         #expect(
             KeyImportError.allCases.map(\.rawValue) == [
                 "too_large", "malformed", "encrypted", "public_only", "other_algorithm", "wrong_size", "unusable",

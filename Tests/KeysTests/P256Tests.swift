@@ -115,7 +115,7 @@ import Testing
     static let order = "ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551"
     static let generator = "6b17d1f2e12c4247f8bce6e563a440f277037d812deb33a0f4a13945d898c296"
 
-    @Test func `the smallest and the largest number are keys, and what lies beyond is none`() throws {
+    @Test func `the smallest and the largest number are keys, and numbers beyond them are not`() throws {
         let one = try P256PrivateKey(importing: [UInt8](repeating: 0, count: 31) + [1])
         #expect(Hex.encode(one.publicKey.x963[1..<33]) == Self.generator)
         var largest = hex(Self.order)
@@ -158,7 +158,7 @@ import Testing
         // Other types.
         "3106020101020101", "3006040101020101",
     ])
-    func `a signature in any but the one encoding in DER is none`(text: String) {
+    func `a signature in any but the one encoding in DER is refused`(text: String) {
         let bytes = hex(text.filter { $0 != " " })
         #expect(bytes.count * 2 == text.filter { $0 != " " }.utf8.count)
         #expect(ECDSASignature(der: bytes) == nil)
@@ -189,7 +189,7 @@ import Testing
         #expect(count == 64)
     }
 
-    @Test func `generated keys differ`() throws {
+    @Test func `generated P-256 keys differ`() throws {
         let keys = try (0..<8).map { _ in try P256PrivateKey.generate().publicKey }
         #expect(Set(keys).count == 8)
     }

@@ -30,7 +30,7 @@ import Testing
         #expect(throws: PrivateFile.Failure.open(mode: UInt16(mode))) { try PrivateFile.read(path) }
     }
 
-    @Test func `a file that its group may read is refused unless it is root's`() throws {
+    @Test func `a private file that its group may read is refused unless it is root's`() throws {
         defer { try? FileManager.default.removeItem(atPath: self.directory) }
         let path = "\(self.directory)/key"
         try PrivateFile.write([1], to: path)

@@ -106,7 +106,7 @@ import Testing
         }
     }
 
-    @Test func `what was sealed with the key-encryption key itself still opens, and is rewrapped`() throws {
+    @Test func `a secret sealed with the key-encryption key itself still opens, and is rewrapped`() throws {
         // Made apart, in C: crypto_aead_xchacha20poly1305_ietf_encrypt with 32 bytes of 7, and `"v":1` in the label.
         let old = try SealedSecret(
             keyEncryptionKeyID: self.wrapping.id, nonce: (0..<24).map { UInt8($0) },
@@ -128,7 +128,7 @@ import Testing
         SealedSecret.Invalid.otherKeyEncryptionKey(sealedWith: "a", given: "b"), .notAuthentic, .otherPublicKey,
         .malformed,
     ])
-    func `a reason is a sentence for people`(reason: SealedSecret.Invalid) {
+    func `a reason for failing to open a secret is a sentence for people`(reason: SealedSecret.Invalid) {
         #expect("\(reason)".hasPrefix("it ") && !"\(reason)".contains("KeyEncryption"))
     }
 
@@ -145,7 +145,7 @@ import Testing
         }
     }
 
-    @Test func `the stored form is read back, and a defective one refused`() throws {
+    @Test func `the stored form of a secret is read back, and a defective one is refused`() throws {
         #expect(try SealedSecret(JSON(parsing: self.sealed.json.canonicalBytes)) == self.sealed)
         guard case .object(let members) = self.sealed.json else { return }
         for name in members.keys {
@@ -165,7 +165,7 @@ import Testing
 @Suite struct `Key-encryption keys` {
     static let bytes = (0..<32).map { UInt8($0) }
 
-    @Test func `the id is the documented hash`() throws {
+    @Test func `the id of a key-encryption key is the documented hash`() throws {
         let expected = Hex.encode(sha256(Array("pinledger/kek/v1".utf8) + Self.bytes).prefix(8))
         #expect(try KeyEncryptionKey(Self.bytes).id == expected)
         #expect(expected.count == 16)

@@ -38,7 +38,7 @@ import Testing
         }
     }
 
-    @Test func `wiping leaves zeros`() {
+    @Test func `wiping a secret leaves zeros`() {
         var bytes = Array("secret".utf8)
         SecureBytes.wipe(&bytes)
         #expect(bytes == [0, 0, 0, 0, 0, 0])

@@ -8,7 +8,7 @@ import Testing
         ("*", #""a""#),
         (#""a,b""#, nil), (#"a"#, nil), (#""A""#, nil), (#""a"#, nil), ("", nil), (#""""#, nil),
     ])
-    func `If-None-Match names a tag by weak comparison`(field: String, tag: String?) {
+    func `the header If-None-Match names a tag by weak comparison`(field: String, tag: String?) {
         #expect(ConditionalRequest.noneMatch(field, names: [#""a""#, #""b""#]) == tag)
     }
 
@@ -19,7 +19,7 @@ import Testing
         ("GZIP ; Q=0.125", "gzip", 125), ("gzip;q=2", "gzip", 0), ("gzip;q=abc", "gzip", 0), ("", "identity", 1),
         ("br, *;q=0", "br", 1000), ("x-gzip", "gzip", 0),
     ])
-    func `Accept-Encoding weighs codings`(field: String?, coding: String, weight: Int) {
+    func `the header Accept-Encoding weighs codings`(field: String?, coding: String, weight: Int) {
         #expect(ConditionalRequest.weight(of: coding, in: field) == weight)
     }
 }

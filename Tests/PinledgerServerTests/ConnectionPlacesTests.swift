@@ -11,7 +11,7 @@ import Testing
         ClientNetwork(of: try #require(IPAddress("198.51.\(number).1")))
     }
 
-    @Test func `are few for one network, and the rest is for others`() throws {
+    @Test func `one network gets few places for connections, and others get the rest`() throws {
         let places = ConnectionPlaces(limits: .init(connections: 6, network: 2))
         let (one, other) = (try Self.network(1), try Self.network(2))
         let channels = (0..<7).map { _ in EmbeddedChannel() }
@@ -26,7 +26,7 @@ import Testing
         #expect(places.take(channels[6], of: one) == .none)
     }
 
-    @Test func `have a reserve, in which strangers give way and operators stay`() throws {
+    @Test func `places for connections have a reserve, in which strangers give way and operators stay`() throws {
         let places = ConnectionPlaces(limits: .init(connections: 4, reserve: 2))
         let stranger = try Self.network(1)
         let channels = (0..<8).map { _ in EmbeddedChannel() }
@@ -51,7 +51,7 @@ import Testing
         #expect(places.take(EmbeddedChannel(), of: stranger) == .place)
     }
 
-    @Test func `in the reserve are taken from the network that has most, and from those that are no operator's first`()
+    @Test func `places in the reserve are taken from the network with most, and first from networks of no operator`()
         throws
     {
         let places = ConnectionPlaces(limits: .init(connections: 5, reserve: 4))
@@ -67,7 +67,7 @@ import Testing
         #expect(ids.filter { places.trial(among: [$0]) != nil } == [ids[0], ids[3], ids[5], ids[6]])
     }
 
-    @Test func `become free for those on trial`() throws {
+    @Test func `places for connections become free for new connections on probation`() throws {
         let places = ConnectionPlaces(limits: .init(connections: 2, reserve: 1, network: 1))
         let (one, other) = (try Self.network(1), try Self.network(2))
         let (first, second) = (EmbeddedChannel(), EmbeddedChannel())
@@ -79,7 +79,7 @@ import Testing
         #expect(places.take(first, of: other) == .place)
     }
 
-    @Test func `are looked for a few times a second for a network that has none left`() throws {
+    @Test func `a network without places is looked at a few times a second`() throws {
         let places = ConnectionPlaces(limits: .init(connections: 12, reserve: 3, network: 2, trialsPerSecond: 3))
         let (flood, other) = (try Self.network(1), try Self.network(2))
         func refused(_ network: ClientNetwork?, at seconds: Double) -> Bool {
@@ -97,7 +97,7 @@ import Testing
         #expect(!refused(flood, at: 101.5))
     }
 
-    @Test func `are looked for by so many networks a second and no more`() throws {
+    @Test func `a bounded number of networks is looked at each second for places`() throws {
         let places = ConnectionPlaces(limits: .init(connections: 2, reserve: 1, network: 1))
         #expect(places.take(EmbeddedChannel(), of: try Self.network(0)) == .place)
         let networks = try (0..<5000).map { number in
@@ -107,7 +107,7 @@ import Testing
         #expect(refused.filter { $0 }.count == 5000 - 4096)
     }
 
-    @Test func `that no reserve stands behind are refused without a trial`() throws {
+    @Test func `a connection without a reserve behind it is refused without probation`() throws {
         let places = ConnectionPlaces(limits: .init(connections: 4, network: 1))
         let one = try Self.network(1)
         #expect(!places.refusesAtOnce(one, at: .uptimeNanoseconds(1)))

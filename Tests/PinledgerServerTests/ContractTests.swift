@@ -93,7 +93,7 @@ import Yams
     }
 
     /// What is prepared has no request id: the same bytes go to everybody.
-    @Test func `deployed clients' operations whose answers are prepared are those without a request id`() throws {
+    @Test func `operations of deployed clients with prepared answers are those without a request id`() throws {
         let paths = try #require(try Self.contract()["paths"] as? [String: [String: Any]])
         for route in ExampleServer.routes.all where route.path.hasPrefix("/compat/") && route.access == .everybody {
             let operation = try #require(paths[route.path]?[route.method.rawValue.lowercased()] as? [String: Any])
@@ -113,7 +113,7 @@ import Yams
         }
     }
 
-    @Test func `operations that draw something new for every request take no plan`() throws {
+    @Test func `operations that draw a new value for every request take no plan`() throws {
         let drawing: Set = [
             "createWebhook", "rotateWebhookSecret", "createToken", "createKey", "createTelemetryKey", "setClientKey",
             "createCalendarFeed",

@@ -71,7 +71,9 @@ import Testing
         ([1, 0, 0] + Array(repeating: 7, count: 50), ["bytes 53"]),
     ]
 
-    @Test(arguments: cases) func `is cut the same however it comes`(bytes: [UInt8], pieces: [String]) {
+    @Test(arguments: cases) func `HTTP/2 input from a client is cut the same however it arrives`(
+        bytes: [UInt8], pieces: [String]
+    ) {
         // The preface goes on as it is, and before a length that is none nothing tells it from what follows.
         let isPassed = pieces[0].hasPrefix("bytes")
         let expected = isPassed ? ["bytes \(24 + bytes.count)"] : ["bytes 24"] + pieces

@@ -36,7 +36,9 @@ import Testing
         return commands
     }
 
-    @Test(arguments: GuardRail.allCases) func `are one of each rail, under its title`(rail: GuardRail) {
+    @Test(arguments: GuardRail.allCases) func `the handbook has one page for each guard rail, under its title`(
+        rail: GuardRail
+    ) {
         let page = GuardRailPages.text(of: rail)
         let lines = page.split(separator: "\n", omittingEmptySubsequences: false)
         #expect(lines.first == "# \(rail.code) \(rail.entry.title)")
@@ -47,13 +49,15 @@ import Testing
         #expect(lines.contains { $0.hasPrefix("When it fires:") || $0.hasPrefix("What to do with it:") })
     }
 
-    @Test(arguments: GuardRail.allCases) func `say rightly whether a rail can be lowered`(rail: GuardRail) {
+    @Test(arguments: GuardRail.allCases) func `the guard rails' pages say correctly whether a rail can be lowered`(
+        rail: GuardRail
+    ) {
         let page = GuardRailPages.text(of: rail).split(whereSeparator: \.isWhitespace).joined(separator: " ")
         let can = page.contains("Can be lowered") || page.contains("It can be lowered")
         #expect(can == rail.isAdjustable, "\(rail.code)")
     }
 
-    @Test func `name commands that there are`() throws {
+    @Test func `the guard rails' pages name existing commands`() throws {
         let commands = try Self.commands()
         #expect(commands.top.contains("serve") && commands.below["pin"]?.contains("retire") == true)
         #expect(commands.top.contains("import") && commands.below["import"] == nil)
@@ -76,7 +80,7 @@ import Testing
         #expect(count > 60)
     }
 
-    @Test func `name rails that there are`() {
+    @Test func `the guard rails' pages name existing rails`() {
         for rail in GuardRail.allCases {
             for match in GuardRailPages.text(of: rail).matches(of: #/\bG[0-9]{2}\b/#) {
                 #expect(GuardRail(rawValue: String(match.output)) != nil, "\(rail.code): \(match.output)")
@@ -84,7 +88,7 @@ import Testing
         }
     }
 
-    @Test func `begin with what holds for all of them`() throws {
+    @Test func `the guard rails' pages begin with what holds for all of them`() throws {
         let file = Self.root.appendingPathComponent("Sources/CHandbook/pages/guard-rails.md")
         let text = try String(contentsOf: file, encoding: .utf8)
         #expect(text.hasPrefix("# Guard rails\n"))

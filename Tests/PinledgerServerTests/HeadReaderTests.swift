@@ -83,7 +83,7 @@ struct HeadReaderTests {
         }
     }
 
-    @Test func `what follows a request stays where it is`() throws {
+    @Test func `the bytes after a request stay where they are`() throws {
         let two = Self.head("Accept-Encoding: br") + Self.head("If-None-Match: \"x\"")
         let first = try #require(Self.read(two))
         #expect(first.rest == Self.head("If-None-Match: \"x\"").count)
@@ -91,7 +91,7 @@ struct HeadReaderTests {
         #expect(Self.read(Array(two.suffix(first.rest)))?.ifNoneMatch == "\"x\"")
     }
 
-    @Test func `a head that is not all there is not recognised`() {
+    @Test func `an incomplete head is not recognised`() {
         for example in Self.examples {
             for count in example.indices { #expect(Self.read(Array(example.prefix(count))) == nil) }
         }
@@ -122,7 +122,7 @@ struct HeadReaderTests {
 
     /// Heads with a few bytes changed, taken out, doubled or put in: whatever is still recognised, the decoder reads the
     /// same way.
-    @Test func `nothing is recognised that the decoder reads in another way`() throws {
+    @Test func `no request is recognised that the decoder reads in another way`() throws {
         var random = SystemRandomNumberGenerator()
         let odd = Array(
             "\r\n\t :,;\0/?%\u{7F}\u{80}\u{FF}aZ0-_.[]\"".unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) })

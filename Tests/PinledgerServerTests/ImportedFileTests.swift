@@ -5,7 +5,7 @@ import Testing
 @testable import PinledgerServer
 
 @Suite struct `A file to be imported` {
-    @Test func `may be a template with as many parameters as Firebase keeps`() throws {
+    @Test func `an imported file may be a template with as many parameters as Firebase keeps`() throws {
         let value = #"{"defaultValue": {"value": "x"}, "description": "y", "valueType": "STRING"}"#
         let others = (1..<3000).map { #""parameter_\#($0)": \#(value)"# }
         let config = #""ssl_pinning_config": {"defaultValue": {"value": "{}"}}"#
@@ -18,7 +18,7 @@ import Testing
         }
     }
 
-    @Test func `may be tables with as many rows as go into a mebibyte`() throws {
+    @Test func `an imported file may be tables with as many rows as fit into a mebibyte`() throws {
         let rows = (0..<9000).map { #"{"id": \#($0), "app_id": 2, "platform": "IOS"}"# }.joined(separator: ", ")
         let text = """
             {"mus_mobile_app": [{"id": 1, "name": "shop"}], "mus_mobile_domain": null, "mus_certificate": null,
@@ -34,7 +34,7 @@ import Testing
     }
 
     /// `remote-config` has an operation of its own.
-    @Test func `is of a format whose name is told to whoever names none`() {
+    @Test func `an import without a format lists the formats`() {
         let names = ImportedFile.Format.names
         #expect(names.filter { ImportedFile.Format($0) == nil } == ["remote-config"])
         #expect(Set(names).count == names.count && names.contains("wultra"))

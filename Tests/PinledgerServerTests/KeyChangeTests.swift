@@ -44,7 +44,9 @@ import Testing
     }
 
     @Test(arguments: [#"{"material":""}"#, #"{"material\u005fbase64":""}"#, "{}"])
-    func `is read on a thread that may be blocked, whatever its members look like`(body: String) async throws {
+    func `a change with keys is read on a thread that may block, whatever its members look like`(body: String)
+        async throws
+    {
         let change = try await self.exchange(body).keyChange { (members, _) throws(JSONDefect) in
             _ = (members.optional("material"), members.optional("material_base64"))
             // The name of the thread that reads this: one of NIO's thread pool.
@@ -53,7 +55,7 @@ import Testing
         #expect(change.content.contains("-TP-"), "\(change.content)")
     }
 
-    @Test func `spends on all its key stores together no more than on one`() async throws {
+    @Test func `a change with keys spends on all its key stores together no more than on one`() async throws {
         let store = try self.keyStore(rounds: 600_000)
         let pin = #"{"material_base64":"\#(store)"}"#
         func read(_ pins: [String]) async throws -> [AppCommand.NewPin] {
@@ -74,7 +76,10 @@ import Testing
         #expect(error.message.contains("too much work"), "\(error)")
     }
 
-    @Test func `keeps the keys and certificates that it is about, and not others that came with them`() async throws {
+    @Test
+    func `a change with keys stores the keys and certificates that it is about, and not others that came with them`()
+        async throws
+    {
         let chain = try Self.run(
             """
             cd "$(mktemp -d)" && trap 'rm -rf "$PWD"' EXIT

@@ -16,7 +16,7 @@ import Testing
         func advance(_ seconds: Int) { self.instant.withLock { $0 += .seconds(seconds) } }
     }
 
-    @Test func `has a few lines at once, then one a second, and says what it left out`() {
+    @Test func `the limited log takes a few lines at once, then one a second, and says how many it left out`() {
         let (recorder, clock) = (LogRecorder(), Clock())
         let log = LimitedLog(logger: recorder.logger, now: { clock.now })
         for number in 0..<1000 {
@@ -34,7 +34,7 @@ import Testing
         #expect(recorder.text.last?.contains("request_failed") == true)
     }
 
-    @Test func `says what it left out where no further line comes`() {
+    @Test func `the limited log says how many lines it left out where no further line comes`() {
         let (recorder, clock) = (LogRecorder(), Clock())
         let log = LimitedLog(logger: recorder.logger, now: { clock.now })
         for _ in 0..<(LimitedLog.burst + 3) { log.log(.endedRequest, [:]) }
@@ -57,14 +57,14 @@ import Testing
         return count
     }
 
-    @Test func `runs out, and comes back slowly`() {
+    @Test func `the budget of frames runs out, and refills slowly`() {
         var budget = FrameBudget(at: 7)
         // However long the client was silent, it has no more than at first.
         let counts = [7, 7, 8, 10, .max].map { Self.frames(&budget, at: $0) }
         #expect(counts == [FrameBudget.initial, 0, 5, 10, FrameBudget.initial])
     }
 
-    @Test func `is paid for by requests and bytes of answers`() {
+    @Test func `requests and bytes of answers refill the budget of frames`() {
         var budget = FrameBudget(at: 0)
         var counts = [Self.frames(&budget, at: 0)]
         budget.request()

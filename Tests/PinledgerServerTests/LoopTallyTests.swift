@@ -106,7 +106,7 @@ import Testing
         #expect(rows.contains { $0.key.release == .other })
     }
 
-    @Test func `what is no document is not counted`() async throws {
+    @Test func `a text that is not a document is not counted`() async throws {
         let recorder = ExampleServer.recorder()
         let tally = LoopTally(intake: recorder.intake)
         Self.count(tally, try ExampleServer.routes.answers.currentKeySet(), nil, "version=1")
@@ -114,7 +114,7 @@ import Testing
         #expect(await recorder.unrecordedRows.isEmpty)
     }
 
-    @Test func `reports count beside requests, and only for apps that there are`() async throws {
+    @Test func `reports count beside requests, and only for existing apps`() async throws {
         let app = try AppID("com.example.tally")
         let recorder = ExampleServer.recorder { $0 == app ? 7 : nil }
         let report = try #require(ClientReport(field: "version=6, platform=web, install=\"\(Self.install)\""))

@@ -44,7 +44,7 @@ import Testing
         return app
     }
 
-    @Test func `makes an app with its hosts, the first pin of each as the primary one`() throws {
+    @Test func `a file with pins makes an app with its hosts, the first pin of each as the primary one`() throws {
         let plan = try self.plan(
             try self.file([("b.example.com", ["3", "4"]), ("a.example.com", ["1", "2"])], until: "2026-03-01"))
         #expect(plan.fatal.isEmpty)
@@ -64,7 +64,7 @@ import Testing
         #expect(plan.findings.map(\.severity) == [.note], "\(plan.findings)")
     }
 
-    @Test func `with one pin for a host only reports`() throws {
+    @Test func `a file with one pin for a host makes that host report-only`() throws {
         let plan = try self.plan(try self.file([("a.example.com", ["1"])]))
         let warned = plan.findings.filter { $0.severity == .warning }
         #expect(warned.map(\.place) == [.text(line: 3, column: 1)])
@@ -82,7 +82,8 @@ import Testing
             ("2026-04-01", "2026-04-01T00:00:00Z", 0), ("2026-04-02", nil, 1), ("2031-01-01", nil, 1),
             ("soon", nil, 1), (nil, nil, 0),
         ] as [(String?, String?, Int)])
-    func `hands its end over where a document may have it`(day: String?, end: String?, warnings: Int) throws {
+    func `a file with pins sets its end where a document may have it`(day: String?, end: String?, warnings: Int) throws
+    {
         let plan = try self.plan(try self.file([("a.example.com", ["1", "2"])], until: day))
         let ends = plan.commands.compactMap { command -> Timestamp? in
             guard case .setPinsValidUntil(let end) = command else { return nil }
@@ -93,7 +94,7 @@ import Testing
         #expect(plan.fatal.isEmpty)
     }
 
-    @Test func `of which the ends differ sets none`() throws {
+    @Test func `a file with pins whose ends differ sets no end`() throws {
         let one = try self.pin("1").base64
         let two = try self.pin("2").base64
         let pins = "<pin digest='SHA-256'>\(one)</pin><pin digest='SHA-256'>\(two)</pin>"
@@ -113,7 +114,7 @@ import Testing
             (["1"], ["the app lacks 1 pin: sha256/"]), (["1", "2", "3"], ["the file lacks 1 pin: sha256/"]),
             (["3", "4"], ["the app lacks 2 pins: sha256/", "the file lacks 2 pins: sha256/"]),
         ] as [([String], [String])])
-    func `is refused where the app has a host of it otherwise, with all that differs`(
+    func `a file with pins is refused where the app's host differs, with all differences`(
         present: [String], parts: [String]
     ) throws {
         let app = try self.app(with: "a.example.com", pins: present)
@@ -128,7 +129,7 @@ import Testing
         #expect(plan.fatal.first?.defect.message.hasPrefix("line 3, column 1: ") == true)
     }
 
-    @Test func `takes hosts for done that the app has with the same pins and mode`() throws {
+    @Test func `a file with pins skips hosts that the app has with the same pins and mode`() throws {
         let app = try self.app(with: "a.example.com", pins: ["1", "2"])
         let plan = try self.plan(
             try self.file([("a.example.com", ["2", "1"]), ("b.example.com", ["1", "2"])]), app)
@@ -137,7 +138,7 @@ import Testing
         #expect(plan.findings.contains { $0.severity == .note && $0.message.contains("with the same pins and mode") })
     }
 
-    @Test func `of one pin is done where it is imported again`() throws {
+    @Test func `a file with one pin that is imported again changes nothing`() throws {
         let id = try AppID("com.example.app")
         let start = Timestamp(seconds: 0)
         var app = try #require(App(first: .appCreated(displayName: "x"), id: id, at: start))
@@ -157,7 +158,9 @@ import Testing
             ("android_nsc", "", .androidNSC),
             ("android_nsc", "<trustkit-config enforcePinning='true'/>", .trustkitAndroid),
         ] as [(String, String, ClientKind)])
-    func `declares the clients that have it built in`(format: String, more: String, kind: ClientKind) throws {
+    func `a file with pins declares the clients that have it built in`(format: String, more: String, kind: ClientKind)
+        throws
+    {
         let pins = try ["1", "2"].map { "<pin digest='SHA-256'>\(try self.pin($0).base64)</pin>" }.joined()
         let text =
             "<network-security-config><domain-config><domain>a.example.com</domain><pin-set>\(pins)</pin-set>"
@@ -171,7 +174,7 @@ import Testing
         #expect(try !self.plan(Array(text.utf8), as: format, app).commands.contains { $0 == plan.commands.last })
     }
 
-    @Test func `leaves the end of an app with hosts as it is`() throws {
+    @Test func `a file with pins leaves the end of an app with hosts unchanged`() throws {
         let app = try self.app(with: "b.example.com", pins: ["1", "2"])
         let plan = try self.plan(try self.file([("a.example.com", ["1", "2"])], until: "2026-02-10"), app)
         #expect(plan.fatal.isEmpty && plan.commands.count == 2)
@@ -187,7 +190,7 @@ import Testing
         ("hpkp", ""),
         ("hpkp", "Public-Key-Pins: max-age=1; pin-sha256=\"47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=\""),
     ])
-    func `that has no pins, or is of another format, is refused`(format: String, text: String) throws {
+    func `a file without pins, or of another format, is refused`(format: String, text: String) throws {
         let plan = try self.plan(Array(text.utf8), as: format)
         #expect(!plan.fatal.isEmpty && plan.commands.isEmpty)
     }
@@ -196,8 +199,7 @@ import Testing
         ("a.example.com", "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=", 3),
         ("co.uk", "", 3), ("*.example.com", "", 3), ("a.example.com", "AAAA", 3),
     ])
-    func `with a pin or name that cannot be meant is refused at its place`(name: String, pin: String, line: Int) throws
-    {
+    func `a file with an implausible pin or name is refused at its place`(name: String, pin: String, line: Int) throws {
         var text = String(decoding: try self.file([(name, ["1", "2"])]), as: UTF8.self)
         if !pin.isEmpty { text = text.replacing(try self.pin("2").base64, with: pin) }
         let plan = try self.plan(Array(text.utf8))
@@ -208,7 +210,7 @@ import Testing
         }
     }
 
-    @Test func `of headers has the host that was named beside it`() throws {
+    @Test func `a file of headers has the host that was named beside it`() throws {
         let pins = try ["1", "2"].map { "pin-sha256=\"\(try self.pin($0).base64)\"" }.joined(separator: "; ")
         let header = Array("Public-Key-Pins: max-age=600; \(pins)".utf8)
         #expect(try !self.plan(header, as: "hpkp").fatal.isEmpty)
@@ -216,7 +218,7 @@ import Testing
         #expect(plan.fatal.isEmpty && plan.commands.count == 2)
     }
 
-    @Test func `of Firebase is taken by its default value, found in its place`() throws {
+    @Test func `a file of Firebase is imported by its default value, found in its place`() throws {
         let pins = #"{"primary": "\#(try self.pin("1"))", "backup": "\#(try self.pin("2"))"}"#
         func template(_ value: String) throws -> [UInt8] {
             let parameter: JSON = ["defaultValue": ["value": .string(value)]]

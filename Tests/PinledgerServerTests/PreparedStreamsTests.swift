@@ -130,7 +130,7 @@ struct PreparedStreamsTests {
         #expect(connection.served.ok == 1)
     }
 
-    @Test func `HEAD and fulfilled conditions are answered without a body`() throws {
+    @Test func `requests with HEAD and fulfilled conditions are answered without a body`() throws {
         let connection = try Connection()
         try connection.receive(Self.request(1, Self.fields(method: "HEAD")))
         let tag = try ExampleServer.routes.answers.currentKeySet().body.tag(in: .identity)
@@ -159,7 +159,7 @@ struct PreparedStreamsTests {
         [("connection", "close")], [("transfer-encoding", "chunked")], [("X-Upper", "a")], [("a", "\u{1}")],
         [("accept-encoding", " gzip")], [(":path", "/again")], [(":path", "")], [(":protocol", "websocket")],
     ])
-    func `what is odd goes on unchanged`(more: [(String, String)]) throws {
+    func `unusual frames go on unchanged`(more: [(String, String)]) throws {
         let connection = try Connection()
         let fields = Self.fields() + more
         try connection.receive(Self.request(1, fields))
@@ -216,7 +216,7 @@ struct PreparedStreamsTests {
     // MARK: Windows
 
     @Test(arguments: [(0, 65_535), (1 << 20, 10)])
-    func `what does not fit into a window goes on`(window: Int, streamWindow: Int) throws {
+    func `an answer that does not fit into a window goes on`(window: Int, streamWindow: Int) throws {
         let connection = try Connection(window: window, settings: [(4, UInt32(streamWindow))])
         try connection.receive(Self.request(1))
         #expect(try connection.sent().isEmpty)
@@ -226,7 +226,7 @@ struct PreparedStreamsTests {
         #expect(try connection.sent().map(\.head.stream) == [3])
     }
 
-    @Test func `NIOHTTP2 is told of more when it needs it`() throws {
+    @Test func `NIOHTTP2 learns of skipped streams when it needs to`() throws {
         let connection = try Connection()
         try connection.receive(Self.request(1, Self.fields(path: "/other")))
         _ = try connection.passed()
@@ -300,7 +300,7 @@ struct PreparedStreamsTests {
         #expect(try connection.passed().isEmpty)
     }
 
-    @Test func `mistakes in a block are left to NIOHTTP2`() throws {
+    @Test func `mistakes in a header block are left to NIOHTTP2`() throws {
         let connection = try Connection()
         try connection.receive(Self.frame(FrameHead.Kind.headers, 5, 1, ByteBuffer(bytes: [0xFF, 0xFF, 0xFF, 0x7F])))
         let passed = try connection.passed()

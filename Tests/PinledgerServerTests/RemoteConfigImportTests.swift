@@ -23,7 +23,7 @@ import Testing
         #"{"enabled": true, "rollout_percentage": 100, "hosts": {"api.example.com": {"pins": \#(pins), "rolloutPercentage": 100}}}"#,
         #"{"enabled": true, "rolloutPercentage": 100.0, "hosts": {"api.example.com": {"pins": \#(pins), "rollout_percentage": 100}}}"#,
     ])
-    func `everybody in means that the pins are the baseline`(text: String) throws {
+    func `a rollout to all devices is imported as the baseline`(text: String) throws {
         let plan = try self.plan(text)
         #expect(plan.fatal.isEmpty)
         let host = try HostPattern("api.example.com")
@@ -40,7 +40,7 @@ import Testing
         (#""hosts": {"api.example.com": {"pins": \#(pins), "rolloutPercentage": 0.01}}"#, 1),
         (#""min_app_version": "1.5", "hosts": {"api.example.com": {"pins": \#(pins)}}"#, 10_000),
     ])
-    func `whoever is not in keeps the built-in pins`(members: String, share: Int) throws {
+    func `devices outside an imported rollout keep the built-in pins`(members: String, share: Int) throws {
         let plan = try self.plan("{\"enabled\": true, \(members)}")
         #expect(plan.fatal.isEmpty)
         let host = try HostPattern("api.example.com")
@@ -66,7 +66,7 @@ import Testing
         }
     }
 
-    @Test func `what is not enabled is recorded with the mode off`() throws {
+    @Test func `a host that is not enabled is imported with the mode off`() throws {
         let plan = try self.plan(
             #"{"enabled": false, "hosts": {"api.example.com": {"enabled": true, "pins": \#(Self.pins)}}, "target_hosts": ["b.example.com"]}"#
         )
@@ -120,14 +120,14 @@ import Testing
         #expect(plan.fatal.map(\.pointer.text).contains(pointer), "found \(plan.fatal)")
     }
 
-    @Test func `all defects are named at once`() throws {
+    @Test func `all defects of an import are named at once`() throws {
         let plan = try self.plan(
             #"{"enabled": 1, "rollout_percentage": -1, "hosts": {"x": {"pins": {"primary": "a", "backup": "b"}}, "api.example.com": {"pins": {"primary": "c"}}}}"#
         )
         #expect(plan.fatal.count >= 5)
     }
 
-    @Test func `a host that the app has is not imported over`() throws {
+    @Test func `an import never overwrites a host that the app has`() throws {
         let id = try #require(Self.app)
         var state = try #require(App(first: .appCreated(displayName: "x"), id: id, at: Timestamp(seconds: 0)))
         state.evolve(

@@ -28,7 +28,7 @@ struct RepeatedLinesTests {
         Logger(label: "test") { _ in RepeatedLines(Handler(written: written), book: book) }
     }
 
-    @Test func `of equal warnings one is written, and then how many there were`() {
+    @Test func `one of several equal warnings is written, and then their number`() {
         let (written, book) = (Written(), HeldLines(interval: .seconds(3600)))
         let logger = Self.logger(written, book)
         for _ in 0..<4333 { logger.warning("not recorded", metadata: ["error": "disk full"]) }
@@ -45,7 +45,7 @@ struct RepeatedLinesTests {
         #expect(written.lines.count == 5)
     }
 
-    @Test func `when the time is over the next one is written, with the number of all since`() {
+    @Test func `a repeated warning after the interval is written with the number of all since`() {
         let (written, book) = (Written(), HeldLines(interval: .zero))
         let logger = Self.logger(written, book)
         for _ in 0..<3 { logger.warning("again") }
@@ -53,7 +53,7 @@ struct RepeatedLinesTests {
         #expect(written.lines.allSatisfy { $0.contains("again") })
     }
 
-    @Test func `what is no warning is written each time, and a thousand different ones are too`() {
+    @Test func `other levels are written each time, and so are a thousand different warnings`() {
         let (written, book) = (Written(), HeldLines(interval: .seconds(3600)))
         let logger = Self.logger(written, book)
         for _ in 0..<10 { logger.notice("said") }

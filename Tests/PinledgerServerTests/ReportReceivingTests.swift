@@ -63,7 +63,7 @@ struct ReportReceivingTests {
         #expect(throws: Inflation.Failure.tooLarge) { try Inflation.gunzip(good, atMost: 4) }
     }
 
-    @Test func `however many send slowly, a small body has room`() {
+    @Test func `a small body has room however many clients send slowly`() {
         var room = BodyRoom()
         var bodies = [Int](repeating: 0, count: 2000)
         for _ in 0..<300 {
@@ -77,7 +77,7 @@ struct ReportReceivingTests {
         #expect(room.arriving == 0 && room.waiting == 0)
     }
 
-    @Test func `what waits is bounded apart from what is on its way`() {
+    @Test func `waiting reports are bounded apart from those in progress`() {
         var room = BodyRoom()
         var entered = 0
         while room.grow(0, by: TelemetryServices.bodyLimit), room.enter(TelemetryServices.bodyLimit) { entered += 1 }

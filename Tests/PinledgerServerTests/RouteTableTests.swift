@@ -19,7 +19,7 @@ import Testing
         #expect(try self.operation(.post, "/v1/apps/a/hosts/b.c/candidate/promote") == "promoteCandidate")
     }
 
-    @Test func `HEAD is GET`() throws {
+    @Test func `a HEAD request has the route of GET`() throws {
         #expect(try self.operation(.head, "/client/v1/apps/a/document") == "getDocument")
     }
 
@@ -31,7 +31,7 @@ import Testing
         #expect(parameters == ["app": "a/b%62"])
     }
 
-    @Test func `a method that a path lacks is told the ones it has`() throws {
+    @Test func `a path answers a method that it lacks with the ones it has`() throws {
         guard case .methods(let methods, let subtree) = try self.table.match(.delete, "/v1/apps") else {
             Issue.record("no methods")
             return
@@ -56,7 +56,7 @@ import Testing
     }
 
     @Test(arguments: ["/compat/wultra/admin", "/compat/wultra/admin/none", "/compat/wultra/admin/apps/a/none"])
-    func `what is not there below Wultra's administration is told in its form`(path: String) throws {
+    func `an unknown path below Wultra's administration is refused in its form`(path: String) throws {
         guard case .nothing(let subtree) = try self.table.match(.get, path) else {
             Issue.record("\(path) leads somewhere")
             return
@@ -79,7 +79,7 @@ import Testing
     @Test(arguments: [
         "/", "/v1", "/v1/apps/", "/v1//apps", "/v1/apps/a/hosts/", "/V1/apps", "/v1/apps/a/b/c/d", "/v1/../v1/apps",
     ])
-    func `what is not in the table is nowhere`(path: String) throws {
+    func `a path outside the table is not found`(path: String) throws {
         guard case .nothing = try self.table.match(.get, path) else {
             Issue.record("\(path) leads somewhere")
             return
@@ -93,7 +93,7 @@ import Testing
         #expect(throws: Problem.self) { try self.table.match(.get, path) }
     }
 
-    @Test func `clients' listener has no operators' routes, and the other way round`() throws {
+    @Test func `the clients' listener has no operators' routes, and the other way round`() throws {
         let client = ExampleServer.routes.table([.client])
         let admin = ExampleServer.routes.table([.admin])
         #expect(!client.routes.contains { $0.path.hasPrefix("/v1") })
@@ -104,7 +104,7 @@ import Testing
         #expect(client.routes.contains { $0.path == "/readyz" } && admin.routes.contains { $0.path == "/readyz" })
     }
 
-    @Test func `everything for operators takes a token, and nothing else does`() {
+    @Test func `every route for operators takes a token, and no other does`() {
         for route in ExampleServer.routes.all {
             let isForOperators = ["/v1/", "/compat/wultra/admin/"].contains { route.path.hasPrefix($0) }
             #expect((route.access == .token) == isForOperators, "\(route.operationID)")

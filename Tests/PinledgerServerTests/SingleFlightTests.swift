@@ -27,7 +27,7 @@ import Testing
         while makers.count("one") < count { await Task.yield() }
     }
 
-    @Test func `wait until the first of them is done, and are told what he made`() async {
+    @Test func `requests for the same answer wait until the first of them is done, and get its result`() async {
         let makers = Makers()
         #expect(self.isFirst(await makers.turn("one")))
         // Of another answer somebody else is the first.
@@ -49,7 +49,9 @@ import Testing
         #expect(self.isFirst(await makers.turn("one")))
     }
 
-    @Test func `compete again where he made nothing, and one of them is the first`() async {
+    @Test func `requests for the same answer compete again where the first made nothing, and one of them is next`()
+        async
+    {
         let makers = Makers()
         let atWork = Tally()
         #expect(self.isFirst(await makers.turn("one")))

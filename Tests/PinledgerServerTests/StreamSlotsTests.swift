@@ -10,7 +10,7 @@ import Testing
         try SocketAddress(ipAddress: "192.0.2.1", port: port)
     }
 
-    @Test func `are few for one connection, and the rest is for others`() throws {
+    @Test func `one connection gets few places for streams, and others get the rest`() throws {
         let slots = StreamSlots(limit: 5, connectionLimit: 2)
         let (one, other, third) = (try Self.peer(1), try Self.peer(2), try Self.peer(3))
         var taken: [StreamSlots.Slot] = []
@@ -24,7 +24,7 @@ import Testing
         #expect(taken.count == 3 && slots.count == 3)
     }
 
-    @Test func `are given back once, by hand or by being forgotten`() throws {
+    @Test func `places for streams are given back once, explicitly or when released`() throws {
         let slots = StreamSlots(limit: 3, connectionLimit: 1)
         let peer = try Self.peer(1)
         for _ in 0..<10 {
@@ -54,17 +54,17 @@ import Testing
         ("192.0.2.77", "192.0.2.0/24"), ("::ffff:192.0.2.77", "192.0.2.0/24"),
         ("2001:db8:1:2:3::4", "2001:db8:1::/48"), ("::1", "::/48"),
     ])
-    func `is a /24 or a /48`(address: String, network: String) throws {
+    func `a client's network is a /24 or a /48`(address: String, network: String) throws {
         #expect(try Self.network(address) == network)
     }
 
-    @Test func `is what trusted proxies say, and theirs has no limit`() throws {
+    @Test func `a client's network is what trusted proxies say, and the proxies' own has no limit`() throws {
         #expect(try Self.network("192.0.2.77", "198.51.100.9") == "192.0.2.0/24")
         #expect(try Self.network("192.0.2.77", "10.9.9.9, 198.51.100.9", ["192.0.2.0/24"]) == "198.51.100.0/24")
         #expect(try Self.network("192.0.2.77", nil, ["192.0.2.0/24"]) == nil)
     }
 
-    @Test func `leaves places for streams to the others`() throws {
+    @Test func `a client's network leaves places for streams to the others`() throws {
         let slots = StreamSlots(limit: 10, networkLimit: 2)
         let one = try #require(IPAddress("192.0.2.1").map { ClientNetwork(of: $0) })
         let other = try #require(IPAddress("198.51.100.1").map { ClientNetwork(of: $0) })
@@ -78,7 +78,7 @@ import Testing
 /// When streams show that they stand.
 @Suite struct `The heartbeat of streams` {
     @Test(arguments: [(75, 15_000), (30, 15_000), (29, 14_500), (3, 1500), (1, 500)])
-    func `comes before a connection counts as idle`(idleSeconds: Int, milliseconds: Int) {
+    func `the heartbeat of streams comes before a connection counts as idle`(idleSeconds: Int, milliseconds: Int) {
         var limits = Server.Limits()
         limits.idleSeconds = idleSeconds
         #expect(limits.heartbeat == milliseconds)

@@ -14,7 +14,7 @@ import Testing
             (Problem(.overloaded, "x"), 503),
             (Problem(WultraAdminFault(description: "not for strangers")), 500),
         ] as [(Problem, Int)])
-    func `has a status that says what to do`(problem: Problem, status: Int) {
+    func `a problem behind Wultra's administration has a status that says what to do`(problem: Problem, status: Int) {
         #expect(WultraAdminRefusal.response(to: problem).status.code == status)
     }
 }

@@ -123,7 +123,11 @@ import Testing
         #"{"app": \#(detail([one.json, two.json])), "versions": [\#(rule)], "texts": [\#(text)]}"#,
         tables(),
     ])
-    func `takes over domains, certificates, version rules and texts in either form`(text: String) throws {
+    func
+        `an import from a mobile utility server takes over domains, certificates, version rules and texts in either form`(
+            text: String
+        ) throws
+    {
         let plan = try self.plan(text)
         #expect(plan.fatal.isEmpty, "\(plan.fatal)")
         #expect(self.pins(plan) == Self.bothPins)
@@ -143,7 +147,7 @@ import Testing
         ClientText(key: try TextKey(key), language: try TextLanguage(language), text: try MessageText(text))
     }
 
-    @Test func `takes an app alone, and says what is missing`() throws {
+    @Test func `an import from a mobile utility server takes an app alone, and says what is missing`() throws {
         let plan = try self.plan(Self.detail([Self.one.json, Self.expired.json]))
         #expect(plan.fatal.isEmpty)
         #expect(self.pins(plan) == ["primary \(Self.one.pin) report_only shown"])
@@ -155,7 +159,7 @@ import Testing
         #expect(plan.findings.contains { $0.message.contains("private half") })
     }
 
-    @Test func `leaves a certificate that a server signed for itself in its place`() throws {
+    @Test func `an import from a mobile utility server leaves a self-signed server certificate in its place`() throws {
         let plan = try self.plan(Self.detail([Self.selfSigned.json, Self.two.json]))
         #expect(plan.fatal.isEmpty, "\(plan.fatal)")
         #expect(
@@ -164,7 +168,7 @@ import Testing
             ])
     }
 
-    @Test func `takes the private key along, and tells nothing of it`() throws {
+    @Test func `an import from a mobile utility server takes the private key along, and never shows it`() throws {
         let plan = try self.plan(Self.tables())
         let secret = try #require(plan.secret)
         let point = try #require(Base64.decode(Self.point))
@@ -182,7 +186,7 @@ import Testing
         (tables(point: "BBBB"), "/mus_mobile_app/0/sign_public_key"),
         (tables(apps: #"{"id": 1, "name": "bank", "sign_private_key": 7}"#), "/mus_mobile_app/0/sign_private_key"),
     ])
-    func `refuses a key that is none, or another one's half, and does not repeat it`(
+    func `an import from a mobile utility server refuses a bad or mismatched key, and does not repeat it`(
         text: String, pointer: String
     ) throws {
         let plan = try self.plan(text)
@@ -191,13 +195,14 @@ import Testing
         #expect(!plan.findings.contains { $0.message.contains(Self.number) || $0.message.contains("no base64") })
     }
 
-    @Test func `turns pins off for domains that clients were told not to look at`() throws {
+    @Test func `an import from a mobile utility server turns pins off for domains that clients were to ignore`() throws
+    {
         let plan = try self.plan(Self.tables(domain: #", "ssl_pinning_required": false"#))
         #expect(self.pins(plan).allSatisfy { $0.contains(" off ") })
         #expect(self.settings(plan)?.understandsDomains == true)
     }
 
-    @Test func `chooses the app by its name, or the only one there is`() throws {
+    @Test func `an import from a mobile utility server chooses the app by its name, or the only one there is`() throws {
         #expect(try self.plan(Self.tables(), into: "nobody").fatal.map(\.pointer.text) == ["/mus_mobile_app"])
         let renamed = try self.plan(Self.detail([Self.one.json, Self.two.json]), into: "shop")
         #expect(renamed.fatal.isEmpty)
@@ -234,12 +239,17 @@ import Testing
             tables(domain: #"}, {"id": 7, "app_id": 1, "domain": "www.example.com""#), "/mus_mobile_domain/1/id"
         ),
     ])
-    func `is refused with the place of what is wrong`(text: String, pointer: String) throws {
+    func `an import from a mobile utility server is refused with the place of its defect`(text: String, pointer: String)
+        throws
+    {
         let plan = try self.plan(text)
         #expect(plan.fatal.map(\.pointer.text) == [pointer], "\(plan.fatal)")
     }
 
-    @Test func `warns where an entry was not trusted for as long as its certificate`() throws {
+    @Test
+    func `an import from a mobile utility server warns where an entry was trusted for less time than its certificate`()
+        throws
+    {
         let plan = try self.plan(
             Self.detail([#"{"pem": "\#(Self.one.pem)", "expires": 1800000000}"#, Self.two.json]))
         #expect(plan.fatal.isEmpty)
@@ -248,7 +258,10 @@ import Testing
                 "/domains/0/certificates/0/expires"))
     }
 
-    @Test func `keeps what the app says of such clients already, unless the file says otherwise`() throws {
+    @Test
+    func `an import from a mobile utility server keeps the app's present client settings, unless the file sets them`()
+        throws
+    {
         var app = try self.app
         let time = Timestamp(seconds: 0)
         app.evolve(.clientSet(.wultra, ClientSettings(entryDays: 90)), at: time)
@@ -262,7 +275,9 @@ import Testing
         #expect(try self.plan(Self.tables(), app).fatal.count == 1)
     }
 
-    @Test func `takes over that clients understand domains where they do, and never that they do not`() throws {
+    @Test func `an import from a mobile utility server sets that clients understand domains, and never unsets it`()
+        throws
+    {
         let deep = Self.tables(domain: #", "ssl_pinning_required": false"#)
         var app = try self.app
         let time = Timestamp(seconds: 0)
@@ -276,7 +291,7 @@ import Testing
         #expect(self.settings(try self.plan(Self.tables(), app)) == nil)
     }
 
-    @Test func `is refused where the file is cut off`() throws {
+    @Test func `an import from a mobile utility server is refused where the file is cut off`() throws {
         let whole = Array(Self.tables().utf8)
         for count in stride(from: 0, to: whole.count, by: 41) {
             #expect(throws: JSONSyntaxError.self) {

@@ -30,20 +30,20 @@ import Testing
         "pinning.ck.example.com", "b.ide.kyoto.jp", "example.xn--p1ai", "example.xn--55qx5d.cn", "example.notatld",
         "xn--bcher-kva.example",
     ])
-    func `a name below a suffix is none`(domain: String) {
+    func `a name below a public suffix is not one`(domain: String) {
         #expect(!self.list.isPublicSuffix(domain))
     }
 
-    @Test func `what is no name is never allowed`() {
+    @Test func `a malformed name is never allowed`() {
         #expect(self.list.isPublicSuffix(""))
         #expect(self.list.isPublicSuffix("com\0.example.com"))
     }
 
-    @Test func `the provenance names the library`() {
+    @Test func `the provenance of the public suffix list names the library`() {
         #expect(self.list.provenance.hasPrefix("libpsl "))
     }
 
-    @Test func `many tasks may ask at once`() async {
+    @Test func `many tasks may ask the public suffix list at once`() async {
         let list = self.list
         let count = await withTaskGroup(of: Bool.self) { group in
             for index in 0..<1000 {
