@@ -16,7 +16,7 @@ import Testing
         }
     }
 
-    @Test(arguments: [474, 582]) func `that are forged do not weaken what servers present`(forged: Int) throws {
+    @Test(arguments: [474, 582]) func `forged reports do not weaken what servers present`(forged: Int) throws {
         let pinned = Scene().with { $0.sightings = [("graz", 3, 60), ("wien", 3, 60)] }
         let candidate = try #require(self.attacked(pinned, by: forged).verdict)
         let sample = candidate.evidence.sample
@@ -37,7 +37,7 @@ import Testing
         #expect(blindSteady.step == .page)
     }
 
-    @Test func `of an honest mistake roll it back within two minutes`() throws {
+    @Test func `reports of an honest mistake roll it back within two minutes`() throws {
         // A twentieth of the devices gets pins that no server matches; ten of them connect in a minute.
         var scene = Scene().with { $0.minutes = [] }
         var needed: Int?
@@ -55,7 +55,7 @@ import Testing
         #expect(needed == 30)
     }
 
-    @Test func `never take more than their grounds allow`() throws {
+    @Test func `reports never justify more than their evidence allows`() throws {
         var random = SeededGenerator(seed: 11)
         func pick<T>(_ choices: [T]) -> T { choices[Int.random(in: choices.indices, using: &random)] }
         var seen: [ReactionStep: Int] = [:]
@@ -105,7 +105,7 @@ import Testing
 
     // What an auditor does
 
-    @Test func `lead an auditor to the same verdict`() throws {
+    @Test func `an auditor reaches the same verdict from the same reports`() throws {
         let verdict = try #require(
             Scene().with { $0.releases = [("3.1.2", 30, 30), ("", 0, 0)] }
                 .withBaselineReports(installs: 600, failing: 2).verdict)
@@ -120,14 +120,16 @@ import Testing
         ("stage_one_in", 10), ("extra", 1),
     ]
 
-    @Test(arguments: forgeries) func `bear no other verdict`(member: String, value: JSON) throws {
+    @Test(arguments: forgeries) func `an auditor refuses any other verdict on the reports`(member: String, value: JSON)
+        throws
+    {
         let verdict = try #require(Scene().verdict)
         var members = try #require(verdict.json.objectValue)
         members[member] = value
         #expect(throws: JSONDefect.self) { try ReactionVerdict(JSONField(.object(members))) }
     }
 
-    @Test func `bear no other evidence`() throws {
+    @Test func `an auditor refuses any other evidence for the verdict`() throws {
         let verdict = try #require(Scene().verdict)
         var members = try #require(verdict.json.objectValue)
         var evidence = try #require(members["evidence"]?.objectValue)
@@ -140,7 +142,7 @@ import Testing
     }
 
     /// An entry of the ledger has at most 65,535 bytes.
-    @Test func `fit into an entry at their largest`() throws {
+    @Test func `the largest evidence of reports fits into an entry`() throws {
         let scene = Scene().with {
             $0.baseline = Scene.policy(.enforce, Array(1...100))
             $0.candidate = Scene.policy(.enforce, Array(101...200))
@@ -153,7 +155,7 @@ import Testing
         #expect(verdict.json.canonicalBytes.count < 32_768)
     }
 
-    @Test func `keep what speaks for either policy, wherever else was looked`() throws {
+    @Test func `evidence keeps the reports for either policy, wherever else was looked`() throws {
         let scene = Scene().with {
             $0.sightings = (0..<60).map { ("vantage-\($0)", 300 + $0, 60) } + [("graz", 1, 60), ("wien", 3, 60)]
         }
@@ -164,7 +166,7 @@ import Testing
 
     // What would have been
 
-    @Test func `tell when other thresholds would have fired`() throws {
+    @Test func `reports tell when other thresholds would have fired`() throws {
         // Half an hour of calm, and then every fifth install fails.
         let scene = Scene.steady.with {
             $0.minutes = (0..<60).map { (after: Int64($0), installs: 100, failing: $0 < 30 ? 0 : 20) }

@@ -54,7 +54,9 @@ import Testing
         try self.outcome(of: scene, plan: plan).get().map { Event.app($0).type }
     }
 
-    @Test func `rolls a candidate back whose pins are wrong, with the evidence to come to the same`() throws {
+    @Test func `the server rolls back a candidate whose pins are wrong, and records enough evidence to check it`()
+        throws
+    {
         let events = try self.outcome(of: Scene()).get()
         #expect(events.map { Event.app($0).type } == ["TelemetryReacted", "RolloutRolledBack"])
         guard case .telemetryReacted(let reacted) = try #require(events.first) else { return }
@@ -68,7 +70,7 @@ import Testing
         #expect(detail.contains("30 of 30 installs"))
     }
 
-    @Test func `records a step that alone follows from its evidence`() throws {
+    @Test func `the server records a step that alone follows from its evidence`() throws {
         guard case .telemetryReacted(let reacted)? = try self.outcome(of: Scene()).get().first,
             case .object(var members) = reacted.verdict
         else { return }
@@ -76,14 +78,16 @@ import Testing
         #expect(throws: JSONDefect.self) { try ReactionVerdict(JSONField(.object(members))) }
     }
 
-    @Test func `holds a plan, and has nothing to hold without one`() throws {
+    @Test func `the server holds a plan, and has nothing to hold without one`() throws {
         // One install short of the floor.
         let scene = Scene().with { $0.minutes = [(0, 15, 15), (1, 14, 14)] }
         #expect(try self.types(scene, plan: Self.plan) == ["TelemetryReacted", "RolloutPaused"])
         #expect(try self.types(scene) == [])
     }
 
-    @Test func `stops enforcing what no server presents, and then turns the host off, where that was allowed`() throws {
+    @Test func `the server stops enforcing what no server presents, then turns the host off, where that is allowed`()
+        throws
+    {
         #expect(try self.types(.steady) == ["TelemetryReacted", "ModeSet"])
         let later = Scene.steady.with {
             $0.baseline = Scene.policy(.reportOnly, [1, 2])
@@ -96,12 +100,12 @@ import Testing
     }
 
     @Test(arguments: [Monitoring.Reaction.off, .shadow])
-    func `does nothing that nobody asked for`(reaction: Monitoring.Reaction) throws {
+    func `the server never reacts without a setting that asks for it`(reaction: Monitoring.Reaction) throws {
         #expect(try self.types(Scene().with { $0.monitoring.reaction = reaction }) == [])
         #expect(try self.types(Scene.steady.with { $0.monitoring.reaction = reaction }) == [])
     }
 
-    @Test func `does nothing while the served key is pinned`() throws {
+    @Test func `the server does nothing while the served key is pinned`() throws {
         #expect(try self.types(Scene().with { $0.sightings = [("graz", 3, 60), ("wien", 3, 60)] }) == [])
         #expect(try self.types(Scene.steady.with { $0.sightings = [("graz", 1, 60), ("wien", 1, 60)] }) == [])
     }
@@ -122,7 +126,7 @@ import Testing
         }
     }
 
-    @Test func `is done for each thing that is due, also where another one is refused`() throws {
+    @Test func `the server carries out each due reaction, also where another one is refused`() throws {
         let outcomes = self.outcomes(of: Self.both.with { $0.reactionsTaken = Self.weakened(3) }, plan: Self.plan)
         guard case .failure(.guarded(let findings))? = outcomes.first else {
             Issue.record("not refused: \(outcomes)")
@@ -135,7 +139,7 @@ import Testing
             ])
     }
 
-    @Test func `is not kept from it by what people changed, but by how much it has weakened itself`() throws {
+    @Test func `people's changes do not prevent a reaction, and the app's own earlier weakening limits it`() throws {
         func types(_ reactionsTaken: Int, risky: Int) -> [String]? {
             let scene = Scene.steady.with { $0.reactionsTaken = Self.weakened(reactionsTaken) }
             let outcome = self.outcomes(of: scene) { app in
@@ -148,7 +152,7 @@ import Testing
         #expect(types(3, risky: 0) == nil)
     }
 
-    @Test func `is not done again when somebody goes on, until something new is reported`() throws {
+    @Test func `the server repeats a reaction that people undid only after new reports`() throws {
         // One install short of the floor: a hold.
         let scene = Scene().with { $0.minutes = [(0, 15, 15), (1, 14, 14)] }
         var (state, context) = self.given(scene, plan: Self.plan)
@@ -179,7 +183,7 @@ import Testing
         }
     }
 
-    @Test func `is remembered, so that the same reports lead to nothing twice`() throws {
+    @Test func `the server remembers a reaction, so that the same reports cause nothing twice`() throws {
         var app = Scene().app
         for event in try self.outcome(of: Scene()).get() { app.evolve(event, at: noon) }
         #expect(app.reactionsTaken == [Reaction.Taken(host: api, arm: .candidate, step: .rollBack, at: noon)])

@@ -5,7 +5,7 @@ import Testing
 
 /// The special functions and the detectors against numbers of sixty digits, and at the ends of what they take.
 @Suite struct `The detectors` {
-    @Test func `agree with sixty digits`() throws {
+    @Test func `the detectors agree with a computation to sixty digits`() throws {
         for row in try vectors("beta") {
             let (a, b, x) = (try row.number("a"), try row.number("b"), try row.number("x"))
             let (lower, upper) = (IncompleteBeta.lnLower(x, a, b), IncompleteBeta.lnUpper(x, a, b))
@@ -21,7 +21,7 @@ import Testing
 
     static let shares: [Double] = [0, 1e-300, 1e-9, 0.0001, 0.05, 0.5, 0.9999, 1 - 1e-12, 1]
 
-    @Test(arguments: shares) func `never say what is no number`(share: Double) {
+    @Test(arguments: shares) func `the detectors never give a value that is not a number`(share: Double) {
         for n in [0, 1, 2, 30, 1000, 1_000_000] {
             for k in Set([0, 1, n / 20, n / 2, n - 1, n]).filter({ (0...n).contains($0) }) {
                 let note: Comment = "\(k) of \(n)"
@@ -39,7 +39,7 @@ import Testing
         }
     }
 
-    @Test func `take what is far below the threshold for nothing at all`() {
+    @Test func `the detectors treat shares far below the threshold as no evidence at all`() {
         let process = EProcess(threshold: 0.05)
         // What is left is the weight of the shares just above the threshold, which falls with 1/n.
         #expect(process.lnEvidence(failing: 0, of: 1_000_000) < -11)
@@ -49,7 +49,7 @@ import Testing
         #expect(BinomialTail.ln(atLeast: 2, of: 1, p: 0.5) == -.infinity)
     }
 
-    @Test func `find more in more failures`() {
+    @Test func `the detectors find stronger evidence in more failures`() {
         let process = EProcess(threshold: 0.02)
         var before = -Double.infinity
         for k in 0...500 {
@@ -62,7 +62,7 @@ import Testing
     }
 
     /// Robbins' test is a martingale at the threshold: its mean over what may come next is what it is.
-    @Test func `expect nothing of the next install`() {
+    @Test func `the detectors expect no gain from the next install under the null hypothesis`() {
         for (p0, a, b) in [(0.05, 1.0, 9.0), (0.3, 1, 1)] {
             let process = EProcess(threshold: p0, a: a, b: b)
             for (k, n) in [(0, 0), (0, 10), (3, 20), (16, 100), (60, 1000)] {
@@ -78,7 +78,7 @@ import Testing
 
     // The change-point detector
 
-    @Test func `forget a good past`() {
+    @Test func `the detectors forget a good past`() {
         var cusum = BernoulliCUSUM(threshold: 0.05)
         cusum.add(failing: 100, of: 20_000)
         #expect(cusum.sum == 0 && cusum.installs == 0 && !cusum.fires)
@@ -92,7 +92,7 @@ import Testing
         #expect(cusum.sum == 0 && cusum.installs == 0)
     }
 
-    @Test func `take a minute's outcomes as in the order that says least`() {
+    @Test func `the detectors take a minute's outcomes in the least favourable order`() {
         var random = SeededGenerator(seed: 5)
         var (minutes, single) = (BernoulliCUSUM(threshold: 0.05), BernoulliCUSUM(threshold: 0.05))
         for _ in 0..<2000 {
@@ -105,7 +105,7 @@ import Testing
         }
     }
 
-    @Test func `has its second share above the first`() {
+    @Test func `the detectors' second share lies above the first`() {
         for share in [0.0001, 0.05, 0.4999, 0.5, 0.7, 0.9999] {
             let cusum = BernoulliCUSUM(threshold: share)
             #expect(cusum.accepted < cusum.suspected && cusum.suspected < 1)
@@ -115,7 +115,7 @@ import Testing
 
     // The sample ratio
 
-    @Test func `see that an arm is missing`() {
+    @Test func `the detectors see that an arm is missing`() {
         #expect(!SampleRatioCheck(candidate: 500, baseline: 9500, expected: 0.05).isMismatch)
         #expect(!SampleRatioCheck(candidate: 560, baseline: 9440, expected: 0.05).isMismatch)
         #expect(SampleRatioCheck(candidate: 600, baseline: 9400, expected: 0.05).isMismatch)

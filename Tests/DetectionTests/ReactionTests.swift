@@ -201,7 +201,7 @@ import Testing
         },
     ]
 
-    @Test(arguments: rungs) func `goes as far as it has grounds for`(line: Line) { line.check() }
+    @Test(arguments: rungs) func `a reaction goes as far as its evidence allows`(line: Line) { line.check() }
 
     /// Each floor met as the scene has it, and missed by one.
     static let floors: [Line] = [
@@ -316,7 +316,7 @@ import Testing
         },
     ]
 
-    @Test(arguments: floors) func `stops at every floor`(line: Line) { line.check() }
+    @Test(arguments: floors) func `a reaction stops at every floor`(line: Line) { line.check() }
 
     static let truths: [(sightings: [(vantage: String, key: Int, ago: Int64)], GroundTruth)] = [
         ([], .unknown),
@@ -336,7 +336,7 @@ import Testing
         ([("graz", 99, 60)], .unpinned),
     ]
 
-    @Test func `takes a key for missing only from two places, or from all, and lately`() {
+    @Test func `a reaction takes a key for missing only from recent probes at two places, or at all`() {
         for (sightings, truth) in Self.truths {
             let scene = Scene().with { $0.sightings = sightings }
             #expect(scene.verdict?.truth == truth, "\(sightings)")
@@ -345,7 +345,7 @@ import Testing
         #expect(authority.verdict?.truth == .pinned)
     }
 
-    @Test func `rolls back on half a truth only to a baseline that accepts all of it`() {
+    @Test func `a reaction to partial evidence rolls back only to a baseline that accepts every served key`() {
         let split = Scene().with { $0.sightings = [("graz", 3, 60), ("wien", 1, 60)] }
         #expect(split.verdict?.step == .hold && split.verdict?.reasons.last == .baselineWeaker)
         let covered = split.with { $0.baseline = Scene.policy(.enforce, [1, 3]) }
@@ -354,7 +354,7 @@ import Testing
 
     // Late failures
 
-    @Test func `sees a candidate fail after a long good time`() throws {
+    @Test func `a reaction sees a candidate fail after a long good time`() throws {
         // Half a day of nothing at 5 % of the devices, and then the servers present another key.
         let calm = Scene().with { $0.minutes = (0..<40).map { (after: Int64($0), installs: 500, failing: 0) } }
         #expect(calm.verdict?.step == ReactionStep.none)
@@ -366,7 +366,7 @@ import Testing
 
     // Both arms
 
-    @Test func `sees that the candidate is worse, and holds while it is not bad`() {
+    @Test func `a reaction sees that the candidate is worse, and holds while it is not bad`() {
         let worse = Scene().with {
             $0.minutes = [(0, 500, 15), (1, 500, 15)]
             $0.sightings = []
@@ -381,7 +381,7 @@ import Testing
         #expect(compared.verdict?.step == .rollBack && compared.verdict?.reasons == [.twoArmTest, .liveUnpinned])
     }
 
-    @Test func `takes a lost arm for broken counting, and holds`() {
+    @Test func `a reaction takes a missing arm for broken counting, and holds`() {
         let fine = Scene().with {
             $0.minutes = [(0, 250, 0), (1, 250, 0)]
             $0.sightings = []
@@ -397,7 +397,7 @@ import Testing
         #expect(listed.withBaselineReports(installs: 6000, failing: 0).verdict?.reasons == [])
     }
 
-    @Test func `comes to the same in the shadow, and to nothing when off`() {
+    @Test func `a reaction decides the same in the shadow, and nothing when off`() {
         let act = Scene()
         let shadow = act.with { $0.monitoring.reaction = .shadow }
         #expect(act.verdicts == shadow.verdicts && act.verdict?.step == .rollBack)

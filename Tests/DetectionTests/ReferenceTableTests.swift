@@ -40,7 +40,7 @@ import Testing
         Row(500, 10000, 0.046535, 0.043303, 0.506407, -3.64762381),
     ]
 
-    @Test(arguments: rows) func `come out of every detector`(row: Row) {
+    @Test(arguments: rows) func `every detector reproduces the reference's numbers`(row: Row) {
         #expect(abs(WilsonBound(z: 1.644_853_6).lower(failing: row.k, of: row.n) - row.wilson95) < 6e-7)
         #expect(abs(WilsonBound.strict.lower(failing: row.k, of: row.n) - row.wilson) < 6e-7)
         let tail = BinomialTail.probability(atLeast: row.k, of: row.n, p: 0.05)
@@ -59,7 +59,7 @@ import Testing
         [5000, 251, 300, 301, 321], [10_000, 501, 570, 572, 600],
     ]
 
-    @Test(arguments: fewest) func `say how many failures each rule needs`(row: [Int]) {
+    @Test(arguments: fewest) func `the reference's numbers say how many failures each rule needs`(row: [Int]) {
         let n = row[0]
         func first(_ fires: (Int) -> Bool) -> Int? { (0...n).first(where: fires) }
         #expect(first { $0 * 20 > n } == row[1])
@@ -68,7 +68,7 @@ import Testing
         #expect(EProcess(threshold: 0.05).fewestFiring(of: n) == row[4])
     }
 
-    @Test func `name the limit and the steps`() {
+    @Test func `the reference's numbers name the limit and the steps`() {
         #expect(abs(EProcess(threshold: 0.05).limit - 6.907_755) < 5e-7)
         let five = BernoulliCUSUM(threshold: 0.05)
         #expect(abs(five.failureStep - 0.693_147_181) < 5e-10 && abs(five.successStep + 0.054_067_221) < 5e-10)
@@ -78,14 +78,14 @@ import Testing
     }
 
     /// An attacker among 10,000 installs of which 0.5 % fail honestly.
-    @Test func `price an attack on the naive rule and on the e-process`() {
+    @Test func `the reference's numbers price an attack on the naive rule and on the e-process`() {
         func forged(_ fires: (Int, Int) -> Bool) -> Int? { (0...2000).first { fires(50 + $0, 10_000 + $0) } }
         #expect(forged { $0 * 20 > $1 } == 474)
         #expect(forged { EProcess(threshold: 0.05).fires(failing: $0, of: $1) } == 582)
     }
 
     /// The two-arm test of a rollout at 5 %.
-    @Test func `tell the arms apart`() throws {
+    @Test func `the reference's numbers tell the arms apart`() throws {
         let test = TwoArmTest(share: 0.05)
         #expect(!test.fires(candidateFailing: 2, allFailing: 2) && test.fires(candidateFailing: 3, allFailing: 3))
         let fewest = try #require((0...10).first { test.fires(candidateFailing: $0, allFailing: 10) })

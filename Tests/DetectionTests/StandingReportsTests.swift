@@ -38,7 +38,9 @@ import Testing
 
     private static let pinned = Scene().with { $0.sightings = [("graz", 3, 60), ("wien", 4, 60)] }
 
-    @Test func `stands until it is clearly over, and is not repeated near its limit`() throws {
+    @Test func `a warning of failing reports stands until it is clearly over, and is not repeated near its limit`()
+        throws
+    {
         var story = Story()
         let fewer = Self.pinned.with { $0.minutes.append((2, 270, 0)) }
         // So much alone is nothing to begin with.
@@ -55,7 +57,9 @@ import Testing
         #expect(story.said == ["urgent", "cleared"])
     }
 
-    @Test func `stands while the same is reported, though all is done that could be`() throws {
+    @Test func `a warning of failing reports stands while reports go on, even if every possible reaction was taken`()
+        throws
+    {
         let done = Scene.steady.with {
             $0.baseline = Scene.policy(.reportOnly, [1, 2])
             $0.reactionsTaken = [.init(host: api, arm: .baseline, step: .reportOnly, at: noon.adding(seconds: -60))]

@@ -33,7 +33,7 @@ struct AppendOnlyTests {
         ]
     }
 
-    @Test func `no role may change, delete or empty what is recorded, not even as a replica`() async throws {
+    @Test func `no role may change, delete or empty the record, not even as a replica`() async throws {
         let database = try await Self.filled()
         let app = try await database.connect(as: .app)
         let reader = try await database.connect(as: .reader)
@@ -115,7 +115,7 @@ struct AppendOnlyTests {
         }
     }
 
-    @Test func `functions that run as the owner cannot be led astray by the caller's search path`() async throws {
+    @Test func `functions that run as the owner cannot be misled by the caller's search path`() async throws {
         let database = try TestDatabase.current
         let rows = try await database.query(
             """

@@ -58,7 +58,7 @@ struct AuditTests {
         ("DELETE FROM pinledger.tree_node", .treeWrong),
     ]
 
-    @Test func `whatever stands there, it is named, and the audit ends`() async throws {
+    @Test func `an audit names any damage, and ends`() async throws {
         let database = try TestDatabase.current
         try await TestNode.run(on: database) { node in
             let app = try Sample.app()

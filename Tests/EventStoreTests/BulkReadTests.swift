@@ -108,7 +108,7 @@ struct BulkReadTests {
         }
     }
 
-    @Test func `a node that is stopped meanwhile waits for nothing`() async throws {
+    @Test func `a node that is stopped during a read does not wait`() async throws {
         try await Self.fill(try TestDatabase.current)
         try await Self.intercept("pg_sleep(100)", times: 1)
         try await Self.starting { node in

@@ -54,7 +54,7 @@ struct ConcurrencyTests {
         }
     }
 
-    @Test func `of a hundred edits that expect one version exactly one is taken`() async throws {
+    @Test func `exactly one of a hundred edits that expect one version is taken`() async throws {
         let database = try TestDatabase.current
         try await TestNode.run(2, on: database) { nodes in
             let app = try Sample.app()
@@ -83,7 +83,7 @@ struct ConcurrencyTests {
         }
     }
 
-    @Test func `commands whose neighbours are refused are recorded`() async throws {
+    @Test func `commands whose neighbours are refused are recorded all the same`() async throws {
         let database = try TestDatabase.current
         try await TestNode.run(on: database) { node in
             let good = try (0..<40).map { _ in try Sample.app() }
@@ -114,7 +114,7 @@ struct ConcurrencyTests {
         }
     }
 
-    @Test func `a refusal is judged on the ledger's present end, not on what this node has heard of`() async throws {
+    @Test func `a refusal is judged on the ledger's present end, not on this node's last view`() async throws {
         let database = try TestDatabase.current
         // The second node does not follow: it knows nothing but what it finds when it writes.
         try await TestNode.run(2, on: database, .with { $0.follows = false }) { nodes in

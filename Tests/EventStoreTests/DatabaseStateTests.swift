@@ -11,7 +11,7 @@ struct DatabaseStateTests {
         log.text.count { $0.contains("\"code\": \(code)") || $0.contains("\"code\": \"\(code)\"") }
     }
 
-    @Test func `a database that dies and comes back is one line each, and writing is known to fail meanwhile`()
+    @Test func `a database that dies and comes back gives one log line each, and writing is known to fail meanwhile`()
         async throws
     {
         let log = LogRecorder()
@@ -42,7 +42,8 @@ struct DatabaseStateTests {
         #expect(loud.count == 1, "\(loud)")
     }
 
-    @Test(.database) func `a full disk is one line when it begins and one when it ends, and its reason is known`()
+    @Test(.database)
+    func `a full disk gives one log line when it begins and one when it ends, and its reason is known`()
         async throws
     {
         let database = try TestDatabase.current

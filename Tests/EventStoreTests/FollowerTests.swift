@@ -14,7 +14,7 @@ private final class Heard: Sendable {
 /// How a node hears of what others write, and what it does when the ledger does not fit.
 @Suite(.database, .timeLimit(.minutes(20)))
 struct FollowerTests {
-    @Test func `what another node writes is here within a second, by notification alone`() async throws {
+    @Test func `a change by another node arrives within a second, by notification alone`() async throws {
         let database = try TestDatabase.current
         try await TestNode.run(2, on: database, .with { $0.pollInterval = .seconds(3600) }) { nodes in
             let app = try Sample.app()
@@ -32,7 +32,7 @@ struct FollowerTests {
         }
     }
 
-    @Test func `where notifications are lost the poll finds what was written`() async throws {
+    @Test func `where notifications are lost the poll finds new entries`() async throws {
         let database = try TestDatabase.current
         try await TestNode.run(on: database) { node in
             let ledger = Ledger()
@@ -69,7 +69,8 @@ struct FollowerTests {
         }
     }
 
-    @Test func `batches in quick succession wake the other nodes now and then, and once at the end`() async throws {
+    @Test func `batches in quick succession wake the other nodes from time to time, and once at the end`() async throws
+    {
         let database = try TestDatabase.current
         let listener = PostgresListener(
             configuration: try database.configuration(), channels: [Follower.channel], pollInterval: .seconds(60)
@@ -130,7 +131,7 @@ struct FollowerTests {
     }
 
     /// Stretches that begin and end anywhere, of whole pages and of parts.
-    @Test(arguments: [0, 1, 200, 255, 256, 257, 2048]) func `a long ledger is read by COPY from any place on`(
+    @Test(arguments: [0, 1, 200, 255, 256, 257, 2048]) func `a long ledger is read by COPY from any position on`(
         start: Int
     ) async throws {
         let database = try TestDatabase.current
@@ -187,7 +188,7 @@ struct FollowerTests {
         }
     }
 
-    @Test func `watchers hear of each growth, and the closing of the ledger ends them`() async throws {
+    @Test func `watchers learn of each growth, and the closing of the ledger ends them`() async throws {
         let database = try TestDatabase.current
         try await TestNode.run(on: database) { node in
             let app = try Sample.app()

@@ -21,7 +21,7 @@ struct HistoryTests {
         }
     }
 
-    @Test func `every filter gives its events in pages, in both directions`() async throws {
+    @Test func `every filter of the history gives its events in pages, in both directions`() async throws {
         let database = try TestDatabase.current
         let clock = ManualClock()
         let start = clock.now
@@ -127,7 +127,7 @@ struct HistoryTests {
         }
     }
 
-    @Test func `a time of long ago is found without reading what lies between`() async throws {
+    @Test func `a time long past is found without reading the entries between`() async throws {
         let database = try TestDatabase.current
         // As many as a tree with one full subtree has, a second apart.
         try await database.execute(

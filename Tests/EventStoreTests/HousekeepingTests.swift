@@ -31,7 +31,7 @@ import Testing
         return [try row.int64(0), try row.int64(1)]
     }
 
-    @Test func `one round forgets all that is old, and nothing else`() async throws {
+    @Test func `one round of housekeeping removes everything old, and nothing else`() async throws {
         let database = try TestDatabase.current
         try await TestNode.run(on: database) { node in
             try await database.execute(Self.old)
@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    @Test func `one call forgets some thousand, so that none takes long`() async throws {
+    @Test func `one call of housekeeping removes some thousand rows, so that none takes long`() async throws {
         let database = try TestDatabase.current
         try await TestNode.run(on: database) { node in
             try await database.execute(Self.old)
@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    @Test func `snapshots of earlier forms go once there is one of this form, but for those of the last day`()
+    @Test func `snapshots of earlier forms are removed once there is one of this form, except those of the last day`()
         async throws
     {
         let database = try TestDatabase.current
@@ -81,7 +81,7 @@ import Testing
         }
     }
 
-    @Test func `what fails keeps nothing else from being done`() async throws {
+    @Test func `a housekeeping task that fails does not prevent the others`() async throws {
         let database = try TestDatabase.current
         try await TestNode.run(on: database) { node in
             try await database.execute(Self.old)

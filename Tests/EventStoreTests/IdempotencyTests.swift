@@ -16,7 +16,7 @@ struct IdempotencyTests {
         }
     }
 
-    @Test func `the same key and request give the first result again, also on another node`() async throws {
+    @Test func `a repeated request with its key gets the first result again, also on another node`() async throws {
         let database = try TestDatabase.current
         try await TestNode.run(2, on: database) { nodes in
             let app = try Sample.app()
@@ -36,7 +36,9 @@ struct IdempotencyTests {
         }
     }
 
-    @Test func `the same key for another request is refused, whether that would be taken or not`() async throws {
+    @Test func `the same key for another request is refused, even if that request would be refused anyway`()
+        async throws
+    {
         try await TestNode.run(on: try TestDatabase.current) { node in
             let app = try Sample.app()
             _ = try await node.writer.execute(try Sample.create(app, key: "k"))
@@ -48,7 +50,7 @@ struct IdempotencyTests {
     }
 
     @Test(arguments: ["create", "rename", "nothing"])
-    func `fifty at once with one key are recorded once, and so are fifty more`(kind: String) async throws {
+    func `fifty requests at once with one key are recorded once, and so are fifty more`(kind: String) async throws {
         let database = try TestDatabase.current
         try await TestNode.run(2, on: database) { nodes in
             let app = try Sample.app()
@@ -99,7 +101,7 @@ struct IdempotencyTests {
         }
     }
 
-    @Test func `a command that changes nothing takes its key, and needs none`() async throws {
+    @Test func `a command that changes nothing uses up its key, and needs none`() async throws {
         let database = try TestDatabase.current
         try await TestNode.run(on: database) { node in
             let app = try Sample.app()
@@ -128,7 +130,7 @@ struct IdempotencyTests {
         }
     }
 
-    @Test func `a replay does not mind the version that the first one expected`() async throws {
+    @Test func `a replay ignores the version that the first one expected`() async throws {
         try await TestNode.run(on: try TestDatabase.current) { node in
             let app = try Sample.app()
             _ = try await node.writer.execute(try Sample.create(app))
@@ -139,7 +141,7 @@ struct IdempotencyTests {
         }
     }
 
-    @Test func `keys are forgotten after their time, and never within a day`() async throws {
+    @Test func `idempotency keys are forgotten after their time, and never within a day`() async throws {
         let database = try TestDatabase.current
         try await TestNode.run(on: database) { node in
             let app = try Sample.app()

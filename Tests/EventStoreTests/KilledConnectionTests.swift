@@ -33,7 +33,7 @@ struct KilledConnectionTests {
         return (try result.get(), killed.withLock { $0 })
     }
 
-    @Test func `what was answered is stored once, and what has a key can be asked for until it is`() async throws {
+    @Test func `an answered change is stored once, and a keyed change can be asked for until it is`() async throws {
         let database = try TestDatabase.current
         try await TestNode.run(2, on: database) { nodes in
             let app = try Sample.app()
@@ -65,7 +65,7 @@ struct KilledConnectionTests {
         }
     }
 
-    @Test func `without a key every answer is true: recorded, not recorded, or unknown`() async throws {
+    @Test func `every answer to a change without a key is true: recorded, not recorded, or unknown`() async throws {
         let database = try TestDatabase.current
         try await TestNode.run(on: database) { node in
             let app = try Sample.app()

@@ -50,7 +50,7 @@ struct MigrationTests {
         }
     }
 
-    @Test(.database) func `another wording of an applied migration is refused`() async throws {
+    @Test(.database) func `an applied migration whose text has changed is refused`() async throws {
         let database = try TestDatabase.current
         try await database.execute("UPDATE pinledger.migration SET checksum = sha256('other') WHERE version = 3")
         let connection = try await database.connect()
@@ -95,7 +95,7 @@ struct MigrationTests {
         }
     }
 
-    @Test func `of migrators that run at once each migration is applied by one`() async throws {
+    @Test func `each migration is applied by one of several migrators that run at once`() async throws {
         try await Self.withEmptyDatabase { database in
             let done = try await withThrowingTaskGroup(of: [Migration].self) { group in
                 for _ in 0..<4 {
@@ -145,7 +145,7 @@ struct MigrationTests {
         }
     }
 
-    @Test func `an account that is no superuser can migrate, if it may create roles`() async throws {
+    @Test func `an account without superuser rights can migrate, if it may create roles`() async throws {
         try await Self.withEmptyDatabase { database in
             let account = TestServer.uniqueName("migrator")
             try await database.execute(

@@ -7,7 +7,7 @@ import Testing
 /// A database that is away, or slow.
 @Suite(.takingTurns, .timeLimit(.minutes(20)))
 struct OutageTests {
-    @Test func `while the database is down changes are refused quickly, and later they work`() async throws {
+    @Test func `changes are refused quickly while the database is down, and later they work`() async throws {
         try await TestCluster.run { cluster in
             let database = try await cluster.database()
             try await TestNode.run(on: database) { node in
@@ -40,7 +40,7 @@ struct OutageTests {
         }
     }
 
-    @Test(.database) func `beyond the bound of the queue commands are turned away at once`() async throws {
+    @Test(.database) func `commands beyond the bound of the queue are refused at once`() async throws {
         let database = try TestDatabase.current
         let limited = TestNode.Setup.with {
             $0.limits.queue = 5
@@ -80,7 +80,7 @@ struct OutageTests {
         }
     }
 
-    @Test(.database) func `nobody waits longer than the limit for a batch that hangs`() async throws {
+    @Test(.database) func `no command waits longer than the limit for a batch that hangs`() async throws {
         let database = try TestDatabase.current
         let setup = TestNode.Setup.with {
             $0.limits.answer = .milliseconds(400)
@@ -109,7 +109,7 @@ struct OutageTests {
         }
     }
 
-    @Test(.database) func `a writer that ends answers everybody who waits`() async throws {
+    @Test(.database) func `a writer that ends answers all requests that wait`() async throws {
         let database = try TestDatabase.current
         let app = try Sample.app()
         let blocker = try await database.connect()

@@ -21,7 +21,7 @@ struct PartitionTests {
         )
     }
 
-    @Test func `a whole partition is always ahead, whoever asks for it`() async throws {
+    @Test func `a whole partition is always ahead, whichever role asks for it`() async throws {
         let database = try TestDatabase.current
         #expect(
             try await Self.partitions(database) == ["pinledger.event_00000000000000", "pinledger.event_00000010000000"]
@@ -44,7 +44,7 @@ struct PartitionTests {
         #expect(try await Self.partitions(database).last == "pinledger.event_00000020000000")
     }
 
-    @Test func `on a new partition the triggers and the index stand as on the first`() async throws {
+    @Test func `a new partition has the triggers and the index of the first`() async throws {
         let database = try TestDatabase.current
         try await Self.pretend(database, position: 10_000_000)
         try await database.execute("SELECT pinledger.ensure_partitions()")
@@ -81,7 +81,7 @@ struct PartitionTests {
         }
     }
 
-    @Test func `a reader that stays holds up neither the next partition nor an append beside it`() async throws {
+    @Test func `a long reader delays neither the next partition nor an append beside it`() async throws {
         let database = try TestDatabase.current
         try await TestNode.run(on: database) { node in
             let app = try Sample.app()
@@ -101,7 +101,7 @@ struct PartitionTests {
         }
     }
 
-    @Test func `an event that finds no partition is refused, and nothing of its batch is left`() async throws {
+    @Test func `an event without a partition is refused, and nothing of its batch is left`() async throws {
         let database = try TestDatabase.current
         try await Self.pretend(database, position: 20_000_000)
         let app = try await database.connect(as: .app)

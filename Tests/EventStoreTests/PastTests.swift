@@ -8,7 +8,7 @@ import Testing
 /// Apps as they were.
 @Suite(.database, .timeLimit(.minutes(20)))
 struct PastTests {
-    @Test func `an app at any position is what the ledger's first events make of it`() async throws {
+    @Test func `an app at any position is the result of the ledger's first events`() async throws {
         let clock = ManualClock()
         try await TestNode.run(on: try TestDatabase.current, .with { $0.clock = { clock.now } }) { node in
             let apps = [try Sample.app(), try Sample.app()]
@@ -51,7 +51,7 @@ struct PastTests {
         }
     }
 
-    @Test func `what lies behind the ledger's end is no past`() async throws {
+    @Test func `a position past the ledger's end is refused`() async throws {
         try await TestNode.run(on: try TestDatabase.current) { node in
             let app = try Sample.app()
             _ = try await node.writer.execute(try Sample.create(app, hosts: 1))

@@ -7,7 +7,7 @@ import Testing
 /// Steps of a rollout's plan, which every node takes by itself.
 @Suite(.database, .timeLimit(.minutes(20)))
 struct RolloutStepTests {
-    @Test func `of a plan is taken once, by whichever of three nodes`() async throws {
+    @Test func `a step of a plan is taken once, by one of three nodes`() async throws {
         let database = try TestDatabase.current
         try await TestNode.run(3, on: database) { nodes in
             let app = try Sample.app()

@@ -4,7 +4,7 @@ import Testing
 
 @Suite(.takingTurns, .timeLimit(.minutes(20)))
 struct ScriptTests {
-    @Test(.database) func `the SQL tests of db slash test pass`() async throws {
+    @Test(.database) func `the SQL tests of the database directory pass`() async throws {
         let uri = try TestDatabase.current.uri()
         let directory = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
             .appendingPathComponent("../../db/test").standardizedFileURL.path

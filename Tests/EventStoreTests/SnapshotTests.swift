@@ -84,7 +84,7 @@ struct SnapshotTests {
     static func key(_ number: UInt8) -> SnapshotKey { SnapshotKey { hmacSHA256(key: [number], $0) } }
 
     @Test(arguments: damages.indices, [0, 1])
-    func `a snapshot that is no good is passed over, and the whole ledger is read`(
+    func `a defective snapshot is ignored, and the whole ledger is read`(
         damage: Int, more: Int
     ) async throws {
         let database = try TestDatabase.current
@@ -112,7 +112,7 @@ struct SnapshotTests {
         }
     }
 
-    @Test func `where the newest is damaged, the one before it is taken`() async throws {
+    @Test func `where the newest snapshot is damaged, the one before it is taken`() async throws {
         let database = try TestDatabase.current
         try await TestNode.run(on: database) { node in
             let store = SnapshotStore(pool: node.pool, logger: .silent)
@@ -129,7 +129,7 @@ struct SnapshotTests {
         }
     }
 
-    @Test func `only what was made with the node's key is believed, and a node without one says nothing of that`()
+    @Test func `only a snapshot made with the node's key is believed, and a node without one stays silent about it`()
         async throws
     {
         let database = try TestDatabase.current

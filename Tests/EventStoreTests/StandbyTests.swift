@@ -71,7 +71,7 @@ struct StandbyTests {
         }
     }
 
-    @Test func `whatever commits without its standby has an unknown outcome`() async throws {
+    @Test func `a commit without its standby has an unknown outcome`() async throws {
         try await TestCluster.run { cluster in
             let database = try await cluster.database()
             try await database.execute("CREATE TABLE public.t (a int8)")

@@ -54,7 +54,7 @@ struct SteadyAppendTests {
         return pages
     }
 
-    @Test func `an append costs no more after thousands of others whose old versions stay`() async throws {
+    @Test func `an append takes the same time after thousands of others whose old versions stay`() async throws {
         let connection = try await TestDatabase.current.connect()
         let few = try await Self.pages(after: 40, on: connection)
         let many = try await Self.pages(after: 4000, on: connection)

@@ -179,7 +179,7 @@ struct TamperTests {
     }
 
     @Test(arguments: [8000, 1000] as [Int64])
-    func `nothing of a long stretch is shown before the whole of it is known to be the ledger's`(
+    func `nothing of a long stretch is shown before the whole of it is verified against the ledger`(
         bulkSize: Int64
     ) async throws {
         let database = try TestDatabase.current
@@ -240,7 +240,7 @@ struct TamperTests {
     ]
 
     @Test(arguments: misfits.indices)
-    func `what does not fit the head is damage, and not a database that cannot be reached`(misfit: Int) async throws {
+    func `a mismatch with the head is damage, and not an unreachable database`(misfit: Int) async throws {
         let (sql, expected) = Self.misfits[misfit]
         let database = try TestDatabase.current
         let app = try Sample.app()

@@ -9,7 +9,7 @@ struct ConfigurationTests {
         "postgresql://user:s3cret@db.example:5433/pins?sslmode=verify-full&sslpassword=s3cret",
         "host=db.example port=5433 user=user password=s3cret sslpassword=s3cret dbname=pins sslmode=verify-full",
     ])
-    func `no description shows a password`(_ string: String) {
+    func `no description of a configuration shows a password`(_ string: String) {
         let configuration = PostgresConfiguration(connectionString: string)
         var dumped = ""
         dump(configuration, to: &dumped)
@@ -20,7 +20,7 @@ struct ConfigurationTests {
         }
     }
 
-    @Test func `a malformed string is misuse and is not quoted`() async {
+    @Test func `a malformed connection string is misuse and is not quoted`() async {
         let configuration = PostgresConfiguration(connectionString: "password=s3cret host")
         let error = await failure { try await PostgresConnection.connect(configuration) }
         #expect(error?.code == .usage)
@@ -48,7 +48,7 @@ struct ConfigurationTests {
         #expect(parameters["options"] == nil)
     }
 
-    @Test func `the server looks for a client whose host is gone after seconds, not hours`() async throws {
+    @Test func `the server notices a client whose host is gone after seconds, not hours`() async throws {
         let port = try TestDatabase.environment("PINLEDGER_TEST_PGPORT")
         let connection = try await PostgresConnection.connect(
             PostgresConfiguration(connectionString: "host=127.0.0.1 port=\(port) user=postgres dbname=postgres"))
@@ -69,7 +69,7 @@ struct ConfigurationTests {
         #expect(try ConnectionParameters(parsing: "").attempts.count == 1)
     }
 
-    @Test func `milliseconds are rounded up and never nothing`() {
+    @Test func `milliseconds are rounded up and never to nothing`() {
         #expect(Duration.zero.wholeMilliseconds == 1)
         #expect(Duration.microseconds(1500).wholeMilliseconds == 2)
         #expect(Duration.seconds(3).wholeMilliseconds == 3000)

@@ -167,7 +167,7 @@ struct CopyTests {
         return encoder.takeBytes()
     }
 
-    @Test func `rows are the same however the bytes are cut`() throws {
+    @Test func `rows of a COPY are the same however the bytes are cut`() throws {
         let bytes = try Self.encoded()
         for size in 1...bytes.count {
             var decoder = PostgresCopyDecoder()
@@ -181,7 +181,7 @@ struct CopyTests {
         }
     }
 
-    @Test func `bytes that are cut short or no COPY at all are refused`() throws {
+    @Test func `a COPY whose bytes are cut short or malformed is refused`() throws {
         let bytes = try Self.encoded()
         var short = PostgresCopyDecoder()
         try Array(bytes.dropLast(2)).withUnsafeBytes { try short.append($0) }

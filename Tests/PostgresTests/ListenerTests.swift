@@ -32,7 +32,7 @@ struct ListenerTests {
         #expect(payloads == (0..<20).map { "n\($0)" })
     }
 
-    @Test func `a listener whose backend is terminated reconnects, says so, and hears again`() async throws {
+    @Test func `a listener whose backend is terminated reconnects, says so, and receives again`() async throws {
         let channel = TestDatabase.uniqueName("channel")
         let listener = PostgresListener(configuration: try TestDatabase.configuration(), channels: [channel])
         let sender = try await TestDatabase.connect()
@@ -78,7 +78,7 @@ struct ListenerTests {
         }
     }
 
-    @Test func `the connection ends with the reading task`() async throws {
+    @Test func `the listener's connection ends with the reading task`() async throws {
         let channel = TestDatabase.uniqueName("ending")
         let listener = PostgresListener(configuration: try TestDatabase.configuration(), channels: [channel])
         let task = Task {

@@ -13,7 +13,7 @@ struct PoolStateMachineTests {
         #expect(machine.request(5) == .fail(.poolExhausted))
     }
 
-    @Test func `what comes back goes to who has waited longest`() {
+    @Test func `a returned connection goes to the request that has waited longest`() {
         var machine = PoolStateMachine(maximumConnections: 1, maximumWaiters: 3)
         _ = machine.request(1)
         _ = machine.request(2)
@@ -31,7 +31,7 @@ struct PoolStateMachineTests {
         #expect(machine.request(2) == .lease(.vacancy(0)))
     }
 
-    @Test func `a request that has left the line is passed over`() {
+    @Test func `a request that has left the line is skipped`() {
         var machine = PoolStateMachine(maximumConnections: 1, maximumWaiters: 2)
         _ = machine.request(1)
         _ = machine.request(2)

@@ -28,7 +28,7 @@ struct PoolTests {
         await pool.close()
     }
 
-    @Test func `who waits is served in order`() async throws {
+    @Test func `requests for a connection are served in order`() async throws {
         let pool = PostgresPool(configuration: try TestDatabase.configuration(), maximumConnections: 1)
         let order = Record<Int>()
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -122,7 +122,7 @@ struct PoolTests {
         try await pool.query("DROP SEQUENCE \(name)")
     }
 
-    @Test func `connections nobody wants for a while are replaced`() async throws {
+    @Test func `connections that stay unused for a while are replaced`() async throws {
         let pool = PostgresPool(configuration: try TestDatabase.configuration(), idleTimeout: .milliseconds(1))
         let first = try await Self.backends(pool)
         try await Task.sleep(for: .milliseconds(20))

@@ -31,7 +31,7 @@ struct ResilienceTests {
         }
     }
 
-    @Test func `while the server is down calls fail at once, and later they work`() async throws {
+    @Test func `calls fail at once while the server is down, and work later`() async throws {
         try await TestCluster.run { cluster in
             let pool = PostgresPool(configuration: PostgresConfiguration(connectionString: cluster.connectionString))
             try await pool.query("SELECT 1")
@@ -45,7 +45,7 @@ struct ResilienceTests {
         }
     }
 
-    @Test func `a refused connection says so and leaves no thread behind`() async throws {
+    @Test func `a refused connection is reported and leaves no thread behind`() async throws {
         let configuration = PostgresConfiguration(connectionString: "host=127.0.0.1 port=1 user=u password=hush")
         let error = await failure { try await PostgresConnection.connect(configuration) }
         #expect(error?.code == .connectionFailed)
@@ -100,7 +100,7 @@ struct ResilienceTests {
         #expect(await failure { try await task.value }?.code == .cancelled)
     }
 
-    @Test func `a connection that is let go ends its session`() async throws {
+    @Test func `a connection that is released ends its session`() async throws {
         var connection: PostgresConnection? = try await TestDatabase.connect()
         let backend = try #require(connection?.backendPID)
         connection = nil

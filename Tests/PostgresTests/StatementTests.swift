@@ -34,13 +34,13 @@ struct StatementTests {
         #expect(try await connection.query("SELECT 1::int8").only.int64(0) == 1)
     }
 
-    @Test func `COPY through query is misuse`() async throws {
+    @Test func `a COPY through query is misuse`() async throws {
         let connection = try await TestDatabase.connect()
         #expect(await failure { try await connection.query("COPY (SELECT 1) TO STDOUT") }?.code == .usage)
         #expect(!connection.isUsable)
     }
 
-    @Test func `the server keeps the statement timeout`() async throws {
+    @Test func `the server enforces the statement timeout`() async throws {
         var configuration = try TestDatabase.configuration()
         configuration.statementTimeout = .milliseconds(100)
         let connection = try await PostgresConnection.connect(configuration)
@@ -119,7 +119,7 @@ struct StatementTests {
         #expect(try await connection.query("SELECT count(*) FROM t").only.int64(0) == 0)
     }
 
-    @Test func `in a pipeline of separate statements only the wrong one fails`() async throws {
+    @Test func `a pipeline of separate statements fails only at the wrong one`() async throws {
         let connection = try await TestDatabase.connect()
         try await connection.execute(script: "CREATE TEMP TABLE t (id int UNIQUE)")
         let insert = "INSERT INTO t VALUES ($1) RETURNING id"

@@ -18,7 +18,7 @@ struct TransactionTests {
         try await TestDatabase.connect().query("SELECT count(*) FROM \(table)").only.int64(0)
     }
 
-    @Test func `what the closure wrote is there after commit`() async throws {
+    @Test func `a closure's writes are there after commit`() async throws {
         try await Self.withTable { table in
             let connection = try await TestDatabase.connect()
             let sum = try await connection.transaction(isolation: .repeatableRead) { connection in
@@ -31,7 +31,7 @@ struct TransactionTests {
         }
     }
 
-    @Test func `what the closure throws is thrown on, and nothing is left`() async throws {
+    @Test func `a closure's error is rethrown, and nothing of its writes is left`() async throws {
         try await Self.withTable { table in
             let connection = try await TestDatabase.connect()
             await #expect(throws: Refusal.self) {
@@ -153,7 +153,7 @@ struct TransactionTests {
         }
     }
 
-    @Test func `a warning of the statement's own is none of the commit's`() async throws {
+    @Test func `a warning of the statement itself is not the commit's`() async throws {
         let connection = try await TestDatabase.connect()
         let unlock = "SELECT pg_advisory_unlock(1234567890)"
         #expect(try await connection.query(unlock).only.bool(0) == false)

@@ -90,7 +90,7 @@ struct ValueTests {
     ]
 
     @Test(arguments: cases)
-    func `a value comes back as it went, and PostgreSQL reads the same in it`(_ given: Case) async throws {
+    func `a value reads back as it was sent, and PostgreSQL reads the same in it`(_ given: Case) async throws {
         let connection = try await TestDatabase.connect()
         try await connection.execute(script: "SET timezone = 'UTC'")
         let sql = "SELECT $1::\(given.type), ($1::\(given.type))::text"

@@ -43,7 +43,7 @@ struct AdoptionRecorderTests {
         try await database.query("SELECT coalesce(sum(reports), 0)::bigint FROM pinledger.adoption_count").only.int64(0)
     }
 
-    @Test func `what several nodes record at once adds up, and nobody waits for ever`() async throws {
+    @Test func `records of several nodes at once add up, and none waits endlessly`() async throws {
         let database = try TestDatabase.current
         let apps = try (0..<40).map { try AppID("com.example.app\($0)") }
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -78,7 +78,7 @@ struct AdoptionRecorderTests {
         await reader.pool.close()
     }
 
-    @Test func `while the database refuses nothing is lost, and then it is recorded once`() async throws {
+    @Test func `no request is lost while the database refuses, and all are recorded once afterwards`() async throws {
         let database = try TestDatabase.current
         let app = try AppID("com.example.app")
         let node = try await Recorder(database)
@@ -99,7 +99,7 @@ struct AdoptionRecorderTests {
         await node.pool.close()
     }
 
-    @Test func `what is not recorded yet is in the node's own figures, once`() async throws {
+    @Test func `requests that are not recorded yet are in the node's own figures, once`() async throws {
         let database = try TestDatabase.current
         let app = try AppID("com.example.app")
         let (node, other) = (try await Recorder(database), try await Recorder(database))
@@ -182,7 +182,7 @@ struct AdoptionRecorderTests {
         await node.pool.close()
     }
 
-    @Test func `what cannot be is kept apart, with the version that was said`() async throws {
+    @Test func `an impossible version is counted apart, with the stated version`() async throws {
         let app = try AppID("com.example.app")
         let node = try await Recorder(try TestDatabase.current)
         node.see(app, 109, install: 1, times: 3, isSigned: true)
@@ -194,7 +194,7 @@ struct AdoptionRecorderTests {
         await node.pool.close()
     }
 
-    @Test func `far more than ever before is told of once an hour`() async throws {
+    @Test func `a surge of requests is reported once an hour`() async throws {
         let database = try TestDatabase.current
         let app = try AppID("com.example.app")
         try await database.execute(
@@ -223,7 +223,7 @@ struct AdoptionRecorderTests {
         await node.pool.close()
     }
 
-    @Test func `facts are made when they are asked for, and kept at hand`() async throws {
+    @Test func `adoption facts are made on demand, and kept at hand`() async throws {
         let database = try TestDatabase.current
         let app = try AppID("com.example.app")
         let node = try await Recorder(database)
@@ -242,7 +242,7 @@ struct AdoptionRecorderTests {
         await node.pool.close()
     }
 
-    @Test func `a picture holds so many apps, each for as long as it is asked for`() throws {
+    @Test func `the adoption cache holds a bounded number of apps, each for as long as it is asked for`() throws {
         let picture = AdoptionFactsCache(windowSeconds: 60)
         let start = ContinuousClock.now
         let apps = try (0..<1001).map { try AppID("com.example.app\($0)") }
@@ -259,7 +259,7 @@ struct AdoptionRecorderTests {
         #expect(picture.facts(of: apps[0], at: start + .seconds(700)) == nil)
     }
 
-    @Test func `what is old is forgotten`() async throws {
+    @Test func `old adoption records are forgotten`() async throws {
         let database = try TestDatabase.current
         let app = try await database.connect(as: .app)
         for days in [1, 7, 9, 40] {

@@ -32,7 +32,7 @@ struct PictureTests {
         }
     }
 
-    @Test func `who is asked for is known a moment later, for as long as somebody asks`() {
+    @Test func `an app that is asked for is known a moment later, for as long as it is asked for`() {
         #expect(self.facts(of: 1, 0) == nil)
         self.refresh(1)
         #expect(self.facts(of: 1, 2)?.cells.count == 1)
@@ -42,7 +42,7 @@ struct PictureTests {
         #expect(!self.picture.wantsReporting(at: self.start + .seconds(4)))
     }
 
-    @Test func `a look at all apps takes nobody's place who is asked for all the time`() {
+    @Test func `a look at all apps displaces no app that is asked for all the time`() {
         for second in stride(from: 0, to: 300, by: 5) {
             for number in 0..<6 {
                 let found = self.facts(of: number, second)
@@ -53,7 +53,7 @@ struct PictureTests {
         }
     }
 
-    @Test func `who is asked for often takes the place of who was asked for once`() {
+    @Test func `an app that is asked for often replaces one that was asked for once`() {
         for number in 0..<10 { _ = self.facts(of: number, 0) }
         self.refresh(1)
         #expect(self.facts(of: 50, 5) == nil)
@@ -65,7 +65,7 @@ struct PictureTests {
         #expect(self.facts(of: 50, 18)?.cells.count == 1 && self.facts(of: 0, 18) != nil)
     }
 
-    @Test func `of apps without reports it is known that there are none, however many they are`() {
+    @Test func `apps without reports are known to have none, however many they are`() {
         for second in [0, 60, 120] {
             for number in 0..<100 {
                 let found = self.facts(of: number, second)

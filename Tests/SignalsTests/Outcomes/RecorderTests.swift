@@ -54,7 +54,7 @@ struct RecorderTests {
         return false
     }
 
-    @Test func `what two nodes counted is one picture on both`() async throws {
+    @Test func `outcomes that two nodes counted are the same on both`() async throws {
         let database = try TestDatabase.current
         let nodes = [try await Node(database, "a"), try await Node(database, "b")]
         try nodes[0].take(0..<100, .failure(.pinMismatch))
@@ -80,7 +80,7 @@ struct RecorderTests {
         for node in nodes { await node.pool.close() }
     }
 
-    @Test func `a process that begins anew counts nobody twice`() async throws {
+    @Test func `a process that restarts counts no install twice`() async throws {
         let database = try TestDatabase.current
         let first = try await Node(database, "a")
         try first.take(0..<30)
@@ -93,7 +93,7 @@ struct RecorderTests {
         for node in [first, second] { await node.pool.close() }
     }
 
-    @Test func `while the database refuses nothing is lost, and then it is recorded`() async throws {
+    @Test func `no report is lost while the database refuses, and all are recorded afterwards`() async throws {
         let database = try TestDatabase.current
         let node = try await Node(database, "a")
         try await database.execute("ALTER TABLE pinledger.outcome_minute RENAME TO away")
@@ -125,7 +125,7 @@ struct RecorderTests {
         for each in [node, other] { await each.pool.close() }
     }
 
-    @Test func `reports that come again are duplicates, whether by id or by signature`() async throws {
+    @Test func `repeated reports are duplicates, whether by id or by signature`() async throws {
         let node = try await Node(try TestDatabase.current, "a")
         #expect(try node.take(0..<5, seal: [1], ids: true).taken == 5)
         #expect(try node.take(0..<6, seal: [2], ids: true).duplicate == 5)
@@ -154,7 +154,7 @@ struct RecorderTests {
         #expect(try take(ids: 200..<201, seal: 1).taken == 1)
     }
 
-    @Test func `reports of a candidate that is not there are kept apart, of whatever version`() async throws {
+    @Test func `reports of an unknown candidate are counted apart, of whatever version`() async throws {
         let node = try await Node(try TestDatabase.current, "a")
         let outcomes = (0..<3).map {
             OutcomeReport(
@@ -183,7 +183,7 @@ struct RecorderTests {
         await node.pool.close()
     }
 
-    @Test func `old minutes are forgotten, and young ones never`() async throws {
+    @Test func `old minutes are forgotten, and recent ones never`() async throws {
         let database = try TestDatabase.current
         let clock = ManualClock()
         let node = try await Node(database, "a", clock: clock)

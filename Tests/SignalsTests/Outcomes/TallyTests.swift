@@ -96,7 +96,7 @@ struct TallyTests {
         #expect(try cell(OutcomeHour(next.rows.filter { $0.minute >= later })).total.installs == 1)
     }
 
-    @Test func `what several nodes saw adds up, and an install that all of them saw counts once`() throws {
+    @Test func `counts of several nodes add up, and an install that all of them saw counts once`() throws {
         var nodes = [Counting(), Counting(), Counting()]
         for (place, _) in nodes.enumerated() {
             for number in 0..<100 { nodes[place].report(number + place * 50, network: UInt32(number % 7)) }
@@ -113,7 +113,7 @@ struct TallyTests {
         #expect(OutcomeHour(rows.reversed()) == OutcomeHour(rows))
     }
 
-    @Test func `of what two nodes saw in one minute the failure counts`() throws {
+    @Test func `a failure counts over a success that two nodes saw in one minute`() throws {
         var nodes = [Counting(), Counting()]
         nodes[0].report(1)
         nodes[1].report(1, .failure(.pinMismatch))
@@ -123,7 +123,7 @@ struct TallyTests {
         }
     }
 
-    @Test func `beyond its room an hour is a sample, the same for every arm and node`() throws {
+    @Test func `an hour without room left is a sample, the same for every arm and node`() throws {
         var limits = TelemetryTally.Limits()
         limits.unitsPerHour = 1000
         var nodes = [Counting(limits: limits), Counting(limits: limits)]
@@ -147,7 +147,7 @@ struct TallyTests {
         #expect(arms.reduce(0) { $0 + $1.reports } == 20_000)
     }
 
-    @Test func `whoever makes up reports crowds out nobody who signs`() throws {
+    @Test func `a client that invents reports displaces no client that signs`() throws {
         var limits = TelemetryTally.Limits()
         limits.unitsPerHour = 500
         var node = Counting(limits: limits)
@@ -160,7 +160,7 @@ struct TallyTests {
         #expect(try #require(hour.levels[false]) > 3)
     }
 
-    @Test func `what a client's clock puts a day away is kept as a fact and is no outcome`() throws {
+    @Test func `an outcome that a client's clock puts a day away is kept as a fact and not counted`() throws {
         var node = Counting()
         node.report(1, .failure(.pinMismatch), claimed: noon.adding(seconds: -10 * 86_400))
         node.report(2, claimed: noon.adding(seconds: 90_000))
@@ -173,7 +173,7 @@ struct TallyTests {
         #expect(summary.reports == 4)
     }
 
-    @Test func `whoever makes up versions crowds out neither the newest nor what is known, and nothing is refused`()
+    @Test func `a client that invents versions displaces neither the newest nor known ones, and nothing is refused`()
         throws
     {
         var node = Counting()
@@ -197,7 +197,7 @@ struct TallyTests {
         #expect(cells.values.reduce(0) { $0 + $1.reports } == 1 + 2985 + 16 + 2)
     }
 
-    @Test func `however many cells other apps have, each has some`() throws {
+    @Test func `every app has some cells, however many other apps have`() throws {
         var limits = TelemetryTally.Limits()
         limits.cells = 200
         var node = Counting(limits: limits)
@@ -217,7 +217,7 @@ struct TallyTests {
         #expect(node.hour(of: other).cells.count == 149)
     }
 
-    @Test func `keys that clients make up are bounded, and the most frequent ones stay`() throws {
+    @Test func `invented keys are bounded, and the most frequent ones stay`() throws {
         var node = Counting()
         for minute in 0..<10 {
             let time = noon.adding(seconds: Int64(minute) * 60)
@@ -231,7 +231,7 @@ struct TallyTests {
         #expect(summary.pins.count == OutcomeSummary.pinLimit && summary.pins[served] == 50)
     }
 
-    @Test func `what all apps have is shared, and a flood of one takes the room of none`() throws {
+    @Test func `the room that all apps share is not taken up by a flood of one`() throws {
         var limits = TelemetryTally.Limits()
         limits.units = 1000
         var node = Counting(limits: limits)
@@ -245,7 +245,7 @@ struct TallyTests {
         #expect(try #require(node.hour().levels[true]) >= 3)
     }
 
-    @Test func `while nothing can be recorded, the oldest minutes give way and are told`() {
+    @Test func `the oldest minutes are dropped and reported while nothing can be recorded`() {
         var limits = TelemetryTally.Limits()
         limits.minutes = 10
         var node = Counting(limits: limits)
@@ -256,7 +256,7 @@ struct TallyTests {
         #expect(node.rows.count == 10)
     }
 
-    @Test func `what is recorded gives way first, which is no loss`() {
+    @Test func `recorded counts are dropped first, which loses nothing`() {
         var limits = TelemetryTally.Limits()
         limits.minutes = 10
         var node = Counting(limits: limits)
@@ -274,7 +274,7 @@ struct TallyTests {
         #expect(more == 3)
     }
 
-    @Test func `a sample says how many there are of whom it is one`() throws {
+    @Test func `a sample says how many installs it stands for`() throws {
         var limits = TelemetryTally.Limits()
         limits.unitsPerHour = 500
         var node = Counting(limits: limits)
@@ -288,7 +288,7 @@ struct TallyTests {
         #expect(abs(facts.largestHour - 8000) < 2000)
     }
 
-    @Test func `facts are small, sorted and bounded`() throws {
+    @Test func `outcome facts are small, sorted and bounded`() throws {
         var node = Counting()
         for number in 0..<200 {
             node.report(
@@ -360,7 +360,8 @@ struct TallyTests {
         #expect(found.failing == 7)
     }
 
-    @Test(arguments: [true, false]) func `where a candidate's unsigned reports came from is told`(isSigned: Bool) throws
+    @Test(arguments: [true, false]) func `the networks of a candidate's unsigned reports are reported`(isSigned: Bool)
+        throws
     {
         var node = Counting()
         for number in 0..<9 { node.report(number, network: UInt32(number % 3), isSigned: isSigned) }
@@ -393,7 +394,7 @@ struct TallyTests {
         #expect(intakes[0].bucket(of: address) != intakes[1].bucket(of: address))
     }
 
-    @Test func `a network is a /24 or a /48, whatever clothes its address wears`() {
+    @Test func `a network is a /24 or a /48, whatever spelling its address has`() {
         let salt: [UInt8] = [1, 2, 3]
         func network(_ bytes: [UInt8]) -> CoarseNetwork { CoarseNetwork(of: bytes, salt: salt) }
         let mapped: [UInt8] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 192, 0, 2, 200]

@@ -8,7 +8,7 @@ import Testing
 @Suite struct `An observation book` {
     private let book = ObservationSummary()
 
-    @Test func `takes for current what the newest probe of each address saw`() throws {
+    @Test func `an observation book takes for current what the newest probe of each address saw`() throws {
         self.book.take(try observation(["a": [certificate(1)], "b": [certificate(1)]], at: probeTime), failures: 0)
         self.book.take(try observation(["a": [certificate(2)]], at: probeTime + 60), failures: 0)
         #expect(try self.book.current() == ["a CN=2", "b CN=1"])
@@ -16,13 +16,13 @@ import Testing
         #expect(chains.count == 3)
     }
 
-    @Test func `keeps what places see apart`() throws {
+    @Test func `an observation book keeps the views of different places apart`() throws {
         self.book.take(try observation(["a": [certificate(1)]], at: probeTime, from: "here"), failures: 0)
         self.book.take(try observation(["a": [certificate(2)]], at: probeTime + 60, from: "there"), failures: 0)
         #expect(try self.book.current() == ["a CN=1", "a CN=2"])
     }
 
-    @Test func `lets older news undo nothing`() throws {
+    @Test func `an observation book lets older results undo nothing`() throws {
         self.book.take(try observation(["a": [certificate(2)]], at: probeTime + 60), failures: 2)
         self.book.take(try observation(["a": [certificate(1)]], at: probeTime), failures: 9)
         self.book.take(try observation(["a": [certificate(2)]], at: probeTime + 30), failures: 8)
@@ -33,7 +33,8 @@ import Testing
         #expect(try self.book.history(of: endpoint(), from: "here")?.failures == 2)
     }
 
-    @Test func `remembers when a chain was first seen, and when a probe last had an answer`() throws {
+    @Test func `an observation book remembers when a chain was first seen, and when a probe last had an answer`() throws
+    {
         for time in [probeTime, probeTime + 60] {
             self.book.take(try observation(["a": [certificate(1)]], at: time), failures: 0)
         }
@@ -47,7 +48,7 @@ import Testing
         #expect(try self.book.history(of: endpoint(), from: "there") == nil)
     }
 
-    @Test func `takes a chain for superseded only by what says something about its kind of key`() throws {
+    @Test func `an observation book takes a chain for superseded only after a result about its kind of key`() throws {
         let both = [certificate(1, "ec"), certificate(2, "rsa")]
         self.book.take(try observation(["a": both], at: probeTime), failures: 0)
         // The question for RSA failed: nothing is known of it.
@@ -65,7 +66,9 @@ import Testing
         #expect(try self.book.current() == ["a CN=3"])
     }
 
-    @Test func `never forgets what one address alone presents, however many others there are`() throws {
+    @Test func `an observation book never forgets what one address alone presents, however many others there are`()
+        throws
+    {
         self.book.take(try observation(["old": [certificate(1)]], at: probeTime), failures: 0)
         self.book.take(try observation(["a": [certificate(1)]], at: probeTime, from: "there"), failures: 0)
         for round in 1...100 {
@@ -79,7 +82,7 @@ import Testing
         #expect(chains.contains { $0.vantage == "there" && $0.isCurrent })
     }
 
-    @Test func `forgets what is superseded or older than a week first`() throws {
+    @Test func `an observation book forgets chains that are superseded or older than a week first`() throws {
         self.book.take(try observation(["gone": [certificate(1)]], at: probeTime), failures: 0)
         let later = probeTime + EndpointFacts.recentSeconds
         for round in 0..<200 {
@@ -91,7 +94,7 @@ import Testing
         #expect(try self.book.current() == ["a CN=209"])
     }
 
-    @Test func `is bounded, and shares what there is among the places`() throws {
+    @Test func `an observation book is bounded, and divides its room among the places`() throws {
         self.book.take(try observation(["b": [certificate(1)]], at: probeTime, from: "there"), failures: 0)
         for number in 0..<1000 {
             let seen = try observation(["a\(number)": [certificate(number + 10)]], at: probeTime + Int64(number))

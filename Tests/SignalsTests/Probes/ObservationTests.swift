@@ -14,7 +14,7 @@ import Testing
         return Observation(report, of: endpoint, from: "here", at: probeTime)
     }
 
-    @Test func `is of the path that clients go by, and tells what was sent`() throws {
+    @Test func `an observation is of the path that clients build, and says what was sent`() throws {
         let made = try MadeCertificates.shared.get()
         let chain = PresentedChain(
             certificates: [made.ec, made.ec], path: [made.ec, made.rsa], keyKind: .ecdsa, version: "TLSv1.3",
@@ -29,7 +29,7 @@ import Testing
         #expect(told?["path"]?.arrayValue?.map { $0["sent"] } == [true, false])
     }
 
-    @Test func `is incomplete where the question for the other kind of key failed`() throws {
+    @Test func `an observation is incomplete where the question for the other kind of key failed`() throws {
         let made = try MadeCertificates.shared.get()
         let chain = PresentedChain(certificates: [made.ec], keyKind: .ecdsa, version: "TLSv1.3")
         for (other, isComplete) in [
@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    @Test func `keeps nothing of what cannot be read`() throws {
+    @Test func `an observation keeps nothing of an unreadable chain`() throws {
         let chain = PresentedChain(certificates: [[1, 2, 3]], keyKind: .other, version: "TLSv1.3")
         #expect(try self.observation(.served(ServedChains(chains: [chain], otherKind: .absent))).sights.isEmpty)
     }

@@ -54,7 +54,7 @@ import Testing
         self.log.text.count { $0.contains("observations_unreadable") }
     }
 
-    @Test func `learns what another node sees`() async throws {
+    @Test func `a probe scheduler learns what another node sees`() async throws {
         try await TestNode.run(2, on: .current) { nodes in
             _ = try await nodes[0].writer.execute(Sample.create(Sample.app(), hosts: 1))
             let (here, there) = (ObservationSummary(), ObservationSummary())
@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    @Test func `records nothing of what no host names`() async throws {
+    @Test func `a probe scheduler records nothing for endpoints that no host names`() async throws {
         try await TestNode.run(on: .current) { node in
             let book = ObservationSummary()
             let observation = await self.probeScheduler(node, book).probe(try endpoint())
@@ -83,7 +83,7 @@ import Testing
         }
     }
 
-    @Test func `counts a failure against the host only where it is evidence`() async throws {
+    @Test func `a probe scheduler counts a failure against the host only where it is evidence`() async throws {
         try await TestNode.run(on: .current) { node in
             _ = try await node.writer.execute(Sample.create(Sample.app(), hosts: 1))
             let book = ObservationSummary()
@@ -98,7 +98,7 @@ import Testing
         }
     }
 
-    @Test func `reads again from where it last could`() async throws {
+    @Test func `a probe scheduler resumes reading where it last could`() async throws {
         let database = try TestDatabase.current
         try await TestNode.run(on: database) { node in
             let time = Mutex(probeTime)
@@ -123,7 +123,7 @@ import Testing
         }
     }
 
-    @Test func `begins without what is recorded, and reads it as soon as it can`() async throws {
+    @Test func `a probe scheduler begins without the records, and reads them as soon as it can`() async throws {
         let database = try TestDatabase.current
         try await TestNode.run(on: database) { node in
             let store = ObservationStore(pool: node.pool)

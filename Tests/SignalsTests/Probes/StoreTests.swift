@@ -29,7 +29,7 @@ import Testing
         return (book, count.withLock { $0 })
     }
 
-    @Test func `gives back what was recorded`() async throws {
+    @Test func `an observation store gives back what was recorded`() async throws {
         try await self.withStore { store in
             let known = ObservationSummary()
             for (seen, failures) in [
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test func `changes no time back for a probe that comes late`() async throws {
+    @Test func `an observation store never moves a time back for a late probe`() async throws {
         try await self.withStore { store in
             for (time, isComplete) in [(probeTime + 60, true), (probeTime, true), (probeTime + 120, false)] {
                 let seen = try observation(["192.0.2.1": [certificate(1)]], at: time, isComplete: isComplete)
@@ -62,7 +62,7 @@ import Testing
         }
     }
 
-    @Test func `gives what is newer than a time alone`() async throws {
+    @Test func `an observation store gives only what is newer than a time`() async throws {
         try await self.withStore { store in
             try await store.record(try observation(["192.0.2.1": [certificate(1)]], at: probeTime), failures: 0)
             try await store.record(try observation(["192.0.2.2": [certificate(2)]], at: probeTime + 60), failures: 0)
@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    @Test func `passes over rows that cannot be read`() async throws {
+    @Test func `an observation store skips rows that cannot be read`() async throws {
         try await self.withStore { store in
             try await store.record(try observation(["192.0.2.1": [certificate(1)]], at: probeTime), failures: 0)
             try await TestDatabase.current.execute(
@@ -91,7 +91,9 @@ import Testing
         }
     }
 
-    @Test func `reads more endpoints than go on a page, and of each no more than a book keeps`() async throws {
+    @Test func `an observation store reads more endpoints than fit on a page, and of each no more than a book keeps`()
+        async throws
+    {
         try await TestDatabase.current.execute(
             """
             INSERT INTO pinledger.observation
@@ -117,7 +119,7 @@ import Testing
         }
     }
 
-    @Test func `keeps the newest of every address before what it showed earlier`() async throws {
+    @Test func `an observation store keeps the newest of every address before its earlier ones`() async throws {
         // The one address that shows another key was last seen before a thousand chains that others no longer present.
         try await TestDatabase.current.execute(
             """
