@@ -52,7 +52,7 @@ import Testing
         return JSON.object(members).canonicalBytes
     }
 
-    @Test func `asserts who asks for what, and until when`() throws {
+    @Test func `a service account states who asks for what, and until when`() throws {
         let account = try ServiceAccount(Self.file(), endpoint: .google)
         #expect(account.project == "shop-prod-1")
         let text = try account.assertion(at: Timestamp(seconds: 1_769_860_800))
@@ -75,7 +75,7 @@ import Testing
         #expect(!key.verifies(signature, over: input))
     }
 
-    @Test func `shows nothing of its key`() throws {
+    @Test func `a service account never shows its key`() throws {
         let account = try ServiceAccount(Self.file(), endpoint: .google)
         #expect("\(account)" == "the service account pins@shop-prod-1.iam.gserviceaccount.com")
     }
@@ -88,14 +88,14 @@ import Testing
             ("private_key", .integer(1), "no private_key"), ("token_uri", .string("http://127.0.0.1/token"), "https"),
             ("token_uri", nil, "no token_uri"),
         ] as [(String, JSON?, String)])
-    func `is refused with what is wrong with its file`(member: String, value: JSON?, words: String) {
+    func `a service account is refused with the defect of its file`(member: String, value: JSON?, words: String) {
         let error = #expect(throws: ServiceAccount.Malformed.self) {
             try ServiceAccount(Self.file([member: value]), endpoint: .google)
         }
         #expect(error?.description.contains(words) == true)
     }
 
-    @Test func `may have its tokens from this machine where the service is given`() throws {
+    @Test func `a service account may use an issuer on this machine where a test service is set`() throws {
         let endpoint = try #require(FirebaseEndpoint("http://127.0.0.1:9099/"))
         #expect(endpoint.base == "http://127.0.0.1:9099")
         _ = try ServiceAccount(Self.file(["token_uri": "http://localhost:9099/token"]), endpoint: endpoint)
@@ -111,13 +111,13 @@ import Testing
         ("http://example.com", false), ("http://127.0.0.1.example.com", false), ("ftp://127.0.0.1", false),
         ("http://10.0.0.1", false), ("", false),
     ])
-    func `is https, or on this machine`(text: String, isTaken: Bool) {
+    func `an endpoint for tests is https, or on this machine`(text: String, isTaken: Bool) {
         #expect((FirebaseEndpoint(text) != nil) == isTaken)
     }
 }
 
 @Suite struct `Backing off` {
-    @Test func `doubles up to five minutes, and begins anew after a success`() {
+    @Test func `the delay after failures doubles up to five minutes, and starts over after a success`() {
         var backoff = PushBackoff()
         let waits = (0..<12).map { _ in backoff.delay(random: 1) }
         #expect(waits == [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300])
@@ -125,7 +125,7 @@ import Testing
         #expect(backoff.delay(random: 0) == 0.5)
     }
 
-    @Test func `waits as long as it is asked to, within an hour`() {
+    @Test func `the delay after a failure is as long as the service asks for, within an hour`() {
         var backoff = PushBackoff()
         #expect(backoff.delay(random: 1, requested: 30) == 30)
         #expect(backoff.delay(random: 1, requested: .max) == 3600)

@@ -76,7 +76,7 @@ private actor Shelf: RemoteConfigStore {
 
     private static let tooMany = PushFailure.service(.invalid("too many conditions"))
 
-    @Test func `leaves out rollouts, and no kill switch, where parts are refused together`() async throws {
+    @Test func `a push leaves out rollouts, and no kill switch, where parts are refused together`() async throws {
         let shelf = Shelf(Self.fewConditions(3))
         let parts = [
             try Self.part("shop", rollouts: 2, isKilled: true), try Self.part("till", rollouts: 2),
@@ -97,7 +97,7 @@ private actor Shelf: RemoteConfigStore {
         #expect(await shelf.names.count(where: { $0.hasPrefix("pinledger com.example.till ") }) == 2)
     }
 
-    @Test func `leaves out one app's rollouts where these alone are too many`() async throws {
+    @Test func `a push leaves out one app's rollouts where these alone are too many`() async throws {
         let shelf = Shelf(Self.fewConditions(3))
         let parts = [try Self.part("shop", rollouts: 3, isKilled: true), try Self.part("till", rollouts: 2)]
         let outcome = try await ProjectPush(store: shelf).run(parts, position: 1)
@@ -106,7 +106,7 @@ private actor Shelf: RemoteConfigStore {
     }
 
     /// By the merge, which knows the limit of new projects, before the service is asked.
-    @Test func `leaves out rollouts where the project itself is nearly full`() async throws {
+    @Test func `a push leaves out rollouts where the project itself is nearly full`() async throws {
         let shelf = Shelf()
         let conditions = (0..<1999).map { #"{"name":"c\#($0)","expression":"x"}"# }.joined(separator: ",")
         await shelf.edit { _ in #"{"conditions":[\#(conditions)]}"# }
@@ -117,7 +117,7 @@ private actor Shelf: RemoteConfigStore {
     }
 
     @Test(arguments: [true, false])
-    func `tries what was refused again when the template changes, and not before`(isAlone: Bool) async throws {
+    func `a push tries refused parts again when the template changes, and not before`(isAlone: Bool) async throws {
         let shelf = Shelf(Self.without("flag"))
         await shelf.edit { _ in #"{"parameters":{"flag":{"defaultValue":{"value":"1"}}}}"# }
         let push = ProjectPush(store: shelf)
@@ -135,7 +135,7 @@ private actor Shelf: RemoteConfigStore {
     }
 
     /// As of a project that may have few conditions, and is full.
-    @Test func `puts as many parts as are taken together, kill switches first`() async throws {
+    @Test func `a push sends as many parts as are accepted together, kill switches first`() async throws {
         let shelf = Shelf(Self.fewConditions(2))
         await shelf.edit { _ in #"{"conditions":[{"name":"testers","expression":"x"}]}"# }
         let parts = [
@@ -147,7 +147,7 @@ private actor Shelf: RemoteConfigStore {
         #expect(await shelf.names == ["pinledger com.example.shop kill switch app", "testers"])
     }
 
-    @Test func `does not ask again part by part for what is refused all the time`() async throws {
+    @Test func `a push does not ask again part by part for parts that are refused every time`() async throws {
         let shelf = Shelf(Self.without("com.example.bad"))
         let push = ProjectPush(store: shelf)
         var parts = [try Self.part("bad", isKilled: true)] + (try (1...5).map { try Self.part("good\($0)") })
@@ -163,7 +163,8 @@ private actor Shelf: RemoteConfigStore {
         #expect(known.refused.isEmpty)
     }
 
-    @Test func `leaves out the app whose parameter somebody wrote at a later position, and no other`() async throws {
+    @Test func `a push leaves out the app whose parameter was written at a later position, and no other`() async throws
+    {
         let shelf = Shelf()
         let push = ProjectPush(store: shelf)
         var parts = [try Self.part("shop"), try Self.part("till")]
@@ -176,7 +177,7 @@ private actor Shelf: RemoteConfigStore {
         #expect(await shelf.names.count == 1)
     }
 
-    @Test func `leaves out only the app that is refused`() async throws {
+    @Test func `a push leaves out only the app that is refused`() async throws {
         let shelf = Shelf(Self.without("com.example.bad"))
         let parts = [try Self.part("bad", isKilled: true), try Self.part("good", isKilled: true)]
         let outcome = try await ProjectPush(store: shelf).run(parts, position: 1)
@@ -186,7 +187,7 @@ private actor Shelf: RemoteConfigStore {
     }
 
     /// An app of the same parameter, of which there was no template for a while.
-    @Test func `takes out what an app has that was spared and then leaves the project`() async throws {
+    @Test func `a push removes the entries of an app that was spared and then leaves the project`() async throws {
         let shelf = Shelf()
         let push = ProjectPush(store: shelf)
         let parts = try [("shop", "1:1:ios:aa"), ("till", "1:1:ios:bb")].map { name, id in
@@ -203,7 +204,7 @@ private actor Shelf: RemoteConfigStore {
         #expect(await shelf.names == ["pinledger com.example.shop kill switch app"])
     }
 
-    @Test func `is refused by a project that a restored ledger has not come to, until its position is deleted`()
+    @Test func `a push is refused by a project ahead of a restored ledger, until its position is deleted`()
         async throws
     {
         let shelf = Shelf()
@@ -220,7 +221,7 @@ private actor Shelf: RemoteConfigStore {
 }
 
 @Suite struct `What is known of pushes` {
-    @Test func `is in step with the document that was pushed, and no other`() throws {
+    @Test func `a push status is in step with the document that was pushed, and no other`() throws {
         let app = try AppID("com.example.shop")
         let book = PushStatus(projects: ["shop-prod"])
         let now = Timestamp(seconds: 1_769_860_800)
@@ -239,7 +240,7 @@ private actor Shelf: RemoteConfigStore {
 }
 
 @Suite struct `What a stranger says` {
-    @Test func `is shown in 300 characters of ASCII, however many are one to look at`() {
+    @Test func `a foreign text is shown in 300 characters of ASCII, however many look like one`() {
         let text = "e" + String(repeating: "\u{301}", count: 100_000)
         #expect(FirebaseHTTP.printable(text) == "e" + String(repeating: "?", count: 299))
         #expect(FirebaseHTTP.printable("a\u{1B}[31m") == "a?[31m")

@@ -31,7 +31,7 @@ import Testing
         ("2606:4700::5efe:10.0.0.1", "carries 10.0.0.1"), ("2606:4700::200:5efe:127.0.0.1", "carries 127.0.0.1"),
         ("fd00:ec2::254", "unique local"),
     ])
-    func `refuses what is not everybody's`(text: String, reason: String) throws {
+    func `an address policy refuses addresses that are not public`(text: String, reason: String) throws {
         let address = try #require(IPAddress(text))
         let refusal = try #require(AddressPolicy().refusal(of: address))
         #expect(refusal.contains(reason))
@@ -45,11 +45,11 @@ import Testing
         "198.17.255.255", "198.20.0.0", "223.255.255.255", "2606:4700::1111", "2a00:1450:4001::1", "64:ff9b::8.8.8.8",
         "2002:808:808::1", "2001:4860:4860::8888", "2001:200::1", "2606:4700::5efe:8.8.8.8", "2606:4700::5eff:a00:1",
     ])
-    func `lets through what everybody reaches`(text: String) throws {
+    func `an address policy allows public addresses`(text: String) throws {
         #expect(AddressPolicy().refusal(of: try #require(IPAddress(text))) == nil)
     }
 
-    @Test func `allows the operator's ranges, and no disguise of them`() throws {
+    @Test func `an address policy allows the operator's ranges, and no other spelling that hides one`() throws {
         let policy = AddressPolicy(allowed: try ["10.1.0.0/16", "127.0.0.1", "fd00::/64"].map { try IPNetwork($0) })
         for text in ["10.1.2.3", "127.0.0.1", "fd00::1", "64:ff9b::10.1.2.3"] {
             #expect(policy.refusal(of: try #require(IPAddress(text))) == nil, "\(text)")
@@ -59,7 +59,7 @@ import Testing
         }
     }
 
-    @Test func `refuses what has no address`() throws {
+    @Test func `an address policy refuses a text without an address`() throws {
         #expect(AddressPolicy().refusal(of: try SocketAddress(unixDomainSocketPath: "/run/x")) != nil)
     }
 
@@ -69,7 +69,7 @@ import Testing
         "1.2.3.256", "1.2.3.-4", " 127.0.0.1", "127.0.0.1 ", "127.0.0.1\0", "①②⑦.0.0.1", "fe80::1%eth0", "fe80::1%2",
         "[::1]", "::1::", ":::", "12345::", "g::", "::ffff:127.1",
     ])
-    func `knows one spelling of each address`(text: String) {
+    func `an address policy knows one spelling of each address`(text: String) {
         #expect(IPAddress(text) == nil)
     }
 
@@ -77,7 +77,7 @@ import Testing
         ("10.0.0.0/8", "10.0.0.0/8"), ("10.0.0.1", "10.0.0.1/32"), ("0.0.0.0/0", "0.0.0.0/0"), ("::/0", "::/0"),
         ("fd00::/9", "fd00::/9"), ("::1", "::1/128"), ("192.168.128.0/17", "192.168.128.0/17"),
     ])
-    func `reads ranges`(text: String, canonical: String) throws {
+    func `an address policy reads ranges`(text: String, canonical: String) throws {
         #expect(try IPNetwork(text).description == canonical)
     }
 
@@ -86,7 +86,7 @@ import Testing
         ("10.0.0.0/", "prefix"), ("10.0.0.0/08", "prefix"), ("10.0.0.0/+8", "prefix"), ("10/8", "IP address"),
         ("10.0.0.0/255.0.0.0", "prefix"), ("", "IP address"), ("localhost", "IP address"), ("10.0.0.0/-1", "prefix"),
     ])
-    func `refuses a range that is none`(text: String, reason: String) throws {
+    func `an address policy refuses a malformed range`(text: String, reason: String) throws {
         let error = try #require(throws: IPNetwork.Malformed.self) { try IPNetwork(text) }
         #expect(error.description.contains(reason))
     }

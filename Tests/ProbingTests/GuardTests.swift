@@ -7,7 +7,7 @@ import Testing
 
 /// What users name is not what the server connects to.
 @Suite(.takingTurns, .timeLimit(.minutes(20))) struct `The prober's guard` {
-    @Test func `refuses addresses as targets unless the operator allows them`() async throws {
+    @Test func `the prober's guard refuses addresses as targets unless the operator allows them`() async throws {
         let policy = AddressPolicy(allowed: [try IPNetwork("127.0.0.0/8")])
         try await withProber(policy: policy) { prober in
             let failure = try await prober.probe(ProbeTarget("127.0.0.1:1")).onlyFailure()
@@ -21,7 +21,7 @@ import Testing
         }
     }
 
-    @Test func `connects to no refused address, whatever else the name has`() async throws {
+    @Test func `the prober's guard connects to no refused address, whatever else the name has`() async throws {
         let isReached = Atomic(false)
         let host = try SocketHost { _ in isReached.store(true, ordering: .relaxed) }
         let addresses = ["127.0.0.1", "::1", "::ffff:127.0.0.1", "10.0.0.1", "169.254.169.254"]
@@ -34,7 +34,7 @@ import Testing
         #expect(!wasReached)
     }
 
-    @Test func `resolves once, so that a name cannot change its mind`() async throws {
+    @Test func `the prober's guard resolves once, so that a name cannot change its answer`() async throws {
         let lookUps = Atomic(0)
         let loopback = try #require(IPAddress("127.0.0.1"))
         let allowed = try #require(IPAddress("127.0.0.9"))
@@ -52,7 +52,7 @@ import Testing
         #expect(count == 1)
     }
 
-    @Test func `refuses what the system's own names lead to`() async throws {
+    @Test func `the prober's guard refuses addresses that the system's own names give`() async throws {
         try await withProber(policy: AddressPolicy(), lookUp: SystemLookUp.addresses) { prober in
             let report = try await prober.probe(ProbeTarget("localhost:22"))
             #expect(!report.addresses.isEmpty && report.addresses.allSatisfy { $0.failure?.kind == .blocked })
@@ -60,11 +60,11 @@ import Testing
     }
 
     @Test(arguments: ["0x7f.1", "2130706433", "127.0.0.1", "0177.1", "::1", "localhost\0.test", "127.1"])
-    func `reads no name as a number`(name: String) {
+    func `the prober's guard reads no name as a number`(name: String) {
         #expect(throws: ProbeFailure.self) { try SystemLookUp.addresses(of: name) }
     }
 
-    @Test func `says why a name has no address`() async throws {
+    @Test func `the prober's guard says why a name has no address`() async throws {
         try await withProber(addresses: []) { prober in
             let failure = try await prober.probe(ProbeTarget("probe.test")).onlyFailure()
             #expect(failure.kind == .nameNotResolved && failure.stage == .resolution)
@@ -74,7 +74,7 @@ import Testing
     @Test(arguments: [
         (EAI_NONAME, true), (-5, true), (EAI_AGAIN, false), (EAI_FAIL, false), (EAI_SYSTEM, false), (EAI_MEMORY, false),
     ])
-    func `takes only a resolver's answer for evidence`(status: CInt, isAnswer: Bool) async throws {
+    func `the prober's guard takes only a resolver's answer for evidence`(status: CInt, isAnswer: Bool) async throws {
         let failure = SystemLookUp.failure(of: "probe.test", status: status)
         #expect(failure.kind == (isAnswer ? .nameNotResolved : .resolverFailed))
         try await withProber(lookUp: { name throws(ProbeFailure) in throw failure }) { prober in
@@ -83,7 +83,7 @@ import Testing
         }
     }
 
-    @Test func `does not wait for a resolver that is stuck, nor lets it pile up look-ups`() async throws {
+    @Test func `the prober's guard does not wait for a stuck resolver, nor lets look-ups pile up there`() async throws {
         let isReleased = DispatchSemaphore(value: 0)
         let started = Atomic(0)
         let options = ProbeOptions(resolutionTimeout: .milliseconds(300), patience: .milliseconds(300))
@@ -109,7 +109,7 @@ import Testing
         }
     }
 
-    @Test func `bounds the connections, and the line before them`() async throws {
+    @Test func `the prober's guard bounds the connections, and the line before them`() async throws {
         let open = Atomic(0)
         let most = Atomic(0)
         let host = try SocketHost { connection in

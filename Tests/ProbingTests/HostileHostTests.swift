@@ -18,14 +18,14 @@ import Testing
         return try #require(failure)
     }
 
-    @Test func `that hangs times out, in each stage`() async throws {
+    @Test func `a hostile host that hangs times out, in each stage`() async throws {
         #expect(try await self.failure(hurried) { $0.hang() }.stage == .handshake)
         #expect(try await self.failure(hurried) { $0.hang() }.kind == .timedOut)
         let silent = try await self.failure(hurried, startTLS: .smtp) { $0.hang() }
         #expect(silent.stage == .startTLS && silent.kind == .timedOut)
     }
 
-    @Test func `that resets or closes is told apart`() async throws {
+    @Test func `a hostile host that resets is told from one that closes`() async throws {
         let reset = try await self.failure { connection in
             _ = connection.receive()
             connection.reset()
@@ -40,7 +40,7 @@ import Testing
         ("220 mail.test ESMTP\r\n", "STARTTLS"), ("* OK ready\r\n", "STARTTLS"), ("\0\0\0\0", "something else"),
         ("\u{16}\u{02}\u{01}", "something else"), ("+OK\r\n", "POP3"), ("x", "something else"),
     ])
-    func `that speaks in clear is recognised`(words: String, meaning: String) async throws {
+    func `a hostile host that speaks in clear is recognised`(words: String, meaning: String) async throws {
         let failure = try await self.failure { connection in
             connection.send(words)
             connection.hang()
@@ -48,7 +48,7 @@ import Testing
         #expect(failure.kind == .notTLS && failure.reason.contains(meaning))
     }
 
-    @Test func `that sends garbage in TLS's clothes fails`() async throws {
+    @Test func `a hostile host that sends garbage in TLS records fails`() async throws {
         let failure = try await self.failure { connection in
             connection.send([22, 3, 3, 0, 16] + (0..<64).map { UInt8($0) })
             connection.hang()
@@ -56,7 +56,7 @@ import Testing
         #expect([.handshakeFailed, .tooLarge].contains(failure.kind))
     }
 
-    @Test func `that declines is quoted by the number of its alert`() async throws {
+    @Test func `a hostile host that declines is quoted by the number of its alert`() async throws {
         let failure = try await self.failure { connection in
             _ = connection.receive()
             connection.send([21, 3, 3, 0, 2, 2, 40])
@@ -65,7 +65,7 @@ import Testing
         #expect(failure.kind == .handshakeAlert && failure.reason.contains("alert 40, handshake failure"))
     }
 
-    @Test func `that announces a message of 10 MB is not listened to`() async throws {
+    @Test func `a hostile host that announces a message of 10 MB is cut off`() async throws {
         let failure = try await self.failure { connection in
             // ServerHello with 10,000,000 bytes.
             connection.send([22, 3, 3, 0x40, 0, 2, 0x98, 0x96, 0x80] + [UInt8](repeating: 3, count: 0x4000 - 4))
@@ -74,7 +74,7 @@ import Testing
         #expect(failure.kind == .tooLarge)
     }
 
-    @Test func `whose chain has no end is not listened to`() async throws {
+    @Test func `a hostile host whose chain has no end is cut off`() async throws {
         let failure = try await self.failure { connection in
             connection.send(Self.serverHello)
             // A certificate message of 16 MiB, most of it one list.
@@ -85,7 +85,7 @@ import Testing
         #expect(failure.kind == .tooLarge)
     }
 
-    @Test func `that never comes to the point is cut off after 256 KiB`() async throws {
+    @Test func `a hostile host that never finishes is cut off after 256 KiB`() async throws {
         // HelloRequests, which a client passes over.
         let failure = try await self.failure { connection in
             while connection.send([22, 3, 3, 0x40, 0] + [UInt8](repeating: 0, count: 0x4000)) {}
@@ -93,7 +93,8 @@ import Testing
         #expect(failure.kind == .tooLarge && failure.reason.contains("256 KiB"))
     }
 
-    @Test func `with too many certificates is refused by their number or by their length`() async throws {
+    @Test func `a hostile host with too many certificates is refused by their number or by their length`() async throws
+    {
         for (chain, words) in [("long.pem", "15 certificates"), ("endless.pem", "100000 bytes")] {
             let server = try OpenSSLServer("ecdsa", chain: chain)
             try await withProber { prober in
@@ -103,7 +104,7 @@ import Testing
         }
     }
 
-    @Test func `that sends one byte at a time has no more time than others`() async throws {
+    @Test func `a hostile host that sends one byte at a time has no more time than others`() async throws {
         let failure = try await self.failure(hurried) { connection in
             for byte in Self.serverHello where connection.send([byte]) { usleep(50_000) }
             connection.hang()
@@ -111,7 +112,7 @@ import Testing
         #expect(failure.kind == .timedOut && failure.stage == .handshake)
     }
 
-    @Test func `delays nobody else`() async throws {
+    @Test func `a hostile host delays no other probe`() async throws {
         let hanging = try SocketHost { $0.hang() }
         let server = try OpenSSLServer("ecdsa")
         try await withProber { prober in
@@ -127,7 +128,7 @@ import Testing
         }
     }
 
-    @Test func `is left at once when the probe is cancelled`() async throws {
+    @Test func `a hostile host is left at once when the probe is cancelled`() async throws {
         let (events, continuation) = AsyncStream<String>.makeStream()
         let host = try SocketHost { connection in
             continuation.yield("connected")

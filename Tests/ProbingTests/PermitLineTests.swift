@@ -3,7 +3,7 @@ import Testing
 @testable import Probing
 
 @Suite struct `A line for permits` {
-    @Test func `grants, queues, and then refuses`() {
+    @Test func `a line for permits grants, queues, and then refuses`() {
         var line = PermitLine(maximumPermits: 3, maximumWaiting: 2)
         #expect(line.request(1, count: 2) == .grant)
         #expect(line.request(2, count: 2) == .wait)
@@ -11,7 +11,7 @@ import Testing
         #expect(line.request(4, count: 1) == .refuse)
     }
 
-    @Test func `lets nobody overtake`() {
+    @Test func `a line for permits keeps its order`() {
         var line = PermitLine(maximumPermits: 3, maximumWaiting: 9)
         _ = line.request(1, count: 3)
         _ = line.request(2, count: 3)
@@ -21,7 +21,7 @@ import Testing
         #expect(line.release(3) == [3] && line.free == 2)
     }
 
-    @Test func `moves up when somebody leaves`() {
+    @Test func `a line for permits moves up when a waiter leaves`() {
         var line = PermitLine(maximumPermits: 3, maximumWaiting: 9)
         _ = line.request(1, count: 2)
         _ = line.request(2, count: 3)
@@ -31,7 +31,7 @@ import Testing
         #expect(!line.withdraw(2).wasWaiting && !line.withdraw(1).wasWaiting && line.free == 0)
     }
 
-    @Test func `neither loses nor makes permits, whatever happens`() {
+    @Test func `a line for permits neither loses nor makes permits, whatever happens`() {
         var generator = SystemRandomNumberGenerator()
         var line = PermitLine(maximumPermits: 8, maximumWaiting: 5)
         var counts: [UInt64: Int] = [:]

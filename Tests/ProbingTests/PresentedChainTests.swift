@@ -15,7 +15,9 @@ import Testing
     @Test(arguments: [
         ("rsa", KeyKind.rsa, SignatureKind.rsaPSS), ("ecdsa", .ecdsa, .ecdsa), ("ed25519", .eddsa, .ed25519),
     ])
-    func `is that of its files, in the order sent`(leaf: String, kind: KeyKind, signature: SignatureKind) async throws {
+    func `a real host's chain is that of its files, in the order sent`(
+        leaf: String, kind: KeyKind, signature: SignatureKind
+    ) async throws {
         let server = try OpenSSLServer(leaf)
         try await withProber { prober in
             let service = try await prober.probe(server.target()).service()
@@ -29,7 +31,7 @@ import Testing
         }
     }
 
-    @Test func `keeps an order that is wrong`() async throws {
+    @Test func `a real host's chain keeps an order that is wrong`() async throws {
         let server = try OpenSSLServer("ecdsa", chain: "backwards.pem")
         try await withProber { prober in
             let chain = try #require(try await prober.probe(server.target()).service().chains.first)
@@ -47,7 +49,7 @@ import Testing
         ("namesake.pem", nil, ["ecdsa"]),
         (nil, nil, ["ecdsa"]),
     ])
-    func `is one thing as sent, and another as clients go by it`(
+    func `a real host's chain as sent is kept apart from the path that clients build`(
         file: String?, verified: [String]?, linked: [String]
     ) async throws {
         let server = try OpenSSLServer("ecdsa", chain: file)
@@ -61,7 +63,7 @@ import Testing
         }
     }
 
-    @Test func `is seen in either version alone`() async throws {
+    @Test func `a real host's chain is seen in either version alone`() async throws {
         for (argument, version) in [("-tls1_2", "TLSv1.2"), ("-tls1_3", "TLSv1.3")] {
             for leaf in ["rsa", "ecdsa"] {
                 let server = try OpenSSLServer(leaf, [argument])
@@ -73,7 +75,7 @@ import Testing
         }
     }
 
-    @Test func `is proved by decryption where TLS 1.2 has no signature`() async throws {
+    @Test func `a real host's chain is proved by decryption where TLS 1.2 has no signature`() async throws {
         let server = try OpenSSLServer("rsa", ["-tls1_2", "-cipher", "AES128-GCM-SHA256"])
         try await withProber { prober in
             let chain = try #require(try await prober.probe(server.target()).service().chains.first)
@@ -82,7 +84,7 @@ import Testing
     }
 
     @Test(arguments: ["-tls1_2", "-tls1_3"])
-    func `comes with the one of the other kind of key`(version: String) async throws {
+    func `a real host's chain comes with the one of the other kind of key`(version: String) async throws {
         let server = try OpenSSLServer(
             "ecdsa", [version, "-dcert", "rsa.pem", "-dkey", "rsa.key", "-dcert_chain", "middle.pem"])
         try await withProber { prober in
@@ -96,7 +98,7 @@ import Testing
         }
     }
 
-    @Test func `of the other kind may take as long as the first`() async throws {
+    @Test func `a real host's chain of the other kind of key may take as long as the first`() async throws {
         let server = try OpenSSLServer(
             "ecdsa", ["-dcert", "rsa.pem", "-dkey", "rsa.key", "-dcert_chain", "middle.pem"])
         let host = try SocketHost { [port = server.port] connection in
@@ -110,7 +112,7 @@ import Testing
         }
     }
 
-    @Test func `is that of the name asked for`() async throws {
+    @Test func `a real host's chain is that of the name asked for`() async throws {
         let server = try OpenSSLServer(
             "ecdsa", ["-servername", "other.test", "-cert2", "other.pem", "-key2", "other.key"])
         try await withProber { prober in
@@ -125,7 +127,7 @@ import Testing
         }
     }
 
-    @Test func `is judged, never refused`() async throws {
+    @Test func `a real host's chain is judged, never refused`() async throws {
         let sound = try OpenSSLServer("ecdsa")
         let incomplete = try OpenSSLServer("ecdsa", chain: nil)
         let lonely = try OpenSSLServer("lonely", chain: nil)
@@ -162,7 +164,7 @@ import Testing
     }
 
     @Test(arguments: ["-tls1_2", "-tls1_3"])
-    func `is seen although the host wants a client's certificate`(version: String) async throws {
+    func `a real host's chain is seen although the host wants a client's certificate`(version: String) async throws {
         let server = try OpenSSLServer(
             "ecdsa", [version, "-Verify", "1", "-verify_return_error", "-CAfile", "root.pem"])
         try await withProber { prober in
@@ -175,7 +177,7 @@ import Testing
         }
     }
 
-    @Test func `is known for each address of a name, whatever the others do`() async throws {
+    @Test func `a real host's chain is known for each address of a name, whatever the others do`() async throws {
         let first = try OpenSSLServer("ecdsa")
         let second = try OpenSSLServer("rsa", address: "[::1]", port: first.port)
         try await withProber(addresses: ["127.0.0.1", "127.0.0.3", "::1", "127.0.0.1", "10.1.2.3"]) { prober in
@@ -188,7 +190,7 @@ import Testing
         _ = second
     }
 
-    @Test func `is looked for at eight addresses at most, of both families`() async throws {
+    @Test func `a real host's chain is looked for at eight addresses at most, of both families`() async throws {
         let addresses = (1...20).map { "127.0.1.\($0)" } + ["::1"]
         try await withProber(addresses: addresses) { prober in
             let report = try await prober.probe(ProbeTarget("probe.test:1"), options: hurried)
@@ -198,7 +200,7 @@ import Testing
         }
     }
 
-    @Test func `comes with the application protocol the host chose`() async throws {
+    @Test func `a real host's chain comes with the application protocol the host chose`() async throws {
         let server = try OpenSSLServer("ecdsa", ["-alpn", "http/1.1"])
         try await withProber { prober in
             let options = ProbeOptions(applicationProtocols: ["h2", "http/1.1"])

@@ -8,11 +8,11 @@ import Testing
         ("192.0.2.1", "192.0.2.1:443"), ("192.0.2.1:65535", "192.0.2.1:65535"), ("2001:db8::1", "[2001:db8::1]:443"),
         ("[2001:db8::1]", "[2001:db8::1]:443"), ("[2001:db8::1]:853", "[2001:db8::1]:853"),
     ])
-    func `is a host with a port`(text: String, canonical: String) throws {
+    func `a probe's target is a host with a port`(text: String, canonical: String) throws {
         #expect(try ProbeTarget(text).description == canonical)
     }
 
-    @Test func `has its protocol's port`() throws {
+    @Test func `a probe's target has its protocol's port`() throws {
         let ports = try StartTLS.allCases.map { try ProbeTarget("example.com", startTLS: $0).port }
         #expect(ports == [25, 143, 5432])
     }
@@ -26,11 +26,11 @@ import Testing
         "127.0.0.01", "1.2.3.4.5", "①②⑦.0.0.1", "127。0。0。1", "fe80::1%lo", "[fe80::1%25lo]", "[127.0.0.1]",
         "[::1]443", "[::1", "::1]:443", "[::1]:", "[::ffff:7f.1]", "[v1.x]:443", "256.1.1.1",
     ])
-    func `has no other spelling`(text: String) {
+    func `a probe's target has no other spelling`(text: String) {
         #expect(throws: ProbeTarget.Malformed.self) { try ProbeTarget(text) }
     }
 
-    @Test func `asks for its own name, or another, or none`() throws {
+    @Test func `a probe's target asks for its own name, or another, or none`() throws {
         let other = try HostPattern("other.test")
         #expect(try ProbeTarget("example.com").requestedName == "example.com")
         #expect(try ProbeTarget("example.com", serverName: other).requestedName == "other.test")

@@ -12,7 +12,7 @@ import Testing
 
     private static func lines(_ texts: String...) -> [[UInt8]] { texts.map { Array($0.utf8) } }
 
-    @Test(arguments: Self.agreeable) func `is agreed on, however the bytes arrive`(
+    @Test(arguments: Self.agreeable) func `STARTTLS is agreed on, however the bytes arrive`(
         startTLS: StartTLS, words: [[UInt8]]
     ) {
         var whole = startTLS.dialogue
@@ -44,7 +44,7 @@ import Testing
         #expect(isReady && said == saidInPieces)
     }
 
-    @Test(arguments: Self.agreeable) func `is refused where bytes in clear follow the agreement`(
+    @Test(arguments: Self.agreeable) func `STARTTLS is refused where bytes in clear follow the agreement`(
         startTLS: StartTLS, words: [[UInt8]]
     ) throws {
         var dialogue = startTLS.dialogue
@@ -63,7 +63,7 @@ import Testing
             (.smtp, ["220-x\r\n221 y\r\n"], "does not speak SMTP"), (.imap, ["HTTP/1.1 400\r\n"], "IMAP"),
             (.postgres, ["N"], "no TLS"), (.postgres, ["E"], "error"), (.postgres, ["H"], "PostgreSQL"),
         ] as [(StartTLS, [String], String)])
-    func `is refused with a reason`(startTLS: StartTLS, words: [String], reason: String) {
+    func `STARTTLS is refused with a reason`(startTLS: StartTLS, words: [String], reason: String) {
         var dialogue = startTLS.dialogue
         _ = dialogue.begin()
         var last = StartTLSStep.wait(send: [])
@@ -75,7 +75,9 @@ import Testing
         }
     }
 
-    @Test(arguments: StartTLS.allCases) func `keeps little of a host that talks for ever`(startTLS: StartTLS) {
+    @Test(arguments: StartTLS.allCases) func `STARTTLS keeps a bounded part of what an endless host sends`(
+        startTLS: StartTLS
+    ) {
         for filler in ["220-x\r\n", "* OK x\r\n", "+OK\r\n", "<a", "x", "0\u{7F}"] {
             var dialogue = startTLS.dialogue
             _ = dialogue.begin()
@@ -89,7 +91,8 @@ import Testing
         }
     }
 
-    @Test(arguments: StartTLS.allCases) func `leads to the chain of the host behind it`(startTLS: StartTLS) async throws
+    @Test(arguments: StartTLS.allCases) func `STARTTLS leads to the chain of the host behind it`(startTLS: StartTLS)
+        async throws
     {
         let server = try OpenSSLServer("ecdsa")
         let words = try #require(Self.agreeable.first { $0.0 == startTLS }).1

@@ -23,7 +23,7 @@ struct ClockTests {
         await pool.close()
     }
 
-    @Test func `while the clocks disagree nothing is signed or recorded, and then what was left is done`() async throws
+    @Test func `nothing is signed or recorded while the clocks disagree, and the rest is done afterwards`() async throws
     {
         let database = try TestDatabase.current
         let key = try KeyEncryptionKey.random()

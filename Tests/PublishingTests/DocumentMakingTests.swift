@@ -21,7 +21,7 @@ import Testing
         try #require(Pin(bytes: [number] + (1..<32).map { UInt8($0 * 7) }))
     }
 
-    @Test func `a document of everything is, byte for byte, this`() throws {
+    @Test func `a document with every setting has exactly these bytes`() throws {
         let app = try AppID("com.example.app")
         let (api, wild) = (try HostPattern("api.example.com"), try HostPattern("*.cdn.example.com"))
         let (a, b, c, d) = (try Self.pin(1), try Self.pin(2), try Self.pin(3), try Self.pin(4))
@@ -103,7 +103,7 @@ import Testing
         }
     }
 
-    @Test func `salts are spelled out: given, of the place, or of the edit`() throws {
+    @Test func `salts are explicit: given, of the app or host, or of the edit`() throws {
         let app = try AppID("a")
         let host = try HostPattern("api.example.com")
         func salts(_ rollout: Rollout, edits: Int) throws -> [String?] {

@@ -35,7 +35,7 @@ struct EvaluatedDocumentsTests {
         }
     }
 
-    @Test func `a variant has the times of its document, is made once, and goes with it`() async throws {
+    @Test func `a variant has the times of its document, is made once, and is dropped with it`() async throws {
         try await Self.running { node in
             let app = try Sample.app()
             try await node.execute(try Sample.create(app, hosts: 2))
@@ -77,7 +77,7 @@ struct EvaluatedDocumentsTests {
         }
     }
 
-    @Test func `no more is kept than there is room for`() async throws {
+    @Test func `the cache of variants keeps no more than there is room for`() async throws {
         try await Self.running { node in
             let apps = try (0..<4).map { _ in try Sample.app() }
             for app in apps { try await node.execute(try Sample.create(app, hosts: 2)) }
@@ -91,7 +91,7 @@ struct EvaluatedDocumentsTests {
         }
     }
 
-    @Test func `of too many variants, those go that nobody asks for any more`() async throws {
+    @Test func `the variants that no device asks for any more are dropped first`() async throws {
         try await Self.running { node in
             let app = try Sample.app()
             // Each device is in or out of nine rollouts by lot: some five hundred kinds.
@@ -122,7 +122,7 @@ struct EvaluatedDocumentsTests {
         }
     }
 
-    @Test func `devices that come at once all get the one that is kept`() async throws {
+    @Test func `devices that come at once all get the one variant that is kept`() async throws {
         try await Self.running { node in
             let app = try Sample.app()
             try await node.execute(try Sample.create(app, hosts: 2))
@@ -139,7 +139,7 @@ struct EvaluatedDocumentsTests {
         }
     }
 
-    @Test func `a node without a key signs none`() async throws {
+    @Test func `a node without a key signs no variants`() async throws {
         let key = try KeyEncryptionKey.random()
         try await PublishingNode.run(on: try TestDatabase.current, .with { $0.keyEncryptionKey = key }) { signer in
             try await signer.makeKey()

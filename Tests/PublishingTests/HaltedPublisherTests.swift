@@ -18,7 +18,7 @@ struct HaltedPublisherTests {
         let names = Mutex<Set<String>>([])
     }
 
-    @Test func `nobody waits for a publication that a fault or a cancellation prevents`() async throws {
+    @Test func `no request waits for a publication that a fault or a cancellation prevents`() async throws {
         let database = try TestDatabase.current
         let key = try KeyEncryptionKey.random()
         try await PublishingNode.run(on: database, .with { $0.keyEncryptionKey = key }) { node in

@@ -12,7 +12,7 @@ import Testing
         cache.take(numbers.map { (key: self.digest($0), value: [UInt8](repeating: UInt8($0), count: size)) })
     }
 
-    @Test func `gives what it took, and names what it does not have`() {
+    @Test func `a cache of keys and certificates gives what it stored, and names what it does not have`() {
         var cache = MaterialCache(limit: 10_000)
         self.take(&cache, 1..<3, size: 10)
         let (found, unknown) = cache.find((1..<4).map(self.digest), at: self.now)
@@ -21,7 +21,7 @@ import Testing
         #expect(unknown == [self.digest(3)])
     }
 
-    @Test func `asks again for what was missing only after a while, or once it is there`() {
+    @Test func `a cache of keys and certificates asks again for missing ones only after a while, or once they exist`() {
         var cache = MaterialCache(limit: 10_000)
         let digests = [self.digest(1), self.digest(2)]
         cache.takeMissing(digests, at: self.now)
@@ -31,7 +31,7 @@ import Testing
         #expect(cache.find(digests, at: self.now).found == [self.digest(1): [1]])
     }
 
-    @Test func `remembers for a while that the database said nothing`() {
+    @Test func `a cache of keys and certificates remembers for a while that the database did not answer`() {
         var cache = MaterialCache(limit: 10_000)
         #expect(!cache.isSilent(at: self.now))
         cache.takeSilence(at: self.now)
@@ -39,7 +39,10 @@ import Testing
         #expect(!cache.isSilent(at: self.now + MaterialCache.missingTime))
     }
 
-    @Test func `begins anew where it would become too large, and keeps nothing that is larger than itself`() {
+    @Test
+    func
+        `a cache of keys and certificates restarts where it would become too large, and keeps nothing larger than itself`()
+    {
         let limit = 3 * (100 + MaterialCache.overhead)
         var cache = MaterialCache(limit: limit)
         self.take(&cache, 0..<3, size: 100)
@@ -52,7 +55,7 @@ import Testing
         #expect(cache.find((0..<9).map(self.digest), at: self.now).found.map(\.key) == [self.digest(3)])
     }
 
-    @Test func `remembers no more digests as missing than it may`() {
+    @Test func `a cache of keys and certificates remembers a bounded number of missing digests`() {
         var cache = MaterialCache(limit: 1000)
         let many = (0..<MaterialCache.missingLimit).map(self.digest)
         cache.takeMissing(many, at: self.now)

@@ -31,7 +31,7 @@ struct MaterialStoreTests {
             "UPDATE pinledger.material SET stored_at = now() - interval '25 hours'")
     }
 
-    @Test func `what one node stored is found on another, and what nobody stored is not`() async throws {
+    @Test func `material that one node stored is found on another, and unknown material is not`() async throws {
         try await self.withPool { pool in
             let key = Material(.publicKey, der: Array("key".utf8))
             let one = self.certificate("one")
@@ -51,7 +51,7 @@ struct MaterialStoreTests {
         }
     }
 
-    @Test func `more are found than go into one question or into memory`() async throws {
+    @Test func `more material is found than fits into one query or into memory`() async throws {
         try await self.withPool { pool in
             let all = (0..<700).map { self.certificate("certificate \($0)") }
             let store = MaterialStore(pool: pool, limit: 20_000)
@@ -61,7 +61,7 @@ struct MaterialStoreTests {
         }
     }
 
-    @Test func `what is too large is passed over, and keeps nothing else out`() async throws {
+    @Test func `material that is too large is skipped, and displaces nothing else`() async throws {
         try await self.withPool { pool in
             let store = MaterialStore(pool: pool)
             let large = Material(.certificate, der: Array(repeating: 7, count: Material.maximumSize + 1))
@@ -72,7 +72,7 @@ struct MaterialStoreTests {
         }
     }
 
-    @Test func `a node that only reads finds them`() async throws {
+    @Test func `a node that only reads finds stored material`() async throws {
         let one = self.certificate("one")
         try await self.withPool { try await MaterialStore(pool: $0).store([one]) }
         try await self.withPool(as: .reader) { pool in
@@ -83,7 +83,7 @@ struct MaterialStoreTests {
         }
     }
 
-    @Test func `where the database cannot be reached, what is remembered is given and all else is an error`()
+    @Test func `where the database cannot be reached, remembered material is given and the rest is an error`()
         async throws
     {
         let one = self.certificate("one")
@@ -109,7 +109,7 @@ struct MaterialStoreTests {
         }
     }
 
-    @Test func `who cannot wait does without what the database does not give in time, and leaves it alone then`()
+    @Test func `a reader that cannot wait does without what the database does not give in time, and stops asking`()
         async throws
     {
         let (one, two) = (self.certificate("one"), self.certificate("two"))
@@ -135,7 +135,7 @@ struct MaterialStoreTests {
         }
     }
 
-    @Test func `the sweep erases nothing by a state that lacks what is no longer new`() async throws {
+    @Test func `the sweep erases nothing by a state that lacks recent changes`() async throws {
         var setup = TestNode.Setup()
         setup.clock = { Timestamp.wall.adding(seconds: -3700) }
         try await TestNode.run(on: TestDatabase.current, setup) { node in
@@ -149,7 +149,7 @@ struct MaterialStoreTests {
         }
     }
 
-    @Test func `the sweep erases what is old and what no app knows`() async throws {
+    @Test func `the sweep erases material that is old and that no app knows`() async throws {
         try await self.withPool { pool in
             let store = MaterialStore(pool: pool)
             let known = (0..<5).map { self.certificate("known \($0)") }
@@ -182,7 +182,7 @@ struct MaterialStoreTests {
         }
     }
 
-    @Test func `nothing is filed under a digest that is not its own`() async throws {
+    @Test func `material is stored only under its own digest`() async throws {
         let database = try TestDatabase.current
         await #expect(throws: PostgresError.self) {
             try await database.execute(

@@ -46,7 +46,7 @@ struct PreparedBodyTests {
         }
     }
 
-    @Test(arguments: [0, 1, 5]) func `what does not shrink is left as it is`(count: Int) throws {
+    @Test(arguments: [0, 1, 5]) func `a body that does not shrink is left uncompressed`(count: Int) throws {
         let bytes = (0..<count).map { _ in UInt8.random(in: 0...255) }
         let body = PreparedBody(bytes)
         #expect(try Self.bytes(body.identity) == bytes)

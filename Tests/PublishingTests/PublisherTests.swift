@@ -37,7 +37,7 @@ struct PublisherTests {
         }
     }
 
-    @Test func `under load, too, every answered change is published`() async throws {
+    @Test func `every answered change is published under load, too`() async throws {
         let database = try TestDatabase.current
         let key = try KeyEncryptionKey.random()
         try await PublishingNode.run(on: database, .with { $0.keyEncryptionKey = key }) { node in
@@ -63,7 +63,7 @@ struct PublisherTests {
         }
     }
 
-    @Test func `on two nodes that write at once, too, every answered change is published`() async throws {
+    @Test func `every answered change is published on two nodes that write at once, too`() async throws {
         let database = try TestDatabase.current
         let key = try KeyEncryptionKey.random()
         try await PublishingNode.run(on: database, .with { $0.keyEncryptionKey = key }) { first in
@@ -95,7 +95,7 @@ struct PublisherTests {
         }
     }
 
-    @Test func `without a key nothing is published, and with the first key everything is`() async throws {
+    @Test func `nothing is published without a key, and everything is with the first key`() async throws {
         let key = try KeyEncryptionKey.random()
         try await PublishingNode.run(on: try TestDatabase.current, .with { $0.keyEncryptionKey = key }) { node in
             let apps = try (0..<3).map { _ in try Sample.app() }
@@ -206,7 +206,7 @@ struct PublisherTests {
         }
     }
 
-    @Test func `of two contents that are stored for one version at once the second is refused`() async throws {
+    @Test func `the second of two contents stored for one version at once is refused`() async throws {
         let database = try TestDatabase.current
         let (first, second) = (try await database.connect(as: .app), try await database.connect(as: .app))
         try await database.execute(

@@ -44,7 +44,7 @@ struct ServingTests {
         }
     }
 
-    @Test func `what a node without a key records is signed by another`() async throws {
+    @Test func `a change that a node without a key records is signed by another`() async throws {
         let database = try TestDatabase.current
         let key = try KeyEncryptionKey.random()
         try await PublishingNode.run(on: database, .with { $0.keyEncryptionKey = key }) { signer in
@@ -76,7 +76,7 @@ struct ServingTests {
         }
     }
 
-    @Test func `after a restart the same bytes are served, also by a node that could sign`() async throws {
+    @Test func `a node that could sign serves the same bytes after a restart, too`() async throws {
         let database = try TestDatabase.current
         let key = try KeyEncryptionKey.random()
         let app = try Sample.app()
@@ -102,7 +102,9 @@ struct ServingTests {
         }
     }
 
-    @Test func `what died between its commit and its publication is published after the next start`() async throws {
+    @Test func `a change whose node died between commit and publication is published after the next start`()
+        async throws
+    {
         let database = try TestDatabase.current
         let key = try KeyEncryptionKey.random()
         try await PublishingNode.run(on: database, .with { $0.keyEncryptionKey = key }) { _ = try await $0.makeKey() }
@@ -114,7 +116,7 @@ struct ServingTests {
         }
     }
 
-    @Test func `what a node serves never goes back, whatever is done to the table`() async throws {
+    @Test func `a node never serves an older document, whatever is done to the table`() async throws {
         let database = try TestDatabase.current
         let key = try KeyEncryptionKey.random()
         try await PublishingNode.run(on: database, .with { $0.keyEncryptionKey = key }) { signer in
@@ -140,7 +142,7 @@ struct ServingTests {
     }
 
     @Test
-    func `a node with another key-encryption key serves on, and says what is wrong without end but not without pause`()
+    func `a node with another key-encryption key goes on serving, and keeps reporting the mismatch at intervals`()
         async throws
     {
         let database = try TestDatabase.current

@@ -57,7 +57,7 @@ struct StoredDocumentTests {
     }
 
     @Test(arguments: forgeries)
-    func `what does not verify is neither served nor kept, and keeps nothing back that does`(
+    func `a document that does not verify is neither served nor kept, and blocks none that does`(
         forgery: Forgery
     ) async throws {
         let database = try TestDatabase.current
@@ -89,7 +89,7 @@ struct StoredDocumentTests {
         }
     }
 
-    @Test func `what is no document gives way to the document of its version`() async throws {
+    @Test func `a malformed stored document gives way to the document of its version`() async throws {
         let database = try TestDatabase.current
         let key = try KeyEncryptionKey.random()
         try await PublishingNode.run(on: database, .with { $0.keyEncryptionKey = key }) { node in
@@ -140,7 +140,7 @@ struct StoredDocumentTests {
         #expect(try await Self.stored(app, in: database)?.bytes == other.bytes)
     }
 
-    @Test func `another content of a version halts a node, which serves on what it had`() async throws {
+    @Test func `another content of a version halts a node, which goes on serving what it had`() async throws {
         let database = try TestDatabase.current
         let key = try KeyEncryptionKey.random()
         try await PublishingNode.run(on: database, .with { $0.keyEncryptionKey = key }) { node in
@@ -187,7 +187,7 @@ struct StoredDocumentTests {
     @Test(arguments: [
         (position: Int64(0), isShrunk: false), (position: Int64(1000), isShrunk: true),
     ])
-    func `a valid document of a version that the ledger has not come to halts a node`(
+    func `a valid document of a version that the ledger has not reached halts a node`(
         position: Int64, isShrunk: Bool
     ) async throws {
         let database = try TestDatabase.current
@@ -208,7 +208,7 @@ struct StoredDocumentTests {
         }
     }
 
-    @Test func `a document ahead of a node is served once the node has read the ledger so far`() async throws {
+    @Test func `a document ahead of a node is served once the node has read the ledger that far`() async throws {
         let database = try TestDatabase.current
         let key = try KeyEncryptionKey.random()
         try await PublishingNode.run(on: database, .with { $0.keyEncryptionKey = key }) { signer in

@@ -28,7 +28,7 @@ import TransparencyLog
         #expect(MerkleTree.root(of: classicLeaves.prefix(size)).description == root)
     }
 
-    @Test func `leaves and nodes are hashed with their own prefix`() {
+    @Test func `leaves and nodes of a Merkle tree are hashed with their own prefix`() {
         #expect(
             MerkleTree.leafHash(Array("L123456".utf8)).description
                 == "395aa064aa4c29f7010acfe3f25db9485bbd4b91897b6ad7ad547639252b4d56"
@@ -122,7 +122,7 @@ import TransparencyLog
         }
     }
 
-    @Test func `an earlier frontier comes back from what is stored`() throws {
+    @Test func `an earlier frontier is rebuilt from what is stored`() throws {
         let leaves = auditLeaves(600)
         let tree = StoredTree(leaves: leaves)
         for size in 0...600 {

@@ -30,7 +30,7 @@ import TransparencyLog
     ]
 
     @Test(arguments: paths)
-    func `a path is written and read back`(_ example: PathCase) throws {
+    func `a tile's path is written and read back`(_ example: PathCase) throws {
         let tile = try #require(Tile(example.content, index: example.index, width: example.width))
         #expect(tile.path == example.path)
         #expect(Tile(path: example.path) == tile)
@@ -98,7 +98,7 @@ import TransparencyLog
         #expect(try file("tile/entries/000") == "9544ff59c3f618c6c747a4b7f287cca2081aa1a10b8183ed0090b3e24123a0bf")
     }
 
-    @Test func `a bundle is read back, and a cut one refused`() throws {
+    @Test func `an entry bundle is read back, and a cut one is refused`() throws {
         let entries: [[UInt8]] = [[], [1], Array(repeating: 2, count: 65_535)]
         let bytes = try EntryBundle.encode(entries)
         #expect(try EntryBundle.decode(bytes) == entries)

@@ -30,7 +30,7 @@ import Webhooks
         } catch { return .failure(error) }
     }
 
-    @Test func `posts the message and takes the answer`() async throws {
+    @Test func `a webhook's sender posts the message and takes the answer`() async throws {
         try await Receiver.run(.answer(202, [("Retry-After", "7")], body: "thanks")) { receiver in
             try await self.client { client in
                 let answer = try await self.post(client, "http://127.0.0.1:\(receiver.port)/in?a=b").get()
@@ -44,7 +44,7 @@ import Webhooks
         }
     }
 
-    @Test func `follows no redirect`() async throws {
+    @Test func `a webhook's sender follows no redirect`() async throws {
         try await Receiver.run(.answer(200)) { other in
             let location = [("Location", "http://127.0.0.1:\(other.port)/")]
             try await Receiver.run(.answer(307, location)) { receiver in
@@ -57,7 +57,7 @@ import Webhooks
         }
     }
 
-    @Test func `waits for no receiver longer than it may`() async throws {
+    @Test func `a webhook's sender waits for no receiver longer than its limit`() async throws {
         try await Receiver.run(.hang) { receiver in
             try await self.client(total: .milliseconds(300)) { client in
                 let result = try await self.post(client, "http://127.0.0.1:\(receiver.port)/")
@@ -66,7 +66,7 @@ import Webhooks
         }
     }
 
-    @Test func `takes no more of an answer than it keeps`() async throws {
+    @Test func `a webhook's sender takes no more of an answer than it keeps`() async throws {
         try await Receiver.run(.flood) { receiver in
             try await self.client { client in
                 let answer = try await self.post(client, "http://127.0.0.1:\(receiver.port)/").get()
@@ -75,7 +75,7 @@ import Webhooks
         }
     }
 
-    @Test func `says that an exchange broke off`() async throws {
+    @Test func `a webhook's sender says that an exchange broke off`() async throws {
         for behaviour in [Receiver.Behaviour.hangUp, .babble] {
             try await Receiver.run(behaviour) { receiver in
                 try await self.client { client in
@@ -96,7 +96,7 @@ import Webhooks
         }
     }
 
-    @Test func `calls nothing but public addresses unless it may`() async throws {
+    @Test func `a webhook's sender calls only public addresses unless others are allowed`() async throws {
         try await Receiver.run(.answer(200)) { receiver in
             try await self.client(allowing: []) { client in
                 for host in [
@@ -117,7 +117,7 @@ import Webhooks
         }
     }
 
-    @Test func `calls https only, unless it may`() async throws {
+    @Test func `a webhook's sender calls https only, unless http is allowed`() async throws {
         try await Receiver.run(.answer(200)) { receiver in
             try await self.client(allowsPlain: false) { client in
                 let result = try await self.post(client, "http://127.0.0.1:\(receiver.port)/")
@@ -130,7 +130,9 @@ import Webhooks
         }
     }
 
-    @Test func `connects to the address that was judged, whatever the name says the next time`() async throws {
+    @Test func `a webhook's sender connects to the address that was judged, whatever the name gives the next time`()
+        async throws
+    {
         try await Receiver.run(.answer(200)) { receiver in
             // First a public address (of a documentation range that is allowed here), then this machine.
             let answers = Mutex(0)
@@ -156,7 +158,7 @@ import Webhooks
         }
     }
 
-    @Test func `passes over the addresses of a name that it may not call`() async throws {
+    @Test func `a webhook's sender skips the forbidden addresses of a name`() async throws {
         try await Receiver.run(.answer(204)) { receiver in
             let both: WebhookClient.Resolve = { _, port throws(SendFailure) in
                 ["10.0.0.1", "127.0.0.1"].compactMap { try? SocketAddress(ipAddress: $0, port: port) }
@@ -169,7 +171,7 @@ import Webhooks
         }
     }
 
-    @Test func `finds the addresses of names by the system`() async throws {
+    @Test func `a webhook's sender finds the addresses of names by the system`() async throws {
         try await Receiver.run(.answer(200)) { receiver in
             try await self.client(allowing: ["127.0.0.0/8", "::1"]) { client in
                 #expect(try await self.post(client, "http://localhost:\(receiver.port)/").get().status == 200)
@@ -182,7 +184,7 @@ import Webhooks
         }
     }
 
-    @Test func `lets an attempt end when it is cancelled, and gives it up after a moment`() async throws {
+    @Test func `a webhook's sender lets a cancelled attempt end, and gives it up after a moment`() async throws {
         try await Receiver.run(.hang) { receiver in
             try await self.client { client in
                 let url = "http://127.0.0.1:\(receiver.port)/"

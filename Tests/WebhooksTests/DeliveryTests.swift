@@ -17,7 +17,7 @@ import Testing
 
     // MARK: Feeding
 
-    @Test func `begin behind the webhook's own creation and leave nothing out`() async throws {
+    @Test func `deliveries begin after the webhook's own creation and leave nothing out`() async throws {
         try await Site.with { site in
             let app = try Sample.app()
             _ = try await site.node.writer.execute(try Sample.create(app))
@@ -30,7 +30,7 @@ import Testing
         }
     }
 
-    @Test func `are those that pass the filters`() async throws {
+    @Test func `deliveries are made of the entries that pass the filters`() async throws {
         try await Site.with { site in
             let (one, other) = (try Sample.app(), try Sample.app())
             try await site.add("https://hooks.example.com/", types: ["AppRenamed"], apps: [one])
@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    @Test func `are not taken in beyond what the node has verified, nor beyond the ledger`() async throws {
+    @Test func `deliveries are not created beyond what the node has verified, nor beyond the ledger`() async throws {
         try await Site.with { site in
             try await site.add("https://hooks.example.com/")
             try await site.execute(.fleet(.setIssuer("x")))
@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    @Test func `are taken in once, however many nodes do so`() async throws {
+    @Test func `deliveries are created once, however many nodes do so`() async throws {
         try await TestNode.run(3, on: try TestDatabase.current) { nodes in
             let sites = try nodes.map { Site(node: $0, tools: try Site.tools($0)) }
             try await sites[0].add("https://hooks.example.com/")
@@ -78,7 +78,9 @@ import Testing
 
     // MARK: Leasing
 
-    @Test func `of one stream are attempted one after the other, and of several beside each other`() async throws {
+    @Test func `deliveries of one stream are attempted one after the other, and those of several in parallel`()
+        async throws
+    {
         try await Site.with { site in
             let (one, other) = (try Sample.app(), try Sample.app())
             try await site.add("https://hooks.example.com/")
@@ -95,7 +97,7 @@ import Testing
         }
     }
 
-    @Test func `of an app and of the warnings about it are attempted one after the other`() async throws {
+    @Test func `deliveries of an app and of the warnings about it are attempted one after the other`() async throws {
         try await Site.with { site in
             let (app, other) = (try Sample.app(), try Sample.app())
             try await site.add("https://hooks.example.com/", apps: [app])
@@ -120,7 +122,7 @@ import Testing
         }
     }
 
-    @Test func `that failed hold back their own stream until they are delivered or given up`() async throws {
+    @Test func `deliveries that failed hold back their own stream until they are delivered or given up`() async throws {
         try await Site.with { site in
             let (one, other) = (try Sample.app(), try Sample.app())
             try await site.add("https://hooks.example.com/")
@@ -145,7 +147,7 @@ import Testing
         }
     }
 
-    @Test func `are leased by one node only, and by another when the lease is over`() async throws {
+    @Test func `deliveries are leased by one node only, and by another when the lease is over`() async throws {
         try await TestNode.run(4, on: try TestDatabase.current) { nodes in
             let sites = try nodes.map { Site(node: $0, tools: try Site.tools($0)) }
             try await sites[0].add("https://hooks.example.com/")
@@ -170,7 +172,7 @@ import Testing
         }
     }
 
-    @Test func `are settled by their newest attempt only`() async throws {
+    @Test func `deliveries are settled by their newest attempt only`() async throws {
         try await Site.with { site in
             try await site.add("https://hooks.example.com/")
             try await site.execute(.fleet(.setIssuer("x")))
@@ -189,7 +191,7 @@ import Testing
         }
     }
 
-    @Test func `that were released are attempted at once by whoever comes first`() async throws {
+    @Test func `deliveries that were released are attempted at once by the first node that comes`() async throws {
         try await Site.with { site in
             try await site.add("https://hooks.example.com/")
             try await site.execute(.fleet(.setIssuer("x")))
@@ -200,7 +202,7 @@ import Testing
         }
     }
 
-    @Test func `tell since when none of a webhook succeeds`() async throws {
+    @Test func `deliveries tell since when none of a webhook succeeds`() async throws {
         try await Site.with { site in
             try await site.add("https://hooks.example.com/")
             for name in ["x", "y"] { try await site.execute(.fleet(.setIssuer(name))) }
@@ -218,7 +220,7 @@ import Testing
         }
     }
 
-    @Test func `that are given up when nothing else is to be delivered end the time of failing`() async throws {
+    @Test func `deliveries that are given up end the time of failing when no other remains`() async throws {
         try await Site.with { site in
             try await site.add("https://hooks.example.com/")
             let (one, other) = (try Sample.app(), try Sample.app())
@@ -243,7 +245,8 @@ import Testing
         }
     }
 
-    @Test func `that are asked for again wait for a later one of their lane that is under way`() async throws {
+    @Test func `deliveries that are asked for again wait for a later one of their lane that is under way`() async throws
+    {
         try await Site.with { site in
             try await site.add("https://hooks.example.com/")
             let (one, other) = (try Sample.app(), try Sample.app())
@@ -261,7 +264,7 @@ import Testing
 
     // MARK: Asking again
 
-    @Test func `are replayed where they pass the filters, and no others`() async throws {
+    @Test func `deliveries are replayed where they pass the filters, and no others`() async throws {
         try await Site.with { site in
             try await site.add("https://hooks.example.com/")
             let (one, other) = (try Sample.app(), try Sample.app())
@@ -278,7 +281,7 @@ import Testing
         }
     }
 
-    @Test func `are not asked for again while ten thousand are open`() async throws {
+    @Test func `deliveries are not repeated on request while ten thousand are open`() async throws {
         try await Site.with { site in
             try await site.add("https://hooks.example.com/")
             try await site.execute(.fleet(.setIssuer("x")))
@@ -297,7 +300,7 @@ import Testing
         }
     }
 
-    @Test func `are replayed with the ids they had, also those of before the webhook`() async throws {
+    @Test func `deliveries are replayed with the ids they had, also those from before the webhook`() async throws {
         try await Site.with { site in
             let app = try Sample.app()
             _ = try await site.node.writer.execute(try Sample.create(app))
@@ -319,7 +322,7 @@ import Testing
         }
     }
 
-    @Test func `are forgotten with their webhook, and after thirty days`() async throws {
+    @Test func `deliveries are forgotten with their webhook, and after thirty days`() async throws {
         try await Site.with { site in
             try await site.add("https://hooks.example.com/")
             for name in ["x", "y"] { try await site.execute(.fleet(.setIssuer(name))) }
@@ -341,7 +344,9 @@ import Testing
         }
     }
 
-    @Test func `are signed with every secret that was replaced within a day, and those are not erased`() async throws {
+    @Test func `deliveries are signed with every secret that was replaced within a day, and those are not erased`()
+        async throws
+    {
         try await Site.with { site in
             try await site.add("https://hooks.example.com/")
             for _ in 0..<2 {
@@ -363,7 +368,7 @@ import Testing
         }
     }
 
-    @Test func `are written by nobody but the functions`() async throws {
+    @Test func `deliveries are written only by the database's functions`() async throws {
         let database = try TestDatabase.current
         for user in [TestDatabase.User.app, .reader] {
             let connection = try await database.connect(as: user)

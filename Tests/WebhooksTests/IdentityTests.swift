@@ -7,7 +7,7 @@ import Testing
         ("hooks.example.com", "hooks.example.com"), ("Hooks.Example.com", "hooks.example.com"),
         ("*.example.com", "hooks.example.com"), ("localhost", "localhost"),
     ])
-    func `covers its own names`(name: String, host: String) {
+    func `a receiver's certificate covers its own names`(name: String, host: String) {
         #expect(ReceiverIdentity.covers(name, host))
     }
 
@@ -17,7 +17,7 @@ import Testing
         ("*.com", "example.com"), ("h*.example.com", "hooks.example.com"), ("*", "localhost"), ("", "localhost"),
         ("*.example.com", ".example.com"), ("hooks.*.com", "hooks.example.com"),
     ])
-    func `covers no others`(name: String, host: String) {
+    func `a receiver's certificate covers no others`(name: String, host: String) {
         #expect(!ReceiverIdentity.covers(name, host))
     }
 }

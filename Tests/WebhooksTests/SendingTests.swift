@@ -46,7 +46,7 @@ import Testing
         }
     }
 
-    @Test func `reach the receiver once each and in order, from two nodes`() async throws {
+    @Test func `deliveries by two nodes reach the receiver once each and in order`() async throws {
         try await Receiver.run(.answer(200)) { receiver in
             try await TestNode.run(2, on: try TestDatabase.current) { nodes in
                 try await self.sending(nodes[0]) { one in
@@ -77,7 +77,7 @@ import Testing
         }
     }
 
-    @Test func `stop where the receiver is gone, and the ledger says so`() async throws {
+    @Test func `deliveries stop where the receiver is gone, and the ledger says so`() async throws {
         try await Receiver.run(.answer(410)) { receiver in
             try await TestNode.run(on: try TestDatabase.current) { node in
                 try await self.sending(node) { site in
@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    @Test func `stop after three days without one success`() async throws {
+    @Test func `deliveries stop after three days without one success`() async throws {
         try await Receiver.run(.answer(500)) { receiver in
             try await TestNode.run(on: try TestDatabase.current) { node in
                 try await self.sending(node) { site in
@@ -119,7 +119,7 @@ import Testing
         }
     }
 
-    @Test func `go on while a removed webhook with thousands of them is forgotten`() async throws {
+    @Test func `deliveries go on while a removed webhook with thousands of them is forgotten`() async throws {
         try await Receiver.run(.answer(200)) { receiver in
             try await TestNode.run(on: try TestDatabase.current) { node in
                 let site = Site(node: node, tools: try Site.tools(node))
@@ -156,7 +156,7 @@ import Testing
         }
     }
 
-    @Test func `that a node was sending when it stopped are released`() async throws {
+    @Test func `deliveries that a node was sending when it stopped are released`() async throws {
         try await Receiver.run(.hang) { receiver in
             try await TestNode.run(on: try TestDatabase.current) { node in
                 try await self.sending(node) { site in

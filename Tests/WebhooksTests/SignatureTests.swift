@@ -6,7 +6,7 @@ import Webhooks
 
 @Suite struct `A webhook's signature` {
     /// The example of the Standard Webhooks libraries.
-    @Test func `is that of the convention's own example`() throws {
+    @Test func `a webhook's signature is that of the convention's own example`() throws {
         let secret = try WebhookSecret(parsing: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
         let signature = secret.signature(
             id: "msg_p5jXN8AQM9LWM0D4loKWxJek", timestamp: 1_614_265_330, body: Array(#"{"test": 2432232314}"#.utf8)
@@ -14,7 +14,7 @@ import Webhooks
         #expect(signature == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=")
     }
 
-    @Test func `is an HMAC of id, time and body`() throws {
+    @Test func `a webhook's signature is an HMAC of id, time and body`() throws {
         let secret = WebhookSecret.generate()
         let key = try #require(Base64.decode(String(secret.revealedText.dropFirst(6))))
         #expect(key.count == 32)
@@ -25,11 +25,11 @@ import Webhooks
     @Test(arguments: [
         "", "whsec_", "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_AAAA", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaS",
     ])
-    func `needs a secret of 24 to 64 bytes`(text: String) {
+    func `a webhook's signature needs a secret of 24 to 64 bytes`(text: String) {
         #expect(throws: WebhookSecret.Malformed.self) { try WebhookSecret(parsing: text) }
     }
 
-    @Test func `is made with a secret that shows itself only on purpose`() throws {
+    @Test func `a webhook's signature is made with a secret that shows itself only on purpose`() throws {
         let secret = WebhookSecret.generate()
         var dumped = ""
         dump(secret, to: &dumped)
@@ -37,7 +37,7 @@ import Webhooks
         #expect(try WebhookSecret(parsing: secret.revealedText).revealedText == secret.revealedText)
     }
 
-    @Test func `is made with a secret that is bound to its webhook at rest`() throws {
+    @Test func `a webhook's signature is made with a secret that is bound to its webhook at rest`() throws {
         let key = try KeyEncryptionKey(Random.bytes(32))
         let secret = WebhookSecret.generate()
         let sealed = secret.sealed(as: "whs_1", of: "whk_1", with: key)
@@ -54,7 +54,7 @@ import Webhooks
 @Suite struct `A webhook's message` {
     private let time = Timestamp(microseconds: 1_770_000_000_250_000)
 
-    @Test func `carries the entry's very bytes, and is the same each time`() throws {
+    @Test func `a webhook's message carries the entry's very bytes, and is the same each time`() throws {
         let entry = Entry(
             position: 42, stream: .fleet, streamVersion: 7, time: self.time, event: .fleet(.killSwitchReleased),
             origin: Origin(actor: .system, reason: try Reason("Grün \"2\""))
@@ -69,14 +69,14 @@ import Webhooks
         #expect(message == WebhookMessage(webhook: "whk_0123456789abcdef", entry: entry, bytes: entry.bytes))
     }
 
-    @Test func `of a test has no entry and an id of its own`() throws {
+    @Test func `a webhook's test message has no entry and an id of its own`() throws {
         let message = WebhookMessage(testOf: "whk_0123456789abcdef", nonce: "ab", at: self.time)
         #expect(message.id == "whd_0123456789abcdef_test_ab")
         let json = try JSON(parsing: message.body)
         #expect(json.canonicalBytes == message.body && json["entry"] == nil && json["type"] == "WebhookTest")
     }
 
-    @Test func `is signed with every secret, the newest first`() {
+    @Test func `a webhook's message is signed with every secret, the newest first`() {
         let message = WebhookMessage(testOf: "whk_0123456789abcdef", nonce: "ab", at: self.time)
         let secrets = [WebhookSecret.generate(), .generate()]
         let fields = Dictionary(

@@ -13,12 +13,12 @@ import Webhooks
     }
 
     @Test(arguments: [200, 201, 202, 204, 299])
-    func `is that the receiver has it where it says so`(status: Int) {
+    func `an attempt is delivered where the receiver says so`(status: Int) {
         #expect(self.verdict(.success(.init(status: status))) == .delivered(status: status))
     }
 
     @Test(arguments: [199, 300, 301, 302, 307, 308, 400, 404, 429, 500, 503])
-    func `is another attempt for every other status`(status: Int) {
+    func `an attempt with any other status leads to another attempt`(status: Int) {
         guard case .failed(let delay, status, let error, isGone: false) = self.verdict(.success(.init(status: status)))
         else {
             Issue.record("\(status)")
@@ -28,14 +28,14 @@ import Webhooks
         #expect(error.contains("redirects are not followed") == (300...399).contains(status))
     }
 
-    @Test func `is a pause where the receiver is gone, however long it was tried`() {
+    @Test func `an attempt at a receiver that is gone pauses the webhook, however long it was tried`() {
         for seconds: Int64 in [1, 4 * 86_400] {
             let verdict = self.verdict(.success(.init(status: 410)), after: seconds)
             #expect(verdict == .failed(delay: 5, status: 410, error: "answered 410", isGone: true))
         }
     }
 
-    @Test func `is another attempt where there was no answer, and none at all of the node's own stop`() {
+    @Test func `an attempt without an answer leads to another, and the node's own stop to none`() {
         let failures: [SendFailure] = [
             .refused("no"), .unresolved("no"), .noConnection("no"), .timedOut, .broken("no"), .unsigned("no"),
         ]
@@ -47,7 +47,7 @@ import Webhooks
         #expect(self.verdict(.failure(.stopped)) == .released)
     }
 
-    @Test func `is the end after three days`() {
+    @Test func `an attempt after three days is the last`() {
         let answer = Result<ReceiverAnswer, SendFailure>.success(.init(status: 500))
         #expect(
             self.verdict(answer, attempt: 12, after: 3 * 86_400 - 21_600)
@@ -56,7 +56,7 @@ import Webhooks
             self.verdict(answer, attempt: 12, after: 3 * 86_400 - 21_599) == .dead(status: 500, error: "answered 500"))
     }
 
-    @Test func `waits longer where the receiver asks for it, within bounds`() {
+    @Test func `the next attempt waits longer where the receiver asks for it, within bounds`() {
         func delay(_ text: String) -> Double? {
             let result = self.verdict(.success(.init(status: 503, retryAfter: text)))
             guard case .failed(let delay, _, _, _) = result else { return nil }
@@ -72,14 +72,14 @@ import Webhooks
         #expect(delay("Mon, 32 Feb 2026 02:41:01 GMT") == 5)
     }
 
-    @Test func `keeps what people can read of an answer`() {
+    @Test func `an attempt keeps the readable part of an answer`() {
         let body = Array("no\u{1B}[31m \u{E9}".utf8) + [0xFF] + Array(String(repeating: "x", count: 600).utf8)
         let text = DeliveryVerdict.text(of: .init(status: 500, body: body))
         #expect(text.hasPrefix("answered 500: no?[31m ??") && text.unicodeScalars.count == 500)
         #expect(text.utf8.allSatisfy { (0x20...0x7E).contains($0) })
     }
 
-    @Test func `is drawn around steps that grow`() {
+    @Test func `the times of attempts are drawn around steps that grow`() {
         let steps: [Double] = [5, 30, 120, 600, 1800, 7200, 21_600, 21_600]
         for (index, step) in steps.enumerated() {
             #expect(Backoff.delay(after: index + 1, random: 0) == 1)
