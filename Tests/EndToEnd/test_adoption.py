@@ -95,7 +95,7 @@ def test_the_tag_begins_with_the_version_in_every_coding(server):
     assert info["etag"] == server.api.document(app)["ETag"]
 
 
-def test_an_app_that_nobody_has_asked_for_is_not_known(server):
+def test_adoption_of_an_app_without_requests_is_unknown(server):
     app = "com.example.adoption.unknown"
     server.api.make_app(app, "api.example.com")
     told = adoption(server.api, app)
@@ -280,7 +280,7 @@ def test_a_node_that_stops_in_order_records_everything(server):
     assert counts(server, app).get((version, "", "")) == (25, 0, 0)
 
 
-def test_what_is_recorded_outlives_the_power_cut():
+def test_recorded_adoption_outlives_a_power_cut():
     server = Server()
     app = "com.example.adoption.killed"
     try:

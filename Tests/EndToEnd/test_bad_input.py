@@ -309,7 +309,7 @@ def test_a_body_that_is_refused_is_not_read_to_its_end(server, token):
                 sent += len(chunk)
 
 
-def test_a_client_that_asks_first_is_told_to_go_on_or_not(server):
+def test_a_client_that_expects_100_continue_gets_it_or_a_refusal(server):
     """RFC 9110 section 10.1.1: 100 (Continue), or the final answer, before the body is sent."""
     body = b'{"display_name": "expected"}'
     fields = ["Content-Type: application/json", f"Content-Length: {len(body)}", "Expect: 100-continue"]
@@ -337,13 +337,13 @@ def test_a_body_shorter_than_declared_records_nothing(server):
         [": no name"],
     ],
 )
-def test_framing_that_is_wrong_is_refused_and_the_connection_closed(server, fields):
+def test_wrong_framing_is_refused_and_the_connection_closed(server, fields):
     sent = request(server, "POST", "/v1/apps", "Content-Type: application/json", *fields, body=b"{}\r\n\r\n")
     answer = raw(server, sent)
     assert answer is None or 400 <= answer.status < 500
 
 
-def test_a_chunk_size_that_is_no_number_is_refused(server):
+def test_a_chunk_size_that_is_not_a_number_is_refused(server):
     head = request(server, "POST", "/v1/apps", "Content-Type: application/json", "Transfer-Encoding: chunked")
     answer = raw(server, head + b"zz\r\n{}\r\n0\r\n\r\n")
     assert answer is None or 400 <= answer.status < 500
@@ -393,7 +393,7 @@ def test_a_compressed_body_is_refused(api):
         "/v1/tokens/tok_",
     ],
 )
-def test_a_path_that_cannot_be_meant_is_refused(api, target):
+def test_a_malformed_path_is_refused(api, target):
     methods = ["GET", "PATCH"] if target.startswith("/v1/apps") else ["GET"]
     if target.startswith("/v1/tokens"):
         methods = ["DELETE"]
@@ -413,12 +413,12 @@ def test_a_pin_in_a_path_has_one_spelling(api, pin):
      "/v1/apps;x=1", "/v1/./apps", "/v1/x/../apps", "/../../etc/passwd", "/v1/%61pps", "/.git/config", "/client/v1",
      "/client/v1/jwks.json/", "/problems/nothing_of_this_name", f"/v1/apps/{APP}/", f"/v1/apps//hosts"],
 )  # fmt: skip
-def test_a_path_that_leads_nowhere_is_not_found(api, target):
+def test_an_unknown_path_is_not_found(api, target):
     check(api.get(target), 404, "not_found")
 
 
 @pytest.mark.parametrize("target", ["*", "v1/apps", "?x", "#", "http://localhost/v1/nothing"])
-def test_a_target_that_is_no_path_is_refused(server, target):
+def test_a_target_that_is_not_a_path_is_refused(server, target):
     answer = raw(server, request(server, "GET", target))
     assert answer is None or 400 <= answer.status < 500
 
@@ -464,7 +464,7 @@ def test_a_target_that_is_no_path_is_refused(server, target):
         ("/healthz?x=" + "y" * 8000, "unknown_parameter"),
     ],
 )
-def test_a_query_that_cannot_be_meant_is_refused(api, target, type):
+def test_a_malformed_query_is_refused(api, target, type):
     answer = api.get(target)
     if type is None:
         assert answer.status == 200
@@ -525,14 +525,14 @@ def test_a_method_that_does_not_exist_is_refused_with_those_that_do(api, target,
     assert {name.strip() for name in answer["Allow"].split(",")} == allowed
 
 
-def test_options_tells_the_methods(api):
+def test_options_lists_the_methods_of_a_path(api):
     answer = api.request("OPTIONS", "/v1/apps", token=None)
     assert (answer.status, answer.body) == (204, b"")
     assert "POST" in answer["Allow"]
 
 
 @pytest.mark.parametrize("method", ["CONNECT", "get", "BREW", "G\xcbT", ""])
-def test_what_is_no_method_is_refused(server, method):
+def test_a_malformed_method_is_refused(server, method):
     """By the HTTP parser, which closes the connection without a problem's words."""
     answer = raw(server, request(server, method, "/v1/apps"))
     assert answer is None or 400 <= answer.status < 500
@@ -540,7 +540,7 @@ def test_what_is_no_method_is_refused(server, method):
 
 # MARK: Tokens and headers
 
-def test_without_a_good_token_nothing_is_told(server, api):
+def test_a_request_without_a_valid_token_learns_nothing(server, api):
     good = api.token
     flipped = good[:-8] + ("a" if good[-8] != "a" else "b") + good[-7:]
     for header, type in [
@@ -592,7 +592,7 @@ def test_a_bad_last_event_id_is_refused(api, value):
 
 # MARK: The problems themselves
 
-def test_every_problem_is_explained_where_its_type_points(api):
+def test_every_problem_has_a_page_at_its_type(api):
     known = {problem["type"]: problem for problem in api.get("/problems").json["problems"]}
     assert len(SEEN) >= 25 or len(SEEN) == 0, "run this file as a whole"
     assert SEEN <= set(known)

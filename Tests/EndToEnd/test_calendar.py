@@ -78,7 +78,7 @@ def test_a_certificates_end_is_in_the_calendar_with_its_alarms(api, tmp_path):
     assert shown["warn_days"] == [30, 14, 7, 1] and not shown["truncated"]
 
 
-def test_a_certificate_that_lives_shortly_is_announced_at_half_of_its_life(api, tmp_path):
+def test_a_short_lived_certificate_is_announced_at_half_of_its_life(api, tmp_path):
     (text, certificate), (spare, _) = make_certificate(tmp_path, "primary", 40), make_certificate(tmp_path, "backup", 6)
     add_host(api, "com.example.short", {"material": text}, {"material": spare})
     backup, primary = feed(api, "com.example.short").walk("VEVENT")
@@ -86,7 +86,7 @@ def test_a_certificate_that_lives_shortly_is_announced_at_half_of_its_life(api, 
     assert [alarm.decoded("trigger").days for alarm in backup.walk("VALARM")] == [-3, -1]
 
 
-def test_the_words_of_others_stay_words(api, tmp_path):
+def test_foreign_text_in_the_calendar_stays_text(api, tmp_path):
     subject = "/CN=" + HOSTILE.replace("\\", "\\\\").replace("/", "\\/")
     text, _ = make_certificate(tmp_path, "primary", 90, subject)
     spare, _ = make_certificate(tmp_path, "backup", 300)
@@ -136,7 +136,7 @@ def test_the_feed_takes_the_token_as_a_password_and_nothing_else_does(api):
     assert elsewhere["WWW-Authenticate"] == 'Bearer realm="pinledger"'
 
 
-def test_nothing_is_told_of_an_app_that_is_not_there(api):
+def test_the_calendar_of_an_unknown_app_is_not_found(api):
     for target in ["/v1/apps/com.example.none/calendar", "/v1/apps/com.example.none/calendar.ics", "/v1/attention?app=com.example.none"]:
         assert api.get(target).status == 404
     assert api.get("/v1/attention?severity=grave").status == 400
@@ -227,7 +227,7 @@ def test_a_served_key_that_is_not_pinned_is_urgent_until_it_is_pinned(seeing, tm
     assert api.must("GET", f"/v1/apps/{app}/history").json["events"][0]["stream_version"] == version
 
 
-def test_horizons_that_are_none_are_refused(tmp_path):
+def test_malformed_horizons_are_refused(tmp_path):
     server = Server(home=tmp_path)
     done = server.cli("dev", "--data", str(tmp_path / "x"), "--warn-days", "30,soon", status=2)
     assert "--warn-days must be days" in done.stderr

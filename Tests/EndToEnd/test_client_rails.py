@@ -33,7 +33,7 @@ def broken(api: API, app: str) -> list[dict]:
     return [item for item in items if item["kind"] == "client_breaks"]
 
 
-def test_what_breaks_a_declared_kind_is_refused_unless_somebody_insists(api, app):
+def test_a_change_that_breaks_a_declared_kind_is_refused_without_force(api, app):
     declare(api, app, "dynapins")
     assert broken(api, app) == []
     path = f"/v1/apps/{app}/hosts/{HOST}/pins/{pin_hex(pin_of('second'))}"
@@ -65,7 +65,7 @@ def test_what_breaks_a_declared_kind_is_refused_unless_somebody_insists(api, app
     assert broken(api, app) == []
 
 
-def test_a_kind_is_declared_whatever_it_cannot_do_and_that_is_told(api, app):
+def test_a_kind_is_declared_whatever_it_cannot_do_and_its_limits_are_listed(api, app):
     add_host(api, app, "one.example.com", {"pin": pin_of("alone")}, mode="report_only")
     for query in ("?dry_run=true", ""):
         answer = api.must("PUT", f"/v1/apps/{app}/clients/dynapins{query}", {})
@@ -89,7 +89,7 @@ def test_a_wildcard_is_judged_by_the_kinds_that_are_declared(server, api, app):
     assert "client set" in server.cli("explain", "G25").stdout
 
 
-def test_a_kill_switch_is_engaged_and_it_is_said_who_does_not_hear_of_it(api, app):
+def test_a_kill_switch_is_engaged_and_names_the_clients_that_it_does_not_reach(api, app):
     # TrustKit only reports on the other host, and so has nothing to turn off there.
     enforced = "www.example.com"
     add_host(api, app, enforced, {"pin": pin_of("third")}, {"pin": pin_of("fourth")})

@@ -136,7 +136,7 @@ def test_settings_are_refused_by_name(api, app, kind, settings, pointer):
 
 
 @pytest.mark.parametrize("kind", ["firebase", "DYNAPINS", "%64ynapin", "okhttp3", "-"])
-def test_there_are_no_other_kinds(api, app, kind):
+def test_other_kinds_of_clients_are_refused(api, app, kind):
     before = api.position()
     for method, more, body in [("PUT", "", {}), ("GET", "", None), ("DELETE", "", None), ("POST", "/key", {})]:
         answer = api.request(method, client_path(app, kind, more), body)
@@ -276,7 +276,7 @@ def unfit_keys() -> dict[str, tuple[str, str]]:
 
 
 @pytest.mark.parametrize("what", unfit_keys())
-def test_what_is_no_key_of_the_kind_is_refused_and_not_repeated(api, app, what):
+def test_a_key_that_does_not_fit_the_kind_is_refused_and_not_repeated(api, app, what):
     kind, text = unfit_keys()[what]
     declare(api, app, kind)
     before = api.position()
@@ -297,7 +297,7 @@ def test_what_is_no_key_of_the_kind_is_refused_and_not_repeated(api, app, what):
         ("wultra", {"private_key": 7}), ("wultra", {"private_key": "A" * (70 << 10)}), ("wultra", {"key": P256_PRIVATE}),
     ],
 )  # fmt: skip
-def test_a_key_is_for_kinds_that_are_signed_and_one_text(api, app, kind, body):
+def test_a_key_is_accepted_for_signed_kinds_only_and_as_one_text(api, app, kind, body):
     declare(api, app, kind)
     before = api.position()
     answer = api.request("POST", client_path(app, kind, "/key"), body)
@@ -306,14 +306,14 @@ def test_a_key_is_for_kinds_that_are_signed_and_one_text(api, app, kind, body):
 
 
 @pytest.mark.parametrize("kind", ["muejam", "netkit", "remote_config"])
-def test_who_sets_a_key_where_nothing_is_signed_is_not_told_to_insist(api, app, kind):
+def test_setting_a_key_where_nothing_is_signed_is_refused_without_advising_force(api, app, kind):
     declare(api, app, kind)
     for body in ({}, {"force": True, "reason": "a test"}):
         told = problem(api.post(client_path(app, kind, "/key"), body), 409, "client_keyless")
         assert "without" in told["advice"] and "force" not in told["advice"]
 
 
-def test_a_key_that_installs_have_is_replaced_by_those_alone_who_insist_and_say_why(api, app):
+def test_a_key_that_installs_have_is_replaced_only_with_force_and_a_reason(api, app):
     declare(api, app, "wultra", key=P256_PRIVATE)
     path, before = client_path(app, "wultra", "/key"), api.position()
     reason = {"reason": "the key was in a backup that is gone"}
@@ -333,7 +333,7 @@ def test_a_key_that_installs_have_is_replaced_by_those_alone_who_insist_and_say_
     assert ask(api, f"/compat/wultra/app/init?appName={app}", X_Cert_Pinning_Challenge="AAECAwQFBgcICQoLDA0ODw==").status == 200
 
 
-def test_settings_that_need_another_key_are_refused_until_the_kind_is_declared_anew(api, app):
+def test_settings_that_need_another_key_are_refused_until_the_kind_is_declared_again(api, app):
     declare(api, app, "dynapins", {"protocol": "ed25519"}, ED25519_PRIVATE)
     before = api.position()
     problem(api.request("PUT", client_path(app, "dynapins"), {"settings": {"protocol": "es256"}}), 409, "client_key")
@@ -452,7 +452,7 @@ def test_keys_outlive_the_process(own_server):
 # MARK: What clients cannot do
 
 
-def test_what_a_kind_of_client_cannot_do_is_told(server, api, identities):
+def test_the_limits_of_a_kind_of_client_are_listed(server, api, identities):
     app = make_app(api, "com.example.limits", *identities[:2])
     add_host(api, app, "one.example.com", {"pin": pin_of("alone")}, mode="report_only")
     add_host(api, app, "*.cdn.example.com", {"pin": pin_of("cdn 1")}, {"pin": pin_of("cdn 2")}, include_subdomains=True)
@@ -518,7 +518,7 @@ def test_clients_are_managed_from_the_command_line(server, api, app, tmp_path):
     assert "PRIVATE" not in said and P256_PRIVATE not in said
 
 
-def test_the_command_line_names_what_it_cannot_do(server, app, tmp_path):
+def test_the_command_line_names_the_limits_of_a_client(server, app, tmp_path):
     settings = tmp_path / "settings.json"
     settings.write_text('{"ttl_seconds": 1}')
     assert "ttl_seconds" in server.cli("client", "set", app, "dynapins", "--settings", str(settings), status=3).stderr

@@ -99,7 +99,7 @@ def test_a_replaced_database_is_taken_up_and_a_broken_one_is_not(server, databas
 
 
 @pytest.mark.parametrize("content", [None, b"", b"no database"])
-def test_a_server_does_not_start_without_the_database_that_it_was_told_of(tmp_path, content):
+def test_a_server_does_not_start_without_its_configured_country_database(tmp_path, content):
     file = tmp_path / "countries.mmdb"
     if content is not None:
         file.write_bytes(content)

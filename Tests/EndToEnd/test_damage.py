@@ -123,7 +123,7 @@ def test_a_node_that_has_not_read_the_signing_key_serves_and_claims_nothing(ledg
         ("signing_secret", "DELETE FROM pinledger.signing_secret", "secret_missing"),
     ],
 )  # fmt: skip
-def test_what_fits_no_ledger_shows_without_an_earlier_report(ledger, table, change, code):
+def test_damage_that_fits_no_ledger_is_found_without_an_earlier_report(ledger, table, change, code):
     eventually(lambda: not fsck(ledger, 0)["documents_behind"], "everything is published")
     with kept(ledger, table):
         sql(ledger, change)
@@ -131,7 +131,7 @@ def test_what_fits_no_ledger_shows_without_an_earlier_report(ledger, table, chan
     assert fsck(ledger, 0, "--grace", "0")["findings"] == []
 
 
-def test_a_replaced_signing_secret_shows_to_whoever_has_the_key(ledger):
+def test_a_replaced_signing_secret_is_found_by_a_node_with_the_key(ledger):
     key = ["--kek-file", str(ledger.data / "key-encryption-key")]
     assert fsck(ledger, 0, *key)["findings"] == []
     with kept(ledger, "signing_secret"):
@@ -139,7 +139,7 @@ def test_a_replaced_signing_secret_shows_to_whoever_has_the_key(ledger):
         assert codes(ledger, *key) == {"secret_wrong"}
 
 
-def test_an_older_document_that_is_put_back_is_told_of_by_fsck_and_by_a_node_that_only_reads(ledger, start):
+def test_an_older_document_that_is_put_back_is_reported_by_fsck_and_by_a_node_that_only_reads(ledger, start):
     stored = f"SELECT version FROM pinledger.document WHERE app = '{APP}'"
     old = ledger.api.payload(APP)["version"]
     eventually(lambda: int(sql(ledger, stored)) == old, "the present document is stored")
@@ -160,7 +160,7 @@ def test_an_older_document_that_is_put_back_is_told_of_by_fsck_and_by_a_node_tha
         assert f"{APP} (version {old} instead of {new})" in log
 
 
-def test_a_ledger_whose_tail_was_cut_off_is_betrayed_by_the_documents(ledger, start):
+def test_documents_reveal_that_the_tail_of_the_ledger_was_cut_off(ledger, start):
     """Events, tree and head fit together; but what was published was made of events that are not there."""
     leaves = sql(ledger, "SELECT encode(leaf_hash, 'hex') FROM pinledger.event ORDER BY position LIMIT 16").split()
     level = [bytes.fromhex(leaf) for leaf in leaves]

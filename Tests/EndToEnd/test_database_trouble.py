@@ -56,7 +56,7 @@ def loud(node) -> list[str]:
     return [line for line in found if not line.startswith(("notice", "info"))]
 
 
-def test_a_database_that_is_away_is_said_once_and_changes_are_not_promised(database, node):
+def test_an_unreachable_database_is_logged_once_and_changes_are_refused(database, node):
     api = node.api
     assert api.get("/readyz").json["can_write"] is True
     assert api.document(APP).status == 200
@@ -83,7 +83,7 @@ def test_a_database_that_is_away_is_said_once_and_changes_are_not_promised(datab
     node.stop()
 
 
-def test_a_full_disk_is_said_once_with_its_reason(database, node):
+def test_a_full_disk_is_logged_once_with_its_reason(database, node):
     api = node.api
     database.sql(
         "CREATE FUNCTION public.no_room() RETURNS trigger LANGUAGE plpgsql AS"

@@ -75,7 +75,7 @@ def test_an_older_document_is_refused_once_a_newer_one_was_verified(server, payl
     assert f"at least {version} is wanted" in server.cli(*alone, "--at-least", str(version), status=REFUSED).stderr
 
 
-def test_a_memory_that_others_can_write_or_that_is_damaged_is_not_relied_on(verify, payload, tmp_path):
+def test_a_version_record_that_others_can_write_or_that_is_damaged_is_not_relied_on(verify, payload, tmp_path):
     memory = tmp_path / "s" / "v.json"
     verify(APP)
     memory.chmod(0o666)
@@ -113,7 +113,7 @@ def test_an_app_has_to_be_named(server, tmp_path):
     # Not the changes, which have times in them: every process has to give a test the same name.
     ids=lambda value: str(value) if not isinstance(value, dict) else " ".join(value) or "nothing",
 )
-def test_what_a_client_has_to_refuse_is_refused(payload, verify, tmp_path, changes, reason):
+def test_a_document_that_a_client_must_refuse_is_refused(payload, verify, tmp_path, changes, reason):
     signer = Signer(tmp_path)
     if "fresh" == reason:
         changes = changes | {"iat": changes["exp"] - 60}

@@ -164,7 +164,7 @@ def test_the_second_protocol_is_a_token_to_two_libraries(api, second, identities
     check_conditional(api, path(second), ask(api, path(second)))
 
 
-def test_a_token_that_was_changed_is_none(api, second):
+def test_a_changed_token_does_not_verify(api, second):
     head, payload, signature = ask(api, path(second)).json["jws"].split(".")
     other = base64.urlsafe_b64encode(base64.urlsafe_b64decode(payload + "==").replace(b"example", b"exemple")).decode().rstrip("=")
     assert other != payload
@@ -202,7 +202,7 @@ def test_the_domain_is_echoed_as_it_was_asked_for(api, either, domain):
             assert pins == [pin_hex(pin_of("cdn 1")), pin_hex(pin_of("cdn 2"))]
 
 
-def test_what_plays_no_part_in_the_answer_makes_none_of_its_own(api, either):
+def test_parameters_without_meaning_do_not_make_another_answer(api, either):
     """Many spellings of one question have one answer: nobody fills the server with his own."""
     app, _ = either
     plain = ask(api, path(app))
@@ -236,7 +236,7 @@ def test_what_plays_no_part_in_the_answer_makes_none_of_its_own(api, either):
         ("domain=badcdn.example.com", 403, "Domain not found in whitelist"),
     ],
 )
-def test_what_cannot_be_answered_is_told_as_upstream_tells_it(api, either, query, status, message):
+def test_a_request_that_cannot_be_answered_gets_the_error_of_upstream(api, either, query, status, message):
     app, _ = either
     answer = ask(api, path(app, query))
     assert answer.status == status and answer["Content-Type"].split(";")[0] == "application/json", str(answer)
@@ -258,13 +258,13 @@ def test_only_get_and_head_are_answered(api, either, name):
 
 
 @pytest.mark.parametrize("name", ["health", "readiness"])
-def test_what_is_nobody_else_s_has_a_request_id(api, either, name):
+def test_an_answer_to_one_request_alone_has_a_request_id(api, either, name):
     app, _ = either
     answers = [ask(api, path(app, None, name)) for _ in range(2)]
     assert answers[0]["Request-Id"] != answers[1]["Request-Id"] and answers[0]["X-Content-Type-Options"] == "nosniff"
 
 
-def test_nobody_gets_one_pin(api, either):
+def test_a_single_pin_is_never_served(api, either):
     """SDK 0.2 would end the app's process."""
     app, _ = either
     host = f"single{next(NUMBERS)}.example.com"
@@ -290,7 +290,7 @@ def test_a_kill_switch_takes_no_pins_away(api, either):
     api.must("PATCH", f"/v1/apps/{app}", {"pins_valid_until": None, "reason": "a test", "force": True})
 
 
-def test_a_change_is_in_the_next_answer(api, either):
+def test_a_change_is_in_the_next_answer_of_dynapins(api, either):
     app, read = either
     host = f"change{next(NUMBERS)}.example.com"
     add_host(api, app, host, {"pin": pin_of("a")}, {"pin": pin_of("b")})
@@ -304,7 +304,7 @@ def test_a_change_is_in_the_next_answer(api, either):
         assert ask(api, query, If_None_Match=before["ETag"]).status == 200
 
 
-def test_who_watches_over_the_server_is_told_how_it_is(api, either):
+def test_health_and_readiness_are_answered_as_upstream_does(api, either):
     app, _ = either
     assert (answer := ask(api, path(app, None, "health"))).status == 200 and answer.json == {"status": "healthy"}
     answer = ask(api, path(app, None, "readiness"))
@@ -314,7 +314,7 @@ def test_who_watches_over_the_server_is_told_how_it_is(api, either):
 
 
 @pytest.mark.parametrize("protocol", ["ed25519", "es256"])
-def test_without_a_key_there_is_nothing_to_answer(api, identities, protocol):
+def test_an_app_without_a_key_gets_no_answers(api, identities, protocol):
     app = make(api, identities, {"protocol": protocol}, None)
     problem(ask(api, path(app)), 409, "client_key_missing")
     answer = ask(api, path(app, None, "readiness"))
@@ -323,7 +323,7 @@ def test_without_a_key_there_is_nothing_to_answer(api, identities, protocol):
 
 
 @pytest.mark.parametrize("name", ["v1/pins", "cert-fingerprint", "health", "readiness"])
-def test_who_has_no_such_clients_has_no_such_server(api, first, name):
+def test_an_app_without_dynapins_clients_has_no_such_server(api, first, name):
     app = f"com.example.dynapins.none.{next(NUMBERS)}"
     problem(ask(api, path(app, name=name)), 404, "app_unknown")
     api.make_app(app, HOST)

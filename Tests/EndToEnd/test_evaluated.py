@@ -98,11 +98,11 @@ def test_each_device_gets_what_the_rules_give_it(server):
     "query", ["", "device_id=", "user_id=" + "%C3%A4" * 512, "device_id=unknown&app_version=2.1", "device_id=device-1", "app_version=2.1",
               "device_id=device-1&app_version=1.9", "device_id=device-1&app_version=v2.1"],
 )  # fmt: skip
-def test_whoever_is_not_known_gets_the_baseline(server, query):
+def test_an_unknown_device_gets_the_baseline(server, query):
     assert [host["arm"] for host in verified(server, query)["hosts"]] == ["baseline"] * 3
 
 
-def test_a_version_with_a_plus_is_told_with_or_without_an_escape(server):
+def test_a_version_with_a_plus_is_read_with_or_without_an_escape(server):
     app = "com.example.evaluated.plus"
     server.api.make_app(app, "api.example.com")
     server.api.must("POST", f"/v1/apps/{app}/hosts/api.example.com/candidate", {
@@ -158,18 +158,18 @@ def test_prepared_and_routed_answers_are_the_same_bytes(server, fields):
      ("user_id=" + "secret-thing" * 50, "malformed_request"),
      ("user_id=" + "%C3%A4" * 513, "malformed_request")],
 )  # fmt: skip
-def test_what_is_wrong_is_refused_without_repeating_it(server, query, kind):
+def test_a_wrong_query_is_refused_without_repeating_it(server, query, kind):
     answer = ask(server, query)
     assert (answer.status, answer.json["type"]) == (400, f"/problems/{kind}")
     assert b"secret" not in answer.body
 
 
-def test_an_unknown_app_has_none(server):
+def test_an_unknown_app_has_no_evaluated_document(server):
     answer = server.api.request("GET", path("device_id=a", "com.example.nobody"), token=None)
     assert (answer.status, answer.json["type"]) == (404, "/problems/app_unknown")
 
 
-def test_a_change_is_in_the_next_answer(server):
+def test_a_change_is_in_the_next_evaluated_document(server):
     app = "com.example.evaluated.change"
     server.api.make_app(app, "api.example.com")
     first = server.api.request("GET", path("device_id=a", app), token=None)
@@ -212,7 +212,7 @@ def test_a_node_without_the_key_names_the_full_document(server):
         node.stop()
 
 
-def test_nothing_of_the_device_is_in_the_log(server):
+def test_the_log_has_no_data_of_the_device(server):
     words = ["very-own-id", "other-own-id", "9.8.7-mine", "424242424242"]
     for _ in range(3):
         ask(server, f"device_id={words[0]}&user_id={words[1]}&app_version={words[2]}&build={words[3]}&country=LI")

@@ -95,7 +95,7 @@ def assert_same(received: list[dict], events: list[dict]) -> None:
     assert all(set(fields) == {"id", "event", "data"} for fields in received)
 
 
-def test_a_change_is_heard_at_once(api):
+def test_a_change_arrives_at_once_in_the_stream(api):
     with Stream(api) as stream:
         assert stream.is_silent(), "a stream begins with what is new"
         started = time.monotonic()
@@ -106,7 +106,7 @@ def test_a_change_is_heard_at_once(api):
         assert stream.is_silent()
 
 
-def test_a_stream_goes_on_after_the_last_event_that_was_heard(api):
+def test_a_stream_resumes_after_the_last_event_that_was_received(api):
     with Stream(api) as stream:
         heard = add_pin(api, APP, "before the break")
         received = stream.take(len(heard))
@@ -177,7 +177,7 @@ def test_readers_that_leave_give_their_places_back(api):
         assert_same(stream.take(2), events)
 
 
-def test_a_hundred_streams_hear_the_same_and_none_is_cut(api):
+def test_a_hundred_streams_receive_the_same_and_none_is_cut(api):
     """Many more than the database has connections, and more than may wait for one."""
     streams = in_threads(100, lambda _: Stream(api))
     try:

@@ -36,7 +36,7 @@ def reasons(told: dict) -> list[str]:
     return [step["reason"] for step in told["trace"]]
 
 
-def test_every_rule_is_told_in_its_order(api, app):
+def test_every_rule_is_explained_in_its_order(api, app):
     start_candidate(api, app, 10_000)
     api.must("PATCH", f"/v1/apps/{app}", {"version_gate": {"minimum": "2.0.0"}})
     told = explain(api, app, {"device_id": "d", "app_version": "2.1.0"})["hosts"][0]
@@ -137,7 +137,7 @@ def test_the_command_line_takes_a_group_of_unleash_over_whatever_its_script(serv
         ({"basis_points": 100, "salt_utf8": "e697a5"}, "/rollout/salt_utf8", "only for signed documents"),
     ],
 )
-def test_what_could_have_no_effect_is_refused(api, app, rollout, pointer, words):
+def test_a_rollout_setting_without_an_effect_is_refused(api, app, rollout, pointer, words):
     start_candidate(api, app, 10_000)
     before = api.recorded()
     for method, path, body in (
@@ -162,7 +162,7 @@ def test_explain_and_the_document_end_a_switch_at_the_same_instant(api, app):
         assert explain(api, app, at=at)["hosts"][0]["outcome"] == outcome, at
 
 
-def test_what_is_said_of_the_device_is_not_written_down(server, api, app):
+def test_attributes_of_the_explained_device_are_not_stored(server, api, app):
     secret = "a-device-that-nobody-may-know"
     start_candidate(api, app, 5000)
     answer = api.post(f"/v1/apps/{app}/explain", {"device": {"device_id": secret}})
@@ -188,7 +188,7 @@ def simulate(api, app: str, change: dict, **members) -> dict:
     return api.must("POST", f"/v1/apps/{app}/simulate", {"change": change, **members}).json
 
 
-def test_a_simulation_tells_who_would_move_and_records_nothing(api, app):
+def test_a_simulation_lists_the_devices_that_would_move_and_records_nothing(api, app):
     start_candidate(api, app, 1000)
     position = api.position()
     told = simulate(api, app, {"hosts": [{"host": HOST, "rollout": {"basis_points": 3500}}]})
@@ -206,7 +206,7 @@ def test_a_simulation_tells_who_would_move_and_records_nothing(api, app):
     assert simulate(api, app, {})["moved"] == 0
 
 
-def test_a_simulation_goes_by_versions_and_platforms(api, app):
+def test_a_simulation_uses_versions_and_platforms(api, app):
     start_candidate(api, app, 10_000)
     population = {
         "cohorts": [
@@ -241,7 +241,7 @@ def test_a_simulation_takes_the_population_that_is_known(api, app):
     assert told["population"]["blind_to"] == ["build", "country"]
 
 
-def test_a_simulation_tells_what_the_guard_rails_say_and_goes_on(api, app):
+def test_a_simulation_lists_guard_rail_findings_and_continues(api, app):
     told = simulate(api, app, {"hosts": [{"host": HOST, "baseline": {"mode": "report_only"}}]})
     assert told["moved"] == told["devices"]
     move = told["hosts"][0]["moves"][0]

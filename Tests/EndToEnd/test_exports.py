@@ -128,7 +128,7 @@ def test_a_pipeline_learns_whether_its_file_is_the_server_s(server, api, format,
     assert missing.returncode == 5, "what is not there does not differ"
 
 
-def test_what_cannot_be_exported_is_told(server, api, app):
+def test_an_export_lists_what_it_cannot_express(server, api, app):
     for format in ("plist", "remote_config", "APPLE_ATS", "dynapins"):
         answer = api.get(f"/v1/apps/{app}/export/{format}")
         assert answer.status in (400, 404) and answer["Content-Type"] == "application/problem+json", str(answer)
@@ -142,7 +142,7 @@ def test_what_cannot_be_exported_is_told(server, api, app):
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_a_kill_switch_is_told_and_takes_nothing_out_of_a_file(server, api, app, format, tmp_path):
+def test_a_kill_switch_is_mentioned_and_takes_nothing_out_of_a_file(server, api, app, format, tmp_path):
     before = export(api, app, format)
     notes = f"/v1/apps/{app}/export/{format}?notes=true"
     told = api.must("GET", notes).json["notes"]
@@ -157,7 +157,7 @@ def test_a_kill_switch_is_told_and_takes_nothing_out_of_a_file(server, api, app,
     assert api.must("GET", notes).json["notes"] == told
 
 
-def test_what_reports_with_one_pin_does_not_stop_trustkit(api):
+def test_a_report_only_host_with_one_pin_does_not_stop_trustkit(api):
     app = f"com.example.exports.single.{next(NUMBERS)}"
     api.must("POST", "/v1/apps", {"app": app})
     add_host(api, app, HOST, {"pin": pin_of("alone")}, mode="report_only")
@@ -342,7 +342,7 @@ def test_android_s_configuration_follows_its_schema(api, app, keys):
 
 
 @pytest.mark.parametrize("format", ["android_nsc", "trustkit_android"])
-def test_a_wildcard_that_is_off_takes_no_more_than_its_own_names_out(api, format):
+def test_a_wildcard_that_is_off_excludes_only_its_own_names(api, format):
     app = f"com.example.exports.below.{next(NUMBERS)}"
     api.must("POST", "/v1/apps", {"app": app})
     pair = [{"pin": pin_of(f"below {number}")} for number in (1, 2)]
@@ -487,7 +487,7 @@ def test_pem_has_the_keys_and_certificates_themselves(server, api, app, keys):
     assert notes[-1] == f"What is missing is kept once somebody shows it: pinledger pin describe {app} FILE."
 
 
-def test_pem_asks_for_keys_that_nobody_showed(server, api, tmp_path):
+def test_a_pem_export_asks_for_keys_that_were_never_shown(server, api, tmp_path):
     app = f"com.example.exports.bare.{next(NUMBERS)}"
     # What was shown of a key for any app is known of it.
     first, second = (Identity(tmp_path, f"unseen-{number}", HOST) for number in range(2))
@@ -535,7 +535,7 @@ def test_netkit_is_given_the_keys_that_its_first_versions_compare(api, app, keys
     assert any(note.startswith(f"{WIDE}: left out for versions of NetKit without PinnedKey.") for note in notes)
 
 
-def test_swift_and_kotlin_say_what_holds(api, app, keys, tmp_path):
+def test_the_swift_and_kotlin_exports_hold_the_pins_and_the_swift_one_compiles(api, app, keys, tmp_path):
     swift, kotlin = export(api, app, "swift").decode(), export(api, app, "kotlin").decode()
     for text in (swift, kotlin):
         for identity in keys[HOST][:2]:

@@ -143,7 +143,7 @@ def test_a_kill_switch_is_there_within_seconds_and_comes_first(api, firebase, pr
     assert names(template) == ["testers"]
 
 
-def test_what_others_have_stays_theirs(api, firebase, project):
+def test_entries_of_others_stay_unchanged(api, firebase, project):
     theirs = {
         "conditions": [
             {"name": "iOS", "expression": "device.os == 'ios'", "tagColor": "BLUE"},
@@ -164,7 +164,7 @@ def test_what_others_have_stays_theirs(api, firebase, project):
     assert template["parameterGroups"] == theirs["parameterGroups"]
 
 
-def test_a_parameter_stays_in_the_group_that_somebody_has_put_it_into(api, firebase, project):
+def test_a_parameter_stays_in_the_group_that_others_have_put_it_into(api, firebase, project):
     app = make(api, project)
     firebase.wait(project, is_served)
 
@@ -198,7 +198,7 @@ def test_an_edit_in_between_is_merged_and_not_lost(api, firebase, project):
     assert next(edits) > 3
 
 
-def test_drift_is_mended(api, firebase, project):
+def test_drift_in_a_project_is_corrected(api, firebase, project):
     make(api, project)
     template = firebase.wait(project, is_served)
     before = default(template)
@@ -208,7 +208,7 @@ def test_drift_is_mended(api, firebase, project):
     assert default(firebase.wait(project, is_served)) == before
 
 
-def test_it_goes_on_after_errors_that_pass(api, firebase, project):
+def test_pushing_resumes_after_temporary_errors(api, firebase, project):
     app = make(api, project)
     firebase.wait(project, is_served)
     firebase.fail(project, "PUT", (503, {}), (429, {"Retry-After": "2"}), (500, {}))
@@ -235,7 +235,7 @@ def test_a_token_that_is_no_longer_accepted_is_replaced(api, firebase, project):
     assert firebase.grants.count(project) == grants + 1
 
 
-def test_what_may_not_be_changed_is_said(api, firebase, project):
+def test_a_refused_permission_is_reported(api, firebase, project):
     firebase.forbidden.add(project)
     app = make(api, project)
     eventually(lambda: "trouble" in status(api, app), "trouble")
@@ -264,7 +264,7 @@ def test_apps_share_a_project_and_one_that_is_refused_holds_up_no_other(api, fir
     del firebase.refused_words[project]
 
 
-def test_who_mends_what_was_refused_does_not_wait_long(api, firebase, project):
+def test_a_push_is_repeated_soon_after_the_refused_template_is_fixed(api, firebase, project):
     firebase.refused_words[project] = "broken_flag"
     flag = {"broken_flag": {"defaultValue": {"value": "on"}}}
     firebase.edit(project, lambda template: template.update(parameters=flag))
@@ -303,7 +303,7 @@ def test_rollouts_that_have_no_room_hold_up_no_kill_switch(api, firebase, projec
     assert len(served["conditions"]) == 1 and served["version"]["description"].endswith(", without rollouts")
 
 
-def test_a_position_ahead_is_respected_until_somebody_deletes_it(api, firebase, project):
+def test_a_position_ahead_is_respected_until_it_is_deleted(api, firebase, project):
     """As after the ledger was restored from a backup."""
     app = make(api, project)
     firebase.wait(project, is_served)
@@ -318,7 +318,7 @@ def test_a_position_ahead_is_respected_until_somebody_deletes_it(api, firebase, 
         firebase.wait(project, kill_switches)
 
 
-def test_two_apps_want_one_parameter(api, firebase, project):
+def test_two_apps_with_one_parameter_are_not_both_pushed(api, firebase, project):
     first = make(api, project, "first")
     firebase.wait(project, is_served)
     second = f"com.example.second.{project}"
@@ -347,7 +347,7 @@ def test_two_apps_want_one_parameter(api, firebase, project):
     assert not status(api, first)["foreign_conditions_apply"]
 
 
-def test_an_app_that_names_no_project_or_somebody_elses_is_not_pushed(api):
+def test_an_app_that_names_no_project_or_a_foreign_one_is_not_pushed(api):
     app = "com.example.firebase.none"
     api.make_app(app, HOST)
     assert status(api, app) == {"app": app, "pushed_by_this_node": False, "in_step": False, "foreign_conditions": []}

@@ -96,7 +96,7 @@ def test_signed_adoption_opens_a_gate_and_forged_adoption_closes_none(server):
     eventually(lambda: not rotation.is_refused())
 
 
-def test_clients_that_hold_what_was_never_made_are_told_of_and_hold_nothing(server):
+def test_clients_that_claim_a_version_never_made_are_reported_and_not_counted(server):
     app = make_app(server, "restored")
     version = server.api.payload(app)["version"]
     ask_as(server, app, version + 100, range(0, 50))

@@ -119,7 +119,7 @@ def test_the_date_is_the_present_one(server):
         assert date.endswith(" GMT") and len(date) == 29
 
 
-def test_what_is_published_is_served_at_once(server):
+def test_a_published_document_is_served_at_once(server):
     """Also on a connection that has been served the document before."""
     with Wire(server.port) as wire:
         before = wire.send(get(DOCUMENT)).answer()
@@ -205,7 +205,7 @@ def test_a_head_in_single_bytes_is_answered(server):
 # MARK: Ends
 
 
-def test_an_answer_reaches_a_client_that_has_said_its_last(server):
+def test_an_answer_reaches_a_client_that_has_closed_its_sending_side(server):
     for sent, count in [(get(DOCUMENT), 1), (get(DOCUMENT) * 30, 30), (get("/healthz"), 1), (get(ROUTED) * 5, 5)]:
         with Wire(server.port) as wire:
             wire.send(sent).finish()
@@ -213,7 +213,7 @@ def test_an_answer_reaches_a_client_that_has_said_its_last(server):
 
 
 @pytest.mark.parametrize("target", [DOCUMENT, ROUTED])
-def test_close_is_said_and_done(server, target):
+def test_a_connection_that_announces_close_is_closed(server, target):
     with Wire(server.port) as wire:
         wire.send(get(target, "Connection: close") + get(target))
         answer = wire.answer()
@@ -303,7 +303,7 @@ def test_a_slow_reader_gets_everything(server):
         sender.join()
 
 
-def test_many_clients_at_once(server):
+def test_many_clients_at_once_are_all_answered(server):
     expected = one(server, get(DOCUMENT)).body
 
     def run(index: int) -> None:

@@ -101,14 +101,14 @@ def test_the_examples_of_the_old_documentation_are_refused_pin_by_pin(server, ap
         "api.example.com\u0000",
     ],
 )
-def test_a_name_that_is_no_host_is_named(api, name):
+def test_a_malformed_host_is_named_in_the_refusal(api, name):
     pointer = "/hosts/" + name.replace("~", "~0").replace("/", "~1")
     assert set(refused(api, with_host(name))) == {pointer}
     assert set(refused(api, {"target_hosts": [name or "."]})) == {"/target_hosts/0"}
 
 
 @pytest.mark.parametrize("name", ["com", "co.uk", "github.io", "*.com", "*.co.uk", "xn--p1ai", "localhost"])
-def test_a_public_suffix_is_named(api, name):
+def test_a_public_suffix_is_named_in_the_refusal(api, name):
     found = refused(api, with_host(name))
     assert set(found) == {f"/hosts/{name}"}
     assert "public suffix" in found[f"/hosts/{name}"]
@@ -143,7 +143,7 @@ def test_a_public_suffix_is_named(api, name):
         (with_host(enabled="yes"), {"/enabled"}),
     ],
 )
-def test_every_defect_of_a_host_is_named(api, configuration, pointers):
+def test_every_defect_of_an_imported_host_is_named(api, configuration, pointers):
     assert set(refused(api, configuration)) == {f"/hosts/api.example.com{pointer}" for pointer in pointers}
 
 
@@ -221,7 +221,7 @@ def test_a_member_that_stands_twice_is_refused_at_its_place(api, body, pointer):
     assert set(refused(api, body)) == {pointer}
 
 
-def test_everything_that_is_wrong_is_said_at_once(server, api, tmp_path):
+def test_all_defects_of_an_import_are_listed_at_once(server, api, tmp_path):
     configuration = {
         "ssl_pinning_config": {
             "enabled": "yes",

@@ -122,7 +122,7 @@ def test_a_file_is_planned_recorded_as_one_change_and_served(api, format):
 
 
 @pytest.mark.parametrize("format", FILES)
-def test_a_repeated_request_is_answered_by_what_was_recorded(api, format):
+def test_a_repeated_import_is_answered_by_its_record(api, format):
     make, type = FILES[format]
     app = app_name()
     headers = {"Idempotency-Key": f"import {app}"}
@@ -146,7 +146,7 @@ def test_a_plan_that_is_not_that_of_the_file_is_refused(api):
 
 
 @pytest.mark.parametrize("format", ["android_nsc", "trustkit_android", "trustkit_ios", "apple_ats", "hpkp"])
-def test_what_was_exported_is_imported_as_the_same(api, format):
+def test_an_exported_file_is_imported_as_the_same_pins(api, format):
     app, copy = app_name(), app_name()
     api.must("POST", "/v1/apps", {"app": app})
     for host, deep in ((HOST, False), ("shop.example.net", format != "apple_ats")):
@@ -166,7 +166,7 @@ def test_what_was_exported_is_imported_as_the_same(api, format):
     assert hosts(copy) == hosts(app)
 
 
-def test_one_pin_only_reports_and_what_has_no_counterpart_is_said_with_its_place(api):
+def test_a_host_with_one_pin_only_reports_and_settings_without_counterpart_are_listed(api):
     app = app_name()
     body = trustkit(ONE, until=None, TSKReportUris=["https://example.com/report"])
     answer = send(api, "trustkit_ios", body, app)
@@ -190,7 +190,7 @@ def test_an_end_that_no_document_may_have_is_not_taken_over(api, until, words):
     assert api.get(f"/v1/apps/{app}").json.get("pins_valid_until") is None
 
 
-def test_one_app_takes_the_files_of_both_platforms_and_says_at_once_whom_a_switch_does_not_reach(api):
+def test_one_app_takes_the_files_of_both_platforms_and_names_clients_that_a_kill_switch_does_not_reach(api):
     app = app_name()
     assert send(api, "android_nsc", nsc(ONE, TWO, until=None), app).status == 201
     second = send(api, "trustkit_ios", trustkit(ONE, TWO, until=None), app)
@@ -207,7 +207,7 @@ def test_one_app_takes_the_files_of_both_platforms_and_says_at_once_whom_a_switc
     api.must("DELETE", f"/v1/apps/{app}/kill-switch?reason=over")
 
 
-def test_a_host_that_the_app_has_otherwise_is_refused_with_all_that_differs(api):
+def test_a_host_that_differs_from_the_apps_is_refused_with_all_differences(api):
     app = app_name()
     assert send(api, "android_nsc", nsc(ONE, TWO), app).status == 201
     before = api.recorded()
@@ -298,7 +298,7 @@ def test_a_hostile_or_broken_file_is_refused_and_nothing_recorded(api, format, b
 
 
 @pytest.mark.usefixtures("unchanged")
-def test_a_binary_property_list_is_refused_with_what_makes_a_text_of_it(api):
+def test_a_binary_property_list_is_refused_with_the_command_that_converts_it(api):
     body = plistlib.dumps(plistlib.loads(ats(ONE, TWO)), fmt=plistlib.FMT_BINARY)
     answer = send(api, "apple_ats", body, app_name(), "application/octet-stream")
     assert answer.status == 422 and "plutil -convert xml1" in answer.json["errors"][0]["detail"]
@@ -324,7 +324,7 @@ def test_a_binary_property_list_is_refused_with_what_makes_a_text_of_it(api):
         ("wultra", "application/json", {}, 400, "malformed_json"),
     ],
 )
-def test_what_is_asked_wrongly_is_refused(api, format, type, query, status, kind):
+def test_a_wrong_import_request_is_refused(api, format, type, query, status, kind):
     answer = send(api, format, nsc(ONE, TWO), app_name(), type, **query)
     assert (answer.status, answer.json["type"]) == (status, f"/problems/{kind}"), str(answer)
 
@@ -407,7 +407,7 @@ def test_a_mobile_utility_server_is_taken_over(api, identities, form):
     assert ask(api, f"/compat/wultra/app/init/public-key?appName={app}").json == {"publicKey": P256_POINT}
 
 
-def test_the_names_under_which_a_certificate_will_be_found_are_told(api, tmp_path, identities):
+def test_the_names_under_which_clients_find_a_certificate_are_listed(api, tmp_path, identities):
     app = f"wultra-{next(NUMBERS)}"
     named = Identity(tmp_path, "named", common_name="Shop Front")
     body = json.dumps(answers(app, identities[0], named)).encode()
@@ -420,7 +420,7 @@ def test_the_names_under_which_a_certificate_will_be_found_are_told(api, tmp_pat
     assert not any("have the name" in one["detail"] for one in findings)
 
 
-def test_what_somebody_changes_during_an_import_is_not_undone(server, api, identities):
+def test_a_change_during_an_import_is_not_undone(server, api, identities):
     app = app_name()
     api.must("POST", "/v1/apps", {"app": app})
     api.must("PUT", f"/v1/apps/{app}/clients/wultra", {})
@@ -442,7 +442,7 @@ def test_what_somebody_changes_during_an_import_is_not_undone(server, api, ident
     assert (stale.status, stale.json["type"]) == (412, "/problems/stale_version")
 
 
-def test_who_names_no_format_is_told_all_of_them(api):
+def test_an_import_without_a_format_lists_all_of_them(api):
     answer = send(api, "remote_config", b"{}", app_name(), JSON)
     assert (answer.status, answer.json["type"]) == (400, "/problems/malformed_request")
     assert "remote-config" in answer.json["detail"] and "android_nsc" in answer.json["detail"]
@@ -472,7 +472,7 @@ def test_a_wrong_private_key_is_refused_and_not_repeated(api, identities):
         assert key.encode() not in answer.body
 
 
-def test_another_key_than_installs_have_needs_insisting(api, identities):
+def test_a_key_that_differs_from_the_installs_needs_force(api, identities):
     app = app_name()
     body = json.dumps(tables(app, *identities[:2])).encode()
     api.must("POST", "/v1/apps", {"app": app})
@@ -485,7 +485,7 @@ def test_another_key_than_installs_have_needs_insisting(api, identities):
     assert api.get(f"/v1/apps/{app}/clients/wultra").json["key"]["key_id"] == key_id(P256_PUBLIC)
 
 
-def test_a_repeated_take_over_is_answered_by_what_was_recorded(api, identities):
+def test_a_repeated_take_over_is_answered_by_its_record(api, identities):
     app = app_name()
     body = json.dumps(tables(app, *identities[:2])).encode()
     headers = {"Idempotency-Key": f"import {app}"}

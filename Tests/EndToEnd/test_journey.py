@@ -214,7 +214,7 @@ def test_a_rollout_becomes_candidates_beside_the_pins_built_into_the_app(importe
     assert payload["monitoring"] == {"auto_disable": True, "enabled": True, "failure_threshold_bp": 500}
 
 
-def test_a_configuration_for_everybody_becomes_the_baseline_in_either_spelling(imported, certificates):
+def test_a_configuration_for_all_devices_becomes_the_baseline_in_either_spelling(imported, certificates):
     ec, rsa, _ = (certificate.pin for certificate in certificates)
     for app in (PLAIN_APP, BARE_APP, PARAMETER_APP):
         payload = verified(imported, app)
@@ -309,7 +309,7 @@ def test_a_condition_in_two_header_fields_is_one_list(imported):
     assert status == 304
 
 
-def test_head_tells_what_get_would_send(imported):
+def test_head_announces_what_get_would_send(imported):
     for options in ([], ["-H", "Accept-Encoding: gzip"], ["-H", "Accept-Encoding: br"]):
         _, get, body = fetch(imported, ROLLOUT_APP, *options)
         status, head, nothing = fetch(imported, ROLLOUT_APP, "-I", *options)
@@ -352,14 +352,14 @@ def test_compressed_documents_are_the_same_document_with_tags_of_their_own(impor
         ("", None),
     ],
 )
-def test_the_coding_is_the_one_the_client_wants_most(imported, accepted, coding):
+def test_the_coding_is_the_one_the_client_prefers(imported, accepted, coding):
     field = f"Accept-Encoding: {accepted}" if accepted else "Accept-Encoding;"
     status, headers, _ = fetch(imported, ROLLOUT_APP, "-H", field)
     assert status == 200
     assert headers.get("content-encoding") == coding
 
 
-def test_a_client_that_accepts_no_coding_at_all_is_told_so(imported):
+def test_a_client_that_accepts_no_coding_at_all_is_refused(imported):
     answer = imported.api.document(ROLLOUT_APP, **{"Accept-Encoding": "*;q=0"})
     assert (answer.status, answer.json["type"]) == (406, "/problems/not_acceptable")
 

@@ -158,7 +158,7 @@ def test_nothing_acknowledged_is_lost_and_nothing_is_recorded_twice(killed_serve
     check_ledger(server, acknowledged, prepared)
 
 
-def test_what_was_served_and_not_stored_is_served_again_after_a_kill_and_nothing_older(killed_server):
+def test_a_served_document_that_was_not_stored_is_served_again_after_a_kill_and_none_older(killed_server):
     server, api = killed_server, killed_server.api
     apps = [f"com.example.fall{number}" for number in range(6)]
     for app in apps:

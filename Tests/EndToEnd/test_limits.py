@@ -300,11 +300,11 @@ def test_nothing_behind_a_malformed_message_is_a_request(server, name, before):
             assert b"smuggled" not in answer.body
 
 
-def test_there_are_enough_of_them():
+def test_the_table_of_malformed_messages_has_sixty_entries():
     assert len(MALFORMED) >= 60
 
 
-def test_what_is_well_formed_is_read_to_its_end(server):
+def test_a_well_formed_message_is_read_to_its_end(server):
     """The table would pass on a server that closes every connection; this one must not."""
     token = b"Authorization: Bearer " + server.api.token.encode() + b"\r\nContent-Type: application/json\r\n"
     for framed in (

@@ -99,7 +99,7 @@ def test_a_fingerprint_is_compared_however_it_is_spelled(api, app, identities):
         (b"", "INVALID_FIELD_VALUE", "body"),
     ],
 )
-def test_what_cannot_be_compared_is_named(api, app, body, code, field):
+def test_a_fingerprint_that_cannot_be_compared_is_named(api, app, body, code, field):
     answer = ask(api, path(app, name="verify"), "POST", body)
     assert answer.status == 400 and list(answer.json) == ["error"], str(answer)
     error = answer.json["error"]
@@ -109,14 +109,14 @@ def test_what_cannot_be_compared_is_named(api, app, body, code, field):
 
 
 @pytest.mark.parametrize("host", ["bare.example.com", "nobody.example.net"])
-def test_where_no_certificate_is_known_there_is_none_to_name(api, app, host):
+def test_a_host_without_known_certificates_gets_no_fingerprints(api, app, host):
     answer = ask(api, path(app, host))
     assert (answer.status, answer.json["error"]["code"]) == (500, "CERTIFICATE_ERROR"), str(answer)
     answer = ask(api, path(app, host, "verify"), "POST", {"fingerprint": "AA"})
     assert (answer.status, answer.json["error"]["code"]) == (500, "VERIFICATION_ERROR"), str(answer)
 
 
-def test_a_certificate_that_has_expired_is_not_named(api, tmp_path, identities):
+def test_an_expired_certificate_is_left_out(api, tmp_path, identities):
     app = f"com.example.muejam.{next(NUMBERS)}"
     # It was made an hour ago, for no day at all.
     make_app(api, app, identities[0], Identity(tmp_path, "over", days=0))
@@ -124,7 +124,7 @@ def test_a_certificate_that_has_expired_is_not_named(api, tmp_path, identities):
     assert ask(api, path(app)).json["sha256"] == [colons(identities[0].fingerprint)]
 
 
-def test_who_has_no_such_clients_has_no_such_server(api):
+def test_an_app_without_muejam_clients_has_no_such_server(api):
     app = f"com.example.muejam.{next(NUMBERS)}"
     for kind in ("app_unknown", "client_unknown"):
         problem(ask(api, path(app)), 404, kind)

@@ -66,7 +66,7 @@ def test_the_keys_are_those_of_the_certificates(api, app, identities):
     check_conditional(api, path(app), ask(api, path(app)))
 
 
-def test_names_are_exact_and_given_by_the_app(api, app):
+def test_host_names_are_exact_and_given_by_the_app(api, app):
     told = fetch(api, app)
     assert {name for one in told["policies"] for name in one["pinnedHosts"]} == {HOST, "deep.example.com", "watched.example.com"}
     names = ["b.cdn.example.com", "a.deep.example.com", "a.cdn.example.com", "A.CDN.example.com", "", "*"]
@@ -100,7 +100,7 @@ def test_keys_are_given_once_they_were_shown_and_items_once_all_of_them_were(api
     assert [base64.b64decode(item) for item in found["fallbackItems"]] == [identities[1].raw]
 
 
-def test_a_database_that_does_not_answer_holds_nobody_up_for_long(server, api):
+def test_a_database_that_does_not_answer_delays_requests_only_briefly(server, api):
     """Whoever likes may ask, for as many names as he makes up."""
     app = f"com.example.netkit.{next(NUMBERS)}"
     api.must("POST", "/v1/apps", {"app": app})
@@ -116,7 +116,7 @@ def test_a_database_that_does_not_answer_holds_nobody_up_for_long(server, api):
     assert seconds < 8, "they wait for as long as the database lets its clients wait"
 
 
-def test_what_is_not_enforced_rejects_nothing(api, app):
+def test_a_host_that_is_not_enforced_rejects_nothing(api, app):
     told = fetch(api, app)
     assert policy(told, "watched.example.com")["failureAction"] == "allowWithWarning"
     assert told["unpinnedHosts"] == ["off.example.com"] and told["builtinHosts"] == []
@@ -142,7 +142,7 @@ def test_a_tag_changes_with_the_policy(api, app):
     assert after.status == 200 and after.body != before.body
 
 
-def test_who_has_no_such_clients_has_no_such_file(api):
+def test_an_app_without_netkit_clients_has_no_such_file(api):
     app = f"com.example.netkit.{next(NUMBERS)}"
     problem(ask(api, path(app)), 404, "app_unknown")
     api.make_app(app, HOST)

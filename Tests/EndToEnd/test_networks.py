@@ -69,7 +69,7 @@ def test_one_network_cannot_take_all_connections(node):
             assert document(node, "127.0.2.1").status == 200
 
 
-def test_a_network_gets_its_places_back(node):
+def test_a_network_gets_its_closed_connections_back(node):
     for _ in range(3):
         with Crowd(node) as crowd:
             crowd.come(40, "127.0.3.1")
@@ -113,7 +113,7 @@ def test_operators_get_through_while_strangers_hold_every_connection(node, flood
     assert api.request("DELETE", f"{target}?reason=over").status == 200
 
 
-def test_whoever_is_too_many_is_told_to_come_again_and_health_is_told(node, full):
+def test_a_client_above_the_limit_is_asked_to_retry_and_health_is_answered(node, full):
     with Wire(node.port, source="127.0.9.1", seconds=5) as wire:
         assert wire.send(get("/healthz")).answer().status == 200
         assert wire.send(get("/readyz")).answer().status == 200
@@ -216,7 +216,7 @@ def test_a_network_has_its_share_of_requests_that_cost_much(strict):
 # MARK: Readiness
 
 
-def test_strangers_are_told_whether_a_node_is_ready_and_operators_why(server, node):
+def test_strangers_learn_whether_a_node_is_ready_and_operators_why(server, node):
     api = node.api
     told = {"status": "ready", "serves": True, "writes": True, "signs": True}
     for use in ("", "?for=serves", "?for=writes", "?for=signs"):

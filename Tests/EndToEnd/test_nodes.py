@@ -116,7 +116,7 @@ def test_two_nodes_that_write_at_once_lose_nothing_and_order_everything(api, sec
     delay_until(lambda: api.document(app).body == second.document(app).body)
 
 
-def test_a_key_is_one_key_on_every_node(api, second):
+def test_an_idempotency_key_is_one_key_on_every_node(api, second):
     body = {"pin": pin_of("on both nodes"), "role": "backup"}
     target = f"/v1/apps/com.example.nodes.second/hosts/{HOST}/pins"
     before = api.position()
@@ -128,7 +128,7 @@ def test_a_key_is_one_key_on_every_node(api, second):
     assert api.position() == before + 2
 
 
-def test_of_two_nodes_one_wins_a_version(api, second):
+def test_one_of_two_nodes_wins_a_version(api, second):
     app = "com.example.nodes.second"
     delay_until(lambda: api.get(f"/v1/apps/{app}")["ETag"] == second.get(f"/v1/apps/{app}")["ETag"])
     tag = api.get(f"/v1/apps/{app}")["ETag"]

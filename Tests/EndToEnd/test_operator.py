@@ -199,7 +199,7 @@ def test_whoami_names_the_token_and_the_server(server):
     assert server.cli_json("whoami")["actor"]["name"] == "first admin"
 
 
-def test_a_token_file_that_others_can_read_is_refused_with_the_way_out(server, tmp_path):
+def test_a_token_file_that_others_can_read_is_refused_with_advice(server, tmp_path):
     file = tmp_path / "token"
     file.write_text(server.api.token + "\n")
     file.chmod(0o604)
@@ -226,7 +226,7 @@ def test_times_are_understood_as_people_write_them(server):
     assert "30d" in refused.stderr
 
 
-def test_no_match_is_told_apart_from_an_unknown_name(server):
+def test_an_empty_result_is_distinguished_from_an_unknown_name(server):
     app = "com.example.filters"
     server.api.make_app(app, "filters.example.com")
     assert server.cli("history", app, "--type", "PinRevoked").stderr.strip() == "None."
@@ -247,7 +247,7 @@ def test_a_rollout_names_its_share_and_an_equal_candidate(server):
     assert "equal to the baseline" not in said
 
 
-def test_a_change_is_told_in_sentences_and_a_dry_run_in_a_readable_difference(server):
+def test_a_change_is_described_in_sentences_and_a_dry_run_as_a_readable_difference(server):
     app = "com.example.sentences"
     server.api.make_app(app, "sentences.example.com")
     said = server.cli("host", "update", app, "sentences.example.com", "--mode", "report_only", "--reason", "w", "--dry-run").stdout
@@ -262,7 +262,7 @@ def test_a_change_is_told_in_sentences_and_a_dry_run_in_a_readable_difference(se
     assert server.cli_json("kill", "history", app)["events"][0]["type"] == "KillSwitchReleased"
 
 
-def test_everything_is_asked_for_on_a_terminal(server):
+def test_a_change_to_everything_asks_for_confirmation_on_a_terminal(server):
     environment = server.environment | {"PINLEDGER_DATA": str(server.data)}
     arguments = [BINARY, "kill", "engage", "--everything", "--reason", "a test", "--for", "5m"]
     # Others of this server's tests may have engaged it.
@@ -278,7 +278,7 @@ def test_everything_is_asked_for_on_a_terminal(server):
     assert len(server.api.history(type="FleetKillSwitchEngaged")) == engaged
 
 
-def test_the_command_that_a_rotation_names_is_whole(server):
+def test_a_rotation_names_a_complete_command(server):
     app = "com.example.whole"
     server.api.make_app(app, "whole.example.com")
     server.cli("rotation", "start", app, "whole.example.com", "--name", "r", "--next", pin_of("whole.example.com backup "))
@@ -297,7 +297,7 @@ def test_a_host_is_shown_with_its_services(server):
     assert "service services.example.com:443: never seen by a probe" in shown
 
 
-def test_a_group_of_types_has_the_fleets_switch_and_a_filter_without_it_is_warned_of(server):
+def test_a_group_of_types_has_the_fleets_switch_and_a_filter_without_it_gets_a_warning(server):
     hook = ["webhook", "create", "https://hooks.example.com/pins"]
     added = server.cli(*hook, "--types", "kill-switch.*,PinRevoked")
     assert "fleet" not in added.stderr
@@ -354,7 +354,7 @@ def test_a_calendar_feed_is_a_secret_address_that_opens_nothing_else(server):
     server.cli("calendar", app)
 
 
-def test_positions_mean_one_thing(server):
+def test_positions_mean_one_thing_in_every_command(server):
     app = "com.example.positions"
     server.api.make_app(app, "positions.example.com")
     added = next(event for event in server.api.history(f"/v1/apps/{app}/history") if event["type"] == "HostAdded")

@@ -167,7 +167,7 @@ def test_only_news_of_the_own_app_arrives(server, fields):
         assert stream.is_silent()
 
 
-def test_a_stream_outlives_the_idle_time_and_shows_that_it_stands(server, fields):
+def test_a_stream_outlives_the_idle_time_and_sends_heartbeats(server, fields):
     with Stream(server.port, **fields) as stream:
         stream.take()
         deadline = time.monotonic() + 17
@@ -176,7 +176,7 @@ def test_a_stream_outlives_the_idle_time_and_shows_that_it_stands(server, fields
         assert "alive" in stream.comments and stream.thread.is_alive()
 
 
-def test_an_unknown_app_is_told_as_by_the_document(server):
+def test_a_stream_of_an_unknown_app_is_refused_as_its_document_is(server):
     answer = server.api.request("GET", "/client/v1/apps/com.example.nobody/stream", token=None)
     assert answer.status == 404 and answer.json["type"] == "/problems/app_unknown"
     assert answer["Cache-Control"] == "public, max-age=5"
@@ -202,7 +202,7 @@ def test_there_are_no_more_streams_than_allowed(server):
             stream.__exit__()
 
 
-def test_whatever_a_client_sends_on_ends_its_stream(server):
+def test_a_client_that_sends_more_ends_its_stream(server):
     with Wire(server.port) as wire:
         wire.send(get(STREAM))
         time.sleep(0.3)
@@ -230,7 +230,7 @@ def change(server, app: str, count: int, quick: Stream) -> int:
     return version
 
 
-def test_a_client_that_reads_late_gets_what_was_under_way_and_then_the_newest():
+def test_a_client_that_reads_late_gets_the_document_under_way_and_then_the_newest():
     """Large documents, one after the other: the slow client's place is its socket's buffer."""
     server, app = Server(), "com.example.push.large"
     # However long the changes take on a busy machine: the client is not given up before it reads.

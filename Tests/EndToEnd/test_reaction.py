@@ -76,7 +76,7 @@ class World:
             time.sleep(0.5)
 
 
-def test_what_probes_do_not_support_is_never_done(node, tmp_path):
+def test_a_reaction_without_support_by_probes_is_never_taken(node, tmp_path):
     old, following, spare = (Key(tmp_path, name, HOST) for name in ("old", "following", "spare"))
     tls = TLSServer(old)
     try:

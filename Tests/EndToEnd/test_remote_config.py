@@ -136,7 +136,7 @@ def fetch(api, app: str, name: str = ""):
     return answer
 
 
-def test_these_doubles_are_strict():
+def test_the_tests_own_decoders_are_strict():
     good = {"enabled": True, "target_hosts": [HOST], "min_app_version": "1.0.0"}
     assert decode(Simple, good | {"more": 1}).target_hosts == [HOST]
     for change in ({"target_hosts": f"{HOST},{OTHER}"}, {"enabled": 1}, {"min_app_version": 1.0}):
@@ -232,7 +232,7 @@ def test_apps_that_hash_raw_keys_get_hashes_that_they_can_match(api, app, identi
     assert list(decode_both(fetch(api, app).body).hosts) == sorted([HOST, OTHER])
 
 
-def test_everybody_gets_the_candidate_at_100_per_cent_and_nobody_at_nought(api, app):
+def test_all_devices_get_the_candidate_at_100_per_cent_and_none_at_0(api, app):
     start_candidate(api, app, HOST, 100)
     for points, expected in ((0, False), (3000, False), (10_000, True)):
         body = {"rollout": {"basis_points": points}, "reason": "a test", "force": True}
@@ -333,7 +333,7 @@ VERSIONS = ["0.9", "1.9.9", "2", "2.0", "2.0.0", "2.0.1", "2.5", "2.5.0", "2.5.1
     "gate", [{"minimum": "2.0"}, {"minimum": "2.0", "maximum": "3.0"}, {"maximum": "2.5"}, {"minimum": "2.0", "excluded": ["2.5"]},
              {"minimum": "2.0", "minimum_build": 310}],
 )  # fmt: skip
-def test_firebase_lets_the_versions_in_that_explain_lets_in(api, app, firebase, gate):
+def test_firebase_lets_in_the_versions_that_explain_lets_in(api, app, firebase, gate):
     """No lots are drawn here, so that both say the same of everybody."""
     start_candidate(api, app, HOST, None)
     api.must("PATCH", f"/v1/apps/{app}", {"version_gate": gate, "reason": "a test", "force": True})
@@ -417,14 +417,14 @@ def test_the_client_template_is_one_that_the_service_takes(api, app):
 
 
 @pytest.mark.parametrize("name", ["", "template", "server-template"])
-def test_who_has_no_such_clients_has_no_such_configuration(api, name):
+def test_an_app_without_such_clients_has_no_remote_configuration(api, name):
     app = f"com.example.remote.none.{next(NUMBERS)}"
     problem(ask(api, path(app, name)), 404, "app_unknown")
     api.make_app(app, HOST)
     problem(ask(api, path(app, name)), 404, "client_unknown")
 
 
-def test_what_it_renders_can_be_imported_again(api, app, identities):
+def test_a_rendered_template_can_be_imported_again(api, app, identities):
     """The way back to what an app is served."""
     body = fetch(api, app).body
     other = f"com.example.remote.back.{next(NUMBERS)}"

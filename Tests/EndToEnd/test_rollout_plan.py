@@ -96,7 +96,7 @@ def test_a_step_waits_for_a_person(node, rollout):
     assert rollout.share() == 200
 
 
-def test_pause_resume_jump_and_the_way_back(rollout):
+def test_a_plan_can_be_paused_resumed_moved_and_rolled_back(rollout):
     rollout.plan(step(100, for_seconds=1), step(200, for_seconds=1), step(300, for_seconds=600), step(400))
     rollout.do("pause", reason="lunch")
     time.sleep(2.5)
@@ -121,7 +121,7 @@ def test_pause_resume_jump_and_the_way_back(rollout):
     assert rollout.share() == 50
 
 
-def test_silence_never_goes_on(rollout):
+def test_a_step_without_enough_reports_never_goes_on(rollout):
     rollout.plan(step(100, for_seconds=1, installs=5), step(10_000, for_seconds=1), at_end="promote", on_inconclusive="revert")
     rollout.until(lambda plan: plan["phase"] == "rolled_back")
     assert rollout.shares() == [100]
@@ -153,7 +153,7 @@ def test_a_kill_switch_holds_a_plan_and_does_not_end_it(rollout):
     rollout.until(lambda plan: plan["phase"] == "done")
 
 
-def test_what_is_refused_pauses_the_plan_and_says_why(rollout):
+def test_a_refused_step_pauses_the_plan_and_says_why(rollout):
     api = rollout.api
     api.must("POST", f"{rollout.host}/pins", {"pin": pin_of("third"), "role": "backup"})
     rollout.plan(step(10_000, for_seconds=2), at_end="promote")
@@ -169,7 +169,7 @@ def test_what_is_refused_pauses_the_plan_and_says_why(rollout):
     assert [event["actor"]["kind"] for event in paused] == ["system"]
 
 
-def test_it_goes_on_after_a_power_cut_between_steps():
+def test_a_plan_goes_on_after_a_power_cut_between_steps():
     server = Server()
     try:
         server.start()
@@ -201,7 +201,7 @@ def test_two_nodes_take_each_step_once(node):
         second.stop()
 
 
-def test_the_command_line_shows_how_far_it_is(node, rollout):
+def test_the_command_line_shows_how_far_a_plan_is(node, rollout):
     node.cli("rollout", "plan", "set", rollout.app, HOST, "--step", "1:1h,installs=500", "--step", "25.5:1d,approval", "--step", "100:1d", "--bake", "2d", "--promote", "--on-inconclusive", "revert")  # fmt: skip
     plan = rollout.get()
     assert plan["steps"] == [
@@ -227,7 +227,7 @@ def test_the_command_line_shows_how_far_it_is(node, rollout):
     node.cli("rollout", "plan", "clear", rollout.app, HOST)
 
 
-def test_both_arms_need_the_served_key(own_server):
+def test_both_arms_of_a_rollout_need_the_served_key(own_server):
     """An "A/B test" of two keys of which the server presents one, with nobody having probed: no pin in common."""
     api = own_server.api
     api.must("PUT", "/v1/guard-rails/G42", {"lowered": False, "reason": "the rule itself is tested"})

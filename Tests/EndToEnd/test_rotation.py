@@ -211,7 +211,7 @@ def test_a_rotation_can_be_aborted(world):
     assert world.connects(world.fetch())
 
 
-def test_what_was_shown_by_a_dry_run_is_what_is_done(world):
+def test_a_rotation_does_exactly_what_its_dry_run_showed(world):
     target = f"/v1/apps/{world.app}/rotations"
     body = {"rotation": "r", "hosts": [HOST], "next": {"material": world.next.request.read_text()}}
     shown = world.node.api.must("POST", f"{target}?dry_run=true", body).json
@@ -220,7 +220,7 @@ def test_what_was_shown_by_a_dry_run_is_what_is_done(world):
     assert world.status()["phase"] == "deliver"
 
 
-def test_a_rotation_to_the_only_backup_says_what_will_stand_in_its_way(world):
+def test_a_rotation_to_the_only_backup_names_its_later_obstacle(world):
     target = f"/v1/apps/{world.app}/rotations"
     started = world.node.api.must("POST", target, {"rotation": "r", "hosts": [HOST], "next": {"pin": world.spare.pin}}).json
     assert "G02" in [finding["code"] for finding in started["guard_rail_findings"]]

@@ -64,7 +64,7 @@ def split(found: dict[str, tuple]) -> dict[tuple, int]:
     return sizes
 
 
-def test_scenario_1_gives_a_quarter_the_new_pins_and_everybody_else_the_built_in_ones(api):
+def test_scenario_1_gives_a_quarter_the_new_pins_and_all_others_the_built_in_ones(api):
     app = imported(api, scenario(1))
     document = api.payload(app)
     assert document["rollout"]["basis_points"] == 2500
@@ -77,7 +77,7 @@ def test_scenario_1_gives_a_quarter_the_new_pins_and_everybody_else_the_built_in
     assert explain(api, app, {})["outcome"] == "builtin"
 
 
-def test_scenario_2_gives_everybody_the_emergency_pins(api):
+def test_scenario_2_gives_all_devices_the_emergency_pins(api):
     app = imported(api, scenario(2))
     document = api.payload(app)
     assert "rollout" not in document and document["fallback"]["use_builtin_pins"] is False
@@ -87,7 +87,7 @@ def test_scenario_2_gives_everybody_the_emergency_pins(api):
     assert explain(api, app, {})["outcome"] == "enforce"
 
 
-def test_scenario_3_parts_users_by_their_own_id_and_for_good(api):
+def test_scenario_3_divides_users_by_their_own_id_permanently(api):
     app = imported(api, scenario(3))
     before = outcomes(api, app, "user_id")
     sizes = split(before)

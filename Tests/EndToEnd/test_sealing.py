@@ -84,7 +84,7 @@ def test_doctor_refuses_the_key_that_serve_refuses(sealed, key, other):
         assert "it is sealed with the key-encryption key" in text and "otherKeyEncryptionKey" not in text
 
 
-def test_a_key_that_cannot_take_over_everything_takes_over_nothing(sealed, key, other):
+def test_a_new_key_that_cannot_take_over_every_secret_takes_over_none(sealed, key, other):
     before = rows(sealed)
     assert all(before.values()), "a secret of every kind"
     for arguments, why in [

@@ -67,7 +67,7 @@ def test_the_file_is_verified_with_another_canonical_json(api, app, identities):
     check_conditional(api, path(app), ask(api, path(app)))
 
 
-def test_a_file_that_was_changed_is_none(api, app):
+def test_a_changed_file_does_not_verify(api, app):
     told = ask(api, path(app)).json
     told["payload"]["keys"].pop()
     with pytest.raises(InvalidSignature):
@@ -80,7 +80,7 @@ def test_the_file_has_whatever_name_the_app_has_built_in(api, app, file):
 
 
 @pytest.mark.parametrize("file", ["pins", "pins.xml", "pins.json/", "a/pins.json", ""])
-def test_other_files_are_not_there(api, app, file):
+def test_other_file_names_are_not_found(api, app, file):
     assert ask(api, path(app, file)).status == 404
 
 
@@ -91,7 +91,7 @@ def test_a_kill_switch_takes_no_keys_away(api, app):
         assert {(key["fqdn"], key["key"]) for key in fetch(api, app)} == before
 
 
-def test_without_a_key_there_is_nothing_to_serve(api, identities):
+def test_an_app_without_a_key_has_no_file(api, identities):
     app = f"com.example.sslpinning.{next(NUMBERS)}"
     problem(ask(api, path(app)), 404, "app_unknown")
     make_app(api, app, *identities[:2])

@@ -90,7 +90,7 @@ def add_candidate(server: Server, app: str) -> None:
     server.api.must("POST", f"/v1/apps/{app}/hosts/{HOST}/candidate", candidate)
 
 
-def test_reports_are_counted_by_install_and_told(server):
+def test_reports_are_counted_by_install_and_shown(server):
     app = make_app(server, "counted")
     add_candidate(server, app)
     key = Key(server.api, app)
@@ -151,7 +151,7 @@ def test_a_signature_is_right_or_refused(server):
     assert post(key.sign(body) | {"Content-Encoding": "gzip"}, packed) == 401
 
 
-def test_a_request_that_comes_again_counts_once(server):
+def test_a_repeated_request_counts_once(server):
     app = make_app(server, "replayed")
     key = Key(server.api, app)
     body = json.dumps({"outcomes": [failure(number, id=f"r{number}") for number in range(5)]}).encode()
@@ -163,7 +163,7 @@ def test_a_request_that_comes_again_counts_once(server):
     assert send(server.api, app, [failure(4, id="r4"), failure(5, id="r5")], key).json["duplicate"] == 1
 
 
-def test_keys_rotate_with_both_in_use(server):
+def test_keys_for_reports_rotate_with_both_in_use(server):
     app = make_app(server, "rotated")
     before = server.api.payload(app)["version"]
     old = Key(server.api, app)
@@ -191,7 +191,7 @@ def test_keys_rotate_with_both_in_use(server):
     assert rehearsed.status == 200 and "secret" not in rehearsed.json
 
 
-def test_what_clients_make_up_takes_nobodys_room(server):
+def test_invented_reports_take_no_room_from_others(server):
     app = make_app(server, "made-up")
     # There is no candidate, and was none.
     outcomes = [failure(number, arm="candidate", document_version=number % 2) for number in range(10)]
@@ -202,7 +202,7 @@ def test_what_clients_make_up_takes_nobodys_room(server):
     eventually(lambda: ("candidate", 2, False) in cells(server.api, app))
 
 
-def test_slow_bodies_keep_nobody_from_reporting(server):
+def test_slow_bodies_do_not_prevent_other_reports(server):
     app = make_app(server, "slow")
     head = f"POST {path(app)} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
     slow = []
@@ -221,7 +221,7 @@ def test_slow_bodies_keep_nobody_from_reporting(server):
             connection.close()
 
 
-def test_what_other_libraries_send_is_taken_as_advisory(server, certificates):
+def test_reports_of_other_libraries_are_advisory(server, certificates):
     app = make_app(server, "foreign")
     chain = [certificates[0].path.read_text()]
     trustkit = {
@@ -274,7 +274,7 @@ def test_hostile_bodies_are_refused_and_cost_little(server):
     assert post(json.dumps({"outcomes": []}).encode()) == 202
 
 
-def test_networks_have_their_limits():
+def test_networks_have_their_limits_for_reports():
     server = Server(more=["--telemetry-rate", "5", "--trusted-proxy", "127.0.0.0/8"])
     try:
         app = make_app(server.start(), "limited")

@@ -237,7 +237,7 @@ def test_tls_1_2_is_spoken_and_nothing_older(node):
         Wire(node.port, wrap=lambda plain: context.wrap_socket(plain)).send(get(DOCUMENT))
 
 
-def test_plain_http_gets_nothing(node):
+def test_plain_http_on_a_tls_port_gets_no_answer(node):
     with Wire(node.port) as wire:
         wire.send(get(DOCUMENT))
         assert wire.seconds_to_end() < 3
@@ -352,7 +352,7 @@ def test_fields_that_refer_to_earlier_ones_are_understood_across_prepared_and_ro
         assert wire.body[5] == wire.body[9] != wire.body[1]
 
 
-def test_conditional_requests_over_http_2(node):
+def test_conditional_requests_are_answered_over_http_2(node):
     with connect(node) as plain:
         tag = plain.answer_to(DOCUMENT)["ETag"]
     with Streams(node) as wire:
@@ -417,7 +417,7 @@ def test_a_tiny_window_gets_the_whole_body_piece_by_piece(node):
         assert wire.body[1] == body
 
 
-def test_a_connections_window_is_kept_to_by_prepared_and_routed_streams_together(node):
+def test_prepared_and_routed_streams_together_keep_to_a_connections_window(node):
     """What the client takes is never overdrawn, however much is asked for, and all of it is used."""
     body = document(node)
     extra = 10 * len(body)
@@ -498,7 +498,7 @@ def test_a_window_that_overflows_ends_the_connection(node, target):
 # MARK: Limits
 
 
-def test_a_handshake_that_does_not_come_is_not_waited_for(node):
+def test_a_connection_without_a_handshake_is_closed(node):
     with Wire(node.port) as silent, Wire(node.port) as begun:
         # The record header of a ClientHello whose body never comes.
         begun.send(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03")
@@ -566,14 +566,14 @@ def test_a_stream_may_be_reset_half_way(node):
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("target", [DOCUMENT, ROUTED])
-def test_what_is_not_http_2_ends_the_connection(node, sent, error, target):
+def test_bytes_that_are_not_http_2_end_the_connection(node, sent, error, target):
     with Streams(node) as wire:
         wire.send(Streams.request(1, target)).wait(1)
         wire.send(sent).until_end()
         assert wire.error == error
 
 
-def test_blocks_without_an_end_are_not_collected(node):
+def test_header_blocks_without_an_end_are_not_collected(node):
     with Streams(node) as wire:
         wire.send(frame(HEADERS, END_STREAM, 1, block(DOCUMENT)))
         try:
@@ -584,7 +584,7 @@ def test_blocks_without_an_end_are_not_collected(node):
         assert wire.seconds_to_end() < 2
 
 
-def test_small_blocks_that_stand_for_much_are_refused(node):
+def test_small_header_blocks_that_expand_greatly_are_refused(node):
     """One field of four thousand bytes, referred to a thousand times."""
     with Streams(node) as wire:
         large = block(DOCUMENT) + b"\x40\x01a\x7f\x81\x1e" + b"a" * 3968
@@ -618,7 +618,7 @@ def start_failure(database, certificate, key) -> str:
     return done.stderr
 
 
-def test_files_that_cannot_be_used_are_named(database, directory):
+def test_unusable_certificate_files_are_named(database, directory):
     certificate, key = make_certificate(directory, "one")
     _, other = make_certificate(directory, "other")
     assert "cannot be read from" in start_failure(database, directory / "missing.pem", key)
@@ -698,7 +698,7 @@ def test_a_stream_of_documents_outlives_the_idle_time(node):
         assert wire.last is None and not wire.ended
 
 
-def test_the_end_is_announced_and_kept(node):
+def test_a_stopping_server_announces_the_end_and_keeps_to_it(node):
     """Last in this file: it stops the node."""
     with connect(node, "h2") as wire, connect(node, "http/1.1") as idle, Streams(node) as busy:
         wire.send(PREFACE + frame(SETTINGS, 0, 0))

@@ -154,7 +154,7 @@ def test_frames_that_ask_for_nothing_have_a_budget(node, name):
         assert wire.seconds_to_end(2) < 2
 
 
-def test_whoever_asks_and_takes_has_frames_enough(node):
+def test_a_client_that_asks_and_reads_has_frames_enough(node):
     """A client that opens both windows after each of many small answers, and one that says how urgent each is."""
     with Streams(node) as wire:
         more = b""

@@ -176,7 +176,7 @@ def test_a_receiver_that_hangs_costs_its_own_time_only(hooked, add):
         release.set()
 
 
-def test_a_receiver_that_is_gone_is_paused_until_somebody_takes_it_up_again(hooked, add):
+def test_a_webhook_whose_receiver_is_gone_is_paused_until_it_is_resumed(hooked, add):
     is_gone = threading.Event()
     is_gone.set()
     with Receiver(lambda message, count: 410 if is_gone.is_set() else 200) as receiver:
@@ -213,7 +213,7 @@ def test_a_webhook_can_be_tested_even_while_it_is_paused(hooked, add):
         assert "answered 500" in hooked.cli("webhook", "test", hook, status=1).stderr
 
 
-def test_for_a_day_replaced_secrets_sign_too(hooked, add):
+def test_replaced_secrets_sign_too_for_a_day(hooked, add):
     with Receiver() as receiver:
         hook, old = add(receiver.url, types=["IssuerSet"])
         new = hooked.cli("webhook", "rotate-secret", hook, "--reason", "yearly").stdout.strip()
@@ -399,7 +399,7 @@ def test_a_message_that_arrived_when_the_server_was_killed_comes_again_with_the_
         assert deliveries(own.api, hook)[recorded[0]]["attempts"] >= 2
 
 
-def test_whenever_the_server_is_killed_nothing_is_lost(own):
+def test_no_delivery_is_lost_whenever_the_server_is_killed(own):
     """Killed again and again, at moments that come as they come: before a message is sent, while it is on its way, after it
     arrived, while the receiver thinks."""
     moments = collections.Counter()

@@ -237,7 +237,7 @@ def sentences(file: Path):
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_what_people_read_is_in_plain_words(place):
+def test_text_for_people_is_in_plain_words(place):
     files = [file for pattern in PLACES[place] for file in ROOT.glob(pattern)]
     for pattern in PLACES[place]:
         assert any(ROOT.glob(pattern)), f"{pattern} has moved: name its files here"

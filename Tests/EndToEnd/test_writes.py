@@ -41,7 +41,7 @@ def test_a_stale_change_is_refused_with_the_current_tag(api, resource):
     assert api.request(method, target, body(f"third for {resource}"), {"If-Match": "*"}).status == 200
 
 
-def test_of_many_changes_for_one_version_one_wins(api):
+def test_one_of_many_changes_for_one_version_wins(api):
     tag = api.get(f"/v1/apps/{APP}")["ETag"]
     before = api.position()
     answers = in_threads(

@@ -74,7 +74,7 @@ def app(server, identities) -> str:
     return app
 
 
-def test_the_client_in_these_tests_takes_what_others_signed():
+def test_the_client_in_these_tests_verifies_foreign_signatures():
     verify(OWN_SIGNATURE, f"{CHALLENGE}&{OWN_BODY}".encode())
     verify(STATIC_SIGNATURE, STATIC_TEXT.encode())
     with pytest.raises(InvalidSignature):
@@ -118,14 +118,14 @@ def test_header_names_may_have_gone_through_a_proxy(api, app):
         "A" * 4096, CHALLENGE + "&" + CHALLENGE, CHALLENGE.replace("A", " ", 1), bytes(16).hex() + "?",
     ],
 )  # fmt: skip
-def test_a_challenge_that_is_none_is_forbidden(api, app, challenge):
+def test_a_malformed_challenge_is_forbidden(api, app, challenge):
     answer = ask(api, init(app), **({} if challenge is None else {"X-Cert-Pinning-Challenge": challenge}))
     assert answer.status == 403, str(answer)
     assert answer.json["code"] == "INVALID_CHALLENGE" and answer.json["message"]
     assert "X-Cert-Pinning-Challenge" in answer.json["message"] and answer["X-Cert-Pinning-Signature"] is None
 
 
-def test_an_app_that_nobody_knows_has_the_shape_that_wultra_has(api, app):
+def test_an_unknown_app_gets_the_error_of_wultra(api, app):
     other = f"com.example.wultra.none.{next(NUMBERS)}"
     for _ in range(2):
         answer = ask(api, init(other), X_Cert_Pinning_Challenge=CHALLENGE)
@@ -144,7 +144,7 @@ def test_an_app_that_nobody_knows_has_the_shape_that_wultra_has(api, app):
     "query", ["", "appName=", "appName=no%20such", "&appVersion=3.1", "&appVersion=3.1.2.4&osVersion=17&platform=IOS", "&appVersion=x&osVersion=17&platform=IOS", "&appVersion=1.0.0&osVersion=x&platform=IOS",
               "&appVersion=1.0.0&osVersion=17&platform=WEB"],
 )  # fmt: skip
-def test_a_request_that_cannot_be_read_is_told_so(api, app, query):
+def test_an_unreadable_request_is_refused(api, app, query):
     target = init(app, query) if query.startswith("&") else f"/compat/wultra/app/init?{query}"
     answer = ask(api, target, X_Cert_Pinning_Challenge=CHALLENGE)
     if answer.status == 404:
@@ -204,14 +204,14 @@ def test_versions_are_asked_to_update_in_their_language(api, app, platform, syst
 
 
 @pytest.mark.parametrize("query", ["", "&appVersion=1.0.0", "&appVersion=1.0.0&osVersion=17", "&osVersion=17&platform=IOS"])
-def test_the_gate_is_asked_by_those_who_say_all_of_it(api, app, query):
+def test_the_version_gate_needs_all_three_parameters(api, app, query):
     assert "verifyVersionResult" not in fetch(api, app, query)
 
 
 # MARK: What is answered of an app's state
 
 
-def test_entries_go_by_the_host_and_by_what_the_certificate_is_known_by(api, tmp_path, identities):
+def test_entries_have_the_name_of_the_host_and_the_names_of_the_certificate(api, tmp_path, identities):
     app = f"com.example.wultra.{next(NUMBERS)}"
     named = Identity(tmp_path, "named", common_name="Shop Front", days=20)
     nameless = Identity(tmp_path, "nameless", common_name="", email="Ops@example.com", days=20)
@@ -232,7 +232,7 @@ def test_entries_go_by_the_host_and_by_what_the_certificate_is_known_by(api, tmp
     assert 30 * 86_400 - 60 <= ends[HOST, entry(identities[0])["fingerprint"]] - time.time() <= 40 * 86_400
 
 
-def test_a_kill_switch_is_told_to_those_who_understand_it_and_nobody_loses_an_entry(api, identities):
+def test_a_kill_switch_reaches_clients_that_understand_it_and_removes_no_entry(api, identities):
     app = make_app(api, f"com.example.wultra.{next(NUMBERS)}", *identities[:2])
     declare(api, app, "wultra", {}, P256_PRIVATE)
     before = fetch(api, app)["fingerprints"]
@@ -278,7 +278,7 @@ def test_every_entry_of_the_static_file_is_signed(server, api, app, identities, 
         assert sorted(found, key=json.dumps) == sorted(map(entry, identities[:2]), key=json.dumps)
 
 
-def test_what_the_static_file_leaves_out_is_told(server, api, identities, tmp_path):
+def test_the_static_file_lists_what_it_leaves_out(server, api, identities, tmp_path):
     app = make_app(api, f"com.example.wultra.{next(NUMBERS)}", *identities[:2])
     declare(api, app, "wultra", RULES, P256_PRIVATE)
     target = f"/v1/apps/{app}/export/wultra_static"

@@ -197,7 +197,7 @@ def test_an_app_is_made_by_one_change_that_says_who_and_why(api, script, name):
     assert api.get(f"/v1/apps/{name}").json["display_name"] == name
 
 
-def test_apps_that_others_made_are_there_once_they_have_such_clients(api, script, identities):
+def test_an_app_is_visible_to_wultra_once_it_declares_such_clients(api, script, identities):
     app = make_app(api, f"com.example.wultra.admin.{next(NUMBERS)}", *identities[:2])
     refused = script.refused("GET", f"/apps/{app}")
     assert (refused.status, refused.code) == (404, "APP_NOT_FOUND")
@@ -218,13 +218,13 @@ def test_apps_that_others_made_are_there_once_they_have_such_clients(api, script
         ({"name": "ab", "displayName": "x" * 201}, "displayName"), ({"name": "ab", "displayName": ["x"]}, "displayName"),
     ],
 )  # fmt: skip
-def test_a_name_that_is_none_is_refused(script, unchanged, body, field):
+def test_a_malformed_app_name_is_refused(script, unchanged, body, field):
     refused = script.refused("POST", "/apps", body)
     assert (refused.status, refused.code, refused.fields) == (400, "ERROR_REQUEST", [field])
     assert refused.error["message"].startswith(field)
 
 
-def test_an_app_is_made_once(api, script, app):
+def test_an_app_is_created_once(api, script, app):
     before = api.recorded()
     refused = script.refused("POST", "/apps", {"name": app, "displayName": "x"})
     assert (refused.status, refused.code) == (400, "APP_EXCEPTION") and app in refused.error["message"]
@@ -234,7 +234,7 @@ def test_an_app_is_made_once(api, script, app):
         assert (refused.status, refused.code) == (404, "APP_NOT_FOUND")
 
 
-def test_what_is_not_there_is_answered_as_wultra_answers_it(api, script, app, identities):
+def test_a_missing_object_gets_the_error_of_wultra(api, script, app, identities):
     before = api.recorded()
     for name in (f"{app}x", "no%20name", "%C3%A9"):
         assert script.get(f"/apps/{name}/versions") == {"applicationVersions": []}
@@ -257,7 +257,7 @@ def test_what_is_not_there_is_answered_as_wultra_answers_it(api, script, app, id
     assert api.recorded() == before
 
 
-def test_what_is_not_there_is_told_in_the_same_form(script, unchanged):
+def test_an_unknown_path_gets_an_error_in_the_same_form(script, unchanged):
     for method, path in [("GET", ""), ("GET", "/none"), ("POST", "/apps/a1/none"), ("DELETE", "/certificates")]:
         refused = script.refused(method, path, {} if method == "POST" else None)
         assert (refused.status, refused.code) == (404, "ERROR_NOT_FOUND") and "There is nothing at" in refused.error["message"]
@@ -279,7 +279,7 @@ def test_what_is_not_there_is_told_in_the_same_form(script, unchanged):
     ],
 )  # fmt: skip
 @pytest.mark.parametrize(("method", "path"), [("GET", "/apps"), ("POST", "/apps"), ("DELETE", "/certificates/expired")])
-def test_without_a_token_as_password_nothing_opens(server, unchanged, authorization, method, path):
+def test_a_request_without_a_token_as_password_is_refused(server, unchanged, authorization, method, path):
     stranger = Script(server.port, None)
     headers = {} if authorization is None else {"Authorization": authorization}
     body = {"name": "stranger"} if method == "POST" else None
@@ -306,7 +306,7 @@ def test_any_user_name_will_do_and_a_revoked_token_will_not(api, server, app):
 
 
 @pytest.mark.parametrize("content_type", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""])
-def test_what_a_foreign_page_can_make_a_browser_send_changes_nothing(script, unchanged, content_type):
+def test_a_foreign_page_cannot_make_a_browser_change_anything(script, unchanged, content_type):
     body = json.dumps({"name": f"forged-{next(NUMBERS)}"}).encode()
     refused = script.refused("POST", "/apps", body, Content_Type=content_type, Origin="https://evil.example")
     assert (refused.status, refused.code) == (400, "ERROR_REQUEST") and not refused.fields
@@ -421,7 +421,7 @@ def test_a_plus_in_a_fingerprint_may_have_become_a_space(script, app, tmp_path, 
     assert fingerprint(one) not in [each["fingerprint"] for each in certificates(script, app)]
 
 
-def test_the_servers_certificate_of_a_chain_is_meant_and_an_authority_is_deeper(api, script, app):
+def test_a_chain_adds_the_servers_certificate_and_an_authority_is_deeper(api, script, app):
     issuer, leaf = authority(app)
     added = script.post(f"/apps/{app}/certificates/pem", {"domain": HOST, "pem": leaf + issuer})
     assert (added["fingerprint"], added["pem"]) == (digest(leaf), leaf)
@@ -452,7 +452,7 @@ def test_the_servers_certificate_of_a_chain_is_meant_and_an_authority_is_deeper(
         ({"domain": "other.example.com", "pem": "SERVED"}, "APP_EXCEPTION", None),
     ],
 )  # fmt: skip
-def test_what_is_no_certificate_of_the_domain_is_refused(api, script, app, identities, body, code, field):
+def test_an_upload_without_a_certificate_of_the_domain_is_refused(api, script, app, identities, body, code, field):
     before = api.recorded()
     replacements = {"SERVED": identities[0].certificate.read_text(), "PRIVATE": identities[0].key.read_text()}
     if body.get("pem") in replacements:
@@ -477,14 +477,14 @@ def test_a_certificate_to_delete_has_to_be_named(api, script, app, query):
     assert api.recorded() == before
 
 
-def test_what_is_meant_as_a_rehearsal_is_not_recorded(api, script, app):
+def test_a_request_meant_as_a_rehearsal_is_refused_and_not_recorded(api, script, app):
     before = api.recorded()
     refused = script.refused("DELETE", f"/apps/{app}/domains?domain={HOST}&dry_run=true")
     assert (refused.status, refused.code) == (400, "ERROR_REQUEST") and "dry_run" in refused.error["message"]
     assert api.recorded() == before
 
 
-def test_a_domain_goes_with_all_that_is_known_of_it(script, app, identities):
+def test_a_deleted_domain_leaves_nothing_behind(script, app, identities):
     for identity in identities[:2]:
         add(script, app, identity)
     assert script.delete(f"/apps/{app}/domains?domain={HOST.upper()}") == {"status": "OK"}
@@ -492,7 +492,7 @@ def test_a_domain_goes_with_all_that_is_known_of_it(script, app, identities):
     assert script.delete(f"/apps/{app}/domains?domain={HOST}") == {"status": "OK"}, "scripts repeat their requests"
 
 
-def test_expired_certificates_are_deleted_where_nobody_can_be_in_need_of_their_keys(tmp_path):
+def test_expired_certificates_are_deleted_where_no_install_can_need_their_keys(tmp_path):
     served, spare = (Identity(tmp_path, name) for name in ("served", "spare"))
     expired = Identity(tmp_path, "expired", days=0)
     server = Server(more=["--allow-private-range", "127.0.0.0/8", "--resolve", f"{HOST}=127.0.0.1"])
@@ -678,7 +678,7 @@ def test_versions_and_texts_reach_clients(api, script, app, identities, own_text
     ]  # fmt: skip
 
 
-def test_texts_belong_to_every_app(api, script, own_texts):
+def test_texts_belong_to_all_apps(api, script, own_texts):
     apps = [f"wultra-texts-{next(NUMBERS)}" for _ in range(2)]
     for app in apps:
         script.post("/apps", {"name": app, "displayName": app})
@@ -716,14 +716,14 @@ def test_texts_belong_to_every_app(api, script, own_texts):
         ("texts", {"messageKey": "k", "language": "en", "text": ["x"]}, "text"),
     ],
 )  # fmt: skip
-def test_a_rule_or_text_that_is_none_is_refused(api, script, app, path, body, field):
+def test_a_malformed_rule_or_text_is_refused(api, script, app, path, body, field):
     before = api.recorded()
     refused = script.refused("POST", f"/apps/{app}/versions" if path == "versions" else "/texts", body)
     assert (refused.status, refused.code, refused.fields) == (400, "ERROR_REQUEST", [field]), str(refused)
     assert api.recorded() == before
 
 
-def test_what_is_accepted_can_be_read_again():
+def test_accepted_values_can_be_read_again():
     """Whatever is recorded is read by every node that starts later."""
     server = Server()
     try:
@@ -797,7 +797,7 @@ def test_texts_that_no_event_can_hold_are_refused(api, script, app, own_texts):
 # MARK: Repetitions and others
 
 
-def test_a_repeated_request_is_done_once(api, script, name, identities, own_texts):
+def test_a_repeated_request_is_carried_out_once(api, script, name, identities, own_texts):
     def twice(method: str, path: str, body=None):
         key = {"Idempotency_Key": f"{name} {method} {path}"}
         first = script.ask(method, path, body, **key)
@@ -823,7 +823,7 @@ def test_a_repeated_request_is_done_once(api, script, name, identities, own_text
     assert (refused.status, refused.code) == (400, "APP_EXCEPTION")
 
 
-def test_nothing_that_others_change_meanwhile_gets_lost(api, app):
+def test_concurrent_changes_of_others_are_not_lost(api, app):
     """Rules and texts stand in one value: every script adds its own to what is there."""
 
     def work(number: int) -> list[int]:
