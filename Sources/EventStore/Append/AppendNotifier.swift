@@ -1,16 +1,16 @@
 import Postgres
 import Synchronization
 
-/// How often the other nodes are told that the ledger has grown.
+/// Notifies the other nodes, at intervals, that the ledger has grown.
 ///
-/// Each announcement wakes every node. Where batches follow each other quickly, those in between are not announced; the
-/// next one that is due is, or the writer says so when nothing follows. The others hear of an event about ``interval``
-/// after it at the latest. Where something comes in between, such as this process's end, they find it by the look they
-/// take every second.
+/// Each notification wakes every node. Where batches follow each other quickly, those in between are not announced; the
+/// next batch that is due is, or the writer announces the last one when nothing follows. The other nodes learn of an
+/// event at most about ``interval`` after it. If this process ends before that, they find the event by their poll every
+/// second.
 final class AppendNotifier: Sendable {
     private struct Content {
         var last: ContinuousClock.Instant?
-        /// Where the ledger ends that nobody was told of.
+        /// The ledger's end, where it has not been announced.
         var owed: Int64?
     }
 
@@ -18,12 +18,12 @@ final class AppendNotifier: Sendable {
 
     private static let interval = Duration.milliseconds(10)
 
-    /// Whether the next batch is to be announced.
+    /// Whether to announce the next batch.
     var isDue: Bool {
         self.content.withLock { $0.last.map { $0 + Self.interval <= ContinuousClock.now } ?? true }
     }
 
-    /// Says that a batch is in the ledger.
+    /// Records that a batch is in the ledger.
     func note(_ batch: Batch, isAnnounced: Bool) {
         guard batch.after.head.position > batch.base.head.position else { return }
         self.content.withLock { content in
@@ -32,7 +32,7 @@ final class AppendNotifier: Sendable {
         }
     }
 
-    /// How long it is until what was not announced is to be; nil where everything was.
+    /// The time until the pending announcement is due; nil where none is pending.
     var waitForOwed: Duration? {
         self.content.withLock { content in
             guard content.owed != nil else { return nil }
@@ -40,12 +40,12 @@ final class AppendNotifier: Sendable {
         }
     }
 
-    /// Leaves it to the others' own look.
+    /// Drops the pending announcement: the other nodes' polls find the events.
     func forget() {
         self.content.withLock { $0.owed = nil }
     }
 
-    /// Announces what was not.
+    /// Sends the pending announcement.
     func announce(on connection: isolated PostgresConnection) throws {
         guard let position = self.content.withLock({ $0.owed }) else { return }
         try connection.query(prepared: Statements.announce, [.text(String(position))])

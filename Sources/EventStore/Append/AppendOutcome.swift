@@ -3,7 +3,7 @@ import Pinning
 import Postgres
 import TransparencyLog
 
-/// What became of a batch.
+/// The outcome of a batch.
 enum AppendOutcome: Sendable {
     case appended
     /// Another node was first; nothing was written.
@@ -11,14 +11,14 @@ enum AppendOutcome: Sendable {
     /// Some of the commands are recorded already; nothing was written.
     case duplicate
 
-    /// Thrown out of the transaction, which can only be rolled back.
+    /// Thrown to leave the transaction, which can only be rolled back.
     struct RecordedAlready: Error {
     }
 
     /// Appends, in one round trip.
     ///
     /// - Parameters:
-    ///   - isAnnounced: Whether the other nodes are to be told.
+    /// - isAnnounced: Whether to notify the other nodes.
     ///   - meanwhile: What to do while the database works. Not called where nothing can be sent.
     init(
         appending batch: Batch, isAnnounced: Bool, on connection: isolated PostgresConnection,
@@ -26,8 +26,9 @@ enum AppendOutcome: Sendable {
     ) throws {
         guard !batch.isEmpty else {
             meanwhile()
-            // Nothing to write. What was refused, or found as it was wanted, must be so at the ledger's present end. Where
-            // somebody is told that it is as they want it, the lock's own commit confirms that a standby has it too.
+            // Nothing to write. A refusal, or a finding that nothing needs to change, must hold at the ledger's present
+            // end. Where a sender gets the latter answer, the lock's own commit confirms that a standby has that state
+            // too.
             let head =
                 batch.confirms
                 ? try Head(try connection.query(prepared: Statements.lockHead))
@@ -43,7 +44,7 @@ enum AppendOutcome: Sendable {
         } catch {
             switch (error.sqlState, error.constraint) {
             case ("23505", "command_pkey"): throw RecordedAlready()
-            // The head was as the batch expects it, and is locked: what else does not fit was not put there by a node.
+            // The head was as the batch expects it, and is locked: no node wrote whatever else does not fit.
             case ("23505", _): throw LedgerFault.occupied(position: batch.base.head.position)
             case ("P0002", _), ("P0003", _): throw LedgerFault.head(position: nil)
             case ("PL001", _): throw LedgerFault.streamHead(position: batch.base.head.position)
@@ -53,13 +54,13 @@ enum AppendOutcome: Sendable {
         self = try rows.only.text(0) == "appended" ? .appended : .moved
     }
 
-    /// Looks what became of a batch whose connection broke before the answer.
+    /// Finds the outcome of a batch whose connection broke before the answer.
     ///
     /// The head's lock is taken first: a transaction that is still running on the server ends before that. Then the
     /// event at the batch's first position is either the batch's own, byte for byte, or the batch was not recorded.
     init(of batch: Batch, seenFrom connection: isolated PostgresConnection) throws {
         let head = try Head(try connection.query(prepared: Statements.lockHead))
-        // Only no-ops with keys: repeated, they are no-ops again or found as recorded.
+        // The batch has only no-ops with keys: repeated, they are no-ops again or found as recorded.
         guard let first = batch.firstBytes, head.position > batch.base.head.position else {
             self = .moved
             return
@@ -70,14 +71,14 @@ enum AppendOutcome: Sendable {
 }
 
 extension Ledger {
-    /// Entries that are read in one statement.
+    /// The number of entries read in one statement.
     static let pageSize = 2000
 
     /// Brings the node to the ledger's end, and returns the fold there.
     ///
-    /// What is read is folded aside, and shown only where it makes the tree that the head has.
+    /// The entries are folded aside, and the fold is shown only where it makes the tree that the head has.
     ///
-    /// - Parameter isLocking: Whether the head is locked until the transaction ends: nobody else appends until then.
+    /// - Parameter isLocking: Whether the head is locked until the transaction ends: no other node appends until then.
     @discardableResult
     func catchUp(on connection: isolated PostgresConnection, isLocking: Bool) throws -> LedgerView {
         let start = self.view.head
@@ -91,7 +92,7 @@ extension Ledger {
         while true {
             if let fault = self.fault { throw fault }
             let base = self.view
-            // Beside a follower that has read on further, only where the head is not locked.
+            // A follower may have read on further, so this holds only where the head is not locked.
             guard base.head.position < head.position else {
                 if base.head.position == head.position { try head.check(base.head) }
                 return base

@@ -3,8 +3,8 @@ import Pinning
 import Postgres
 import TransparencyLog
 
-/// The rows of a batch, column by column as the append wants them: they are put there while the batch gathers, so that
-/// next to nothing is left to do when the database is ready for it.
+/// The rows of a batch, column by column as the append statement takes them. They are filled while the batch gathers,
+/// so that little work is left when the database is ready.
 struct AppendRows: Sendable {
     private var streams = PostgresArray<String>()
     private var streamVersions = PostgresArray<Int64>()
@@ -29,7 +29,7 @@ struct AppendRows: Sendable {
         self.entries.append(bytes)
     }
 
-    /// A command with an idempotency key, and where what it records begins and how many events that is.
+    /// A command with an idempotency key, the position of its first event, and its number of events.
     mutating func append(_ key: CommandKey, digest: [UInt8], first: Int64, count: Int) {
         self.keyActors.append(key.actor)
         self.keys.append(key.key)

@@ -5,25 +5,25 @@ import TransparencyLog
 /// Commands decided together on one base, ready to be appended in one transaction. A pure value.
 struct Batch: Sendable {
     enum Outcome: Sendable {
-        /// The command's entries, as places in ``Batch/entries``.
+        /// The command's entries, as indices in ``Batch/entries``.
         case recorded(Range<Int>, streamVersion: Int64, findings: [Finding])
         case failed(WriteFailure)
         /// The same request as an earlier one of this batch.
         case repeats(Int)
-        /// Left out: answered otherwise.
+        /// Left out: it is answered in another way.
         case left
     }
 
     let base: LedgerView
     private let time: Timestamp
     private let isPublicSuffix: @Sendable (String) -> Bool
-    /// What was known from outside when the batch was begun.
+    /// The external facts that were known when the batch was begun.
     private let facts: ExternalFacts
-    /// The requests' digests, by place.
+    /// The requests' digests, by index.
     private var digests: [[UInt8]] = []
     private(set) var after: LedgerView
     private(set) var outcomes: [Outcome] = []
-    /// The places of commands that are refused and have an idempotency key.
+    /// The indices of commands that are refused and have an idempotency key.
     private(set) var refusedWithKey: [Int] = []
     private(set) var entries: [Entry] = []
     /// The first entry, as it is hashed and stored.
@@ -37,7 +37,7 @@ struct Batch: Sendable {
     /// The largest entry that fits an entry bundle (C2SP tlog-tiles).
     static let entryLimit = 65_535
 
-    /// A batch of no commands yet, all of which will have one time.
+    /// An empty batch, whose commands will all have one time.
     init(on base: LedgerView, at now: Timestamp, environment: DecisionEnvironment) {
         self.base = base
         self.after = base
@@ -46,7 +46,7 @@ struct Batch: Sendable {
         self.facts = environment.facts()
     }
 
-    /// A batch of what is open of a job.
+    /// A batch of the open commands of a pending batch.
     init(
         _ pending: PendingBatch, on base: LedgerView, at now: Timestamp, environment: DecisionEnvironment
     ) {
@@ -59,13 +59,13 @@ struct Batch: Sendable {
     /// The number of commands so far.
     var count: Int { self.outcomes.count }
 
-    /// Keeps a place for a command that is answered otherwise.
+    /// Keeps an index for a command that is answered in another way.
     mutating func leaveOut(_ request: CommandRequest) {
         self.digests.append(request.digest)
         self.outcomes.append(.left)
     }
 
-    /// Decides one more command, on what those before it leave behind. Its refusal changes nothing for its neighbours.
+    /// Decides one more command, on the result of those before it. Its refusal changes nothing for its neighbours.
     mutating func add(_ request: CommandRequest) {
         let place = self.count
         self.digests.append(request.digest)
@@ -125,7 +125,7 @@ struct Batch: Sendable {
         guard !made.isEmpty else { return (start..<start, decision.findings) }
         let name = stream.text
         for (entry, bytes) in made {
-            // `decide` makes only what fits; were it otherwise, the streams' versions would not add up and the database
+            // `decide` makes only events that fit; otherwise the streams' versions would not add up and the database
             // would refuse the batch (PL001).
             do { self.tileRoots += try self.after.apply(entry, bytes: bytes) } catch { throw .halted(error) }
             self.entries.append(entry)
@@ -140,7 +140,7 @@ struct Batch: Sendable {
     /// Whether there is anything to write.
     var isEmpty: Bool { self.rows.isEmpty }
 
-    /// Whether somebody is told that the ledger is as they want it.
+    /// Whether a sender gets the answer that nothing needs to change.
     var confirms: Bool {
         self.outcomes.contains { if case .recorded = $0 { true } else { false } }
     }

@@ -3,12 +3,12 @@ import Logging
 import PinWire
 import Pinning
 
-/// One line in the server's log for each change, and one for each that a guard rail stopped. The ledger has the whole; the
-/// line says at which time and by whom to look.
+/// Writes one line in the server's log for each change, and one for each that a guard rail stopped. The ledger has the
+/// details; the line says at which time and by whom to look.
 struct ChangeLog: Sendable {
     let logger: Logger
 
-    /// Events of one change that are named.
+    /// The number of events of one change that a line names.
     private static let limit = 5
 
     func note(_ recorded: Recorded, of request: CommandRequest) {
@@ -22,7 +22,7 @@ struct ChangeLog: Sendable {
         self.logger.log(.changeRecorded, metadata)
     }
 
-    /// What the server itself does is tried again and again: only what somebody asked for is told.
+    /// The server repeats its own commands until they succeed, so only people's refused commands are logged.
     func note(_ failure: WriteFailure, of request: CommandRequest) {
         guard request.origin.actor.kind != .system, case .refused(let refusal) = failure else { return }
         var metadata = self.metadata(of: request)

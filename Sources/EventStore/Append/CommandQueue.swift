@@ -4,21 +4,21 @@ import Synchronization
 
 /// The commands that wait for their batch, in the order they came, and what is decided of them already.
 ///
-/// While a batch commits, the commands behind it are decided one by one on what it will leave behind. Whoever sends the
-/// next batch, the writer or the thread of its connection, takes what is decided by then.
+/// While a batch commits, the commands behind it are decided one by one on its result. The sender of the next batch,
+/// which is the writer or the thread of its connection, takes what is decided by then.
 ///
-/// Two locks, taken in this order: the desk's is held for one decision at a time, the line's for a few instructions.
-/// Senders take only the line's.
+/// There are two locks, taken in this order: `decided` is held for one decision at a time, `line` for a few
+/// instructions. Senders take only `line`.
 final class CommandQueue: Sendable {
-    /// Those who wait, and who is to be told of them.
+    /// The waiting commands, and the tasks to wake for them.
     private struct Line {
         var waiting: [Pending] = []
         var isClosed = false
-        /// A batch is under way: new commands are decided on what it leaves behind.
+        /// A batch is under way: new commands are decided on its result.
         var isInFlight = false
-        /// Something may have to be decided.
+        /// There may be something to decide.
         var hasNews = false
-        /// The writer has slept for as long as it wanted.
+        /// The writer has slept for its time.
         var isTimeOver = false
         var writer: CheckedContinuation<Void, Never>?
         var decider: CheckedContinuation<Void, Never>?
@@ -30,11 +30,11 @@ final class CommandQueue: Sendable {
         }
     }
 
-    /// What is decided.
+    /// The decided commands.
     private struct Decided {
-        /// What the batch under way leaves behind if it is recorded.
+        /// The result of the batch under way if it is recorded.
         var base: LedgerView?
-        /// The first of those who wait, decided on it.
+        /// The first of the waiting commands, decided on it.
         var batch: Batch?
         /// The commands of the batch that is under way.
         var underway: [Pending] = []
@@ -82,8 +82,8 @@ final class CommandQueue: Sendable {
     /// The number of commands that wait.
     var count: Int { self.line.withLock { $0.waiting.count } }
 
-    /// Sleeps until somebody waits, the queue is closed or the time is over. For the writer alone, while nothing is under
-    /// way.
+    /// Sleeps until a command waits, the queue is closed or the time is over. For the writer alone, while nothing is
+    /// under way.
     func waitForCommand(atMost limit: Duration) async {
         self.line.withLock { $0.isTimeOver = false }
         await withTaskGroup(of: Void.self) { group in
@@ -113,7 +113,7 @@ final class CommandQueue: Sendable {
         writer?.resume()
     }
 
-    /// Decides what comes while batches are under way, until the queue is closed.
+    /// Decides the commands that come while batches are under way, until the queue is closed.
     func decideWhatComes() async {
         while true {
             await withCheckedContinuation { sleeper in
@@ -133,7 +133,7 @@ final class CommandQueue: Sendable {
         }
     }
 
-    /// Ends every wait: those in line are told so, and those who come are not let in.
+    /// Ends every wait: waiting commands are answered so, and new ones are refused.
     func close() {
         let (waiting, sleepers) = self.decided.withLock { decided in
             decided.batch = nil
@@ -154,7 +154,7 @@ final class CommandQueue: Sendable {
             underwaySince: now - self.limits.answer, waitingSince: now - self.limits.patience, why: Self.tooSlow)
     }
 
-    /// Answers everybody who has come so far, without waiting for what becomes of it.
+    /// Answers all commands that have come so far, without waiting for their outcome.
     func answerAll() {
         let now = ContinuousClock.now
         self.answer(underwaySince: now, waitingSince: now, why: Self.closed)
@@ -172,7 +172,7 @@ final class CommandQueue: Sendable {
                 line.waiting.removeFirst(late.count)
                 return (late, late.isEmpty ? nil : line.takeDecider())
             }
-            // It was decided with the ones that leave.
+            // The batch was decided with the commands that leave.
             if !late.isEmpty { decided.batch = nil }
             return (hanging, late, decider)
         }
@@ -183,7 +183,7 @@ final class CommandQueue: Sendable {
 
     // MARK: Batches
 
-    /// Says on what the next commands are to be decided; what is decided on something else is forgotten.
+    /// Sets the view on which the next commands are decided; decisions on another view are dropped.
     func begin(on base: LedgerView) {
         self.decided.withLock { decided in
             if decided.batch?.base.head != base.head { decided.batch = nil }
@@ -196,13 +196,13 @@ final class CommandQueue: Sendable {
         decider?.resume()
     }
 
-    /// Says that the batch under way leaves something else behind: nothing is decided until the next ``begin(on:)``.
+    /// Announces that the batch under way has another result: nothing is decided until the next ``begin(on:)``.
     func pause() {
         self.decided.withLock { decided in (decided.base, decided.batch) = (nil, nil) }
         self.line.withLock { $0.isInFlight = false }
     }
 
-    /// Says that nothing is under way any more.
+    /// Announces that nothing is under way any more.
     func end() {
         self.decided.withLock { decided in
             decided.base = nil
@@ -211,9 +211,11 @@ final class CommandQueue: Sendable {
         self.line.withLock { $0.isInFlight = false }
     }
 
-    /// The next batch, after ``begin(on:)`` or another one; nil where nobody waits. Those behind it are decided on it.
+    /// The next batch, after ``begin(on:)`` or another batch; nil where no command waits. The commands behind it are
+    /// decided on it.
     func next() -> (PendingBatch, Batch)? {
-        // A batch costs the database as much as some twenty events: better to decide a few more now than to send two.
+        // A batch costs the database as much as some twenty events: it is better to decide a few more now than to send
+        // two batches.
         while self.decideNext(atMost: min(Self.largeBatch, self.limits.batch)) {}
         return self.decided.withLock { decided in
             guard let batch = decided.batch.take() else { return nil }
@@ -229,7 +231,7 @@ final class CommandQueue: Sendable {
         }
     }
 
-    /// A batch that large is sent as it is: it is better to decide the next one while the database works.
+    /// A batch this large is sent as it is: it is better to decide the next one while the database works.
     static let largeBatch = 64
 
     /// The next commands, undecided.
@@ -244,7 +246,7 @@ final class CommandQueue: Sendable {
         }
     }
 
-    /// Decides the first of those who wait undecided; false where there is none, or enough is decided.
+    /// Decides the first undecided command; false where there is none, or enough is decided.
     private func decideNext(atMost limit: Int) -> Bool {
         self.decided.withLock { decided in
             guard let base = decided.base else { return false }

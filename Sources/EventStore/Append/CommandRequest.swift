@@ -5,11 +5,11 @@ package import Pinning
 package struct CommandRequest: Sendable {
     package var command: Command
     package var origin: Origin
-    /// The stream version the caller has seen (`If-Match`); nil where they do not mind.
+    /// The stream version the caller has seen (`If-Match`); nil where any version will do.
     package var expectedVersion: Int64?
-    /// SHA-256 of what the caller asked, 32 bytes: a second request with the same idempotency key must ask the same.
+    /// SHA-256 of the caller's request, 32 bytes: a second request with the same idempotency key must be the same.
     package var digest: [UInt8]
-    /// What a dry run showed (``Recorded/plan``), 32 bytes; nil where the caller does not insist on just that.
+    /// The hash that a dry run showed (``Recorded/plan``), 32 bytes; nil where the caller accepts any result.
     package var expectedPlan: [UInt8]?
     /// Whether it takes over a configuration that clients already have.
     package var isImport: Bool
@@ -26,7 +26,7 @@ package struct CommandRequest: Sendable {
         self.isImport = isImport
     }
 
-    /// What recognises the request when it is repeated; nil where its sender gave no key.
+    /// Recognises the request when it is repeated; nil where its sender gave no key.
     var key: CommandKey? { self.origin.commandKey }
 }
 
@@ -35,9 +35,9 @@ struct CommandKey: Hashable, Sendable {
     var key: String
 }
 
-/// What a command has recorded.
+/// The result of a recorded command.
 package struct Recorded: Sendable {
-    /// Its events in order; none for a command that found everything as it wanted it.
+    /// Its events in order; none where nothing needed to change.
     package var entries: [Entry]
     /// The ledger's position after it.
     package var position: Int64
@@ -45,7 +45,7 @@ package struct Recorded: Sendable {
     package var streamVersion: Int64
     /// Whether this answers a repeated request with what the first one recorded.
     package var isReplay: Bool
-    /// What the guard rails said of it that did not stand in the way. Not kept: a repeated request hears nothing of it.
+    /// Findings of the guard rails that did not refuse it. They are not stored: a repeated request gets none of them.
     package var findings: [Finding] = []
 
     /// The hash of what is recorded, 32 bytes: the same for a dry run and for the change it foretold, and for no other.
@@ -54,14 +54,14 @@ package struct Recorded: Sendable {
     }
 }
 
-/// Why a command has recorded nothing.
+/// Why a command was not recorded.
 package enum WriteFailure: Error, Hashable, Sendable {
     case refused(Refusal)
     /// The stream is not at the version the caller expects.
     case stale(StreamID, expected: Int64, actual: Int64)
-    /// What would be recorded is not what a dry run has shown.
+    /// The events would not be those that a dry run has shown.
     case planStale
-    /// The idempotency key stands for another request.
+    /// The idempotency key belongs to another request.
     case keyReused
     /// One event would be too large to be recorded.
     case tooLarge(bytes: Int)
@@ -69,10 +69,10 @@ package enum WriteFailure: Error, Hashable, Sendable {
     case overloaded
     /// The database cannot be reached, or not in time. The command is not recorded.
     case unavailable(String)
-    /// The node takes no changes for now: its clock is wrong, or the database's.
+    /// The node takes no changes for now: its clock or the database's is wrong.
     case suspended(String)
-    /// The connection was lost while the command was being recorded, and what became of it could not be found out yet.
-    /// A repeated request with the same idempotency key tells.
+    /// The connection was lost while the command was being recorded, and its outcome is not known yet. A repeated
+    /// request with the same idempotency key finds it out.
     case outcomeUnknown
     /// The node has stopped following the ledger.
     case halted(LedgerFault)

@@ -11,7 +11,7 @@ final class Pending: Sendable {
         self.waiter = Mutex(waiter)
     }
 
-    /// Only the first answer is one.
+    /// Only the first call answers; later ones have no effect.
     func answer(_ result: Result<Recorded, WriteFailure>) {
         let waiter = self.waiter.withLock { waiter in
             defer { waiter = nil }
@@ -21,7 +21,8 @@ final class Pending: Sendable {
     }
 }
 
-/// Commands that go to the ledger together, and what is settled of them so far. They are answered at once, in the end.
+/// Commands that go to the ledger together, with the results that are settled so far. All are answered together at the
+/// end.
 struct PendingBatch: Sendable {
     private let pending: [Pending]
     private(set) var answers: [Int: Result<Recorded, WriteFailure>] = [:]
@@ -34,7 +35,7 @@ struct PendingBatch: Sendable {
 
     var requests: [CommandRequest] { self.pending.map(\.request) }
 
-    /// The places of commands with an idempotency key that are open still.
+    /// The indices of commands with an idempotency key that are still open.
     var openWithKey: [Int] {
         self.pending.indices.filter { self.answers[$0] == nil && self.pending[$0].request.key != nil }
     }
@@ -45,12 +46,12 @@ struct PendingBatch: Sendable {
         self.answers[place] = result
     }
 
-    /// What is settled stays so, whatever happened then.
+    /// A settled result stays, whatever happened then.
     mutating func fail(_ failure: WriteFailure) {
         for place in self.pending.indices where self.answers[place] == nil { self.answers[place] = .failure(failure) }
     }
 
-    /// Takes over what a batch, that is appended now, recorded.
+    /// Takes over the results of a batch that is now appended.
     mutating func takeRecorded(by batch: Batch) {
         for place in batch.outcomes.indices where self.answers[place] == nil {
             self.answers[place] = batch.recorded(at: place).map { .success($0) }
@@ -58,7 +59,7 @@ struct PendingBatch: Sendable {
         self.takeRepeated(by: batch)
     }
 
-    /// Takes over the rest: refusals, and what repeats them.
+    /// Takes over the other results: refusals, and repetitions.
     mutating func takeRefused(by batch: Batch) {
         for (place, outcome) in batch.outcomes.enumerated() where self.answers[place] == nil {
             if case .failed(let failure) = outcome { self.answers[place] = .failure(failure) }
@@ -66,8 +67,8 @@ struct PendingBatch: Sendable {
         self.takeRepeated(by: batch)
     }
 
-    /// Answers repetitions of commands of the same batch as those are, and as any later repetition is: what guard rails
-    /// had to say is told once, with the first answer.
+    /// Answers repetitions of commands of the same batch as those are answered, and as any later repetition is:
+    /// findings of guard rails are given once, with the first answer.
     private mutating func takeRepeated(by batch: Batch) {
         for (place, outcome) in batch.outcomes.enumerated() where self.answers[place] == nil {
             guard case .repeats(let first) = outcome else { continue }
@@ -80,7 +81,7 @@ struct PendingBatch: Sendable {
         }
     }
 
-    /// Answers everybody.
+    /// Answers all senders.
     func answer() {
         for (place, pending) in self.pending.enumerated() {
             pending.answer(self.answers[place] ?? .failure(.unavailable("the command was lost")))

@@ -1,13 +1,13 @@
 import Logging
 import Postgres
 
-/// Batches sent one behind the other from the thread of the connection, so that the database hardly waits between them.
+/// Sends batches one behind the other from the thread of the connection, so that the database hardly waits between
+/// them.
 ///
-/// What comes back from the database needs no other thread to be followed by the next batch, and those whose commands
-/// are recorded are told so while that one is on its way. All that is not the plain case ends the relay and is the
-/// writer's.
+/// The next batch follows the database's answer without another thread, and the senders of recorded commands are
+/// answered while that batch is on its way. Anything but the plain case ends the pipeline and is left to the writer.
 struct PipelinedAppender: Sendable {
-    /// A batch, and what became of it.
+    /// A batch and its outcome.
     struct SentBatch: Sendable {
         var pending: PendingBatch
         var batch: Batch
@@ -23,7 +23,7 @@ struct PipelinedAppender: Sendable {
 
     /// Sends a batch and those that gather behind it.
     ///
-    /// - Returns: The one that it ended with, not answered; nil where that is answered too.
+    /// - Returns: The last batch, not answered; nil where that is answered too.
     func run(_ pending: PendingBatch, _ batch: Batch, on connection: isolated PostgresConnection) -> SentBatch? {
         var (pending, batch) = (pending, batch)
         var recorded: (pending: PendingBatch, batch: Batch)?

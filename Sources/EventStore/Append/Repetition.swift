@@ -1,12 +1,12 @@
 import Pinning
 import Postgres
 
-/// Looks up what requests recorded that came before with the same idempotency key.
+/// Looks up the results of earlier requests with the same idempotency key.
 enum Repetition {
-    /// What is to be answered to those of `requests` whose key is recorded, by their places.
+    /// The answers to those of `requests` whose key is recorded, by their indices.
     ///
-    /// It is told once a commit behind it is confirmed, by a standby too where there is one: the first answer may be missing
-    /// because that one was not.
+    /// An answer is given once a commit after it is confirmed, by a standby too where there is one: the first answer
+    /// may be missing because that confirmation was.
     ///
     /// - Parameter version: A stream's present version, for commands that recorded nothing.
     static func answers(

@@ -1,13 +1,13 @@
 extension Writer {
-    /// What bounds the writer.
+    /// The writer's limits.
     package struct Limits: Sendable {
-        /// Commands that may wait.
+        /// The number of commands that may wait.
         package var queue = 2000
-        /// Commands in one batch.
+        /// The number of commands in one batch.
         package var batch = 512
-        /// How often one batch is decided anew because another node was first.
+        /// How often one batch is decided again because another node was first.
         package var attempts = 20
-        /// How long a sender waits at the most. A command that is on its way by then may still be recorded.
+        /// The longest that a sender waits. A command that is on its way by then may still be recorded.
         package var answer = Duration.seconds(5)
         /// How long a command may wait for its batch to be sent.
         package var patience = Duration.milliseconds(2500)

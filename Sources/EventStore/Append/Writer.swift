@@ -8,14 +8,14 @@ import TransparencyLog
 
 /// A node's only way into the ledger: group commit without a timer.
 ///
-/// While one batch commits, the next one gathers (``CommandQueue``): its commands are decided as they come, on what the
-/// batch in flight will leave behind, so that it goes out the moment that one is done (``PipelinedAppender``); were that one not
-/// recorded, they are decided anew. All commands of a batch are appended by one statement, and everybody, the refused
-/// included, is answered after the commit that they were judged against. Any number of nodes may write: the head's row
-/// lock decides who was first, and who was not reads what came in between and decides anew.
+/// While one batch commits, the next one gathers (``CommandQueue``): its commands are decided as they come, on the
+/// result of the batch in flight, so that it goes out as soon as that one is done (``PipelinedAppender``). If that one
+/// is not recorded, they are decided again. One statement appends all commands of a batch, and all senders, also those
+/// of refused commands, are answered after the commit that they were judged against. Any number of nodes may write: the
+/// head's row lock decides which is first, and the others read what came in between and decide again.
 ///
-/// If the process dies before the commit, nothing is recorded; if it dies after it, the commands are recorded and their
-/// senders, who got no answer, learn that by asking again with the same idempotency key.
+/// If the process dies before the commit, nothing is recorded. If it dies after the commit, the commands are recorded;
+/// their senders got no answer, and learn the result by a repeated request with the same idempotency key.
 package actor Writer {
     private let ledger: Ledger
     private let configuration: PostgresConfiguration
@@ -27,11 +27,11 @@ package actor Writer {
     private let queue: CommandQueue
     private let notifier = AppendNotifier()
     private var connection: PostgresConnection?
-    /// More than none: another node was writing a moment ago, and batches wait for a turn.
+    /// Above zero, another node was writing a moment ago, and batches wait for a lease.
     private var contention = 0
-    /// This node's turn, while it has one.
+    /// This node's lease, while it has one.
     private var lease: AppendLease?
-    /// Where the ledger ended when the last turn did.
+    /// Where the ledger ended when the last lease did.
     private var turnEnd: Int64 = 0
 
     package init(
@@ -63,10 +63,11 @@ package actor Writer {
         }
     }
 
-    /// Answers everybody who waits, whatever becomes of their commands: for a server that stops and waits no longer.
+    /// Answers all waiting senders, whatever the outcome of their commands: for a server that stops and waits no
+    /// longer.
     package nonisolated func answerAll() { self.queue.answerAll() }
 
-    /// The entries a command would record now, as if nobody else were writing.
+    /// The entries a command would record now, as if no other command were under way.
     package nonisolated func rehearse(_ request: CommandRequest) throws(WriteFailure) -> Recorded {
         var batch = Batch(on: self.ledger.view, at: self.clock(), environment: self.environment)
         batch.add(request)
@@ -75,7 +76,7 @@ package actor Writer {
         throw failure
     }
 
-    /// Writes batches until cancelled; then answers whoever still waits.
+    /// Writes batches until cancelled; then answers all commands that still wait.
     package func run() async {
         let (queue, patience) = (self.queue, self.limits.patience)
         await withTaskCancellationHandler {
@@ -86,7 +87,7 @@ package actor Writer {
                         queue.answerTheLate()
                     }
                 }
-                // Ahead of the tasks that were just answered, so that their next commands find it at work.
+                // Runs before the tasks that were just answered, so that their next commands find it at work.
                 group.addTask(priority: .high) { await queue.decideWhatComes() }
                 await self.writeBatches()
                 queue.close()
@@ -114,8 +115,8 @@ package actor Writer {
         }
     }
 
-    /// Sleeps until a command comes. Before that, tells the other nodes of what was recorded last, where they were not, and
-    /// looks after the connection.
+    /// Sleeps until a command comes. Before that, announces the last batch to the other nodes where that is pending,
+    /// and checks the connection.
     private func rest() async {
         guard let wait = self.notifier.waitForOwed else {
             await self.queue.waitForCommand(atMost: Self.glance)
@@ -131,8 +132,8 @@ package actor Writer {
         }
     }
 
-    /// Lets tasks that were just answered go first, for as long as more commands come of it: each batch costs the
-    /// database as much as some twenty events, and their next commands would only be in the one after it.
+    /// Lets tasks that were just answered run first, for as long as more commands come of it: each batch costs the
+    /// database as much as some twenty events, and their next commands would only be in the batch after it.
     private func waitForTheAnswered() async {
         for _ in 0..<Self.yields {
             let count = self.queue.count
@@ -144,11 +145,11 @@ package actor Writer {
 
     private static let yields = 8
 
-    /// How often a writer without work looks whether it could do some.
+    /// How often an idle writer looks whether it could write.
     private static let glance = Duration.seconds(1)
 
-    /// Finds out, while nobody wants anything recorded, whether the database would do it: a connection that broke shows
-    /// without a round trip; what only a write can show is tried for as long as it is in doubt.
+    /// Finds out, while there is nothing to record, whether the database would record it: a broken connection shows
+    /// without a round trip; conditions that only a write can show are tried for as long as they are in doubt.
     private func lookAfterConnection() async {
         guard self.ledger.refusal == nil else { return }
         do {
@@ -166,13 +167,13 @@ package actor Writer {
         } catch let error as PostgresError {
             self.noteFailedWrite(error)
         } catch {
-            // `connected()` has said so.
+            // `connected()` has logged it.
         }
     }
 
     // MARK: One batch
 
-    /// Writes the next batch, and perhaps those behind it; everybody in them is answered then.
+    /// Writes the next batch, and perhaps those behind it; all their senders are answered then.
     private func writeBatch() async {
         var pending: PendingBatch
         var ready: Batch?
@@ -201,7 +202,7 @@ package actor Writer {
                 try await self.settle(&pending, sent)
             } catch let fault as LedgerFault {
                 self.ledger.halt(fault)
-                // With it goes this node's turn, for which others may be waiting.
+                // This node's lease is lost with the connection; other nodes may be waiting for it.
                 await self.drop()
                 self.logger.log(.writerHalted, ["fault": "\(fault)"])
                 pending.fail(.halted(fault))
@@ -217,21 +218,21 @@ package actor Writer {
         pending.answer()
     }
 
-    /// Nothing fails that is cut off because this node stops.
+    /// Work that is cut off because this node stops is not a failure.
     private func noteFailedWrite(_ error: any Error) {
         self.logger.log(.batchNotRecorded, ["error": "\(error)"])
         if !Task.isCancelled { self.ledger.database.noteFailedWrite(error, self.logger) }
     }
 
-    /// Decides, where that is not done, and appends once; where that is plain sailing, so are the batches behind it.
+    /// Decides, where that is not done, and appends once; without a conflict, so are the batches behind it.
     ///
-    /// - Returns: The batch it ended with; nil where that is answered too.
+    /// - Returns: The last batch; nil where that is answered too.
     private func send(_ pending: PendingBatch, _ ready: Batch?, on connection: PostgresConnection) async throws
         -> PipelinedAppender.SentBatch?
     {
         let (ledger, clock, environment) = (self.ledger, self.clock, self.environment)
         if self.contention > 0, self.lease == nil {
-            // Who loses even so takes the head's lock before deciding, and then cannot lose.
+            // A node that loses even so takes the head's lock before deciding, and then cannot lose.
             var isLocked = pending.attempts > 3 || self.configuration.sessionSettings != .startup
             if !isLocked { isLocked = try await !self.beginLease(on: connection) }
             if isLocked {
@@ -249,12 +250,12 @@ package actor Writer {
         return await connection.perform { @Sendable connection in appender.run(pending, batch, on: connection) }
     }
 
-    /// Decides and appends with the ledger's head locked: nobody else can be first.
+    /// Decides and appends with the ledger's head locked: no other node can be first.
     private func sendLocked(_ pending: PendingBatch, on connection: PostgresConnection) async throws
         -> PipelinedAppender.SentBatch
     {
         let (ledger, now, environment) = (self.ledger, self.clock(), self.environment)
-        // What was decided, also where the transaction it was decided in does not come to its end.
+        // The decisions, also where the transaction in which they were made does not end.
         let decided = Decided()
         let outcome: Result<AppendOutcome, any Error>
         do {
@@ -280,7 +281,7 @@ package actor Writer {
         let batch = Mutex<Batch?>(nil)
     }
 
-    /// Settles what can be said of a job's commands after one attempt.
+    /// Settles what is known of a batch's commands after one attempt.
     private func settle(_ pending: inout PendingBatch, _ sent: PipelinedAppender.SentBatch) async throws {
         switch try await self.outcome(of: sent) {
         case .appended:
@@ -288,7 +289,7 @@ package actor Writer {
             self.ledger.database.noteWrite(self.logger)
             self.notifier.note(sent.batch, isAnnounced: sent.isAnnounced)
             pending.takeRecorded(by: sent.batch)
-            // A refused command may be the repetition of one that was accepted: then that one's result is the answer.
+            // A refused command may repeat one that was accepted: then that one's result is the answer.
             let refused = sent.batch.refusedWithKey.filter { pending.answers[$0] == nil }
             if !refused.isEmpty { try await self.settleRepeated(&pending, refused) }
             pending.takeRefused(by: sent.batch)
@@ -308,17 +309,17 @@ package actor Writer {
         } catch let error as PostgresError where error.code == .outcomeUnknown {
             self.queue.pause()
             await self.drop()
-            // What writes nothing has no outcome, and is decided anew.
+            // A batch that writes nothing has no outcome, and is decided again.
             return sent.batch.isEmpty ? .moved : try await self.findOutcome(of: sent.batch)
         }
     }
 
-    /// Waits for a turn and takes in what others have appended; false where none is to be had.
+    /// Waits for a lease and takes in what others have appended; false where it gets none.
     private func beginLease(on connection: PostgresConnection) async throws -> Bool {
         let ledger = self.ledger
         let lease: AppendLease? = try await connection.perform { @Sendable connection in
             guard let lease = try AppendLease.begin(on: connection) else { return nil }
-            // While this node waited, its follower went on reading: what is left to be read is little.
+            // While this node waited, its follower went on reading, so that little is left to be read.
             try ledger.catchUp(on: connection, isLocking: false)
             return lease
         }
@@ -337,13 +338,13 @@ package actor Writer {
         }
     }
 
-    /// Turns, or batches, without another node's events after which nobody else is taken to be writing.
+    /// The number of leases, or batches, without another node's events after which no other node counts as writing.
     private static let memory = 8
 
     // MARK: Answers
 
-    /// Settles those at `places` whose key is already recorded with what it recorded. Where that cannot be looked up,
-    /// they may be recorded or not.
+    /// Settles those at `places` whose key is already recorded with their recorded results. Where that cannot be
+    /// looked up, they may be recorded or not.
     ///
     /// - Throws: ``LedgerFault``.
     private func settleRepeated(_ pending: inout PendingBatch, _ places: [Int]) async throws {

@@ -1,10 +1,10 @@
 package import PinWire
 package import TransparencyLog
 
-/// What an earlier audit saw, as far as a later one can hold the ledger to it: kept outside the database, it shows a
-/// history that was cut off or written anew, which nothing inside the database can.
+/// The result of an audit that a later audit compares the ledger with. Kept outside the database, it shows a history
+/// that was cut off or rewritten, which nothing inside the database can.
 package struct AuditReport: Hashable, Sendable {
-    /// How many events there were.
+    /// The number of events.
     package var position: Int64
     /// The Merkle tree's root over them.
     package var root: LogHash
@@ -17,7 +17,7 @@ package struct AuditReport: Hashable, Sendable {
         self.documents = documents
     }
 
-    /// Reads the JSON that `pinledger fsck --output json` wrote; members it does not need may be there.
+    /// Reads the JSON that `pinledger fsck --output json` wrote; other members are ignored.
     package init(_ json: JSON) throws(JSONDefect) {
         guard let position = json["position"]?.integerValue, position >= 0,
             let root = json["root"]?.stringValue.flatMap({ Hex.decode($0) }).flatMap({ LogHash($0) })

@@ -9,11 +9,11 @@ struct CommandCheck: Sendable {
         var key: CommandKey
         var first: Int64
         var count: Int64
-        /// The position behind the last; nonsense where the row is.
+        /// The position after its last event; not valid where the row is damaged.
         var end: Int64 { self.first &+ self.count }
     }
 
-    /// Where the events of one key stand.
+    /// The positions of the events of one key.
     private struct Place: Sendable {
         var first: Int64
         var last: Int64
@@ -24,7 +24,7 @@ struct CommandCheck: Sendable {
     private let rows: [Row]
     private let acknowledged: [AcknowledgedCommand]
     private var places: [CommandKey: Place] = [:]
-    /// Keys whose events stand in two places.
+    /// Keys whose events stand at two places.
     private var repeated: Set<CommandKey> = []
     private var lastTime = Timestamp(microseconds: 0)
     /// How long a key is promised to be known, in seconds.
@@ -121,9 +121,9 @@ struct CommandCheck: Sendable {
     }
 }
 
-/// A command that a client was told is recorded.
+/// A command that was answered to a client as recorded.
 package struct AcknowledgedCommand: Hashable, Sendable {
-    /// `kind:id` as recorded; nil for anybody.
+    /// `kind:id` as recorded; nil for any actor.
     package var actor: String?
     package var idempotencyKey: String
     /// The `Pinledger-Position` of the answer.

@@ -8,7 +8,7 @@ package import TransparencyLog
 /// Needs only the rights of `pinledger_reader`, changes nothing and takes no lock, so it may run beside servers. Memory
 /// grows with the state, the streams and the idempotency keys, not with the entries.
 package struct LedgerAuditor: Sendable {
-    /// What is known outside the database, to which the ledger is held.
+    /// What is known outside the database, with which the ledger is compared.
     package struct Expectations: Sendable {
         package var acknowledged: [AcknowledgedCommand] = []
         package var previous: AuditReport?
@@ -16,20 +16,20 @@ package struct LedgerAuditor: Sendable {
         package init() {}
     }
 
-    /// What came out.
+    /// The result.
     package struct Outcome: Sendable {
         package var findings: LedgerFindings
         /// The fold of what could be read.
         package var state: LedgerState
-        /// Streams whose fold is not to be relied on.
+        /// Streams whose fold is not reliable.
         package var damagedStreams: Set<String>
-        /// Where the head says that the ledger ends.
+        /// Where the ledger ends by its head.
         package var position: Int64
         /// The tree's root over the entries as they are; nil where some are missing.
         package var root: LogHash?
         /// How many events were read.
         package var events: Int64
-        /// The last event of each stream that could be read.
+        /// The last readable event of each stream.
         package var ends: [String: StreamEnd]
     }
 
@@ -38,7 +38,7 @@ package struct LedgerAuditor: Sendable {
         package var version: Int64
         /// The position of its last event.
         package var position: Int64
-        /// When that was recorded.
+        /// When that event was recorded.
         package var time: Timestamp
 
         package init(version: Int64, position: Int64, time: Timestamp) {
@@ -54,9 +54,9 @@ package struct LedgerAuditor: Sendable {
         self.expectations = expectations
     }
 
-    /// Audits the ledger that `connection` leads to, and reads with `also` what is to be seen at the same instant.
+    /// Audits the ledger that `connection` leads to, and reads with `also` further data of the same instant.
     ///
-    /// - Throws: The database's error, where it cannot be read at all.
+    /// - Throws: The database's error, where the ledger cannot be read at all.
     package func run<R: Sendable>(
         on connection: PostgresConnection, also: @escaping @Sendable (isolated PostgresConnection) throws -> R
     ) async throws -> (Outcome, R) {
@@ -120,7 +120,7 @@ package struct LedgerAuditor: Sendable {
         try connection.query("SELECT coalesce(max(position), -1) FROM pinledger.event").only.int64(0) &+ 1
     }
 
-    /// The stored nodes of the tree, and what is to be said of rows that are none.
+    /// The stored nodes of the tree, and the findings on malformed rows.
     private static func tree(
         _ connection: isolated PostgresConnection
     ) throws -> (nodes: [TileRoot], unreadable: [LedgerFinding]) {
@@ -157,8 +157,8 @@ package struct LedgerAuditor: Sendable {
         return commands
     }
 
-    /// Looks whether what refuses UPDATE, DELETE and TRUNCATE stands on every table of the ledger, and cannot be passed
-    /// by session settings.
+    /// Checks that the triggers that refuse UPDATE, DELETE and TRUNCATE stand on every table of the ledger, and cannot
+    /// be bypassed by session settings.
     private static func guards(_ connection: isolated PostgresConnection) throws -> [LedgerFinding] {
         let rows = try connection.query(
             """

@@ -2,10 +2,10 @@ import PinWire
 import Pinning
 import TransparencyLog
 
-/// Recomputes a ledger row by row and gathers everything that does not fit. A pure value.
+/// Recomputes a ledger row by row and gathers all mismatches. A pure value.
 ///
-/// Unlike a node, which stops at the first fault, it goes on after each as well as it can, so that one report names all
-/// the damage; what only follows from damage already named is left out where that can be told.
+/// A node stops at the first fault; this check goes on after each as well as it can, so that one report names all the
+/// damage. It leaves out consequences of damage already named, where it can tell.
 struct LedgerCheck: Sendable {
     /// One row of `pinledger.event`.
     struct Row: Sendable {
@@ -32,7 +32,7 @@ struct LedgerCheck: Sendable {
     private(set) var state = LedgerState()
     /// The right edge over the entries as they are; nil once a position is missing.
     private(set) var frontier: MerkleFrontier? = MerkleFrontier()
-    /// Rows so far.
+    /// The number of rows so far.
     private(set) var count: Int64 = 0
     private(set) var commands: CommandCheck
     private let end: Int64
@@ -42,13 +42,13 @@ struct LedgerCheck: Sendable {
     private var lastTime = Timestamp(microseconds: 0)
     /// Where each stream ends, as far as it could be read.
     private(set) var ends: [String: LedgerAuditor.StreamEnd] = [:]
-    /// Streams of which an event is damaged or missing: what follows in them cannot fit, and is not to blame.
+    /// Streams of which an event is damaged or missing: later mismatches in them are consequences.
     private(set) var damagedStreams: Set<String> = []
     /// The last position that was found missing.
     private var lastMissing: Int64 = -1
 
     /// - Parameters:
-    ///   - end: How many events the head says there are.
+    /// - end: The number of events by the head.
     ///   - stored: Every stored node of the tree.
     init(end: Int64, stored: [TileRoot], commands: CommandCheck, previous: AuditReport?) {
         self.end = end
@@ -171,7 +171,7 @@ struct LedgerCheck: Sendable {
         )
     }
 
-    /// Compares what was recomputed with what the database says of it.
+    /// Compares the recomputed values with those of the database.
     mutating func finish(frontier stored: MerkleFrontier, streams rows: [StreamRow]) {
         if self.next < self.end {
             self.findings.add(
@@ -191,12 +191,12 @@ struct LedgerCheck: Sendable {
                 )
             )
         }
-        // What is missing at the end is named: nodes over it are not looked for.
+        // Missing events at the end are named: nodes over them are not looked for.
         self.tree.finish(size: self.end, frontier: stored)
         for finding in self.tree.findings { self.findings.add(finding) }
         var streams = self.ends
         for row in rows {
-            // A stream whose last events are missing is as long as it says.
+            // A stream whose last events are missing is taken to be as long as its row says.
             if self.lastMissing >= 0, row.version > streams[row.name]?.version ?? 0 {
                 self.damagedStreams.insert(row.name)
                 streams[row.name] = nil

@@ -1,4 +1,4 @@
-/// One thing that is wrong with a ledger or with what was made from it, as `pinledger fsck` names it.
+/// One defect of a ledger or of what was made from it, as `pinledger fsck` names it.
 package struct LedgerFinding: Hashable, Sendable {
     /// What kind of damage; a stable name for scripts.
     package enum Code: String, CaseIterable, Sendable {
@@ -8,7 +8,7 @@ package struct LedgerFinding: Hashable, Sendable {
         case positionBeyondHead = "position_beyond_head"
         /// The entry's bytes are not those of an event that this program knows, or not canonical.
         case entryUnreadable = "entry_unreadable"
-        /// What stands beside the entry for searching differs from what the entry says.
+        /// The columns beside the entry differ from the entry.
         case columnsDiffer = "columns_differ"
         /// The entry's hash is not the recorded one.
         case leafHashWrong = "leaf_hash_wrong"
@@ -16,7 +16,7 @@ package struct LedgerFinding: Hashable, Sendable {
         case treeWrong = "tree_wrong"
         /// The event is not the next one of its stream.
         case streamVersionWrong = "stream_version_wrong"
-        /// The event's time lies before the one before it.
+        /// The event's time is before that of the event before it.
         case timeFalls = "time_falls"
         /// The event cannot follow on its stream's state.
         case eventUnfit = "event_unfit"
@@ -26,17 +26,17 @@ package struct LedgerFinding: Hashable, Sendable {
         case commandWrong = "command_wrong"
         /// A guard against changes is missing or switched off.
         case guardMissing = "guard_missing"
-        /// A kept snapshot is not the fold of the events before it.
+        /// A stored snapshot is not the fold of the events before it.
         case snapshotWrong = "snapshot_wrong"
         /// A stored or served document does not verify.
         case documentUnverifiable = "document_unverifiable"
-        /// A stored or served document says something else than the ledger.
+        /// A stored or served document differs from the ledger.
         case documentWrong = "document_wrong"
-        /// No document, or one of an older version than the ledger's, although the ledger grew a while ago.
+        /// There is no document, or one of an older version than the ledger's, although the ledger grew a while ago.
         case documentBehind = "document_behind"
         /// A secret that the ledger names is not stored.
         case secretMissing = "secret_missing"
-        /// A stored secret is another's, sealed with another key, or not what its name says.
+        /// A stored secret belongs to another name, or is sealed with another key, or is not what its name says.
         case secretWrong = "secret_wrong"
         /// A command that was answered as done is not recorded, or more than once.
         case acknowledgedLost = "acknowledged_lost"
@@ -46,7 +46,7 @@ package struct LedgerFinding: Hashable, Sendable {
         /// A document's version is lower than in an earlier report.
         case versionFell = "version_fell"
 
-        /// What has to be mended.
+        /// The part of the database that needs repair.
         package enum Part: Sendable {
             case ledger
             case documents

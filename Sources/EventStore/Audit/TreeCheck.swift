@@ -3,9 +3,9 @@ import TransparencyLog
 /// Compares leaf hashes with the stored nodes of the Merkle tree, tile by tile, so that damage in one place is named
 /// there and nowhere else. A pure value.
 ///
-/// Each leaf is known twice: hashed from its entry, and as it was recorded. Where the two differ the caller has said so
-/// already, and the tile counts as right if either makes its root; so what is left to be named here are entries that
-/// were changed together with their hash, and nodes that were changed themselves.
+/// Each leaf is known twice: hashed from its entry, and as recorded. Where the two differ the caller has reported it
+/// already, and the tile counts as right if either makes its root. The remaining findings are entries that were changed
+/// together with their hash, and nodes that were changed themselves.
 struct TreeCheck: Sendable {
     /// One tile's or the head's leaves so far, by both readings.
     private struct Leaves {
@@ -28,10 +28,10 @@ struct TreeCheck: Sendable {
         self.stored = levels
     }
 
-    /// Takes the leaf at `position`, which is not below that of the last one.
+    /// Takes the leaf at `position`, which is not before the last one.
     mutating func take(position: Int64, hashed: LogHash, recorded: LogHash) {
         if position >= self.tile.first + Self.width { self.closeTile() }
-        // Of a tile that has no entry left everything is named by its positions.
+        // A tile without any entry left is named by all its positions.
         if position >= self.tile.first + Self.width {
             self.tile = Leaves(first: position / Self.width * Self.width)
             self.next = self.tile.first
@@ -69,7 +69,7 @@ struct TreeCheck: Sendable {
         self.next = end
     }
 
-    /// Compares what is left with the head: the tiles of tiles, and the right edge.
+    /// Compares the rest with the head: the tiles of tiles, and the right edge.
     mutating func finish(size: Int64, frontier: MerkleFrontier) {
         if size - self.tile.first >= Self.width { self.closeTile() }
         if self.next != size { self.tile.isWhole = false }
@@ -105,7 +105,8 @@ struct TreeCheck: Sendable {
                 )
             }
             guard level > 1 else { continue }
-            // Those with a node below them: the ledger's end, which may be anything, is not counted up to.
+            // Only nodes with a node below them: the loop does not count up to the ledger's end, which may be any
+            // number.
             let below = self.stored[level - 1] ?? [:]
             for index in Set(below.keys.map { $0 / 256 }).sorted() where index < count {
                 let below = (index * 256..<(index + 1) * 256).compactMap { below[$0] }
@@ -123,7 +124,7 @@ struct TreeCheck: Sendable {
         }
     }
 
-    /// Whether `root` is that of the 2^bit leaves from `first` on. True where leaves are missing, which was said
+    /// Whether `root` is that of the 2^bit leaves from `first` on. True where leaves are missing, which is reported
     /// already.
     private func isRight(_ root: LogHash, from first: UInt64, bit: Int) -> Bool {
         guard bit >= TileRoot.levelsPerTile else {

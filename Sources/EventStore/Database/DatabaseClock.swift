@@ -4,12 +4,12 @@ package import PinWire
 package import Postgres
 import Synchronization
 
-/// The time as the database has it: asked for now and then, and counted on by the monotonic clock in between.
+/// The database's time: asked for from time to time, and extrapolated by the monotonic clock in between.
 ///
 /// All nodes of a fleet share it, so that the times of entries, documents and tokens agree whatever the nodes' own
-/// clocks say, and however those jump. One of the two clocks is wrong where they are far apart, and nobody here can
-/// tell which: then the node's ``Ledger`` is suspended, so that nothing is signed with a time that clients do not
-/// share.
+/// clocks say, and however those jump. Where the system's clock and the database's are far apart, one is wrong, and the
+/// node cannot tell which: then the node's ``Ledger`` is suspended, so that nothing is signed with a time that clients
+/// do not share.
 ///
 /// If the process dies, the next one asks again before it serves.
 package final class DatabaseClock: Sendable {
@@ -23,9 +23,9 @@ package final class DatabaseClock: Sendable {
     private let systemClock: @Sendable () -> Timestamp
     private let logger: Logger
 
-    /// Difference from which on it is complained about.
+    /// The difference above which the node logs a warning.
     static let tolerance = Duration.seconds(5)
-    /// Difference from which on nothing is signed or recorded.
+    /// The difference above which nothing is signed or recorded.
     static let limit = Duration.seconds(60)
     private static let interval = Duration.seconds(30)
     private static let glance = Duration.seconds(1)
@@ -46,7 +46,7 @@ package final class DatabaseClock: Sendable {
 
     /// Asks the database.
     package func measure(_ pool: PostgresPool) async throws {
-        // The first answer pays for a connection, perhaps; of several the quickest is the most exact.
+        // The first answer may include the time to connect; the quickest of several is the most exact.
         var best: (anchor: Anchor, trip: Duration)?
         for _ in 0..<3 {
             let start = ContinuousClock.now
@@ -72,7 +72,7 @@ package final class DatabaseClock: Sendable {
         }
     }
 
-    /// Suspends the ledger, or lets it go on.
+    /// Suspends the ledger, or resumes it.
     package func judge(_ ledger: Ledger) {
         let deviation = self.deviation
         let size = max(deviation, .zero - deviation)

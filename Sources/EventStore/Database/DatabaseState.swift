@@ -5,10 +5,10 @@ import Synchronization
 
 /// What a node last saw of its database: whether it answers, and whether it records changes.
 ///
-/// A trouble is logged once when it begins and once when it ends, however often it is met meanwhile. If the process
+/// A trouble is logged once when it begins and once when it ends, however often it occurs meanwhile. If the process
 /// dies, the next one finds out for itself.
 package final class DatabaseState: Sendable {
-    /// What the database is wanted for. It is back when it is lost for neither.
+    /// The uses of the database. It is back when neither use fails.
     enum Use: Hashable, Sendable {
         case reading, writing
     }
@@ -16,7 +16,7 @@ package final class DatabaseState: Sendable {
     private struct Trouble {
         let since = ContinuousClock.now
         var reason: String
-        /// How often it was met.
+        /// How often it occurred.
         var count = 1
 
         var metadata: Logger.Metadata {
@@ -32,19 +32,20 @@ package final class DatabaseState: Sendable {
 
     private let content = Mutex(Content())
 
-    /// Why changes are not recorded, for people who may not see the log; nil where they are, as far as is known.
+    /// Why changes are not recorded, for people who may not see the log; nil where they are recorded, as far as is
+    /// known.
     package var writeFailure: String? {
         self.content.withLock { content in
             content.refusal?.reason ?? (content.lost[.writing] ?? content.lost[.reading])?.reason
         }
     }
 
-    /// Whether the writer met something that only a write can show to be over.
+    /// Whether the writer met a condition whose end only a write can show.
     var isWritingInDoubt: Bool {
         self.content.withLock { $0.refusal != nil || $0.lost[.writing] != nil }
     }
 
-    /// Says that there was no connection to be had, or that it broke.
+    /// Records that no connection could be opened, or that it broke.
     func lose(_ use: Use, _ error: any Error, _ logger: Logger) {
         let isNew = self.content.withLock { content in
             defer {
@@ -57,7 +58,7 @@ package final class DatabaseState: Sendable {
         }
     }
 
-    /// Says that the database answered.
+    /// Records that the database answered.
     func find(_ use: Use, _ logger: Logger) {
         let ended = self.content.withLock { content -> Trouble? in
             guard let trouble = content.lost.removeValue(forKey: use), content.lost.isEmpty else { return nil }
@@ -66,7 +67,7 @@ package final class DatabaseState: Sendable {
         if let ended { logger.log(.databaseBack, ended.metadata) }
     }
 
-    /// Says that a change was not recorded, though there was a connection, or that nobody knows whether it was.
+    /// Records that a change was not recorded, though there was a connection, or that its outcome is unknown.
     func noteFailedWrite(_ error: any Error, _ logger: Logger) {
         if let error = error as? PostgresError, error.code == .connectionFailed || error.code == .connectionLost {
             return self.lose(.writing, error, logger)
@@ -85,14 +86,14 @@ package final class DatabaseState: Sendable {
         }
     }
 
-    /// Says that a change was recorded, or would be.
+    /// Records that a change was recorded, or would be.
     func noteWrite(_ logger: Logger) {
         self.find(.writing, logger)
         guard let ended = self.content.withLock({ $0.refusal.take() }) else { return }
         logger.log(.writesWorking, ended.metadata)
     }
 
-    /// Without what the server said of itself: strangers may read it.
+    /// The server's own text is left out: strangers may read this one.
     private static func reason(_ error: any Error) -> String {
         guard let error = error as? PostgresError else {
             return "the database does not confirm changes: perhaps it waits for a standby"

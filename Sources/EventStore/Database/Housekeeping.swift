@@ -3,13 +3,13 @@ package import Logging
 import Pinning
 package import Postgres
 
-/// What has to be done to the ledger's tables from time to time, by whichever node comes first.
+/// The recurring maintenance of the ledger's tables, done by the first node that comes.
 package struct Housekeeping: Sendable {
-    /// When a snapshot is worth its while.
+    /// When a snapshot is due.
     package struct Cadence: Sendable {
-        /// Events since the newest stored one that are reason enough.
+        /// The number of events since the newest stored one that make it due.
         package var events: Int64 = 50_000
-        /// Events that are reason enough once the newest stored one is older than ``age``.
+        /// The number of events that make it due once the newest stored one is older than ``age``.
         package var fewEvents: Int64 = 1000
         package var age = Duration.seconds(15 * 60)
 
@@ -30,7 +30,7 @@ package struct Housekeeping: Sendable {
     private let telemetryDays: Int
     private let logger: Logger
 
-    /// - Parameter telemetryDays: How long what clients reported is kept.
+    /// - Parameter telemetryDays: How many days clients' reports are kept.
     package init(
         ledger: Ledger, pool: PostgresPool, snapshotKey: SnapshotKey? = nil, cadence: Cadence = Cadence(),
         telemetryDays: Int = 14, logger: Logger
@@ -43,10 +43,10 @@ package struct Housekeeping: Sendable {
         self.logger = logger
     }
 
-    /// What is done once an hour.
+    /// The hourly tasks.
     private struct Chore {
         var statement: PreparedStatement
-        /// How much one call does, where the call answers with how much it did; nil where one call does all.
+        /// How many rows one call handles, where the call answers with their number; nil where one call does all.
         var limit: Int64?
 
         static func all(telemetryDays: Int) -> [Chore] {
@@ -61,12 +61,12 @@ package struct Housekeeping: Sendable {
             ]
         }
 
-        /// How long one chore is gone on with; the rest waits for the next hour.
+        /// How long one task may go on; the rest waits for the next hour.
         static let patience = Duration.seconds(120)
     }
 
-    /// Makes partitions ahead and forgets old idempotency keys, counts, reports, observations, deliveries and snapshots of
-    /// earlier forms once an hour, and keeps a snapshot whenever one is due; until cancelled.
+    /// Creates partitions ahead, removes old idempotency keys, counts, reports, observations, deliveries and snapshots
+    /// of earlier forms once an hour, and stores a snapshot whenever one is due; until cancelled.
     package func run() async {
         var ticks = 0
         while !Task.isCancelled {
@@ -83,7 +83,7 @@ package struct Housekeeping: Sendable {
         }
     }
 
-    /// Makes partitions ahead and forgets all that is old. A chore that fails keeps the others from nothing.
+    /// Creates partitions ahead and removes all old rows. A task that fails does not prevent the others.
     package func sweep() async throws(CancellationError) {
         for chore in Chore.all(telemetryDays: self.telemetryDays) {
             do { try await self.perform(chore) } catch {
@@ -101,10 +101,10 @@ package struct Housekeeping: Sendable {
         } while ContinuousClock.now < end && !Task.isCancelled
     }
 
-    /// Keeps a snapshot if one is due. What counts is the newest stored one, whoever made it.
+    /// Stores a snapshot if one is due. It counts from the newest stored one, whichever node made it.
     package func keepSnapshot() async throws {
         let view = self.ledger.view
-        // A ledger that does not fit is not to be started from.
+        // No node may start from a ledger with a fault.
         guard self.ledger.fault == nil, view.head.position >= self.cadence.fewEvents else { return }
         guard self.cadence.isDue(at: view.head.position, newest: try await self.snapshots.newest()) else { return }
         try await self.snapshots.store(view)

@@ -61,7 +61,7 @@ package struct Migrator: Sendable {
         self.migrations = migrations
     }
 
-    /// What stands between a database and this program.
+    /// The difference between a database's schema and this program's.
     package enum Status: Hashable, Sendable {
         case upToDate
         case pending([Migration])
@@ -144,8 +144,8 @@ package struct Migrator: Sendable {
     }
 }
 
-/// Keeps two migrators from working at once. An advisory lock, held to the end of the transaction; it only saves the
-/// second one an error: the transaction and the primary key of `migration` are what keep the schema right.
+/// Lets one migrator work at a time. This advisory lock, held to the end of the transaction, only saves the second one
+/// an error: the transaction and the primary key of `migration` keep the schema right.
 private enum MigrationLock {
     static func take(on connection: isolated PostgresConnection) throws {
         try connection.query("SELECT pg_advisory_xact_lock(7809142017)")

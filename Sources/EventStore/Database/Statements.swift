@@ -11,7 +11,7 @@ enum Statements {
         """
     static let announce: PreparedStatement = "SELECT pg_notify('pinledger_position', $1)"
     static let lockHead: PreparedStatement = "SELECT next_position, frontier, last_time FROM pinledger.lock_head()"
-    /// Not to be prepared: a plan that was made while the table was small would read all its old versions.
+    /// MUST NOT be prepared: a plan made while the table was small would read all its old versions.
     static let head = """
         SELECT next_position, frontier, last_time FROM pinledger.head ORDER BY position_block DESC LIMIT 1
         """
@@ -21,7 +21,8 @@ enum Statements {
         SELECT next_position, frontier, (SELECT leaf_hash FROM pinledger.event WHERE position = $1)
         FROM pinledger.head ORDER BY position_block DESC LIMIT 1
         """
-    /// The lock of ``AppendLease``, waited for half a second. The setting ends with the transaction, which the statement is.
+    /// The lock of ``AppendLease``, waited for half a second. The setting ends with the transaction, which is this
+    /// statement.
     static let beginLease: PreparedStatement = """
         SELECT set_config('lock_timeout', '500', true), pg_advisory_lock(7809142018)
         """
@@ -31,7 +32,7 @@ enum Statements {
         SELECT position, entry, leaf_hash FROM pinledger.event
         WHERE position >= $1 AND position < $2 ORDER BY position LIMIT $3
         """
-    /// At most `$4` entries of a stream behind its `$2`-th, before position `$3`.
+    /// At most `$4` entries of a stream after its `$2`-th, before position `$3`.
     static let streamEntries: PreparedStatement = """
         SELECT position, entry, leaf_hash FROM pinledger.event
         WHERE stream = $1 AND stream_version > $2 AND position < $3 ORDER BY stream_version LIMIT $4
@@ -59,7 +60,7 @@ enum Statements {
     static func forgetSnapshots(before fold: Int32) -> PreparedStatement {
         PreparedStatement("SELECT pinledger.forget_snapshots(\(fold))")
     }
-    /// Of every snapshot, its tag and what it is a tag of.
+    /// The tag of every snapshot and the columns that it authenticates.
     static let snapshotTags: PreparedStatement = """
         SELECT fold_version, position, digest, substr(body, length(body) - 31) FROM pinledger.snapshot
         """
@@ -72,7 +73,7 @@ enum Statements {
         SELECT hash FROM pinledger.tree_node WHERE index >= $1 AND index < $2 AND level = $3 ORDER BY index
         """
     static let ensurePartitions: PreparedStatement = "SELECT pinledger.ensure_partitions()"
-    // Each table says in db/migrations how long it keeps its rows. For outcomes, operators say it.
+    // Each table's comment in db/migrations says how long it keeps its rows. Operators set the time for outcomes.
     static let forgetCommands: PreparedStatement = "SELECT pinledger.forget_commands()"
     static let forgetAdoption: PreparedStatement = "SELECT pinledger.forget_adoption()"
     static func forgetOutcomes(days: Int) -> PreparedStatement {
@@ -87,7 +88,7 @@ extension Head {
     ///
     /// - Throws: ``LedgerFault/head(position:)`` where it is missing or cannot be a ledger's end.
     init(_ rows: PostgresRows) throws {
-        // A function's row of nothing, too, means that there is none.
+        // A row of NULLs from the function also means that there is none.
         guard rows.count == 1, let row = rows.first, let position = try row.optionalInt64(0) else {
             throw LedgerFault.head(position: nil)
         }

@@ -7,9 +7,9 @@ import TransparencyLog
 
 /// Keeps a node's ``Ledger`` in step with the database: reads what other nodes append.
 ///
-/// NOTIFY wakes it, a poll every second stands behind that, and after every reconnection it reads on from where it is.
-/// What it reads is checked: positions without a gap, hashes, and the tree's right edge against the head. Where
-/// something does not fit it halts for good, says so, and what was last verified goes on being served.
+/// NOTIFY wakes it, a poll every second is the fallback, and after every reconnection it reads on from its position. It
+/// checks what it reads: positions without a gap, hashes, and the tree's right edge against the head. At a mismatch it
+/// halts permanently and reports why, and the node goes on serving what was last verified.
 package struct Follower: Sendable {
     package static let channel = "pinledger_position"
     private let ledger: Ledger
@@ -18,13 +18,13 @@ package struct Follower: Sendable {
     private let listener: PostgresListener
     private let audit: SnapshotAudit?
     private let logger: Logger
-    /// Entries read in one statement.
+    /// The number of entries read in one statement.
     private let pageSize: Int
-    /// From how many entries on they are read by COPY.
+    /// The number of entries from which they are read by COPY.
     private let bulkSize: Int64
 
     /// - Parameters:
-    ///   - audit: What to check in the background, where the node started from a snapshot.
+    /// - audit: The check to run in the background, where the node started from a snapshot.
     package init(
         ledger: Ledger, pool: PostgresPool, listener: PostgresListener, audit: SnapshotAudit? = nil, logger: Logger,
         pageSize: Int = 2000, bulkSize: Int64 = 8000
@@ -39,7 +39,7 @@ package struct Follower: Sendable {
         self.bulkSize = bulkSize
     }
 
-    /// Follows until cancelled, or until the ledger does not fit.
+    /// Follows until cancelled, or until a mismatch.
     package func run() async {
         async let audited: Void? = self.audit?.run()
         await self.follow()
@@ -53,7 +53,7 @@ package struct Follower: Sendable {
             case .disconnected(let error): lost = error
             case .notification(let channel, _) where channel != Self.channel: continue
             case .notification(_, let payload):
-                // This node's own appends are not read back. Were it wrong, the next second's look would find it.
+                // This node's own appends are not read back. If they were wrong, the next poll would find it.
                 if let position = Int64(payload), self.ledger.knows(through: position) { continue }
             default: break
             }
@@ -80,7 +80,7 @@ package struct Follower: Sendable {
 
     /// Reads until the ledger's present end.
     ///
-    /// - Throws: ``LedgerFault`` where what is read does not fit, or the database's error.
+    /// - Throws: ``LedgerFault`` at a mismatch, or the database's error.
     package func catchUp() async throws {
         let head = try await self.reader.head()
         let start = self.ledger.view.head
@@ -105,8 +105,8 @@ package struct Follower: Sendable {
         self.ledger.noteEnd()
     }
 
-    /// Folds what stands between a view and a head, and the streams that grew by it: aside, because only at the head can
-    /// it be told whether these entries are the ledger's.
+    /// Folds the entries between a view and a head, and the streams that grew by them. It does so aside, because only
+    /// the tree at the head shows whether these entries are the ledger's.
     private func fold(_ base: LedgerView, to head: Head) async throws -> (LedgerView, Set<StreamID>) {
         var view = base
         var grown: Set<StreamID> = []

@@ -4,9 +4,9 @@ package import Postgres
 import TransparencyLog
 
 extension Ledger {
-    /// Has every connection that `pool` opens from now on compared with the ledger that this node knows, before anything
-    /// is written through it: behind the same address a server may have been promoted, or a backup restored, that lacks
-    /// the last events. Where it does, the node halts, and the connection is not lent.
+    /// Compares the ledger of every connection that `pool` opens from now on with the one that this node knows, before
+    /// anything is written through it: behind the same address a server may have been promoted, or a backup restored,
+    /// that lacks the last events. At a mismatch the node halts, and the connection is not lent.
     ///
     /// A node that has halted records and publishes nothing; its connections are not compared.
     package func hold(_ pool: PostgresPool, logger: Logger) {
@@ -25,7 +25,7 @@ extension Ledger {
         }
     }
 
-    /// Finds out whether a connection leads to the ledger that this node knows.
+    /// Checks that a connection leads to the ledger that this node knows.
     ///
     /// - Throws: ``LedgerFault`` where the database's ledger is shorter or another one, or the database's error.
     package func check(_ connection: PostgresConnection) async throws {

@@ -3,12 +3,12 @@ import Pinning
 import Synchronization
 import TransparencyLog
 
-/// A node's picture of the ledger, shared by everything on the node: the newest verified fold, and news of its growth.
+/// A node's view of the ledger, shared by all parts of the node: the newest verified fold, and notice of its growth.
 ///
-/// One lock around one value; nothing waits while holding it. What the process loses when it dies is read again from the
-/// database.
+/// One lock guards one value; nothing waits while holding it. The next process reads again from the database what this
+/// one loses when it dies.
 package final class Ledger: Sendable {
-    /// Apps whose documents may have to be made anew.
+    /// Apps whose documents may have to be made again.
     package struct Changes: Sendable {
         package var apps: Set<AppID>
         /// Whether every app is concerned.
@@ -36,7 +36,7 @@ package final class Ledger: Sendable {
         var view: LedgerView
         var local = Changes.none
         var remote = Changes.everything
-        /// Streams that this node is writing to just now.
+        /// Streams that this node is writing to now.
         var writing: Set<StreamID> = []
         /// Where the ledger will end by that.
         var writingEnd: Int64 = 0
@@ -48,7 +48,7 @@ package final class Ledger: Sendable {
         var isClosed = false
     }
 
-    /// What this node last saw of the database.
+    /// What this node last saw of its database.
     package let database = DatabaseState()
     private let content: Mutex<Content>
     private let changes = Atomic<UInt64>(0)
@@ -60,8 +60,8 @@ package final class Ledger: Sendable {
     /// The newest fold.
     package var view: LedgerView { self.content.withLock { $0.view } }
 
-    /// Another number than before whenever the view or a fault is another one: whoever found something true of both need
-    /// not look again while it stays. To be read before them.
+    /// A number that changes whenever the view or a fault does: a result computed from both stays valid while the
+    /// number does. To be read before them.
     package var revision: UInt64 { self.changes.load(ordering: .acquiring) }
 
     /// The number of events taken in.
@@ -74,7 +74,7 @@ package final class Ledger: Sendable {
     /// where it did read it, or still does.
     package var partialFault: LedgerFault? { self.content.withLock { $0.isComplete ? nil : $0.fault } }
 
-    /// Why nothing may be signed or recorded through this node for now; it reads and serves on.
+    /// Why nothing may be signed or recorded through this node for now; it still reads and serves.
     package var suspension: String? { self.content.withLock { $0.suspension } }
 
     /// Why nothing may be recorded through this node; nil where it may.
@@ -88,13 +88,13 @@ package final class Ledger: Sendable {
         self.content.withLock { $0.suspension = why }
     }
 
-    /// Says that the view has been at the ledger's end once.
+    /// Records that the view has been at the ledger's end once.
     func noteEnd() {
         self.content.withLock { $0.isComplete = true }
     }
 
-    /// Stops following for good: the last verified view stays. Whoever waits for the ledger to grow is woken, since it
-    /// does not.
+    /// Stops following permanently: the last verified view stays. Tasks that wait for the ledger to grow are woken,
+    /// since it does not.
     package func halt(_ fault: LedgerFault) {
         let (watchers, position) = self.content.withLock { content in
             content.fault = content.fault ?? fault
@@ -104,14 +104,14 @@ package final class Ledger: Sendable {
         for watcher in watchers { watcher.yield(position) }
     }
 
-    /// Takes in a view that was made from the one at `base` and is known to be the ledger's: what is shown here is never
-    /// taken back. Passed over where another path came as far.
+    /// Takes in a view that was made from the one at `base` and is verified: it is never taken back. Ignored where
+    /// another path came as far.
     ///
-    /// Both the writer (which knows what it appended) and the follower (which reads what everybody appended) bring the
+    /// Both the writer (which knows what it appended) and the follower (which reads what all nodes appended) bring the
     /// view forward, by the same entries in the same order. The follower may be first with what the writer appended:
-    /// what changed in the streams that are being written counts as local all the same.
+    /// changes in the streams that are being written count as local all the same.
     ///
-    /// - Returns: False where the view at `base` has given way to another one before `view`, from which it is to be made
+    /// - Returns: False where the view at `base` has given way to another one before `view`, from which to make it
     ///   again. True too where the ledger has halted.
     @discardableResult
     func advance(
@@ -147,7 +147,7 @@ package final class Ledger: Sendable {
         }
     }
 
-    /// Says that what was begun has come to its end.
+    /// Records that the batch that was begun has ended.
     func endWriting() {
         self.content.withLock { content in
             content.writing = []
@@ -155,12 +155,12 @@ package final class Ledger: Sendable {
         }
     }
 
-    /// Whether the events before `position` are known here, or will be as soon as this node's own batch is answered for.
+    /// Whether the events before `position` are known here, or will be as soon as this node's own batch is answered.
     func knows(through position: Int64) -> Bool {
         self.content.withLock { $0.view.head.position >= position || $0.writingEnd >= position }
     }
 
-    /// What was changed through this node since the last call. One consumer: the publisher.
+    /// The changes through this node since the last call. One consumer: the publisher.
     package func takeLocalChanges() -> Changes {
         self.content.withLock { content in
             defer { content.local = .none }
@@ -168,7 +168,7 @@ package final class Ledger: Sendable {
         }
     }
 
-    /// What was changed through other nodes, which publish it themselves if they live, since the last call.
+    /// The changes through other nodes since the last call. Those nodes publish them if they live.
     package func takeRemoteChanges() -> Changes {
         self.content.withLock { content in
             defer { content.remote = .none }
@@ -176,7 +176,7 @@ package final class Ledger: Sendable {
         }
     }
 
-    /// Gives changes back that could not be published, to be tried again.
+    /// Gives back changes that could not be published, for another attempt.
     package func giveBack(_ changes: Changes) {
         self.content.withLock { content in
             content.remote.apps.formUnion(changes.apps)

@@ -2,7 +2,7 @@ package import PinWire
 package import Pinning
 package import TransparencyLog
 
-/// Where the ledger ends: what the next append starts from.
+/// Where the ledger ends: the base of the next append.
 package struct Head: Hashable, Sendable {
     /// The position of the next event; the number of events so far.
     package var position: Int64
@@ -23,7 +23,7 @@ package struct Head: Hashable, Sendable {
         self.lastTime = lastTime
     }
 
-    /// Holds a fold that came as far as this head to the head's tree.
+    /// Compares a fold that reaches this head with the head's tree.
     ///
     /// - Throws: ``LedgerFault/fork(position:)`` where it is another one.
     func check(_ fold: Head) throws(LedgerFault) {
@@ -44,7 +44,7 @@ package struct LedgerView: Sendable {
 
     package init() {}
 
-    /// Takes in the next entry and what is now complete of the tree.
+    /// Takes in the next entry and the parts of the tree that it completes.
     ///
     /// - Throws: ``LedgerFault`` where the entry is not the next one or does not fit; the view is then unchanged.
     package mutating func apply(_ entry: Entry, bytes: [UInt8]) throws(LedgerFault) -> [TileRoot] {
@@ -67,7 +67,7 @@ package struct LedgerView: Sendable {
     }
 }
 
-/// What makes a node stop following the ledger: it keeps serving what it last verified and needs a person.
+/// A mismatch at which a node stops following the ledger: it keeps serving what it last verified and needs a person.
 package enum LedgerFault: Error, Hashable, Sendable, CustomStringConvertible {
     case position(expected: Int64, found: Int64)
     case streamVersion(position: Int64)
@@ -81,13 +81,13 @@ package enum LedgerFault: Error, Hashable, Sendable, CustomStringConvertible {
     case head(position: Int64?)
     /// A stream's recorded length is not that of its events, found by the append at this position.
     case streamHead(position: Int64)
-    /// The database holds something at a position that the head says is free.
+    /// The database holds a row at a position that the head says is free.
     case occupied(position: Int64)
-    /// What this node started from is not what the ledger's events make.
+    /// The snapshot from which this node started is not the fold of the ledger's events.
     case snapshot(position: Int64)
-    /// A published document with a valid signature has other content than the ledger makes of its version.
+    /// A published document with a valid signature has other content than the ledger makes for its version.
     case contradicted(app: String, version: Int64, published: String, made: String)
-    /// A published document with a valid signature has a version that the ledger has not come to.
+    /// A published document with a valid signature has a version that the ledger has not reached.
     case unrecorded(app: String, version: Int64, recorded: Int64)
 
     package var description: String {

@@ -1,7 +1,7 @@
 import Dispatch
 import Synchronization
 
-/// Hands values from a thread that may be blocked to a task that may not, at most so many ahead of it.
+/// Hands values from a thread that may block to a task that may not, with a bounded number in between.
 ///
 /// One sender, one receiver. The sender's thread waits where the receiver is slower, so that memory is bounded.
 final class BoundedChannel<Element: Sendable>: Sendable {
@@ -16,15 +16,15 @@ final class BoundedChannel<Element: Sendable>: Sendable {
     private let room: DispatchSemaphore
 
     init(capacity: Int) {
-        // A semaphore that is freed below the value it was created with ends the process, and where the reading fails some
+        // A semaphore that is freed below the value it was created with ends the process, and where reading fails some
         // elements are never received. So it is created at 0 and raised.
         self.room = DispatchSemaphore(value: 0)
         for _ in 0..<capacity { self.room.signal() }
     }
 
-    /// Blocks the thread until there is room: never to be called on a cooperative thread.
+    /// Blocks the thread until there is room: never call it on a cooperative thread.
     ///
-    /// - Throws: `CancellationError` once the receiver has gone. The sender MUST NOT send again then.
+    /// - Throws: `CancellationError` once the receiver is gone. The sender MUST NOT send again then.
     func send(_ element: Element) throws {
         self.room.wait()
         let (isAbandoned, waiter) = self.state.withLock { state in
@@ -41,7 +41,7 @@ final class BoundedChannel<Element: Sendable>: Sendable {
         }
     }
 
-    /// Says that nothing follows. The sender MUST say so, whatever happens to it.
+    /// Ends the values. The sender MUST call it, whatever happens to it.
     func finish() {
         let waiter = self.state.withLock { state in
             state.isFinished = true
@@ -51,7 +51,7 @@ final class BoundedChannel<Element: Sendable>: Sendable {
         waiter?.resume(returning: nil)
     }
 
-    /// The next value; nil once nothing follows.
+    /// The next value; nil after the last one.
     func next() async -> Element? {
         await withCheckedContinuation { continuation in
             let now: Element?? = self.state.withLock { state in
@@ -66,7 +66,7 @@ final class BoundedChannel<Element: Sendable>: Sendable {
         }
     }
 
-    /// Says that nobody receives any more: a sender that waits is let go, and what it sent is dropped.
+    /// Ends receiving: a sender that waits is released, and its values are dropped.
     func abandon() {
         self.state.withLock { state in
             state.isAbandoned = true

@@ -3,26 +3,27 @@ import Postgres
 
 /// Folds a long stretch of the ledger: one COPY on a connection of its own, verified while it is read.
 ///
-/// A pipeline of three: the connection's thread reads, tasks take pages apart (hashing is most of it), and the
-/// caller folds them in their order. Every stage is bounded, so that memory is some pages, however long the ledger is.
+/// A pipeline of three stages: the connection's thread reads, tasks parse and hash pages (hashing is most of the work),
+/// and the caller folds them in their order. Every stage is bounded, so that memory is a few pages, however long the
+/// ledger is.
 struct BulkReader: Sendable {
     let configuration: PostgresConfiguration
 
-    /// Entries in one page: a power of two, so that its tree is hashed beside the fold.
+    /// The number of entries in one page: a power of two, so that its tree is hashed beside the fold.
     static let pageSize: Int64 = 256
-    /// Pages that may wait to be taken apart.
+    /// The number of pages that may wait to be parsed.
     private static let pagesAhead = 16
-    /// Pages that are being taken apart, or wait for one before them.
+    /// The number of pages that are being parsed, or wait for one before them.
     private static let width = 8
     /// How long the server may send nothing.
     private static let stall = Duration.seconds(30)
-    /// Connections to try before giving up. A broken one costs what it had not read yet.
+    /// The number of connections to try before giving up. A broken one costs only what it had not read yet.
     private static let attempts = 3
 
-    /// Brings `view` forward to `end`, which MUST be no further than the ledger's head.
+    /// Brings `view` forward to `end`, which MUST NOT be beyond the ledger's head.
     ///
-    /// - Throws: ``LedgerFault`` where what is read does not fit, the database's error, or `CancellationError`. The view is
-    ///   then somewhere before `end`, and after a fault good for nothing.
+    /// - Throws: ``LedgerFault`` at a mismatch, the database's error, or `CancellationError`. The view is then
+    ///   somewhere before `end`, and unusable after a fault.
     func fold(_ view: inout LedgerView, to end: Int64) async throws {
         for attempt in 1...Self.attempts {
             do {
@@ -65,7 +66,7 @@ struct BulkReader: Sendable {
                         return .allRead
                     }
                     do { try await Self.fold(handover, into: &view, &group) } catch {
-                        // The group waits for its tasks: nothing more is to be waited for from the server.
+                        // The group waits for its tasks, so stop waiting for the server first.
                         connection.cancel()
                         throw error
                     }

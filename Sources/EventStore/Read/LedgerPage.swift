@@ -5,14 +5,14 @@ import TransparencyLog
 
 /// A stretch of the ledger as it was read: every entry has the hash recorded for it, and is one that this program knows.
 ///
-/// Made beside the fold, several at a time: all that does not depend on what came before is done here.
+/// Pages are made beside the fold, several at a time: all work that does not depend on earlier pages is done here.
 struct LedgerPage: Sendable {
     private(set) var steps: [ReplayedEvent] = []
     /// The leaf hashes of ``steps``.
     private(set) var leaves: [LogHash] = []
     /// The tree over ``leaves`` alone, where they are a power of two.
     private(set) var subtree: MerkleFrontier?
-    /// What stopped the reading behind ``steps``.
+    /// The error that stopped the reading after ``steps``.
     private(set) var fault: LedgerFault?
 
     /// The columns that a page is read from.
@@ -55,7 +55,7 @@ struct LedgerPage: Sendable {
 }
 
 extension LedgerView {
-    /// Takes in a page of the entries before `head`, which this view has not come to.
+    /// Takes in a page of the entries before `head`, which this view has not reached.
     ///
     /// - Throws: ``LedgerFault`` where it does not fit, or is empty.
     mutating func apply(_ page: LedgerPage, before head: Head) throws(LedgerFault) {
@@ -63,10 +63,10 @@ extension LedgerView {
         guard !page.steps.isEmpty else { throw .position(expected: self.head.position, found: head.position) }
     }
 
-    /// Takes in a page that goes on where the view ends.
+    /// Takes in a page that begins where the view ends.
     ///
-    /// - Throws: ``LedgerFault`` where it does not fit. The view is then good for nothing: whoever needs the one before
-    ///   keeps it.
+    /// - Throws: ``LedgerFault`` where it does not fit. The view is then unusable: a caller that needs the earlier one
+    ///   keeps a copy.
     mutating func apply(_ page: LedgerPage) throws(LedgerFault) {
         for step in page.steps {
             guard step.position == self.head.position else {

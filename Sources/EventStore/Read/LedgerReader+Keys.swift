@@ -2,7 +2,7 @@ package import Pinning
 package import Postgres
 
 extension LedgerReader {
-    /// The signing keys as the ledger has them now, of their own stream alone, read on a connection.
+    /// The signing keys as the ledger has them now, from their own stream alone, read on a connection.
     ///
     /// - Throws: ``LedgerFault`` where an event is altered or does not fit, or the database's error.
     package static func keys(on connection: isolated PostgresConnection) throws -> KeyRing {

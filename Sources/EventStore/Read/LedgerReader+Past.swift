@@ -3,7 +3,7 @@ package import Pinning
 import Postgres
 
 extension LedgerReader {
-    /// An app as it was, with all that its document is made of, and the instant of the last event that is in it.
+    /// An app at an earlier position, with all that its document is made of, and the instant of the last event in it.
     package struct Past: Sendable {
         /// The app and what holds for every app; nothing else of the ledger.
         package var state: LedgerState
@@ -13,8 +13,8 @@ extension LedgerReader {
 
     /// An app as it was after the first `position` events of the ledger.
     ///
-    /// Only the app's own stream and the fleet's are read and folded, each by its index: the time it takes grows with
-    /// their lengths, not with the ledger's. The memory it takes is one page of events.
+    /// Reads and folds only the app's own stream and the fleet's, each by its index: the time grows with their lengths,
+    /// not with the ledger's. Memory is one page of events.
     ///
     /// - Throws: ``LedgerFault`` where an event is missing, altered, or does not fit.
     package func past(of app: AppID, at position: Int64) async throws -> Past {
@@ -42,7 +42,7 @@ extension LedgerReader {
             let page = try Self.stored(rows)
             for stored in page { try state.take(stored.entry) }
             guard page.count == Int(Self.foldPage) else { return }
-            // Long streams are folded page by page, and others get their turn on this thread.
+            // Long streams are folded page by page, and other tasks run on this thread in between.
             await Task.yield()
         }
     }

@@ -2,12 +2,12 @@ package import PinWire
 import Postgres
 
 extension LedgerReader {
-    /// Positions that are looked at at once: two reads find a place among a thousand events, four among a million.
+    /// The number of positions probed at once: two reads find a position among a thousand events, four among a million.
     private static let probes: Int64 = 32
 
     /// The position of the first event that was recorded at `time` or later; that of the next event where there is none.
     ///
-    /// Times never fall from one position to the next, so that a few events tell it, however long the ledger is.
+    /// Times never fall from one position to the next, so that a few events are enough, however long the ledger is.
     ///
     /// - Throws: ``LedgerFault`` where an event is missing.
     package func position(at time: Timestamp) async throws -> Int64 {

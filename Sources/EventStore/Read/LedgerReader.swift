@@ -42,7 +42,7 @@ package struct LedgerReader: Sendable {
         try Head(try await self.pool.read(Statements.head))
     }
 
-    /// The stored hashes of a range, of which proofs are made; fewer where the ledger does not reach so far.
+    /// The stored hashes of a range, from which proofs are made; fewer where the ledger does not reach so far.
     package func hashes(_ range: HashRange) async throws -> [LogHash] {
         let bounds: [PostgresValue] = [
             .int64(Int64(range.indices.lowerBound)), .int64(Int64(range.indices.upperBound)),
@@ -72,11 +72,11 @@ package struct LedgerReader: Sendable {
         }
     }
 
-    /// What the request that first came with this request's idempotency key recorded; nil where there was none.
-    /// Where it recorded nothing, the stream's version is 0: only a fold knows it.
+    /// The result of the first request with this request's idempotency key; nil where there was none. Where it recorded
+    /// nothing, the stream's version is 0: only a fold knows it.
     ///
-    /// It is only told once a commit of its own, which waits for a standby as any other does, shows that what was recorded
-    /// is not lost with this server.
+    /// The result is given only after a commit of its own, which waits for a standby as any other does: that shows that
+    /// the record is not lost with this server.
     ///
     /// - Throws: ``WriteFailure/keyReused`` where that was another request, ``WriteFailure/outcomeUnknown`` where the
     ///   database does not confirm it.
@@ -116,8 +116,8 @@ package struct LedgerReader: Sendable {
         package var hasMore: Bool
     }
 
-    /// Events that pass `filter`, from `boundary` (exclusive; nil for the end reading starts at), newest first unless
-    /// `ascending`.
+    /// Events that pass `filter`, from `boundary` (exclusive; nil for the end at which reading starts), newest first
+    /// unless `ascending`.
     package func history(
         _ filter: Filter, from boundary: Int64?, ascending: Bool, limit: Int
     ) async throws -> Page {

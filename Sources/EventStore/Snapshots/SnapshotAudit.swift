@@ -8,21 +8,21 @@ import TransparencyLog
 /// Folds the ledger from its beginning up to the snapshot that a node started from, and compares the two: the tree over
 /// the entries, and the state.
 ///
-/// A snapshot may be wrong although nobody damaged it: a fold that was mended without a new version, or a hand that had
+/// A snapshot may be wrong although it was not damaged: a fold was corrected without a new version, or an attacker had
 /// the key. Where the states differ the ledger is halted, so that nothing more is made or published from it.
 ///
-/// It takes a small share of one core and holds a second state while it runs. If the process dies it starts again with
-/// the next one.
+/// It takes a small share of one core and holds a second state while it runs. If the process dies, the next one starts
+/// it again.
 package struct SnapshotAudit: Sendable {
     private let ledger: Ledger
     private let reader: LedgerReader
     private let head: Head
     private let digest: [UInt8]
     private let logger: Logger
-    /// Of each second, how much it may work.
+    /// The share of each second in which it may work.
     private let share: Double
 
-    /// Entries read in one statement: some milliseconds of work.
+    /// The number of entries read in one statement: some milliseconds of work.
     private static let pageSize = 1024
     /// How long to wait for a database that does not answer.
     private static let retry = Duration.seconds(10)
@@ -75,7 +75,7 @@ package struct SnapshotAudit: Sendable {
                 continue
             }
             try view.apply(page, before: self.head)
-            // What was worked is slept off, at the wanted ratio.
+            // Sleeps in proportion to the work done.
             try await Task.sleep(for: begin.duration(to: clock.now) * (1 / self.share - 1))
         }
         return view

@@ -2,10 +2,10 @@ import PinWire
 import Pinning
 import TransparencyLog
 
-/// A fold in the form in which the database keeps it: the state's parts, each behind its length, and a digest of all.
+/// A fold in the form in which the database stores it: the state's parts, each after its length, and a digest of all.
 struct SnapshotBody: Sendable {
     let bytes: [UInt8]
-    /// The digest of the state alone: what two folds are compared by.
+    /// The digest of the state alone, by which two folds are compared.
     let stateDigest: [UInt8]
 
     /// Why stored bytes are not a snapshot to start from.
@@ -25,7 +25,7 @@ struct SnapshotBody: Sendable {
         }
     }
 
-    /// Writes a state down, part by part: other tasks of the thread have their turn in between.
+    /// Serializes a state, part by part: other tasks of the thread run in between.
     init(of view: LedgerView) async {
         var bytes: [UInt8] = []
         var digests: [UInt8] = []
@@ -51,7 +51,7 @@ struct SnapshotBody: Sendable {
         return sha256(digests)
     }
 
-    /// The digest at the end of the bytes: of the state, and of where in which ledger it stands.
+    /// The digest at the end of the bytes: of the state, and of its ledger and position.
     var seal: [UInt8] { Array(self.bytes.suffix(32)) }
 
     private static func seal(_ stateDigest: [UInt8], _ head: Head) -> [UInt8] {

@@ -5,12 +5,12 @@ import Pinning
 package import Postgres
 import TransparencyLog
 
-/// Folds of the ledger kept in the database, so that a node starts without reading all of it.
+/// Folds of the ledger stored in the database, so that a node starts without reading all of it.
 ///
-/// Never an authority. A snapshot of another fold version is not read; one that is damaged, was not made with the node's
-/// key, or whose tree is not the ledger's is passed over for the one before it, and at last for the ledger itself; and
-/// what a node starts from is checked against the ledger afterwards (``SnapshotAudit``). A node without a key checks all
-/// of that except who made the snapshot.
+/// A snapshot is never an authority. A snapshot of another fold version is not read. One that is damaged, was not made
+/// with the node's key, or whose tree is not the ledger's is skipped in favour of the one before it, and finally of the
+/// ledger itself. The snapshot from which a node starts is checked against the ledger afterwards (``SnapshotAudit``). A
+/// node without a key checks everything except the snapshot's author.
 package struct SnapshotStore: Sendable {
     private let pool: PostgresPool
     private let key: SnapshotKey?
@@ -22,13 +22,13 @@ package struct SnapshotStore: Sendable {
         self.logger = logger
     }
 
-    /// What a node starts from.
+    /// The state from which a node starts.
     package struct Start: Sendable {
         /// The fold; the empty one where no snapshot could be used.
         package var view: LedgerView
-        /// Of the state of ``view``, where it comes from a snapshot.
+        /// The digest of the state of ``view``, where it comes from a snapshot.
         var stateDigest: [UInt8]?
-        /// How many snapshots were there and could not be used.
+        /// The number of snapshots that could not be used.
         package var unusable: Int
     }
 
@@ -72,7 +72,7 @@ package struct SnapshotStore: Sendable {
         return (view, body.stateDigest)
     }
 
-    /// Keeps a fold.
+    /// Stores a fold.
     package func store(_ view: LedgerView) async throws {
         let body = await SnapshotBody(of: view)
         _ = try await self.pool.query(
@@ -84,9 +84,9 @@ package struct SnapshotStore: Sendable {
         )
     }
 
-    /// Has another key authenticate the snapshots that `old` authenticates, within the connection's transaction.
+    /// Authenticates with a new key the snapshots that `old` authenticates, within the connection's transaction.
     ///
-    /// - Returns: How many there were.
+    /// - Returns: Their number.
     package static func retag(
         from old: SnapshotKey, to new: SnapshotKey, on connection: isolated PostgresConnection
     ) throws -> Int {
