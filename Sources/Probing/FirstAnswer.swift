@@ -1,6 +1,6 @@
 import Synchronization
 
-/// The first of several possible answers to one question; those that come later are dropped.
+/// The first of several possible answers to one question; later ones are dropped.
 final class FirstAnswer<Answer: Sendable>: Sendable {
     private enum State {
         case open

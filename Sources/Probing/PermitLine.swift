@@ -1,12 +1,12 @@
-/// Who holds how many of a bounded number of permits, and who waits: a value that touches nothing.
+/// The holders of a bounded number of permits, and the line of waiting requests: a value without side effects.
 ///
-/// First come, first served, even where somebody behind needs fewer: nobody overtakes, so nobody starves.
+/// First come, first served, even where a later request needs fewer permits, so that none waits forever.
 struct PermitLine {
     typealias RequestID = UInt64
 
     enum RequestAction: Hashable {
         case grant, wait
-        /// Too many wait already.
+        /// Too many requests wait already.
         case refuse
     }
 
@@ -32,14 +32,14 @@ struct PermitLine {
         return .wait
     }
 
-    /// Gives permits back. Returns who gets theirs now.
+    /// Returns permits to the line. Returns the requests that get theirs now.
     mutating func release(_ count: Int) -> [RequestID] {
         self.free = min(self.free + count, self.maximumPermits)
         return self.grantNext()
     }
 
-    /// Takes a request out of the line. Whether it was still there, and who gets theirs now: it may have stood before
-    /// others who need fewer.
+    /// Takes a request out of the line. Returns whether it was still there, and the requests that get their permits
+    /// now: it may have been before others that need fewer.
     mutating func withdraw(_ id: RequestID) -> (wasWaiting: Bool, granted: [RequestID]) {
         guard let index = self.waiting.firstIndex(where: { $0.id == id }) else { return (false, []) }
         self.waiting.remove(at: index)

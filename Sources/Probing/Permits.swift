@@ -17,7 +17,7 @@ final class Permits: Sendable {
     }
 
     private let state: Mutex<State>
-    /// Keeps the time of those who wait.
+    /// Measures the waiting time.
     private let loop: any EventLoop
 
     init(_ maximumPermits: Int, maximumWaiting: Int, loop: any EventLoop) {

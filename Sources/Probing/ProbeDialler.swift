@@ -9,7 +9,7 @@ struct ProbeDialler: Sendable {
     let policy: AddressPolicy
     let now: @Sendable () -> Timestamp
 
-    /// Connects, talks and shakes hands within `timeout`, and returns when the connection is closed again.
+    /// Connects, runs the dialogue and the handshake within `timeout`, and returns when the connection is closed again.
     func attempt(
         _ address: IPAddress, of target: ProbeTarget, _ choice: KeyChoice, timeout: Duration, options: ProbeOptions
     ) async -> Result<PresentedChain, ProbeFailure> {
@@ -55,7 +55,7 @@ struct ProbeDialler: Sendable {
         _ cancellation: NIOLoopBoundBox<Cancellation>
     ) throws -> EventLoopFuture<ProbeHandler.Outcome> {
         let destination = try address.socketAddress(port: target.port)
-        // Asked here once more, about the very address that the next lines connect to.
+        // Checked again here, for exactly the address that the next lines connect to.
         if let reason = self.policy.refusal(of: destination) {
             return self.loop.makeSucceededFuture(.failure(.blocked(address, reason)))
         }

@@ -1,6 +1,6 @@
-/// Why a probe, or the probe of one address, has no chain to show.
+/// Why a probe, or the probe of one address, has no chain.
 package struct ProbeFailure: Error, Hashable, Sendable, CustomStringConvertible {
-    /// How far it had come.
+    /// How far the probe had come.
     package enum Stage: String, Hashable, Sendable, CaseIterable {
         case resolution, connection
         case startTLS = "starttls"
@@ -10,11 +10,11 @@ package struct ProbeFailure: Error, Hashable, Sendable, CustomStringConvertible 
     package enum Kind: String, Hashable, Sendable, CaseIterable {
         /// There is no such name, or it has no address.
         case nameNotResolved = "name_not_resolved"
-        /// The resolver could not find out, or took too long. Says nothing about the host.
+        /// The resolver could not find out, or took too long. It says nothing about the host.
         case resolverFailed = "resolver_failed"
         /// The operator's ``AddressPolicy`` refuses the address.
         case blocked
-        /// From this machine no way leads there, such as to IPv6 from a network without it. Says nothing about the host.
+        /// This machine has no route there, such as to IPv6 from a network without it. It says nothing about the host.
         case unreachable
         /// Nothing listens on the port.
         case refused
@@ -22,17 +22,17 @@ package struct ProbeFailure: Error, Hashable, Sendable, CustomStringConvertible 
         /// The host ended the connection in good order, but too early.
         case closed
         case timedOut = "timed_out"
-        /// What answers does not speak TLS.
+        /// The answer is not TLS.
         case notTLS = "not_tls"
-        /// More bytes, or more certificates, than anybody needs.
+        /// The host sent more bytes, or more certificates, than any client needs.
         case tooLarge = "too_large"
         /// The host declined, in TLS.
         case handshakeAlert = "handshake_alert"
-        /// The host did what TLS forbids, or could not prove that it has the certificate's key.
+        /// The host violated TLS, or could not prove that it has the certificate's key.
         case handshakeFailed = "handshake_failed"
-        /// The protocol before TLS went another way.
+        /// The protocol before TLS took another course.
         case startTLSRefused = "starttls_refused"
-        /// Too many probes wait already, or this one waited too long for its turn. Says nothing about the host.
+        /// Too many probes wait already, or this one waited too long for its turn. It says nothing about the host.
         case overloaded
         case cancelled
     }
@@ -48,7 +48,7 @@ package struct ProbeFailure: Error, Hashable, Sendable, CustomStringConvertible 
         self.reason = reason
     }
 
-    /// Whether it says anything about the host, rather than about this machine, its network or its policy.
+    /// Whether it is about the host, rather than about this machine, its network or its policy.
     package var isEvidence: Bool {
         switch self.kind {
         case .resolverFailed, .blocked, .unreachable, .overloaded, .cancelled: false

@@ -16,12 +16,12 @@ final class ProbeHandler: ChannelInboundHandler {
 
     private var phase = Phase.connecting
     private let dialogue: (any StartTLSDialogue)?
-    /// Until the outcome is known: what it holds is freed at once then.
+    /// Set until the outcome is known: its memory is freed at once then.
     private var handshake: Handshake?
     private var context: ChannelHandlerContext?
     private var promise: EventLoopPromise<Outcome>?
 
-    /// - Parameter promise: Kept as soon as there is an outcome and the connection is closed.
+    /// - Parameter promise: Succeeds as soon as there is an outcome and the connection is closed.
     init(dialogue: (any StartTLSDialogue)?, handshake: Handshake, promise: EventLoopPromise<Outcome>) {
         self.dialogue = dialogue
         self.handshake = handshake
@@ -41,7 +41,7 @@ final class ProbeHandler: ChannelInboundHandler {
         self.finish(isShakingHands ? self.handshake?.end(failure) ?? .failure(failure) : .failure(failure))
     }
 
-    /// Says that the connection did not come to be.
+    /// Records that the connection could not be opened.
     func connectionFailed(_ error: any Error) {
         let (kind, reason) = Self.explain(error)
         self.giveUp(kind, reason)
@@ -51,7 +51,7 @@ final class ProbeHandler: ChannelInboundHandler {
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
         context.channel.closeFuture.assumeIsolated().whenComplete { _ in self.settle() }
-        // Given up before the connection was begun.
+        // The probe was given up before the connection was begun.
         if case .done = self.phase { context.close(promise: nil) }
     }
 

@@ -1,18 +1,19 @@
-/// How one probe is made.
+/// The options of one probe.
 package struct ProbeOptions: Hashable, Sendable {
-    /// For one handshake with an address, with its connection and STARTTLS; asking for both kinds of key takes two.
+    /// The time for one handshake with an address, with its connection and STARTTLS; asking for both kinds of key takes
+    /// two.
     package var addressTimeout: Duration
-    /// For the resolver.
+    /// The time for the resolver.
     package var resolutionTimeout: Duration
-    /// For the whole probe, the time in line not counted.
+    /// The time for the whole probe, without the time in line.
     package var limit: Duration
     /// How long the probe waits for its turn, once for the resolver and once for connections.
     package var patience: Duration
-    /// How many addresses of a name are tried; at most 8. Both families take turns, so that each has its share.
+    /// The number of addresses of a name that are tried; at most 8. Both families take turns.
     package var maximumAddresses: Int
     /// Whether a second handshake asks for a certificate with a key of the other kind.
     package var asksForOtherKind: Bool
-    /// Offered by ALPN, most wanted first; each 1 to 255 bytes.
+    /// The protocols that ALPN offers, most wanted first; each 1 to 255 bytes.
     package var applicationProtocols: [String]
 
     package init(

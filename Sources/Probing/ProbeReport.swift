@@ -1,4 +1,4 @@
-/// What one probe found at each address of its target.
+/// The result of one probe at each address of its target.
 package struct ProbeReport: Hashable, Sendable {
     package var target: ProbeTarget
     /// In the order in which they were tried; empty if there is a ``failure``.
@@ -28,7 +28,7 @@ package struct ProbeReport: Hashable, Sendable {
         return chains
     }
 
-    /// Whether the report says anything about the host, rather than about this machine, its network or its policy.
+    /// Whether the report is about the host, rather than about this machine, its network or its policy.
     package var isEvidence: Bool {
         if let failure { return failure.isEvidence }
         return self.addresses.contains { address in
@@ -40,7 +40,7 @@ package struct ProbeReport: Hashable, Sendable {
     }
 }
 
-/// What one address answered.
+/// The result at one address.
 package struct AddressReport: Hashable, Sendable {
     package enum Outcome: Hashable, Sendable {
         case served(ServedChains)
@@ -56,7 +56,7 @@ package struct AddressReport: Hashable, Sendable {
     }
 }
 
-/// The chains that one address serves.
+/// The chains of one address.
 package struct ServedChains: Hashable, Sendable {
     /// Whether there is a chain for keys of the other kind (RSA, or elliptic curves), too.
     package enum OtherKind: Hashable, Sendable {
@@ -70,7 +70,7 @@ package struct ServedChains: Hashable, Sendable {
         case notAsked
     }
 
-    /// One chain, or two with leaves of different kinds; what the host prefers comes first.
+    /// One chain, or two with leaves of different kinds; the host's preferred one comes first.
     package var chains: [PresentedChain]
     package var otherKind: OtherKind
 

@@ -1,15 +1,15 @@
 package import PinWire
 
-/// When a host is probed next: a rule without a clock.
+/// Decides when a host is probed next: a rule without a clock.
 ///
 /// Jitter keeps many hosts, and many nodes, from probing at the same moment; the back-off keeps a host that is gone
-/// from being asked for ever as often as one that answers.
+/// from being probed forever as often as one that answers.
 package struct ProbeSchedule: Hashable, Sendable {
-    /// What of a host's past probes counts.
+    /// The part of a host's past probes that counts.
     package struct History: Hashable, Sendable {
         /// When the last one began; nil before the first.
         package var last: Timestamp?
-        /// How many in a row, up to the last, had no chain to show at any address.
+        /// How many in a row, up to the last, found no chain at any address.
         package var failures: Int
 
         package init(last: Timestamp? = nil, failures: Int = 0) {
@@ -17,8 +17,8 @@ package struct ProbeSchedule: Hashable, Sendable {
             self.failures = failures
         }
 
-        /// The history with one more probe. One that says nothing about the host (``ProbeReport/isEvidence``) counts
-        /// as made, but neither for the host nor against it.
+        /// The history with one more probe. A probe that is not about the host (``ProbeReport/isEvidence``) counts as
+        /// made, but neither for the host nor against it.
         package func adding(_ report: ProbeReport, at time: Timestamp) -> History {
             let failures = !report.chains.isEmpty ? 0 : report.isEvidence ? self.failures + 1 : self.failures
             return History(last: time, failures: failures)
@@ -44,12 +44,12 @@ package struct ProbeSchedule: Hashable, Sendable {
         self.jitter = jitter
     }
 
-    /// The moment of the next probe; past already if the host is overdue.
+    /// The moment of the next probe; in the past if the host is overdue.
     ///
-    /// A host that was never probed comes within one interval, anywhere in it, so that an import of a thousand hosts
+    /// A host that was never probed comes at a random time within one interval, so that an import of a thousand hosts
     /// does not mean a thousand probes at once; one that is watched comes at once.
     ///
-    /// - Parameter random: From 0 up to, but without, 1, each as likely as every other.
+    /// - Parameter random: At least 0 and below 1, uniformly distributed.
     package func next(after history: History, isWatched: Bool, now: Timestamp, random: Double) -> Timestamp {
         let random = min(max(random, 0), 1)
         guard let last = history.last else {
@@ -60,9 +60,9 @@ package struct ProbeSchedule: Hashable, Sendable {
         return Self.later(last, nominal * factor)
     }
 
-    /// Doubles with each failure, up to the longest. The jitter comes on top.
+    /// Doubles with each failure, up to the longest. The jitter is added to it.
     private func nominalInterval(failures: Int, isWatched: Bool) -> Double {
-        // A rotation is watched more closely than the rest, never less.
+        // A rotation makes probes more frequent, never less.
         guard !isWatched else { return Double(min(self.watchedInterval, self.interval)) }
         // 2^40 seconds are beyond every limit.
         let doubled = Double(self.interval) * Double(1 << min(max(failures, 0), 40))

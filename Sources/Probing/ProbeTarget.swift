@@ -1,6 +1,6 @@
 package import PinWire
 
-/// What is probed: a host, a port, and the way from there to TLS.
+/// The target of a probe: a host, a port, and the protocol from there to TLS.
 package struct ProbeTarget: Hashable, Sendable, CustomStringConvertible {
     package enum Host: Hashable, Sendable, CustomStringConvertible {
         /// An exact name, never a wildcard.
@@ -20,7 +20,7 @@ package struct ProbeTarget: Hashable, Sendable, CustomStringConvertible {
     package let port: Int
     /// Nil where TLS begins with the first byte.
     package var startTLS: StartTLS?
-    /// The name that is asked for (SNI) and verified, if it is not the host's own.
+    /// The name for SNI and verification, if it is not the host's own.
     package var serverName: HostPattern?
 
     /// Why something is not a target.
@@ -43,7 +43,7 @@ package struct ProbeTarget: Hashable, Sendable, CustomStringConvertible {
         self.serverName = serverName
     }
 
-    /// The service of an exact name on a port from 1 on.
+    /// The service of an exact name on a port of at least 1.
     package init(name: HostPattern, port: UInt16, startTLS: StartTLS? = nil) {
         self.host = .name(name)
         self.port = Int(port)
@@ -53,8 +53,8 @@ package struct ProbeTarget: Hashable, Sendable, CustomStringConvertible {
 
     /// Reads `HOST`, `HOST:PORT`, an IPv4 address with or without a port, an IPv6 address, or `[IPv6]:PORT`.
     ///
-    /// A host that looks like an address is an address in its one spelling or nothing: no other spelling reaches a
-    /// resolver, which would know how to read `0x7f.1`.
+    /// A host that looks like an address must be an address in its one spelling: no other spelling reaches a resolver,
+    /// which would know how to read `0x7f.1`.
     package init(
         _ text: String, startTLS: StartTLS? = nil, serverName: HostPattern? = nil
     ) throws(Malformed) {

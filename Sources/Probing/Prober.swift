@@ -3,16 +3,16 @@ import NIOCore
 import NIOPosix
 package import PinWire
 
-/// Takes the certificate chains that hosts really serve, from this machine's position in the network.
+/// Fetches the certificate chains that hosts really serve, as seen from this machine.
 ///
-/// A probe resolves the name once, asks ``AddressPolicy`` about each address, connects to those it allows, all at the
-/// same time, and shakes hands. It sends no request and follows nothing. What a host does costs its own time-out only:
+/// A probe resolves the name once, checks each address with ``AddressPolicy``, connects to the allowed ones, all at the
+/// same time, and does a handshake. It sends no request and follows nothing. A slow host uses up only its own time-out:
 /// every wait has an end, and every buffer and line a bound.
 ///
 /// It has one event loop and a few threads for look-ups, so that neither hostile keys nor slow resolvers delay the
 /// server's own work. ``close()`` MUST be called before it is dropped.
 package final class Prober: Sendable {
-    /// How much of the machine all probes together may take.
+    /// The limits of all probes together.
     package struct Limits: Hashable, Sendable {
         /// Connections at the same time; at least 8, as many as one probe may need.
         package var connections: Int
@@ -82,8 +82,8 @@ package final class Prober: Sendable {
         self.dialler = ProbeDialler(loop: loop, tls: tls, policy: policy, now: now)
     }
 
-    /// Ends the loop and the threads. Probes under way end as cancelled or closed; a look-up that the system's resolver
-    /// does not let go of is waited for. No probe may begin afterwards.
+    /// Ends the loop and the threads. Probes under way end as cancelled or closed; the call waits for a look-up that
+    /// the system's resolver does not end. No probe may begin afterwards.
     package func close() async {
         try? await self.group.shutdownGracefully()
         try? await self.threads.shutdownGracefully()
@@ -148,7 +148,7 @@ package final class Prober: Sendable {
         }
     }
 
-    /// All at once; gives back one permit for each address as soon as it is done.
+    /// Probes all addresses at once, and returns one permit for each as soon as it is done.
     private func examine(
         _ addresses: [IPAddress], of target: ProbeTarget, _ options: ProbeOptions
     ) async -> [AddressReport] {
@@ -180,7 +180,7 @@ package final class Prober: Sendable {
         guard options.asksForOtherKind, let choice = KeyChoice.other(than: first.keyKind) else {
             return .served(ServedChains(chains: [first], otherKind: .notAsked))
         }
-        // With a time-out of its own: a host that took its time for the first has as much for the second.
+        // It has a time-out of its own: a host that was slow in the first has as much for the second.
         let second = await self.dialler.attempt(
             address, of: target, choice, timeout: options.addressTimeout, options: options)
         return .served(ServedChains(first, choice, second))
@@ -195,7 +195,7 @@ package final class Prober: Sendable {
 }
 
 extension ServedChains {
-    /// - Parameter second: What the host answered when it was asked for `choice`.
+    /// - Parameter second: The host's answer when it was asked for `choice`.
     init(_ first: PresentedChain, _ choice: KeyChoice, _ second: Result<PresentedChain, ProbeFailure>) {
         self.chains = [first]
         switch second {
@@ -205,7 +205,7 @@ extension ServedChains {
         case .success:
             self.otherKind = .absent
         case .failure(let failure):
-            // It shook hands a moment ago: what it declines is the kind of key.
+            // It completed a handshake a moment ago, so it declines the kind of key.
             self.otherKind = failure.kind == .handshakeAlert ? .absent : .unknown(failure)
         }
     }

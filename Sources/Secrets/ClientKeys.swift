@@ -3,7 +3,7 @@ package import PinWire
 package import Pinning
 package import Postgres
 
-/// A node's access to the private halves of the keys that deployed clients' formats are signed with.
+/// A node's access to the private halves of the keys that sign deployed clients' formats.
 package struct ClientKeys: Sendable {
     private let vault: SecretVault<ClientSigningKey>
 
@@ -12,13 +12,13 @@ package struct ClientKeys: Sendable {
         self.vault = SecretVault(pool: pool, keyEncryptionKey: keyEncryptionKey, statements: .clients)
     }
 
-    /// Stores a private half sealed. It counts for nothing until the ledger names its public half; if the process dies
+    /// Stores a private half sealed. It has no effect until the ledger names its public half; if the process dies
     /// before that, an unused row stays behind for a while.
     package func store(_ secret: ClientSigningKey, of key: ClientKey, _ app: AppID) async throws {
         try await self.vault.store(secret, as: Self.name(of: key, app), of: app.text)
     }
 
-    /// Erases what no app's formats are signed with any more, but for what is younger than a day.
+    /// Erases the keys that no app's formats use any more, except those younger than a day.
     package func eraseAll(except used: [(key: ClientKey, app: AppID)]) async throws {
         try await self.vault.eraseAll(except: Set(used.map { Self.name(of: $0.key, $0.app) }))
     }

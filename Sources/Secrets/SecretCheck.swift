@@ -6,14 +6,14 @@ package import Postgres
 
 /// Compares the stored secrets with those that the ledger names. A pure value.
 package struct SecretCheck: Sendable {
-    /// What an auditor may see of a stored secret.
+    /// The columns of a stored secret that an auditor may see.
     package struct Name: Hashable, Sendable {
         package var kind: String
         package var id: String
         package var owner: String
         package var keyEncryptionKeyID: String
 
-        /// Every stored secret's, read on a connection; nil where the database's schema is from before it could say.
+        /// Those of every stored secret, read on a connection; nil where the database's schema is too old to have them.
         package static func all(_ connection: isolated PostgresConnection) throws -> [Name]? {
             let function = "SELECT to_regprocedure('pinledger.sealed_secrets()')::text"
             guard try connection.query(function).only.optionalText(0) != nil else { return nil }
@@ -30,7 +30,7 @@ package struct SecretCheck: Sendable {
         var kind: StoredSecret.Kind
         var id: String
         var owner: String
-        /// For people.
+        /// The secret's name for people.
         var detail: String
     }
 
@@ -38,7 +38,7 @@ package struct SecretCheck: Sendable {
     private var expected: [Expected] = []
     private let publicKeys: [String: Ed25519PublicKey]
 
-    /// - Parameter now: When the ledger was read; what signs only until then need not be there.
+    /// - Parameter now: When the ledger was read; a secret that signs only until then may be missing.
     package init(ledger: LedgerAuditor.Outcome, at now: Timestamp) {
         let state = ledger.state
         self.publicKeys = state.keys.publicKeys
@@ -62,7 +62,7 @@ package struct SecretCheck: Sendable {
             }
         }
         if isReadable(.webhooks) {
-            // Those that a node may be erasing at this very moment are left out.
+            // Secrets that a node may be erasing at this moment are left out.
             for hook in state.webhooks.hooks.values {
                 for secret in hook.secretIDs(at: now.adding(seconds: 60)) {
                     self.expect(.webhook, secret, of: hook.id, "what messages are signed with")
@@ -76,7 +76,7 @@ package struct SecretCheck: Sendable {
         self.expected.append(Expected(kind: kind, id: id, owner: owner, detail: detail))
     }
 
-    /// Looks for what is missing, is another's, or is sealed with another key than most.
+    /// Finds secrets that are missing, that belong to another name, or that are sealed with another key than most.
     package mutating func take(_ names: [Name]) {
         let stored = Dictionary(names.map { ("\($0.kind) \($0.id)", $0) }) { first, _ in first }
         var found: [(expected: Expected, name: Name)] = []
@@ -103,7 +103,7 @@ package struct SecretCheck: Sendable {
         }
     }
 
-    /// Opens what is stored of the expected secrets.
+    /// Opens the stored form of the expected secrets.
     package mutating func take(_ secrets: [StoredSecret], with key: KeyEncryptionKey) {
         let stored = Dictionary(secrets.map { ("\($0.kind.rawValue) \($0.id)", $0) }) { first, _ in first }
         for expected in self.expected {

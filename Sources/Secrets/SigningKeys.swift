@@ -10,7 +10,7 @@ package actor SigningKeys {
     private let pool: PostgresPool
     private let keyEncryptionKey: KeyEncryptionKey?
     private var opened: [String: Ed25519PrivateKey] = [:]
-    /// Retired keys whose private halves this process has seen to.
+    /// Retired keys whose private halves this process has erased.
     private var erased: Set<String> = []
     private static let role = SealedSecret.documentRole
 
@@ -20,7 +20,7 @@ package actor SigningKeys {
         self.keyEncryptionKey = keyEncryptionKey
     }
 
-    /// Why a key cannot be had.
+    /// Why a key is not available.
     package enum Unavailable: Error, Hashable, Sendable, CustomStringConvertible {
         /// This node was started without a key-encryption key.
         case noKeyEncryptionKey
@@ -39,11 +39,11 @@ package actor SigningKeys {
         }
     }
 
-    /// Whether this node is meant to sign.
+    /// Whether this node has the means to sign.
     package nonisolated var canSign: Bool { self.keyEncryptionKey != nil }
 
-    /// Makes a key and stores its sealed private half. It counts for nothing until the ledger says it exists; if the
-    /// process dies before that, an unused row stays behind.
+    /// Makes a key and stores its sealed private half. It has no effect until the ledger names it; if the process dies
+    /// before that, an unused row stays behind.
     package func create() async throws -> Ed25519PublicKey {
         guard let keyEncryptionKey else { throw Unavailable.noKeyEncryptionKey }
         let key = try Ed25519PrivateKey.generate()
@@ -58,13 +58,14 @@ package actor SigningKeys {
         return key.publicKey
     }
 
-    /// Erases a private half for good.
+    /// Erases a private half permanently.
     package func erase(_ kid: String) async throws {
         self.opened[kid] = nil
         _ = try await self.pool.query("SELECT pinledger.erase_signing_secret($1)", [.text(kid)])
     }
 
-    /// Erases what is left of retired keys' private halves: whoever retired one may have died before erasing it.
+    /// Erases what is left of retired keys' private halves: the process that retired one may have died before erasing
+    /// it.
     package func eraseRetired(_ keys: KeyRing) async throws {
         for key in keys.keys.values where key.state == .retired && !self.erased.contains(key.kid) {
             try await self.erase(key.kid)

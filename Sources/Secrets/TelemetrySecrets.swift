@@ -3,7 +3,7 @@ package import PinWire
 import Pinning
 package import Postgres
 
-/// A node's access to what apps' reports are signed with.
+/// A node's access to the keys with which apps' reports are signed.
 package struct TelemetrySecrets: Sendable {
     private let vault: SecretVault<TelemetrySecret>
 
@@ -12,16 +12,16 @@ package struct TelemetrySecrets: Sendable {
         self.vault = SecretVault(pool: pool, keyEncryptionKey: keyEncryptionKey, statements: .telemetry)
     }
 
-    /// Makes a secret and stores it sealed. It counts for nothing until the ledger names it; if the process dies before
+    /// Makes a secret and stores it sealed. It has no effect until the ledger names it; if the process dies before
     /// that, an unused row stays behind for a while.
     package func create(_ id: String, of app: AppID) async throws -> TelemetrySecret {
         try await self.vault.create(id, of: app.text)
     }
 
-    /// Erases a secret for good.
+    /// Erases a secret permanently.
     package func erase(_ id: String) async throws { try await self.vault.erase(id) }
 
-    /// Erases what no app's reports are signed with any more.
+    /// Erases the secrets that no app's reports use any more.
     package func eraseAll(except used: Set<String>) async throws { try await self.vault.eraseAll(except: used) }
 
     package func secret(_ id: String, of app: AppID) async throws -> TelemetrySecret {

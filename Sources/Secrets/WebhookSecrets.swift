@@ -3,7 +3,7 @@ package import PinWire
 package import Pinning
 package import Postgres
 
-/// A node's access to what webhooks are signed with.
+/// A node's access to the secrets that sign webhooks.
 package struct WebhookSecrets: Sendable {
     private let vault: SecretVault<WebhookSecret>
 
@@ -12,16 +12,17 @@ package struct WebhookSecrets: Sendable {
         self.vault = SecretVault(pool: pool, keyEncryptionKey: keyEncryptionKey, statements: .webhooks)
     }
 
-    /// Makes a secret and stores it sealed. It counts for nothing until the ledger names it; if the process dies before
+    /// Makes a secret and stores it sealed. It has no effect until the ledger names it; if the process dies before
     /// that, an unused row stays behind for a while.
     package func create(_ id: String, of webhook: String) async throws -> WebhookSecret {
         try await self.vault.create(id, of: webhook)
     }
 
-    /// Erases a secret for good.
+    /// Erases a secret permanently.
     package func erase(_ id: String) async throws { try await self.vault.erase(id) }
 
-    /// Erases what no webhook signs with any more: whoever rotated or removed it may have died before erasing it.
+    /// Erases the secrets that no webhook uses any more: the process that rotated or removed one may have died before
+    /// erasing it.
     package func eraseUnused(_ webhooks: Webhooks, at now: Timestamp) async throws {
         try await self.vault.eraseAll(except: Set(webhooks.hooks.values.flatMap { $0.secretIDs(at: now) }))
     }

@@ -1,17 +1,17 @@
 package import NIOCore
 
-/// Which addresses the server may connect to on somebody's behalf.
+/// Decides to which addresses the server may connect for its users.
 ///
-/// Names come from users, so without it a probe or a webhook would reach what only this machine reaches: its own
-/// services, its neighbours, the cloud's metadata. Refused is what is not globally routable, in every disguise of IPv6
-/// that carries an IPv4 address.
+/// Names come from users, so without this policy a probe or a webhook would reach hosts that only this machine reaches:
+/// its own services, its neighbours, the cloud's metadata. It refuses every address that is not globally routable, in
+/// every IPv6 form that carries an IPv4 address.
 ///
-/// The address that is asked about MUST be the one that is then connected to: a name that is resolved a second time may
-/// lead elsewhere.
+/// The judged address MUST be the one that is then connected to: a name that is resolved a second time may lead
+/// elsewhere.
 package struct AddressPolicy: Hashable, Sendable {
     /// Ranges that the operator allows, whatever else holds. A range of IPv4 allows no IPv6 address that embeds one of
-    /// its addresses in the mapped or compatible form; where it is embedded for translation (NAT64, 6to4, Teredo), the
-    /// embedded address is asked about, and the range counts.
+    /// its addresses in the mapped or compatible form. Where the address is embedded for translation (NAT64, 6to4,
+    /// Teredo), the embedded address is judged, and the range counts.
     package var allowed: [IPNetwork]
 
     /// Whether a target may be written as an address instead of a name.
@@ -22,14 +22,14 @@ package struct AddressPolicy: Hashable, Sendable {
         self.allowsLiterals = allowsLiterals
     }
 
-    /// Why nobody connects to the address; nil if one may.
+    /// Why the address is refused; nil if it is allowed.
     package func refusal(of address: SocketAddress) -> String? {
         guard let address = IPAddress(address) else { return "is not an IP address" }
         return self.refusal(of: address)
     }
 
-    /// Why nobody connects to the address, as a sentence's end (`is in 10.0.0.0/8, private addresses (RFC 1918)`); nil
-    /// if one may.
+    /// Why the address is refused, as the end of a sentence (`is in 10.0.0.0/8, private addresses (RFC 1918)`); nil if
+    /// it is allowed.
     package func refusal(of address: IPAddress) -> String? {
         if self.allowed.contains(where: { $0.contains(address) }) { return nil }
         for embedding in SpecialRange.embeddings where embedding.range.contains(address) {

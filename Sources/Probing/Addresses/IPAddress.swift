@@ -30,12 +30,12 @@ package struct IPAddress: Hashable, Sendable, CustomStringConvertible {
         self.init(text)
     }
 
-    /// Where a connection to `port` of this address goes.
+    /// The socket address of `port` at this address.
     package func socketAddress(port: Int) throws -> SocketAddress {
         try SocketAddress(packedIPAddress: ByteBuffer(bytes: self.bytes), port: port)
     }
 
-    /// As RFC 5952 writes it.
+    /// The text in the form of RFC 5952.
     package var description: String {
         var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
         guard

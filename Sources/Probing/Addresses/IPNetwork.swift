@@ -1,7 +1,7 @@
 /// A range of addresses in CIDR notation: `10.0.0.0/8`, `fd00::/8`, or a single address.
 package struct IPNetwork: Hashable, Sendable, CustomStringConvertible {
     package let address: IPAddress
-    /// How many leading bits are those of ``address``.
+    /// The number of leading bits that belong to ``address``.
     package let prefix: Int
 
     /// Why a text is not a range of addresses.
@@ -31,7 +31,8 @@ package struct IPNetwork: Hashable, Sendable, CustomStringConvertible {
         self.prefix = prefix
     }
 
-    /// Whether an address is in the range. An IPv4 address is in no range of IPv6, however it may be embedded there.
+    /// Whether an address is in the range. An IPv4 address is in no range of IPv6, also where an IPv6 address embeds
+    /// it.
     package func contains(_ address: IPAddress) -> Bool {
         address.bytes.count == self.address.bytes.count
             && Self.masked(address.bytes, self.prefix) == self.address.bytes

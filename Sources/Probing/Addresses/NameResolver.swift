@@ -1,16 +1,16 @@
 package import NIOCore
 package import NIOPosix
 
-/// Addresses of names, from the system's resolver or another one.
+/// Looks up the addresses of names, through the system's resolver or another one.
 ///
-/// A system resolver blocks, and nothing stops it: each look-up has a thread of its own while it lasts, of which there
-/// are few, and whoever asked has gone when his time is out. Those who wait for a thread form a bounded line; the time
-/// in it is not the name's.
+/// A system resolver blocks and cannot be stopped: each look-up holds one of a few threads while it lasts, and the
+/// caller gives up when its time is over. Callers that wait for a thread form a bounded line; the time in it does not
+/// count as the name's.
 package final class NameResolver: Sendable {
     /// Finds every address of a name; may block. Empty if there is none.
     package typealias LookUp = @Sendable (String) throws(ProbeFailure) -> [IPAddress]
 
-    /// Of more addresses nothing is kept.
+    /// Further addresses are dropped.
     package static let maximumAddresses = 64
 
     private let threads: NIOThreadPool
@@ -20,7 +20,7 @@ package final class NameResolver: Sendable {
 
     /// - Parameters:
     ///   - threads: Started; its number of threads SHOULD be `concurrency`, or look-ups wait in it without a bound.
-    ///   - loop: Keeps the time.
+    /// - loop: Measures the time.
     package init(
         threads: NIOThreadPool, concurrency: Int, maximumWaiting: Int, loop: any EventLoop,
         lookUp: @escaping LookUp = SystemLookUp.addresses
@@ -53,7 +53,7 @@ package final class NameResolver: Sendable {
         }
         defer { timer.cancel() }
         self.threads.submit { [permits, lookUp] state in
-            // Only now: the thread is busy until then, whoever waits for it.
+            // Only now: the thread is busy until then, even without a waiting caller.
             defer { permits.release(1) }
             guard case .active = state else {
                 return first.give(.failure(ProbeFailure(.resolution, .cancelled, "the resolver has been closed")))

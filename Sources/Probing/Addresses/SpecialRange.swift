@@ -1,5 +1,5 @@
-/// A range of addresses that is not for everybody's use, after the special-purpose registries of IANA (RFC 6890), and
-/// what a cloud took out of the public ones for itself.
+/// A range of addresses that is not public, from IANA's special-purpose registries (RFC 6890), and public ranges that a
+/// cloud reserved for itself.
 struct SpecialRange {
     var range: IPNetwork
     var purpose: String
@@ -7,7 +7,7 @@ struct SpecialRange {
     /// A range of IPv6 whose addresses stand for IPv4 addresses.
     struct Embedding {
         var range: IPNetwork
-        /// Where the four bytes of each IPv4 address begin.
+        /// The offset of the four bytes of each IPv4 address.
         var offsets: [Int]
         /// Teredo writes a client's address with every bit inverted.
         var inverted: Set<Int> = []

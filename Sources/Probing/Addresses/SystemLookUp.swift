@@ -1,12 +1,12 @@
 import Glibc
 import NIOCore
 
-/// The system's resolver: `/etc/hosts`, DNS, and what else the machine is set up to ask.
+/// The system's resolver: `/etc/hosts`, DNS, and the machine's other configured sources.
 package enum SystemLookUp {
     /// The A and AAAA addresses of a name; blocks.
     ///
-    /// A number in any spelling is no name. Which targets are names is decided before
-    /// (``ProbeTarget/init(_:startTLS:serverName:)``); this is for whoever comes another way.
+    /// A number in any spelling is not a name. ``ProbeTarget/init(_:startTLS:serverName:)`` has decided which targets
+    /// are names; this check is for other callers.
     package static func addresses(of name: String) throws(ProbeFailure) -> [IPAddress] {
         guard !name.utf8.contains(0), unsafe inet_aton(name, nil) == 0, !name.utf8.contains(UInt8(ascii: ":")) else {
             throw ProbeFailure(.resolution, .nameNotResolved, "\(name) is an address, not a name")
@@ -29,7 +29,7 @@ package enum SystemLookUp {
         return addresses
     }
 
-    /// What a status of getaddrinfo(3) other than 0 means. Only two of them say anything about the name.
+    /// The meaning of a status of getaddrinfo(3) other than 0. Only two of them say something about the name.
     package static func failure(of name: String, status: CInt) -> ProbeFailure {
         let words = unsafe String(cString: gai_strerror(status))
         let isAnswer = status == EAI_NONAME || status == Self.noData

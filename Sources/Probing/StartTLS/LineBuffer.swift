@@ -1,6 +1,6 @@
 import PinWire
 
-/// Lines out of a stream, with bounds for what a host may say before TLS.
+/// Splits a stream into lines, with limits on what a host may send before TLS.
 struct LineBuffer: Sendable {
     struct TooMuch: Error {}
 
@@ -8,7 +8,7 @@ struct LineBuffer: Sendable {
     static let maximumBytes = 16 * 1024
 
     private var bytes: [UInt8] = []
-    /// How many of the bytes are known to hold no line's end: each is looked at once, however slowly they come.
+    /// The number of bytes known to hold no line end: each byte is examined once, however slowly they come.
     private var searched = 0
     private var total = 0
 
@@ -21,8 +21,8 @@ struct LineBuffer: Sendable {
         self.bytes += bytes
     }
 
-    /// The next whole line without its end (LF or CR LF); nil until there is one. What is not printable
-    /// ASCII is replaced.
+    /// The next whole line without its end (LF or CR LF); nil until there is one. Bytes that are not printable ASCII
+    /// are replaced.
     mutating func next() -> String? {
         guard let end = self.bytes[self.searched...].firstIndex(of: UInt8(ascii: "\n")) else {
             self.searched = self.bytes.count
@@ -41,11 +41,11 @@ struct LineBuffer: Sendable {
 struct ReplyBuffer: Sendable {
     struct Reply {
         var code: Int
-        /// What stands behind the code, line by line.
+        /// The texts after the code, one for each line.
         var lines: [String]
     }
 
-    /// What came is no reply.
+    /// The bytes received are not a reply.
     struct Malformed: Error {}
 
     private(set) var lines = LineBuffer()

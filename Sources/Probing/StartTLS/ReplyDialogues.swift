@@ -14,7 +14,7 @@ struct SMTPDialogue: StartTLSDialogue {
                 switch (self.state, reply.code) {
                 case (.greeting, 220):
                     self.state = .extensions
-                    // A name nobody has (RFC 2606): the probe sends no mail.
+                    // A reserved name (RFC 2606): the probe sends no mail.
                     return .say("EHLO probe.invalid")
                 case (.extensions, 250):
                     guard reply.lines.dropFirst().contains(where: { $0.uppercased() == "STARTTLS" }) else {

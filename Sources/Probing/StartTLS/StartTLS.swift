@@ -1,8 +1,8 @@
-/// A protocol that begins in clear and turns to TLS on request.
+/// A protocol that begins in clear and switches to TLS on request.
 package enum StartTLS: String, Hashable, Sendable, CaseIterable {
     case smtp, imap, postgres
 
-    /// The port it has without TLS, where the request is heard.
+    /// The protocol's port without TLS, where it accepts the request.
     package var defaultPort: Int {
         switch self {
         case .smtp: 25
@@ -21,19 +21,21 @@ package enum StartTLS: String, Hashable, Sendable, CaseIterable {
     }
 }
 
-/// The talk before TLS, as a value that bytes go into and come out of.
+/// The dialogue before TLS, as a value that takes and gives bytes.
 ///
-/// What it buffers has a bound, and it never repeats the host's own words. Bytes that follow the host's agreement are
-/// refused: nobody who speaks TLS sends before the client does, and who mixes them in wants them taken for protected.
+/// Its buffer has a bound, and it never repeats the host's own text. Bytes that follow the host's agreement are
+/// refused: a TLS server does not send before the client does, and an attacker who mixes them in wants them taken for
+/// protected.
 package protocol StartTLSDialogue: Sendable {
-    /// What the client says unasked; empty where the host greets first.
+    /// The client's first bytes; empty where the host greets first.
     mutating func begin() -> [UInt8]
 
-    /// Takes what the host sent. After ``StartTLSStep/ready(send:)`` and ``StartTLSStep/refused(_:)`` it is over.
+    /// Takes bytes from the host. After ``StartTLSStep/ready(send:)`` and ``StartTLSStep/refused(_:)`` the dialogue is
+    /// over.
     mutating func receive(_ bytes: some Collection<UInt8>) -> StartTLSStep
 }
 
-/// What comes after something was received.
+/// The next step after bytes were received.
 package enum StartTLSStep: Hashable, Sendable {
     /// Send this, which may be nothing, and wait.
     case wait(send: [UInt8])

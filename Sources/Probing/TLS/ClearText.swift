@@ -1,8 +1,8 @@
-/// What answers in clear where TLS was expected, told by its first bytes.
+/// Recognises, by the first bytes, a host that answers in clear where TLS was expected.
 enum ClearText {
-    /// Nil as long as a record of TLS may be meant (RFC 8446 section 5.1). The host's own words are not repeated.
+    /// Nil as long as the bytes may be a TLS record (RFC 8446 section 5.1). The host's own text is not repeated.
     ///
-    /// - Parameter offset: How many bytes came before these.
+    /// - Parameter offset: The number of bytes before these.
     static func failure(in bytes: UnsafeRawBufferPointer, at offset: Int) -> ProbeFailure? {
         // A handshake record or an alert, then the version's major part.
         let expected: [ClosedRange<UInt8>] = [21...22, 3...3]

@@ -3,23 +3,23 @@ package import PinWire
 
 /// One TLS handshake as a client, as bytes in and bytes out: it has no socket and no clock.
 ///
-/// The order of calls is ``begin()``, then ``receive(_:)`` for what arrives, until a step has an outcome; what a step
-/// wants sent is sent whatever the outcome. Where the connection ends before, ``end(_:)`` says what is known by then.
+/// The order of calls is ``begin()``, then ``receive(_:)`` for what arrives, until a step has an outcome; the bytes of
+/// a step are sent whatever the outcome. Where the connection ends before, ``end(_:)`` gives what is known by then.
 ///
-/// It trusts nothing and nobody. A chain counts as served once the host has proved that it has the leaf's key, even if
-/// it then ends the handshake because this client has no certificate of its own.
+/// It trusts no certificate. A chain counts as served once the host has proved that it has the leaf's key, even if it
+/// then ends the handshake because this client has no certificate of its own.
 @safe package final class Handshake {
     package struct Step {
-        /// For the host.
+        /// The bytes to send to the host.
         package var send: [UInt8] = []
-        /// Nil as long as more has to come.
+        /// Nil as long as more bytes have to come.
         package var outcome: Result<PresentedChain, ProbeFailure>?
     }
 
-    /// The most bytes a handshake reads. The longest honest ones have some 20 kB, of which the chain is most.
+    /// The most bytes that a handshake reads. The longest honest ones have some 20 kB, most of it the chain.
     package static let maximumBytes = 256 * 1024
 
-    // @safe class, invariant: from `init` to `deinit` the connection is this object's alone, and owns both BIOs.
+    // @safe class, invariant: from `init` to `deinit` only this object uses the connection, which owns both BIOs.
     private let connection: OpaquePointer
     private let incoming: OpaquePointer
     private let outgoing: OpaquePointer
@@ -27,7 +27,7 @@ package import PinWire
     private var received = 0
 
     /// - Parameters:
-    ///   - name: Asked for (SNI) and verified.
+    /// - name: The name for SNI, and for verification.
     ///   - address: Verified if there is no name.
     ///   - applicationProtocols: Offered by ALPN, most wanted first; each 1 to 255 bytes. None: not offered.
     ///   - time: When the certificates have to be valid for ``PresentedChain/verification``.
@@ -65,7 +65,7 @@ package import PinWire
     ) -> Bool {
         let parameters = unsafe SSL_get0_param(self.connection)
         unsafe X509_VERIFY_PARAM_set_time(parameters, time_t(time.seconds))
-        // What Debian and today's clients demand: keys of 112 bits of security, no SHA-1.
+        // The level of Debian and of today's clients: keys of 112 bits of security, no SHA-1.
         unsafe X509_VERIFY_PARAM_set_auth_level(parameters, 2)
         unsafe X509_VERIFY_PARAM_set_depth(parameters, CInt(TLSContext.maximumCertificates))
         unsafe X509_VERIFY_PARAM_set_hostflags(parameters, UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS))
@@ -78,7 +78,7 @@ package import PinWire
         }
         if !applicationProtocols.isEmpty {
             let list = applicationProtocols.flatMap { [UInt8(truncatingIfNeeded: $0.utf8.count)] + Array($0.utf8) }
-            // The one function that answers 0 when it is content.
+            // The one function that answers 0 on success.
             isReady = unsafe isReady && SSL_set_alpn_protos(self.connection, list, UInt32(list.count)) == 0
         }
         return isReady
@@ -87,7 +87,7 @@ package import PinWire
     /// The first message to send.
     package func begin() -> Step { self.proceed() }
 
-    /// Takes what the host sent. After an outcome it MUST NOT be called again.
+    /// Takes bytes from the host. After an outcome it MUST NOT be called again.
     package func receive(_ bytes: UnsafeRawBufferPointer) -> Step {
         let start = self.received
         self.received += bytes.count
@@ -96,12 +96,13 @@ package import PinWire
             let reason = "the host sent more than \(Self.maximumBytes / 1024) KiB without completing the handshake"
             return Step(outcome: .failure(ProbeFailure(.handshake, .tooLarge, reason)))
         }
-        // Into memory, so it takes all or, out of memory, nothing; in that case the handshake waits in vain for the rest.
+        // The BIO is in memory, so it takes all bytes or, out of memory, none; in that case the handshake waits in vain
+        // for the rest.
         unsafe _ = BIO_write(self.incoming, bytes.baseAddress, CInt(bytes.count))
         return self.proceed()
     }
 
-    /// What is known when the connection ended, or was given up, for that reason.
+    /// The result as known when the connection ended, or was given up, for that reason.
     package func end(_ failure: ProbeFailure) -> Result<PresentedChain, ProbeFailure> {
         guard self.signature != nil else { return .failure(failure) }
         return self.served(incompletion: failure.reason)
@@ -113,7 +114,7 @@ package import PinWire
         var outcome: Result<PresentedChain, ProbeFailure>?
         if status == 1 {
             outcome = self.served(incompletion: nil)
-            // Says goodbye, so that the host does not note a truncated connection.
+            // Sends a closure alert, so that the host does not note a truncated connection.
             unsafe SSL_shutdown(self.connection)
         } else if unsafe SSL_get_error(self.connection, status) != SSL_ERROR_WANT_READ {
             outcome = self.failure(OpenSSLError.takeAll())
@@ -229,7 +230,7 @@ package import PinWire
         {
             linked += 1
         }
-        // What did not fit is no error of the handshake.
+        // An error in the rest is not an error of the handshake.
         ERR_clear_error()
         return linked
     }

@@ -4,7 +4,7 @@ import COpenSSL
 struct OpenSSLError {
     private let code: UInt
 
-    /// Takes the whole queue, so that what comes next finds none of it.
+    /// Takes the whole queue, so that later calls find none of it.
     static func takeAll() -> [OpenSSLError] {
         var errors: [OpenSSLError] = []
         while case let code = ERR_get_error(), code != 0 { errors.append(OpenSSLError(code: code)) }
@@ -19,7 +19,7 @@ struct OpenSSLError {
         return Int(ERR_GET_REASON(self.code) - SSL_AD_REASON_OFFSET)
     }
 
-    /// A message was longer than any of its kind may be.
+    /// A message was longer than its kind allows.
     var isExcessiveSize: Bool {
         ERR_GET_LIB(self.code) == ERR_LIB_SSL
             && [SSL_R_EXCESSIVE_MESSAGE_SIZE, SSL_R_DATA_LENGTH_TOO_LONG].contains(ERR_GET_REASON(self.code))

@@ -1,10 +1,10 @@
-/// A chain as a host presented it in a handshake, and in which it proved that it has the leaf's key.
+/// A chain as a host presented it in a handshake in which it proved that it has the leaf's key.
 package struct PresentedChain: Hashable, Sendable {
     /// Each certificate in DER, in the order sent: the leaf first, 1 to 10 of them.
     package var certificates: [[UInt8]]
-    /// Each certificate that clients go by, in DER, the leaf first. Where ``verification`` is valid these are those of
-    /// the path that was verified, up to the root, whether sent or not. Otherwise they are the first ones sent, as far
-    /// as each has issued the one before it.
+    /// The certificates of the path that clients build, in DER, the leaf first. Where ``verification`` is valid these
+    /// are those of the verified path, up to the root, whether sent or not. Otherwise they are the first ones sent, as
+    /// far as each has issued the one before it.
     package var path: [[UInt8]]
     /// The kind of the leaf's key.
     package var keyKind: KeyKind
@@ -16,12 +16,12 @@ package struct PresentedChain: Hashable, Sendable {
     package var signature: SignatureKind?
     /// The application protocol the host chose.
     package var applicationProtocol: String?
-    /// What this machine's own trust store says of the chain: information, never a condition.
+    /// The verdict of this machine's own trust store on the chain: information, never a condition.
     package var verification: Verification
     /// Why the handshake was not completed after the proof, such as because the host demands a client's certificate.
     package var incompletion: String?
 
-    /// - Parameter path: What was sent, if it is not given.
+    /// - Parameter path: The certificates sent, if it is not given.
     package init(
         certificates: [[UInt8]], path: [[UInt8]]? = nil, keyKind: KeyKind, version: String, cipher: String? = nil,
         signature: SignatureKind? = nil, applicationProtocol: String? = nil, verification: Verification = .unknown,
@@ -67,7 +67,7 @@ package enum KeyChoice: Hashable, Sendable, CaseIterable {
     /// ECDSA and EdDSA.
     case ellipticCurve
 
-    /// What to ask for in order to see a host's other certificate.
+    /// The choice that reveals a host's other certificate.
     package static func other(than kind: KeyKind) -> KeyChoice? {
         switch kind {
         case .rsa: .ellipticCurve

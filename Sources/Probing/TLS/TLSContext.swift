@@ -1,15 +1,14 @@
 import COpenSSL
 
-/// What all handshakes share: versions, ciphers, limits and the trust store.
+/// The settings that all handshakes share: versions, ciphers, limits and the trust store.
 ///
-/// Nothing in it guards a secret, and nothing is trusted: its purpose is to see what a host serves to today's clients.
-/// So it accepts whatever proves possession of a certificate's key in TLS 1.2 or 1.3, weak keys included. Only what no
-/// mobile client speaks any more is left out: DHE, whose groups a hostile host may choose so large that they cost
-/// seconds.
+/// It guards no secret and trusts nothing: its purpose is to see what a host serves to today's clients. So it accepts
+/// whatever proves possession of a certificate's key in TLS 1.2 or 1.3, weak keys included. It leaves out only DHE,
+/// which no mobile client speaks any more, and whose groups a hostile host may choose so large that they cost seconds.
 package final class TLSContext: Sendable {
-    /// No chain has more certificates.
+    /// The most certificates in a chain.
     package static let maximumCertificates = 10
-    /// No chain is longer, in bytes.
+    /// The most bytes in a chain.
     package static let maximumChainBytes = 100_000
 
     private let any: Made
@@ -24,7 +23,7 @@ package final class TLSContext: Sendable {
         self.hasTrustStore = !trust.isEmpty
     }
 
-    /// A connection that accepts leaf keys of that choice; whoever asks for it frees it. Nil if memory is short.
+    /// A connection that accepts leaf keys of that choice; the caller frees it. Nil if memory is short.
     func makeConnection(_ choice: KeyChoice) -> OpaquePointer? {
         let made =
             switch choice {
@@ -38,7 +37,7 @@ package final class TLSContext: Sendable {
 
 /// OpenSSL's context for one choice of leaf keys.
 @safe private final class Made: Sendable {
-    // @safe class and nonisolated(unsafe), invariant: written to in `init` alone; SSL_new, which is all that is done
+    // @safe class and nonisolated(unsafe), invariant: written to in `init` alone; SSL_new, the only function called
     // with it afterwards, reads it and counts references atomically.
     nonisolated(unsafe) let context: OpaquePointer
 

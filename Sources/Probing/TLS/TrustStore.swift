@@ -3,8 +3,8 @@ import Glibc
 
 /// The certification authorities this machine trusts, read once.
 ///
-/// Reading takes tens of milliseconds and a file: never on a cooperative thread or an event loop. What the system
-/// changes later is seen after a restart.
+/// Reading takes tens of milliseconds and a file: never on a cooperative thread or an event loop. Later changes of the
+/// system's store take effect after a restart.
 @safe package final class TrustStore: Sendable {
     // @safe class and nonisolated(unsafe), invariant: the store is filled before the object is handed out and never
     // written to afterwards; it has no directory from which OpenSSL would add to it, and counts its references itself.
@@ -21,9 +21,9 @@ import Glibc
         unsafe X509_STORE_free(self.store)
     }
 
-    /// Reads the authorities, in PEM, from a file, or from the first there is of where systems keep them.
+    /// Reads the authorities, in PEM, from a file, or from the first existing one of the systems' usual files.
     ///
-    /// - Throws: ``TLSUnavailable`` if memory is short. A file that is not there makes the store empty.
+    /// - Throws: ``TLSUnavailable`` if memory is short. A file that does not exist makes the store empty.
     package static func load(file: String? = nil) throws(TLSUnavailable) -> TrustStore {
         guard let store = unsafe X509_STORE_new() else { throw TLSUnavailable.takingErrors() }
         let candidates = if let file { [file] } else { Self.systemFiles }
@@ -32,7 +32,7 @@ import Glibc
         return unsafe TrustStore(store: store, isEmpty: !isLoaded)
     }
 
-    /// OpenSSL's own choice (Debian, Alpine and whoever sets `SSL_CERT_FILE`), then Fedora's.
+    /// OpenSSL's own choice (Debian, Alpine, and systems that set `SSL_CERT_FILE`), then Fedora's.
     private static var systemFiles: [String] {
         var files: [String] = []
         if let variable = unsafe getenv("SSL_CERT_FILE") {
@@ -45,7 +45,7 @@ import Glibc
     }
 }
 
-/// OpenSSL could not set up TLS at all, in its own words.
+/// OpenSSL could not set up TLS at all; the text is OpenSSL's.
 package struct TLSUnavailable: Error, Hashable, Sendable, CustomStringConvertible {
     package var description: String
 

@@ -1,20 +1,20 @@
 package import Keys
 package import Postgres
 
-/// Changes the key-encryption key of everything that is sealed in the database.
+/// Changes the key-encryption key of every secret that is sealed in the database.
 ///
-/// What a secret is, and what it is bound to, stays. All of it happens in the caller's transaction: if the process dies
-/// before the commit, everything is sealed as it was. It may be run again: what is sealed with the new key already is
-/// opened with it, and left as it is.
+/// The secrets and their labels stay. All of it happens in the caller's transaction: if the process dies before the
+/// commit, everything is sealed as it was. It may be run again: secrets that are already sealed with the new key are
+/// opened with it, and left as they are.
 package struct SecretRewrap: Sendable {
-    /// What was done.
+    /// The result.
     package struct Outcome: Sendable {
         /// How many secrets of each kind were sealed with the new key.
         package var rewrapped: [StoredSecret.Kind: Int] = [:]
         /// How many were sealed with it already.
         package var left: [StoredSecret.Kind: Int] = [:]
-        /// Stored signing keys that the ledger does not name. Nothing is signed with them, and nobody knows what they
-        /// are bound to: they stay as they are.
+        /// Stored signing keys that the ledger does not name. They sign nothing, and their labels are unknown: they
+        /// stay as they are.
         package var unnamed: [String] = []
     }
 
@@ -22,7 +22,7 @@ package struct SecretRewrap: Sendable {
     package enum Failure: Error, Hashable, Sendable, CustomStringConvertible {
         case sameKey(String)
         case cannotOpen(StoredSecret.Kind, String, SealedSecret.Invalid)
-        /// What the database has after the change is not what was to be put there.
+        /// The rows after the change are not the ones that were to be written.
         case notStored(StoredSecret.Kind)
 
         package var description: String {
@@ -39,7 +39,7 @@ package struct SecretRewrap: Sendable {
     private let new: KeyEncryptionKey
     private let publicKeys: [String: Ed25519PublicKey]
 
-    /// Secrets that are sealed by one statement.
+    /// The number of secrets that one statement seals.
     private static let pageSize = 500
 
     /// - Parameter publicKeys: The public halves of the ledger's signing keys, by their names.
@@ -53,7 +53,7 @@ package struct SecretRewrap: Sendable {
         self.publicKeys = publicKeys
     }
 
-    /// Does it, within the connection's transaction: nothing counts before that is committed.
+    /// Changes the key within the connection's transaction: nothing takes effect before that is committed.
     ///
     /// - Throws: ``Failure`` or the database's error; the transaction MUST be rolled back then.
     package func run(on connection: isolated PostgresConnection) throws -> Outcome {
@@ -76,7 +76,7 @@ package struct SecretRewrap: Sendable {
                 try self.rewrap(page, kind, on: connection)
             }
             if !open.isEmpty { outcome.rewrapped[kind] = open.count }
-            // What stands there now is what the next start will read.
+            // The rows read here are those that the next start will read.
             for stored in try StoredSecret.all(kind, on: connection) where stored.label(self.publicKeys) != nil {
                 try self.check(stored)
             }
@@ -109,7 +109,7 @@ package struct SecretRewrap: Sendable {
             throw .cannotOpen(stored.kind, stored.id, .otherPublicKey)
         }
         do {
-            // A secret that is not what its name says is not to be sealed once more.
+            // A secret that is not what its name says MUST NOT be sealed again.
             try stored.check(with: self.old, publicKeys: self.publicKeys)
             return try stored.sealed().rewrapped(label: label, from: self.old, to: self.new)
         } catch {

@@ -1,15 +1,15 @@
 package import Keys
 package import Postgres
 
-/// Where the database keeps secrets of one kind: the statements that reach them.
+/// The database's storage of secrets of one kind: its statements.
 package struct VaultStatements: Sendable {
-    /// Of id, owner, id of the key-encryption key, nonce and ciphertext.
+    /// Takes id, owner, id of the key-encryption key, nonce and ciphertext.
     package var store: String
-    /// Of one id.
+    /// Takes one id.
     package var erase: String
-    /// Of all ids that stay.
+    /// Takes all ids that stay.
     package var eraseOthers: String
-    /// Of one id: id of the key-encryption key, nonce and ciphertext.
+    /// Takes one id; gives id of the key-encryption key, nonce and ciphertext.
     package var load: String
 
     package init(store: String, erase: String, eraseOthers: String, load: String) {
@@ -20,7 +20,7 @@ package struct VaultStatements: Sendable {
     }
 }
 
-/// Why a secret cannot be had.
+/// Why a secret is not available.
 package enum SecretUnavailable: Error, Hashable, Sendable, CustomStringConvertible {
     /// This node was started without a key-encryption key.
     case noKeyEncryptionKey
@@ -44,7 +44,7 @@ package actor SecretVault<Secret: SealableSecret> {
     private let pool: PostgresPool
     private let keyEncryptionKey: KeyEncryptionKey?
     private let statements: VaultStatements
-    /// By the secrets' names; never more than are in use.
+    /// Opened secrets by name; never more than are in use.
     private var opened: [String: Secret] = [:]
 
     /// Without a key-encryption key the node can neither use nor make secrets.
@@ -67,13 +67,13 @@ package actor SecretVault<Secret: SealableSecret> {
         )
     }
 
-    /// Erases a secret for good.
+    /// Erases a secret permanently.
     package func erase(_ id: String) async throws {
         self.opened[id] = nil
         _ = try await self.pool.query(self.statements.erase, [.text(id)])
     }
 
-    /// Erases all secrets but some; a young one stays for a while, for the ledger may not have come to name it.
+    /// Erases all secrets but some; a young one stays for a while, because the ledger may not name it yet.
     package func eraseAll(except used: Set<String>) async throws {
         self.opened = self.opened.filter { used.contains($0.key) }
         _ = try await self.pool.query(self.statements.eraseOthers, [.textArray(used.sorted())])

@@ -1,20 +1,20 @@
 package import Keys
 package import Postgres
 
-/// A secret as the database keeps it: sealed, with its name and its owner.
+/// A secret as stored in the database: sealed, with its name and its owner.
 package struct StoredSecret: Sendable {
     /// What a secret is for.
     package enum Kind: String, CaseIterable, Sendable {
         /// Signs native documents; it has no owner.
         case signing
-        /// Signs documents in deployed clients' formats; an app's.
+        /// Signs documents in deployed clients' formats; owned by an app.
         case client
         /// Authenticates an app's reports.
         case telemetry
         /// Signs a webhook's messages.
         case webhook
 
-        /// What people call one.
+        /// What people call a secret of this kind.
         package var noun: String {
             switch self {
             case .signing: "signing key"
@@ -51,7 +51,7 @@ package struct StoredSecret: Sendable {
         }
     }
 
-    /// What it is bound to; nil for a signing key whose public half is not known.
+    /// Its label; nil for a signing key whose public half is not known.
     func label(_ publicKeys: [String: Ed25519PublicKey]) -> SealingLabel? {
         switch self.kind {
         case .signing: publicKeys[self.id].map { SealingLabel(role: SealedSecret.documentRole, publicKey: $0) }
@@ -69,7 +69,7 @@ package struct StoredSecret: Sendable {
             keyEncryptionKeyID: self.keyEncryptionKeyID, nonce: self.nonce, ciphertext: self.ciphertext)
     }
 
-    /// Opens it, as whoever uses it would, and looks whether it is what its name says.
+    /// Opens it as its user would, and checks that it is what its name says.
     ///
     /// - Parameter publicKeys: The public halves of signing keys, by their names.
     /// - Throws: ``SealedSecret/Invalid``.
