@@ -20,7 +20,7 @@ enum OwnThread {
         var attributes = pthread_attr_t()
         unsafe pthread_attr_init(&attributes)
         defer { unsafe pthread_attr_destroy(&attributes) }
-        // Nobody joins the thread: the continuation says when it is done.
+        // No thread joins this one: the continuation reports its end.
         unsafe pthread_attr_setdetachstate(&attributes, CInt(PTHREAD_CREATE_DETACHED))
         var thread = pthread_t()
         let entry: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { argument in
@@ -38,7 +38,7 @@ enum OwnThread {
         return true
     }
 
-    /// What the thread does, as an object that C can carry.
+    /// The thread's work, as an object that C can carry.
     private final class Work: Sendable {
         let body: @Sendable () -> Void
 

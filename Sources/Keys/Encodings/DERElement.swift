@@ -1,11 +1,11 @@
-/// One element of a DER encoding (X.690 section 10), by its place in the bytes.
+/// One element of a DER encoding (X.690 section 10), as a range of the bytes.
 ///
-/// Strict: lengths in their one definite form, and nothing cut short. Tags above 30 are refused; no structure of keys
-/// or signatures has one.
+/// Strict: lengths must have their one definite form, and nothing may be cut short. Tags above 30 are refused; no
+/// structure of keys or signatures has one.
 struct DERElement {
     /// The identifier octet.
     let tag: UInt8
-    /// Where the contents are.
+    /// The range of the contents.
     let contents: Range<Int>
 
     static let integer: UInt8 = 0x02
@@ -21,11 +21,11 @@ struct DERElement {
     /// `[1]`, primitive.
     static let primitive1: UInt8 = 0x81
 
-    // An RSA private key has nine elements; nothing that is looked for has more.
+    // An RSA private key has nine elements; no other structure that is read has more.
     private static let limit = 10
 
-    /// The elements that fill a stretch of the bytes, one behind the other; nil for anything that is not DER, and for
-    /// more than ten.
+    /// The elements that fill a range of the bytes, one after the other; nil for bytes that are not DER, and for more
+    /// than ten.
     static func all(of bytes: Span<UInt8>, in range: Range<Int>) -> [DERElement]? {
         var elements: [DERElement] = []
         var place = range.lowerBound
@@ -39,7 +39,7 @@ struct DERElement {
         return elements
     }
 
-    /// The one element that fills a stretch, if it has this tag.
+    /// The one element that fills a range, if it has this tag.
     static func sole(_ tag: UInt8, of bytes: Span<UInt8>, in range: Range<Int>) -> DERElement? {
         guard let all = Self.all(of: bytes, in: range), all.count == 1, all[0].tag == tag else { return nil }
         return all[0]
@@ -52,7 +52,7 @@ struct DERElement {
         var start = range.lowerBound + 2
         var length = Int(bytes[range.lowerBound + 1])
         if length >= 0x80 {
-            // More than three octets would be sixteen megabytes, and none the indefinite form.
+            // More than three octets would be sixteen megabytes, and no octets would be the indefinite form.
             let count = length & 0x7F
             guard (1...3).contains(count), range.upperBound - start >= count else { return nil }
             length = (0..<count).reduce(0) { $0 << 8 | Int(bytes[start + $1]) }
@@ -68,7 +68,7 @@ struct DERElement {
         self.contents.count == expected.count && self.copy(of: bytes) == expected
     }
 
-    /// The contents in ordinary memory, for what is no secret.
+    /// The contents in ordinary memory, for values that are not secret.
     func copy(of bytes: Span<UInt8>) -> [UInt8] {
         self.contents.map { bytes[$0] }
     }

@@ -18,7 +18,7 @@ enum PKCS8 {
         return SecureBytes(head, number, [0xA1, 0x44, 0x03, 0x42, 0x00] + point)
     }
 
-    /// Of an RSAPrivateKey in DER, which for the sizes that are taken is between 256 and 65,000 bytes long.
+    /// Of an RSAPrivateKey in DER, which for the accepted sizes is between 256 and 65,000 bytes long.
     static func rsa(pkcs1: SecureBytes) -> SecureBytes {
         func long(_ length: Int) -> [UInt8] { [0x82, UInt8(length >> 8 & 0xFF), UInt8(length & 0xFF)] }
         // rsaEncryption, NULL.

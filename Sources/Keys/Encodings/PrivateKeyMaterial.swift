@@ -13,7 +13,7 @@ enum PrivateKeyMaterial {
     /// An RSAPrivateKey in DER.
     case rsa(pkcs1: SecureBytes)
 
-    /// The most bytes that are looked at: more than twice what a key of 8192 bits takes in PEM.
+    /// The most bytes that are read: more than twice what a key of 8192 bits takes in PEM.
     static let maximumSize = 16 << 10
 
     private static let oidEd25519: [UInt8] = [0x2B, 0x65, 0x70]
@@ -21,10 +21,10 @@ enum PrivateKeyMaterial {
     private static let oidP256: [UInt8] = [0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x03, 0x01, 0x07]
     private static let oidRSA: [UInt8] = [0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x01, 0x01]
 
-    /// Reads what somebody sent: PEM, DER, base64 of DER, or a number of 32 bytes by itself or in base64.
+    /// Reads uploaded bytes: PEM, DER, base64 of DER, or a number of 32 bytes by itself or in base64.
     ///
-    /// A number says nothing of its algorithm, so that it is the one that was asked for. One that begins like DER is
-    /// refused: it is a key cut short, for of two thousand million keys one begins so by chance.
+    /// A number says nothing of its algorithm, so it is taken for the expected one. A number that begins like DER is
+    /// refused: it is a key cut short, because only one key in two thousand million begins so by chance.
     ///
     /// - Throws: ``KeyImportError``, but neither `wrongSize` nor `unusable`.
     init(importing bytes: some Collection<UInt8>, as algorithm: ClientKeyAlgorithm) throws(KeyImportError) {
@@ -47,7 +47,7 @@ enum PrivateKeyMaterial {
         self = try bytes.withSpan { (span) throws(KeyImportError) in try Self.read(span, of: bytes) }
     }
 
-    /// What the key signs with.
+    /// The key's algorithm.
     var algorithm: ClientKeyAlgorithm {
         switch self {
         case .ed25519: .ed25519

@@ -1,11 +1,11 @@
 import CSodium
 
-/// The binary encoding of a private key, out of the text around it.
+/// Extracts the binary encoding of a private key from the text around it.
 ///
 /// The text is PEM (RFC 7468), in which certificates, public keys and parameters may stand before the key, or base64
 /// (RFC 4648 section 4) with white space anywhere. Everything stays in locked memory.
 struct PrivateKeyText {
-    /// The bytes that the text spells, or the input itself where it is no text.
+    /// The decoded bytes of the text, or the input itself where it is not text.
     let bytes: SecureBytes
     /// Whether it was PEM, whose contents are always DER.
     let isPEM: Bool
@@ -17,8 +17,8 @@ struct PrivateKeyText {
             self.bytes = bytes
             self.isPEM = true
         } else {
-            // Neither DER nor a number as it is consists of printable characters only, but a text does that was cut
-            // short or mistyped.
+            // Neither DER nor a raw number consists of printable characters only, but a text that was cut short or
+            // mistyped does.
             if input.withSpan({ Self.isPrintable($0, 0..<$0.count) }) {
                 guard let bytes = Self.decode(input, 0..<input.count) else { throw .malformed }
                 self.bytes = bytes
@@ -29,7 +29,7 @@ struct PrivateKeyText {
         }
     }
 
-    /// Where the base64 of the first private key is; nil where the text has no PEM.
+    /// The range of the base64 of the first private key; nil where the text has no PEM.
     private static func body(of text: Span<UInt8>) throws(KeyImportError) -> Range<Int>? {
         let dashes = "-----"
         let begin = "-----BEGIN "
@@ -74,15 +74,15 @@ struct PrivateKeyText {
         return nil
     }
 
-    /// Whether a stretch has printable characters of ASCII and white space only.
+    /// Whether a range has printable characters of ASCII and white space only.
     private static func isPrintable(_ text: Span<UInt8>, _ range: Range<Int>) -> Bool {
         range.allSatisfy { (0x20...0x7E).contains(text[$0]) || (0x09...0x0D).contains(text[$0]) }
     }
 
-    /// The bytes that a stretch of base64 spells; nil where it is none or empty.
+    /// The decoded bytes of a range of base64; nil where it is malformed or empty.
     private static func decode(_ text: SecureBytes, _ range: Range<Int>) -> SecureBytes? {
-        // libsodium's decoder works in constant time and writes where it is told, but takes an octet above 127 for one
-        // of the alphabet, and passes over zeros.
+        // libsodium's decoder works in constant time and writes into the given memory, but takes an octet above 127 for
+        // one of the alphabet, and ignores zeros.
         guard text.withSpan({ Self.isPrintable($0, range) }) else { return nil }
         let capacity = range.count / 4 * 3 + 3
         var count = 0

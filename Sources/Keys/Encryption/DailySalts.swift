@@ -1,11 +1,11 @@
 package import PinWire
 import Synchronization
 
-/// What ids and addresses are hashed with: another salt for each purpose and each day (UTC), derived from the
-/// key-encryption key, so that every node that has the key has the same ones and the database has none.
+/// The salts with which ids and addresses are hashed: a different one for each purpose and each day (UTC), derived from
+/// the key-encryption key, so that every node that has the key has the same salts and the database has none.
 ///
-/// Whoever reads the database can try all addresses against a salt that lies beside their hashes; without the key there is
-/// nothing to try them with. Only salts of days that were asked for lately stay in memory.
+/// A reader of the database could try all addresses against a salt stored beside their hashes; without the key there is
+/// no salt to try. Only salts of recently used days stay in memory.
 package final class DailySalts: Sendable {
     /// A day in seconds.
     package static let daySeconds: Int64 = 86_400
@@ -13,10 +13,10 @@ package final class DailySalts: Sendable {
     private let purpose: String
     private let key: KeyEncryptionKey
     private let known = Mutex<[Int64: [UInt8]]>([:])
-    /// Salts that are remembered: of two days at least, and of the clocks around them.
+    /// The number of salts kept in memory: two days' at least, and those of clocks that differ.
     private static let limit = 4
 
-    /// - Parameter purpose: What is hashed. Two purposes share no salt.
+    /// - Parameter purpose: The kind of value that is hashed. Two purposes share no salt.
     package init(_ key: KeyEncryptionKey, for purpose: String) {
         self.key = key
         self.purpose = purpose

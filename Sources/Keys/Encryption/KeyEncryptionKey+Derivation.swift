@@ -2,12 +2,12 @@ import CSodium
 
 extension KeyEncryptionKey {
     /// A key of 32 bytes for one use, derived from this one by HKDF-SHA-256 (RFC 5869): no salt, and
-    /// `pinledger/kek/v2/` with the label as info. Who has it learns nothing of this one, nor of those for other uses.
+    /// `pinledger/kek/v2/` with the label as info. Its holder learns nothing of this key, nor of those for other uses.
     package func derived(for label: String) -> SecureBytes { Self.derive(label, from: self.root) }
 
     /// HMAC-SHA-256 (RFC 2104) of `message` under a key of its own for each purpose, derived from this one: 32 bytes.
     ///
-    /// For what a node keeps outside of itself and wants to know again.
+    /// It authenticates data that a node stores outside of itself and reads back.
     package func authenticate(_ message: [UInt8], for purpose: String) -> [UInt8] {
         Self.hmac(message, under: self.derived(for: "authenticate/\(purpose)"))
     }

@@ -3,9 +3,9 @@ import PinWire
 
 /// The key that seals private keys at rest: 32 bytes in locked memory.
 ///
-/// It comes from a file or from the environment, and never lies in the database beside what it
-/// seals. Nothing is encrypted or authenticated with the key itself: each use has a key of its own, derived from it by
-/// HKDF (``derived(for:)``).
+/// It comes from a file or from the environment, and is never stored in the database beside the secrets that it seals.
+/// Nothing is encrypted or authenticated with the key itself: each use has a key of its own, derived from it by HKDF
+/// (``derived(for:)``).
 package struct KeyEncryptionKey: Sendable {
     /// The number of bytes of the key.
     package static let byteCount = 32
@@ -23,9 +23,9 @@ package struct KeyEncryptionKey: Sendable {
     /// It tells which key is needed and, made by a hash, nothing about the key.
     package let id: String
 
-    /// The key itself: what others are derived from.
+    /// The key itself, from which others are derived.
     let root: SecureBytes
-    /// What secrets are sealed with.
+    /// The derived key that seals secrets.
     let sealing: SecureBytes
 
     /// Takes a key of 32 bytes.
@@ -58,7 +58,7 @@ package struct KeyEncryptionKey: Sendable {
         while let last = characters.last, isSpace(last) {
             characters.removeLast()
         }
-        // libsodium's decoder of base64 passes over some octets that are no characters of it.
+        // libsodium's decoder of base64 ignores some octets outside its alphabet.
         guard characters.count == 64 || characters.count == 44, characters.allSatisfy({ $0 < 0x80 }) else {
             throw .malformedText
         }
@@ -68,7 +68,7 @@ package struct KeyEncryptionKey: Sendable {
         try self.init(key)
     }
 
-    // libsodium's own decoders, because they work in constant time and write where they are told.
+    // libsodium's own decoders work in constant time and write into the given memory.
     private static func decode(_ text: [UInt8], into key: UnsafeMutablePointer<UInt8>) throws(Invalid) {
         var text = text.map(CChar.init(bitPattern:))
         defer { unsafe sodium_memzero(&text, text.count) }

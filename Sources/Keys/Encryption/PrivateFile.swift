@@ -1,32 +1,32 @@
 import CSodium
 import Foundation
 
-/// A file that holds a secret, a key or a token: only its owner may read it, and where that is root, its group.
+/// A file that holds a secret, a key or a token: only its owner may read it and, where that is root, its group.
 ///
-/// Orchestrators hand secrets out as files of root that the program's group may read; PostgreSQL judges its keys' files by
-/// the same rule.
+/// Orchestrators provide secrets as files of root that the program's group may read; PostgreSQL applies the same rule
+/// to the files of its keys.
 package enum PrivateFile {
-    /// Why a file is not used.
+    /// Why a file is refused.
     package enum Failure: Error, Hashable, Sendable {
         /// It is not there, or cannot be opened or read.
         case unreadable(reason: String)
         /// It is a directory or a device.
         case notAFile
-        /// Others have a right to it, or its group has one that it may not have.
+        /// Others may access it, or its group may and must not.
         case open(mode: UInt16)
         /// It belongs to a user who is neither this process's nor root.
         case foreign(owner: UInt32)
-        /// It has more than the bytes that were expected at most.
+        /// It is larger than its limit.
         case tooLarge(limit: Int)
         /// It cannot be written.
         case unwritable(reason: String)
     }
 
-    /// The most bytes that are read of a file where nothing else is said.
+    /// The default limit on a file's bytes.
     package static let limit = 1 << 20
 
-    /// The bytes of a file, after owner and mode were looked at on the open file, so that nothing can be put in its place
-    /// in between. A symbolic link is followed. A pipe is taken as it is.
+    /// The bytes of a file. Owner and mode are checked on the open file, so that no other file can replace it in
+    /// between. A symbolic link is followed. A pipe is taken as it is.
     ///
     /// - Throws: ``Failure``, but never ``Failure/unwritable(reason:)``.
     package static func read(_ path: String, atMost limit: Int = limit) throws(Failure) -> [UInt8] {
@@ -58,10 +58,10 @@ package enum PrivateFile {
         }
     }
 
-    /// Puts a file in place, whole or not at all, that nobody but this user could read at any moment.
+    /// Puts a file in place, whole or not at all, that only this user can read at any moment.
     ///
-    /// If the process dies before the end, the old file is there, and perhaps one with `.new` behind its name, which the
-    /// next call removes.
+    /// If the process dies before the end, the old file is there, and perhaps one with `.new` appended to its name,
+    /// which the next call removes.
     ///
     /// - Throws: ``Failure/unwritable(reason:)``.
     package static func write(_ bytes: [UInt8], to path: String) throws(Failure) {
@@ -93,11 +93,11 @@ package enum PrivateFile {
 }
 
 extension PrivateFile.Failure {
-    /// What is wrong, as the end of a sentence that begins with what the file is, and what to do.
+    /// What is wrong, as the end of a sentence that begins with the file's contents, and what to do.
     ///
     /// - Parameters:
-    ///   - what: What the file holds, such as "the key-encryption key".
-    ///   - path: Where it is.
+    /// - what: The contents of the file, such as "the key-encryption key".
+    /// - path: Its path.
     package func text(_ what: String, _ path: String) -> (message: String, advice: String?) {
         switch self {
         case .unreadable(let reason): ("\(what) cannot be read from \(path): \(reason)", nil)

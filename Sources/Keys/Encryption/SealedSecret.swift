@@ -3,17 +3,17 @@ package import PinWire
 
 /// A private key at rest: encrypted with XChaCha20-Poly1305 under a key derived from a ``KeyEncryptionKey``.
 ///
-/// The ciphertext is bound to a ``SealingLabel``, which is not in it: who moves a sealed key into another role, or
-/// under another public key, gets an error instead of a key. What an earlier form sealed, with the key-encryption key
-/// itself, opens too.
+/// The ciphertext is bound to a ``SealingLabel``, which is not in it: a sealed key that is moved into another role, or
+/// under another public key, gives an error instead of a key. Secrets that an earlier form sealed, with the
+/// key-encryption key itself, open too.
 package struct SealedSecret: Hashable, Sendable {
     /// Why a secret could not be opened.
     package enum Invalid: Error, Hashable, Sendable, CustomStringConvertible {
         /// It was sealed under another key-encryption key.
         case otherKeyEncryptionKey(sealedWith: String, given: String)
-        /// The ciphertext or its label is not what was sealed.
+        /// The ciphertext or its label was changed.
         case notAuthentic
-        /// The seed that came out belongs to another public key than the label's.
+        /// The opened seed belongs to another public key than the label's.
         case otherPublicKey
         /// A member is missing, has the wrong type or the wrong number of bytes.
         case malformed
@@ -29,7 +29,7 @@ package struct SealedSecret: Hashable, Sendable {
         }
     }
 
-    /// The number of bytes of a nonce; random ones may be drawn without count or record.
+    /// The number of bytes of a nonce; random ones need no counter or record.
     package static let nonceByteCount = 24
 
     /// The number of bytes by which the ciphertext is longer than the secret.
@@ -44,7 +44,7 @@ package struct SealedSecret: Hashable, Sendable {
     /// The secret's length plus 16 bytes: 48 for a seed.
     package let ciphertext: [UInt8]
 
-    /// Puts together what was stored.
+    /// Assembles the stored parts.
     ///
     /// - Throws: ``Invalid/malformed`` for a nonce or ciphertext of impossible length.
     package init(keyEncryptionKeyID: String, nonce: [UInt8], ciphertext: [UInt8]) throws(Invalid) {
@@ -168,7 +168,7 @@ extension SealedSecret {
     }
 }
 
-/// What a sealed secret is, bound into its ciphertext as associated data.
+/// The identity of a sealed secret, bound into its ciphertext as associated data.
 package struct SealingLabel: Hashable, Sendable {
     /// The one purpose of the key, such as `document` or `checkpoint`.
     package let role: String
@@ -195,11 +195,11 @@ package struct SealingLabel: Hashable, Sendable {
         self.init(role: role, algorithm: "EdDSA", keyID: publicKey.keyID, publicKey: publicKey.bytes)
     }
 
-    /// Which key the secret is sealed with.
+    /// The key with which a secret is sealed.
     package enum Form: Int64, Sendable {
         /// The key-encryption key itself: read, and not written any more.
         case rootKey = 1
-        /// A key derived from it for nothing else.
+        /// A key derived from it for this use alone.
         case derivedKey = 2
     }
 

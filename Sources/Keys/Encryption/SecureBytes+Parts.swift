@@ -1,5 +1,5 @@
 extension SecureBytes {
-    /// Copies a secret between two stretches of ordinary bytes.
+    /// Copies a secret between two ranges of ordinary bytes.
     convenience init(_ head: [UInt8], _ secret: SecureBytes, _ tail: [UInt8] = []) {
         unsafe self.init(count: head.count + secret.count + tail.count) { pointer in
             unsafe pointer.initialize(from: head, count: head.count)
@@ -10,7 +10,7 @@ extension SecureBytes {
         }
     }
 
-    /// A copy of a stretch, which MUST lie within the bytes.
+    /// A copy of a range, which MUST lie within the bytes.
     func part(_ range: Range<Int>) -> SecureBytes {
         precondition(range.lowerBound >= 0 && range.upperBound <= self.count, "a part lies within the whole")
         return unsafe SecureBytes(count: range.count) { pointer in

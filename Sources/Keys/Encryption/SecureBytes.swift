@@ -11,7 +11,7 @@ import CSodium
     package let count: Int
 
     // @safe class and nonisolated(unsafe), invariant: the pointer and the `count` bytes behind it are written only in
-    // `init`, before any other thread can know of them, are read-only pages afterwards, and are freed only in `deinit`.
+    // `init`, before any other thread can see them, are read-only pages afterwards, and are freed only in `deinit`.
     private nonisolated(unsafe) let pointer: UnsafeMutablePointer<UInt8>
 
     /// Takes `count` bytes and lets `fill`, which gets the address of the first, write all of them.
@@ -30,7 +30,7 @@ import CSodium
         precondition(isProtected, "a secret's memory could not be protected")
     }
 
-    /// Copies `bytes`; the original is the caller's to forget, if it can with ``wipe(_:)``.
+    /// Copies `bytes`; the caller should overwrite the original with ``wipe(_:)`` where it can.
     package convenience init(copying bytes: some Collection<UInt8>) {
         let count = bytes.count
         unsafe self.init(count: count) { pointer in
@@ -70,7 +70,7 @@ import CSodium
         return unsafe sodium_memcmp(self.pointer, other.pointer, self.count) == 0
     }
 
-    /// Overwrites an ordinary array in a way that the compiler may not leave out. Copies made of it before stay.
+    /// Overwrites an ordinary array in a way that the compiler may not remove. Earlier copies of it stay.
     package static func wipe(_ bytes: inout [UInt8]) {
         unsafe sodium_memzero(&bytes, bytes.count)
     }

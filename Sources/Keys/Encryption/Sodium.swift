@@ -1,10 +1,10 @@
 import CSodium
 
-/// The one start of libsodium.
+/// Starts libsodium once.
 enum Sodium {
-    // A static is initialised once, on first use, whichever thread comes first; sodium_init itself chooses the
-    // implementations for this CPU and opens the random source, and everything in this module touches it before calling
-    // anything else. It fails only where the system has no randomness to give, and no process may go on there.
+    // A static is initialised once, on first use, whichever thread comes first. sodium_init itself chooses the
+    // implementations for this CPU and opens the random source, and everything in this module uses it before calling
+    // anything else. It fails only where the system has no randomness, and no process may go on there.
     private static let isReady = sodium_init() >= 0
 
     /// Makes sure that libsodium has started. After the first call it costs one load.
@@ -23,7 +23,7 @@ package enum Random {
         return bytes
     }
 
-    /// An unpredictable number from 0 up to, but without, `bound`, each as likely as every other.
+    /// An unpredictable number of at least 0 and below `bound`, uniformly distributed.
     ///
     /// libsodium draws again where a remainder would prefer small numbers. A bound of 0 or 1 gives 0.
     package static func number(below bound: UInt32) -> UInt32 {

@@ -1,6 +1,6 @@
 import PinWire
 
-/// What a bearer token is for; it shows in the token's text.
+/// The purpose of a bearer token; it shows in the token's text.
 package enum TokenKind: String, CaseIterable, Hashable, Sendable {
     /// A person's or administrator's token.
     case administrator = "adm"
@@ -20,11 +20,11 @@ package enum TokenKind: String, CaseIterable, Hashable, Sendable {
 
 /// A bearer token: `pk_<kind>_<30 base62 characters><6 base62 characters of checksum>`.
 ///
-/// The 30 characters are 178 random bits, so a plain SHA-256 is enough to store. The checksum lets a typo or an
-/// invented token be refused before any look-up, and secret scanners tell real tokens from lookalikes. The text is
-/// shown once, to whom it was made for; printing, interpolating or dumping the value shows its kind only.
+/// The 30 characters are 178 random bits, so a plain SHA-256 is enough to store. The checksum lets the server refuse a
+/// typo or an invented token before any look-up, and lets secret scanners tell real tokens from similar texts. The text
+/// is shown once, to the person who creates it; printing, interpolating or dumping the value shows its kind only.
 package struct APIToken: Sendable {
-    /// Why a text is no token.
+    /// Why a text is not a token.
     package enum Invalid: Error, Hashable, Sendable {
         /// Not `pk_`, a known kind, `_` and 36 base62 characters.
         case malformed
@@ -38,7 +38,7 @@ package struct APIToken: Sendable {
     /// The number of characters of the checksum.
     package static let checksumLength = 6
 
-    /// What the token is for.
+    /// The token's purpose.
     package let kind: TokenKind
 
     /// The whole text: the secret itself. It MUST NOT be stored or logged.
@@ -75,7 +75,7 @@ package struct APIToken: Sendable {
         self.revealedText = text
     }
 
-    /// SHA-256 of the whole text, which is what is stored and looked up: 32 bytes.
+    /// SHA-256 of the whole text, for storage and look-up: 32 bytes.
     package var digest: [UInt8] { sha256(self.revealedText.utf8) }
 
     /// Whether the token is the one whose ``digest`` was stored, in constant time.
@@ -102,7 +102,7 @@ extension APIToken: CustomStringConvertible, CustomDebugStringConvertible, Custo
 
 /// The public name of a token: `tok_` and 16 base62 characters, drawn apart from the secret.
 ///
-/// It names the token in events, logs and revocations, and opens nothing.
+/// It names the token in events, logs and revocations, and grants nothing.
 package struct TokenID: Hashable, Sendable, CustomStringConvertible {
     /// The text.
     package let description: String

@@ -2,8 +2,8 @@ import PinWire
 
 /// The secret in the address of an app's calendar feed: a token of the kind `cal`, which opens that feed and nothing else.
 ///
-/// What is recorded is bound to the app, and is no token's ``APIToken/digest``: whoever presents the text as a bearer token
-/// is not known, and neither is the feed of another app.
+/// The stored digest is bound to the app, and differs from every token's ``APIToken/digest``: the text is accepted
+/// neither as a bearer token nor for the feed of another app.
 package struct CalendarSecret: Sendable {
     /// The number of random characters of an id.
     private static let idLength = 16
@@ -30,7 +30,7 @@ package struct CalendarSecret: Sendable {
     /// The text of the address. It MUST NOT be stored or logged.
     package var revealedText: String { self.token.revealedText }
 
-    /// What is stored and looked up: SHA-256("pinledger/calendar/v1" ‖ 0 ‖ app ‖ 0 ‖ text), 32 bytes.
+    /// The digest for storage and look-up: SHA-256("pinledger/calendar/v1" ‖ 0 ‖ app ‖ 0 ‖ text), 32 bytes.
     package var digest: [UInt8] {
         sha256(Array("pinledger/calendar/v1\0\(self.app)\0\(self.token.revealedText)".utf8))
     }

@@ -1,7 +1,8 @@
 import CSodium
 import PinWire
 
-/// Secret bytes that two parties have, with which one shows the other that a message is its own: HMAC-SHA-256 (RFC 2104).
+/// Secret bytes that two parties share, with which one proves to the other that a message is its own: HMAC-SHA-256 (RFC
+/// 2104).
 ///
 /// Printing or dumping the value shows nothing.
 package struct MessageKey: Sendable {
@@ -42,7 +43,7 @@ package struct MessageKey: Sendable {
         unsafe crypto_auth_hmacsha256_update(&state, head, UInt64(head.count))
         unsafe crypto_auth_hmacsha256_update(&state, body, UInt64(body.count))
         unsafe crypto_auth_hmacsha256_final(&state, &tag)
-        // What is left of the key's state would sign as well as the key.
+        // The rest of the key's state would sign as well as the key.
         unsafe sodium_memzero(&state, MemoryLayout.size(ofValue: state))
         return tag
     }
@@ -78,9 +79,9 @@ extension MessageKey: CustomStringConvertible, CustomDebugStringConvertible, Cus
     package var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// A secret that is kept sealed, bound to its name and to whom it belongs.
+/// A secret that is stored sealed, bound to its name and its owner.
 package protocol SealableSecret: Sendable {
-    /// What a secret is bound to: its name and its owner.
+    /// The label of a secret: its name and its owner.
     static func label(_ id: String, of owner: String) -> SealingLabel
 
     /// The secret at rest, bound to its name and its owner.
@@ -94,7 +95,7 @@ package protocol SealableSecret: Sendable {
     ) throws(SealedSecret.Invalid)
 }
 
-/// A sealable secret that is drawn at random, without anything to choose.
+/// A sealable secret that is drawn at random, without parameters.
 package protocol DrawnSecret: SealableSecret {
     /// Draws a new secret.
     static func generate() -> Self

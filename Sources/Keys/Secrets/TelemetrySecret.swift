@@ -1,6 +1,7 @@
-/// What an app's clients sign their reports with.
+/// The secret with which an app's clients sign their reports.
 ///
-/// Its text, `tlsec_` and base64, is shown once, to whom it was made for; printing or dumping the value shows nothing.
+/// Its text, `tlsec_` and base64, is shown once, to the person who creates it; printing or dumping the value shows
+/// nothing.
 package struct TelemetrySecret: DrawnSecret {
     private static let prefix = "tlsec_"
 
@@ -18,7 +19,7 @@ package struct TelemetrySecret: DrawnSecret {
     /// Whether a code is the one of a request for an app.
     ///
     /// - Parameters:
-    ///   - time: Seconds since the epoch, as the request says it.
+    /// - time: Seconds since the epoch, as the request states them.
     ///   - body: As it was sent, compressed if it was.
     package func isAuthentic(_ code: [UInt8], app: String, time: Int64, body: [UInt8]) -> Bool {
         self.key.isAuthentic(code, of: Self.head(app, time), body)
@@ -56,7 +57,7 @@ extension TelemetrySecret: CustomStringConvertible, CustomReflectable {
     package var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// The public names of keys that reports are signed with: `tlk_` and 16 base62 characters.
+/// The public names of keys with which reports are signed: `tlk_` and 16 base62 characters.
 package enum TelemetryKeyName {
     /// Draws a name: 95 random bits.
     package static func draw() -> String { "tlk_" + Random.base62(16) }

@@ -1,11 +1,12 @@
 import PinWire
 
-/// What a webhook is signed with: secret bytes that the receiver has too, as the Standard Webhooks convention
-/// (standardwebhooks.com) has it.
+/// The secret that signs a webhook's messages: bytes that the receiver has too, in the form of the Standard Webhooks
+/// convention (standardwebhooks.com).
 ///
-/// Its text, `whsec_` and base64, is shown once, to whom it was made for; printing or dumping the value shows nothing.
+/// Its text, `whsec_` and base64, is shown once, to the person who creates it; printing or dumping the value shows
+/// nothing.
 package struct WebhookSecret: DrawnSecret {
-    /// Why a text is no secret.
+    /// Why a text is not a secret.
     package struct Malformed: Error, Hashable, Sendable, CustomStringConvertible {
         package let description = "must be whsec_ and the base64 of 24 to 64 bytes"
     }

@@ -1,14 +1,14 @@
 package import PinWire
 
-/// A private key that one app's deployed clients have the public half of.
+/// A private key whose public half one app's deployed clients have.
 ///
-/// Printing or dumping the value shows nothing but the algorithm.
+/// Printing or dumping the value shows only the algorithm.
 package enum ClientSigningKey: Sendable {
     case ed25519(Ed25519PrivateKey)
     case es256(P256PrivateKey)
     case rsaSHA512(RSAPrivateKey)
 
-    /// Makes a new key; one of RSA takes up to seconds, in which the caller's executor is free.
+    /// Makes a new key; an RSA key takes up to seconds, during which the caller's executor is free.
     ///
     /// - Throws: ``KeyFault/generation``.
     package static func generate(_ algorithm: ClientKeyAlgorithm) async throws(KeyFault) -> ClientSigningKey {
@@ -21,9 +21,9 @@ package enum ClientSigningKey: Sendable {
         }
     }
 
-    /// Takes a key as the operators of each kind of server have it: PEM, DER or base64 of DER, in PKCS#8, SEC1 or
+    /// Reads a key in the forms that operators of these servers have: PEM, DER or base64 of DER, in PKCS#8, SEC1 or
     /// PKCS#1; for Ed25519 the seed and for P-256 the number, 32 bytes or base64 of them. White space around text is
-    /// ignored. The bytes stay the caller's to wipe.
+    /// ignored. The caller wipes the bytes.
     ///
     /// - Throws: ``KeyImportError``.
     package init(importing bytes: some Collection<UInt8>, algorithm: ClientKeyAlgorithm) throws(KeyImportError) {

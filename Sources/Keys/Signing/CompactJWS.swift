@@ -1,6 +1,6 @@
 import PinWire
 
-/// A signed document in compact serialisation (RFC 7515 section 7.1) in the profile that clients get.
+/// A signed document in compact serialisation (RFC 7515 section 7.1), in the profile for clients.
 ///
 /// The protected header has exactly `alg` (`EdDSA`, RFC 8037), `kid` and `typ`; `typ` keeps a signature made for one
 /// kind of document from being used as another. Nothing in the header leads to a key: `jwk`, `jku`, `x5u` and `crit`
@@ -8,7 +8,7 @@ import PinWire
 package struct CompactJWS: Hashable, Sendable {
     /// Why a text is refused.
     package enum Invalid: Error, Hashable, Sendable {
-        /// Longer than ``maximumSize``; nothing was looked at.
+        /// Longer than ``maximumSize``; nothing was parsed.
         case tooLarge(byteCount: Int)
         /// Not three parts of canonical base64url, or the signature not 64 bytes.
         case malformed
@@ -16,7 +16,7 @@ package struct CompactJWS: Hashable, Sendable {
         case malformedHeader
         /// `alg` is not `EdDSA`.
         case unsupportedAlgorithm
-        /// `typ` is not the kind of document that was asked for.
+        /// `typ` is not the expected kind of document.
         case wrongType
         /// No trusted key has this `kid`.
         case unknownKey(keyID: String)
@@ -24,19 +24,19 @@ package struct CompactJWS: Hashable, Sendable {
         case wrongSignature
     }
 
-    /// The most bytes a text may have before it is parsed: 2 MiB, which is more than any document that is signed.
+    /// The most bytes a text may have before it is parsed: 2 MiB, more than any signed document has.
     package static let maximumSize = 2 << 20
 
-    /// The thumbprint of the key that is said to have signed.
+    /// The thumbprint of the claimed signing key.
     package let keyID: String
 
     /// The kind of document, as `typ` names it.
     package let type: String
 
-    /// The payload: to be believed only after ``verify(with:)``.
+    /// The payload: not to be trusted before ``verify(with:)``.
     package let payload: [UInt8]
 
-    // The two first parts with the dot between them, which is what is signed.
+    // The first two parts with the dot between them, which are the signed bytes.
     private let signingInput: [UInt8]
     private let signature: [UInt8]
 
@@ -65,13 +65,13 @@ package struct CompactJWS: Hashable, Sendable {
         return input + "." + Base64URL.encode(signature)
     }
 
-    /// Takes a text apart without believing it.
+    /// Parses a text without trusting it.
     ///
     /// - Throws: ``Invalid``, but never ``Invalid/wrongSignature`` or ``Invalid/unknownKey(keyID:)``.
     package init(parsing text: String, type: String) throws(Invalid) {
         let byteCount = text.utf8.count
         guard byteCount <= Self.maximumSize else { throw .tooLarge(byteCount: byteCount) }
-        // By bytes: to split a text by characters takes longer than to verify the signature.
+        // Split by bytes: splitting a text by characters takes longer than verifying the signature.
         let parts = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
             .map { String(Substring($0)) }
         guard parts.count == 3,

@@ -1,13 +1,12 @@
-/// An ECDSA signature on P-256: two numbers of 32 bytes each, in either of the forms that clients want.
+/// An ECDSA signature on P-256: two numbers of 32 bytes each, in either of the forms that clients expect.
 package struct ECDSASignature: Hashable, Sendable {
     /// The number of bytes of ``raw``.
     package static let rawByteCount = 64
 
-    /// Both numbers one behind the other, r‖s, each 32 bytes and the highest first, as a JWS has them (RFC 7518 section
-    /// 3.4).
+    /// Both numbers one after the other, r‖s, each 32 bytes and the highest first, as in a JWS (RFC 7518 section 3.4).
     package let raw: [UInt8]
 
-    /// Takes r‖s; nil unless it is 64 bytes. Whether it fits a key, the key tells.
+    /// Takes r‖s; nil unless it is 64 bytes. Only the key can tell whether it fits.
     package init?(raw: some Collection<UInt8>) {
         guard raw.count == Self.rawByteCount else { return nil }
         self.raw = Array(raw)
@@ -31,7 +30,7 @@ package struct ECDSASignature: Hashable, Sendable {
         return [DERElement.sequence, UInt8(numbers.count)] + numbers
     }
 
-    /// 32 bytes of the contents of an INTEGER; nil for a negative number, one that is not as short as can be, and one
+    /// 32 bytes of the contents of an INTEGER; nil for a negative number, one that is not as short as possible, and one
     /// that is too large.
     private static func number(_ contents: [UInt8]) -> [UInt8]? {
         guard let first = contents.first, first < 0x80 else { return nil }

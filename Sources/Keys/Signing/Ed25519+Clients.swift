@@ -8,8 +8,8 @@ extension Ed25519PublicKey {
 }
 
 extension Ed25519PrivateKey {
-    /// Takes what somebody sent: PKCS#8 in PEM, DER or base64 of DER, or the seed by itself, 32 bytes or base64 of
-    /// them. The bytes stay the caller's to wipe.
+    /// Reads an uploaded key: PKCS#8 in PEM, DER or base64 of DER, or the seed by itself, 32 bytes or base64 of them.
+    /// The caller wipes the bytes.
     ///
     /// - Throws: ``KeyImportError``.
     package init(importing bytes: some Collection<UInt8>) throws(KeyImportError) {
@@ -19,7 +19,7 @@ extension Ed25519PrivateKey {
         try self.init(seed: seed, publicKey: publicKey)
     }
 
-    /// Takes what was read of an encoding.
+    /// Takes decoded key material.
     ///
     /// - Throws: ``KeyImportError/unusable`` for a seed with another public half.
     init(seed: SecureBytes, publicKey: [UInt8]?) throws(KeyImportError) {

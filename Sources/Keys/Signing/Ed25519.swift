@@ -36,7 +36,7 @@ package struct Ed25519PublicKey: Hashable, Sendable {
         return unsafe crypto_sign_verify_detached(signature, message, UInt64(message.count), self.bytes) == 0
     }
 
-    /// The RFC 7638 thumbprint, by which signatures and documents name this key.
+    /// The RFC 7638 thumbprint, which names this key in signatures and documents.
     package var keyID: String { JWK(self).keyID }
 }
 
@@ -49,14 +49,14 @@ package struct Ed25519PrivateKey: Sendable {
     package enum Failure: Error, Hashable, Sendable {
         /// A seed is 32 bytes.
         case wrongSeedLength(Int)
-        /// The signature just made does not verify: memory or CPU is at fault, and the signature MUST NOT get out.
+        /// The signature just made does not verify: memory or CPU is at fault, and the signature MUST NOT be given out.
         case signingFault
     }
 
     /// The public half.
     package let publicKey: Ed25519PublicKey
 
-    // As libsodium wants it: the 32-byte seed, then the 32-byte public key.
+    // In libsodium's form: the 32-byte seed, then the 32-byte public key.
     private let expanded: SecureBytes
 
     /// Makes the key of a seed.
@@ -73,7 +73,7 @@ package struct Ed25519PrivateKey: Sendable {
         self.publicKey = Ed25519PublicKey(computed: publicKey)
     }
 
-    /// Makes the key of a seed in ordinary memory, which stays the caller's to wipe.
+    /// Makes the key of a seed in ordinary memory, which the caller wipes.
     ///
     /// - Throws: ``Failure/wrongSeedLength(_:)`` unless it is 32 bytes.
     package init(seed: [UInt8]) throws(Failure) {
@@ -87,7 +87,7 @@ package struct Ed25519PrivateKey: Sendable {
 
     /// Signs `message` (pure Ed25519): 64 bytes, always the same for the same key and message.
     ///
-    /// The signature is verified before it is given out: one made under a computing fault would betray the key.
+    /// The signature is verified before it is given out: one made under a computing fault would reveal the key.
     ///
     /// - Throws: ``Failure/signingFault``.
     package func sign(_ message: [UInt8]) throws(Failure) -> [UInt8] {

@@ -2,7 +2,7 @@ package import PinWire
 
 /// An Ed25519 public key as a JSON Web Key (RFC 7517, RFC 8037 section 2).
 package struct JWK: Hashable, Sendable {
-    /// Why a JSON value is not a key that this project takes.
+    /// Why a JSON value is not a key that this project accepts.
     package enum Invalid: Error, Hashable, Sendable {
         /// Not an object, or a member of the wrong type.
         case malformed
@@ -50,7 +50,7 @@ package struct JWK: Hashable, Sendable {
         ["keys": .array(keys.map(\.json))]
     }
 
-    /// Reads a key. Members that RFC 7517 does not make us understand are ignored.
+    /// Reads a key. Members that RFC 7517 does not require to be understood are ignored.
     package init(_ json: JSON) throws(Invalid) {
         guard let members = json.objectValue else { throw .malformed }
         guard members["d"] == nil else { throw .privateKey }

@@ -1,4 +1,4 @@
-// What the errors of this module say to people: sentences' ends, without names of Swift.
+// The texts of this module's errors for people: ends of sentences, without names from Swift.
 
 extension KeyEncryptionKey.Invalid: CustomStringConvertible {
     package var description: String {

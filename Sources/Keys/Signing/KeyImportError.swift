@@ -1,9 +1,9 @@
-/// Why bytes that somebody sent are not taken as a private key. The raw values are for ever: they stand in answers that
-/// others read. None tells anything of the key.
+/// Why uploaded bytes are not accepted as a private key. The raw values never change: they stand in answers that
+/// programs read. None reveals anything of the key.
 package enum KeyImportError: String, Error, CaseIterable, Hashable, Sendable, CustomStringConvertible {
     /// More than 16 KiB.
     case tooLarge = "too_large"
-    /// None of the encodings that keys come in, or cut short.
+    /// Not one of the encodings of keys, or cut short.
     case malformed
     /// Encrypted with a passphrase (PKCS#8's EncryptedPrivateKeyInfo, or PEM with `Proc-Type`).
     case encrypted
@@ -13,7 +13,7 @@ package enum KeyImportError: String, Error, CaseIterable, Hashable, Sendable, Cu
     case otherAlgorithm = "other_algorithm"
     /// An RSA key of fewer than 2048 or more than 8192 bits.
     case wrongSize = "wrong_size"
-    /// Numbers that are no key: out of range, or halves that do not belong together.
+    /// The numbers do not form a key: out of range, or halves that do not belong together.
     case unusable
 
     package var description: String {
@@ -29,7 +29,8 @@ package enum KeyImportError: String, Error, CaseIterable, Hashable, Sendable, Cu
     }
 }
 
-/// Why a good key could not be made or used: OpenSSL or libsodium failed, for want of memory or by a computing fault.
+/// Why a valid key could not be made or used: OpenSSL or libsodium failed, because memory was short or by a computing
+/// fault.
 package enum KeyFault: String, Error, Hashable, Sendable, CustomStringConvertible {
     case generation
     case signing

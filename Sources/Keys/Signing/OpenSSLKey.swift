@@ -1,11 +1,11 @@
 import COpenSSL
 
-/// A key as OpenSSL holds it, made once and then used by any number of threads.
+/// A key in OpenSSL's form, made once and then used by any number of threads.
 ///
-/// What OpenSSL keeps of a private key lies in its ordinary memory, which it overwrites before it gives it back.
-/// Whatever is called here, the thread's queue of errors is empty afterwards.
+/// OpenSSL holds the private key in ordinary memory, which it overwrites before it frees it. After every call here, the
+/// thread's queue of errors is empty.
 @safe final class OpenSSLKey: Sendable {
-    /// What a message is hashed with before it is signed.
+    /// The hash applied to a message before it is signed.
     enum Hash {
         case sha256
         case sha512
@@ -19,12 +19,12 @@ import COpenSSL
     }
 
     // @safe class and nonisolated(unsafe), invariant: the pointer is set in `init` and freed in `deinit`, and the
-    // object behind it never changes as far as callers can tell. OpenSSL lets threads share such a key: what it caches
-    // in it (exports to providers, RSA's blinding) is under locks of its own, and all else that signing needs is in a
+    // object behind it never changes as far as callers can tell. OpenSSL lets threads share such a key: its caches
+    // (exports to providers, RSA's blinding) are under locks of its own, and everything else that signing needs is in a
     // context that each call makes for itself.
     private nonisolated(unsafe) let pointer: OpaquePointer
 
-    /// Takes over a key; nil for none.
+    /// Takes over a key; nil for a null pointer.
     private init?(_ pointer: OpaquePointer?) {
         ERR_clear_error()
         guard let pointer = unsafe pointer else { return nil }
@@ -45,7 +45,7 @@ import COpenSSL
         guard unsafe EVP_PKEY_private_check(context) == 1 else { return nil }
     }
 
-    /// Reads an RSAPrivateKey in DER. Whether its numbers belong together is not looked at.
+    /// Reads an RSAPrivateKey in DER. It does not check that the numbers belong together.
     convenience init?(pkcs1 der: SecureBytes) {
         unsafe self.init(Self.decode(der, EVP_PKEY_RSA))
     }
@@ -90,7 +90,7 @@ import COpenSSL
         }
     }
 
-    /// How many bits the modulus or the order of the curve has.
+    /// The number of bits of the modulus or of the order of the curve.
     var bits: Int { unsafe Int(EVP_PKEY_get_bits(self.pointer)) }
 
     /// The public half as a SubjectPublicKeyInfo in DER; nil where OpenSSL has no memory.

@@ -78,7 +78,7 @@ package struct P256PrivateKey: Sendable {
         self.key = key
     }
 
-    /// Takes what was read of an encoding.
+    /// Takes decoded key material.
     ///
     /// - Throws: ``KeyImportError/unusable`` for a number out of range or with another public half.
     init(number: SecureBytes, publicKey: [UInt8]?) throws(KeyImportError) {
@@ -87,8 +87,8 @@ package struct P256PrivateKey: Sendable {
         self = key
     }
 
-    /// Takes what somebody sent: PKCS#8 or SEC1 in PEM, DER or base64 of DER, or the number by itself, 32 bytes or
-    /// base64 of them. The bytes stay the caller's to wipe.
+    /// Reads an uploaded key: PKCS#8 or SEC1 in PEM, DER or base64 of DER, or the number by itself, 32 bytes or base64
+    /// of them. The caller wipes the bytes.
     ///
     /// - Throws: ``KeyImportError``.
     package init(importing bytes: some Collection<UInt8>) throws(KeyImportError) {

@@ -1,8 +1,8 @@
 import PinWire
 
-/// An RSA public key for signatures in PKCS#1 v1.5 (RFC 8017 section 8.2), with SHA-512 where nothing else is said.
+/// An RSA public key for signatures in PKCS#1 v1.5 (RFC 8017 section 8.2), with SHA-512 by default.
 package struct RSAPublicKey: Sendable {
-    /// How many bits a modulus has that is taken. Fewer are too weak, and more take too long.
+    /// The accepted sizes of a modulus in bits. Fewer are too weak, and more take too long.
     package static let bits = 2048...8192
 
     /// The SubjectPublicKeyInfo in DER (RFC 5280 section 4.1): 294 bytes for 2048 bits, 422 for 3072.
@@ -44,7 +44,7 @@ extension RSAPublicKey: Hashable {
 /// OpenSSL's form is made once and shared by all copies and threads. A signature with a key of 3072 bits takes about
 /// two milliseconds.
 package struct RSAPrivateKey: Sendable {
-    /// How many bits the modulus of a key has that is made here.
+    /// The size in bits of the modulus of a key that is made here.
     package static let generatedBits = 3072
 
     /// The public half.
@@ -61,8 +61,8 @@ package struct RSAPrivateKey: Sendable {
     init(pkcs1: SecureBytes) throws(KeyImportError) {
         guard let key = OpenSSLKey(pkcs1: pkcs1) else { throw .unusable }
         guard RSAPublicKey.bits.contains(key.bits) else { throw .wrongSize }
-        // To sign and verify once tells what clients would find out: whether the numbers belong together. Tests of the
-        // primes would take seconds.
+        // Signing and verifying once shows what clients would find out: whether the numbers belong together. Tests of
+        // the primes would take seconds.
         let message = Array("pinledger".utf8)
         guard let publicKey = key.subjectPublicKeyInfo.flatMap({ RSAPublicKey(subjectPublicKeyInfo: $0) }),
             let signature = key.sign(message, .sha512), publicKey.verifies(signature, over: message)
@@ -72,8 +72,8 @@ package struct RSAPrivateKey: Sendable {
         self.key = key
     }
 
-    /// Takes what somebody sent: PKCS#8 or PKCS#1 in PEM, DER or base64 of DER, of a size in ``RSAPublicKey/bits``. The
-    /// bytes stay the caller's to wipe.
+    /// Reads an uploaded key: PKCS#8 or PKCS#1 in PEM, DER or base64 of DER, of a size in ``RSAPublicKey/bits``. The
+    /// caller wipes the bytes.
     ///
     /// - Throws: ``KeyImportError``.
     package init(importing bytes: some Collection<UInt8>) throws(KeyImportError) {
@@ -103,7 +103,7 @@ package struct RSAPrivateKey: Sendable {
         return signature
     }
 
-    /// Signs a message as `RS256` has it (RFC 7518 section 3.3: PKCS#1 v1.5 with SHA-256).
+    /// Signs a message in the form of `RS256` (RFC 7518 section 3.3: PKCS#1 v1.5 with SHA-256).
     ///
     /// - Throws: ``KeyFault/signing``.
     package func signRS256(_ message: [UInt8]) throws(KeyFault) -> [UInt8] {
