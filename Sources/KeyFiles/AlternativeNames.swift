@@ -2,8 +2,8 @@ internal import COpenSSL
 internal import Glibc
 internal import PinWire
 
-/// The subject alternative names (RFC 5280 section 4.2.1.6) that hosts are known by: DNS names and IP addresses; and
-/// the first e-mail address.
+/// The subject alternative names (RFC 5280 section 4.2.1.6) that identify hosts: DNS names and IP addresses; and the
+/// first e-mail address.
 struct AlternativeNames {
     /// The most names of each kind that are kept. No public authority issues a certificate with as many.
     static let limit = 1000
@@ -12,8 +12,8 @@ struct AlternativeNames {
     private(set) var ipAddresses: [String] = []
     private(set) var emailAddress: String?
 
-    /// Takes over what OpenSSL decoded of the extension; nil stands for none. With the extension there twice, or not
-    /// readable, OpenSSL gives none, and certificates like that have no names for clients either.
+    /// Takes over OpenSSL's decoding of the extension; nil stands for none. Where the extension is there twice, or
+    /// unreadable, OpenSSL gives none, and clients find no names in such a certificate either.
     init(_ names: OpaquePointer?) {
         guard let names = unsafe Owned(names, free: { unsafe GENERAL_NAMES_free($0) }) else { return }
         unsafe names.with { names in

@@ -1,11 +1,11 @@
 internal import COpenSSL
 internal import PinWire
 
-/// An X.509 certificate as OpenSSL holds it.
+/// An X.509 certificate in OpenSSL's form.
 struct Certificate {
     private let object: Owned
 
-    /// The certificate at the beginning of `bytes`, and how many of them it takes; nil where there is none.
+    /// The certificate at the beginning of `bytes`, and the number of its bytes; nil where there is none.
     static func decode(_ bytes: ArraySlice<UInt8>) -> (Certificate, count: Int)? {
         let decoded = unsafe OpenSSL.decode(bytes) { unsafe d2i_X509(nil, $0, $1) }
         guard let (pointer, count) = unsafe decoded, let certificate = unsafe Certificate(adopting: pointer) else {
@@ -22,23 +22,23 @@ struct Certificate {
         return true
     }
 
-    /// Takes over a certificate; nil for none.
+    /// Takes over a certificate; nil for a null pointer.
     init?(adopting pointer: OpaquePointer?) {
         guard let object = unsafe Owned(pointer, free: { unsafe X509_free($0) }) else { return nil }
         self.object = object
     }
 
-    /// Takes a share in a certificate that belongs to something else.
+    /// Adds a reference to a certificate that another object owns.
     init?(sharing pointer: OpaquePointer) {
         guard unsafe X509_up_ref(pointer) == 1 else { return nil }
         unsafe self.init(adopting: pointer)
     }
 
-    /// Everything that is kept of it.
+    /// All facts that are stored of it.
     func described(_ place: UploadPlace) throws(UploadError) -> Described<CertificateFacts> {
         try unsafe self.object.with { (certificate) throws(UploadError) in
             let key = try unsafe PublicKey.described(X509_get_X509_PUBKEY(certificate), place)
-            // As a whole and not as it was sent, as every program does that has OpenSSL.
+            // Encoded again rather than as it was sent, as every program with OpenSSL does.
             let encoding = unsafe OpenSSL.encode { unsafe i2d_X509(certificate, $0) }
             guard let encoding, let sha256 = unsafe OpenSSL.digest(encoding, EVP_sha256()),
                 let sha1 = unsafe OpenSSL.digest(encoding, EVP_sha1())
@@ -76,15 +76,15 @@ struct Certificate {
     /// In lower-case hexadecimal.
     private static func serial(of certificate: OpaquePointer) -> String {
         guard let number = unsafe X509_get0_serialNumber(certificate) else { return "0" }
-        // RFC 5280 allows 20 bytes; what is longer is somebody's joke, and is cut.
+        // RFC 5280 allows 20 bytes; a longer serial number violates it and is cut.
         let digits = Hex.encode(unsafe OpenSSL.bytes(of: number).drop { $0 == 0 }.prefix(PrintableText.limit / 2))
         let isNegative = unsafe ASN1_STRING_type(number) & V_ASN1_NEG != 0
         let trimmed = digits.drop { $0 == "0" }
         return trimmed.isEmpty ? "0" : (isNegative ? "-" : "") + trimmed
     }
 
-    /// A time of a certificate, within the years that ``Timestamp`` reads and writes: one before 1970 is taken for its
-    /// beginning, which is as long past. Nil for what is no time.
+    /// A time of a certificate, within the years that ``Timestamp`` reads and writes: one before 1970 becomes its
+    /// beginning, which is as long past. Nil for a malformed time.
     private static func time(_ time: UnsafePointer<ASN1_TIME>?) -> Timestamp? {
         guard let time = unsafe time, let epoch = unsafe ASN1_TIME_set(nil, 0) else { return nil }
         defer { unsafe ASN1_TIME_free(epoch) }

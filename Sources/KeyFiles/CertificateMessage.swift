@@ -1,7 +1,7 @@
 internal import COpenSSL
 internal import PinWire
 
-/// A PKCS#7 message (RFC 2315), of which only the certificates are looked at.
+/// A PKCS#7 message (RFC 2315), of which only the certificates are read.
 enum CertificateMessage {
     /// Gives `take` the certificates of the message in their order.
     static func read(
@@ -29,7 +29,7 @@ enum CertificateMessage {
         }
     }
 
-    /// The stack of the message's certificates, which stays its own.
+    /// The stack of the message's certificates, which the message owns.
     private static func certificates(of message: UnsafeMutablePointer<PKCS7>) -> OpaquePointer? {
         switch unsafe OBJ_obj2nid(message.pointee.type) {
         case NID_pkcs7_signed: unsafe message.pointee.d.sign?.pointee.cert

@@ -1,11 +1,11 @@
 internal import COpenSSL
 internal import PinWire
 
-/// A certificate request (PKCS#10, RFC 2986) as OpenSSL holds it.
+/// A certificate request (PKCS#10, RFC 2986) in OpenSSL's form.
 struct CertificateRequest {
     private let object: Owned
 
-    /// The request at the beginning of `bytes`, and how many of them it takes; nil where there is none.
+    /// The request at the beginning of `bytes`, and the number of its bytes; nil where there is none.
     static func decode(_ bytes: ArraySlice<UInt8>) -> (CertificateRequest, count: Int)? {
         let decoded = unsafe OpenSSL.decode(bytes) { unsafe d2i_X509_REQ(nil, $0, $1) }
         guard let (pointer, count) = unsafe decoded,
@@ -14,7 +14,7 @@ struct CertificateRequest {
         return (CertificateRequest(object: object), count)
     }
 
-    /// Everything that is kept of it, if its signature shows that the sender has the key.
+    /// All facts that are stored of it, if its signature shows that the sender has the key.
     func described(_ place: UploadPlace) throws(UploadError) -> Described<RequestFacts> {
         try unsafe self.object.with { (request) throws(UploadError) in
             let key = try unsafe PublicKey.described(X509_REQ_get_X509_PUBKEY(request), place)

@@ -1,8 +1,8 @@
-/// One value of a DER encoding (X.690), by its place in the bytes.
+/// One value of a DER encoding (X.690), as a range of the bytes.
 struct DERValue {
     /// The identifier octet; of a tag above 30 the first octet alone.
     let tag: UInt8
-    /// The contents; where the encoding is cut short, what is left of them.
+    /// The contents; where the encoding is cut short, the rest of them.
     let contents: ArraySlice<UInt8>
     /// Whether all of the contents are there.
     let isComplete: Bool
@@ -23,10 +23,10 @@ struct DERValue {
     }
 }
 
-/// A reader of the outline of DER, to tell what something is before OpenSSL reads it.
+/// A reader of the outline of DER, to recognise a structure before OpenSSL reads it.
 ///
-/// It is lenient, so that a damaged private key is still known for one: contents that are cut short end where the bytes
-/// do, and contents of indefinite length (BER) are everything that follows.
+/// It is lenient, so that a damaged private key is still recognised: contents that are cut short end where the bytes
+/// do, and contents of indefinite length (BER) are all bytes that follow.
 struct DERReader {
     private var rest: ArraySlice<UInt8>
 
@@ -34,11 +34,11 @@ struct DERReader {
         self.rest = bytes
     }
 
-    /// The next value; nil at the end, at an end-of-contents mark and at anything that has no header.
+    /// The next value; nil at the end, at an end-of-contents mark and at bytes without a header.
     mutating func next() -> DERValue? {
         var rest = self.rest
         guard let tag = rest.popFirst(), tag != 0, let first = rest.popFirst() else { return nil }
-        // No structure that is looked for here has a tag above 30.
+        // No structure that is recognised here has a tag above 30.
         guard tag & 0x1F != 0x1F else { return nil }
         var length = Int(first)
         if first == 0x80 {
@@ -59,7 +59,7 @@ struct DERReader {
     }
 }
 
-/// What a DER encoding is, by its outline.
+/// The kind of a DER encoding, by its outline.
 enum DERShape: Hashable, Sendable {
     /// Three parts, the last of them a signature: a certificate, a request or a revocation list.
     case signed
@@ -69,7 +69,7 @@ enum DERShape: Hashable, Sendable {
     case rsaPublicKey
     /// PKCS#8, PKCS#1, SEC 1 or OpenSSL's form for DSA.
     case privateKey
-    /// PKCS#8 under a passphrase.
+    /// PKCS#8 encrypted with a passphrase.
     case encryptedPrivateKey
     /// PKCS#7.
     case message

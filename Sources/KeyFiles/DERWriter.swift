@@ -1,4 +1,4 @@
-/// The few DER encodings (X.690) that a public key given as numbers takes.
+/// The few DER encodings (X.690) that a public key given as numbers needs.
 enum DERWriter {
     static func sequence(_ parts: [UInt8]...) -> [UInt8] { self.value(DERValue.sequence, parts.flatMap(\.self)) }
 
@@ -30,7 +30,7 @@ enum DERWriter {
 
     /// Algorithm identifiers of keys, each a whole SEQUENCE.
     enum Algorithm {
-        /// rsaEncryption (RFC 8017 appendix C) with the NULL that it takes.
+        /// rsaEncryption (RFC 8017 appendix C) with its NULL.
         static let rsa = DERWriter.sequence(
             DERWriter.objectIdentifier([0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x01, 0x01]), DERWriter.null)
         /// id-Ed25519 and id-Ed448 (RFC 8410 section 3).

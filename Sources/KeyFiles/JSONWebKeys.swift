@@ -44,7 +44,7 @@ enum JSONWebKeys {
             // The key type of a symmetric key is a value.
             if content.elementsEqual("oct".utf8) { isPrivate = true }
             guard next == UInt8(ascii: ":") else { continue }
-            // No name of this format has to be escaped, and one that is could hide what it names.
+            // No name of this format needs an escape, and an escaped name could hide a private member.
             if isEscaped {
                 throw .malformed(.whole, kind: .json, detail: "a member's name is written with escapes")
             }
@@ -56,7 +56,7 @@ enum JSONWebKeys {
         if isKey, isPrivate { throw .privateKey(.whole, form: "JSON Web Key") }
     }
 
-    /// One key. Members that RFC 7517 does not make us understand are ignored.
+    /// One key. Members that RFC 7517 does not require to be understood are ignored.
     private static func described(_ key: JSON, _ place: UploadPlace) throws(UploadError) -> Described<KeyFacts> {
         guard let type = key["kty"]?.stringValue else {
             throw .malformed(place, kind: .jsonWebKey, detail: "it has no kty")

@@ -1,4 +1,4 @@
-/// What is seen of a PKCS#12 file without OpenSSL and without a password.
+/// The part of a PKCS#12 file that is readable without OpenSSL and without a password.
 enum KeyBags {
     // RFC 7292 appendix D and RFC 8018 appendix C, as encoded.
     private static let data: [UInt8] = [0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x07, 0x01]
@@ -8,7 +8,7 @@ enum KeyBags {
 
     /// Whether a bag in the clear holds a key, itself encrypted or not.
     ///
-    /// Files in BER may hide one from this; OpenSSL finds those.
+    /// A file in BER may hide one from this; OpenSSL finds it.
     static func areVisible(in bytes: ArraySlice<UInt8>) -> Bool {
         var reader = DERReader(bytes)
         let parts = reader.next()?.children(atMost: 3) ?? []
@@ -43,7 +43,7 @@ enum KeyBags {
         }
     }
 
-    /// How many rounds an algorithm of password-based encryption takes; nil where that cannot be told, as with scrypt.
+    /// The number of rounds of an algorithm of password-based encryption; nil where it is unknown, as with scrypt.
     static func iterations(of algorithm: ArraySlice<UInt8>) -> Int? {
         var reader = DERReader(algorithm)
         guard let parts = reader.next()?.children(atMost: 2), parts.count == 2 else { return nil }

@@ -3,8 +3,7 @@ internal import PinWire
 
 /// A PKCS#12 file (RFC 7292), of which the certificates are taken, and which is refused if there is a key in it.
 ///
-/// Opening a password is made slow on purpose, by a number in the file; what is spent is bounded
-/// (``KeyStoreAllowance``).
+/// Trying a password is slow on purpose, by a number in the file; the work is bounded (``KeyStoreAllowance``).
 @safe struct KeyStore {
     private let place: UploadPlace
     private let store: Owned
@@ -16,7 +15,7 @@ internal import PinWire
     static func certificates(
         of bytes: ArraySlice<UInt8>, password: String?, allowance: inout KeyStoreAllowance, _ place: UploadPlace
     ) throws(UploadError) -> [Described<CertificateFacts>] {
-        // Keys nearly always stand where no password is needed to see them, so that OpenSSL makes no copies of them.
+        // Most keys are visible without a password, so that OpenSSL makes no copies of them.
         if KeyBags.areVisible(in: bytes) { throw .privateKey(place, form: "PKCS#12") }
         var store = try KeyStore(bytes, place)
         try store.readOpenParts()
@@ -53,7 +52,7 @@ internal import PinWire
         }
     }
 
-    /// Whether the file has a checksum, which takes the password.
+    /// Whether the file has a checksum, which needs the password.
     private var hasChecksum: Bool { unsafe self.store.with { unsafe PKCS12_mac_present($0) == 1 } }
 
     private var isLocked: Bool {
@@ -80,11 +79,11 @@ internal import PinWire
         self = read
     }
 
-    /// A password to try; none at all is one too.
+    /// A password to try; no password at all is one too.
     private struct Password {
         let text: String?
 
-        /// The bags of an encrypted part, which are the caller's to free; nil where it does not open.
+        /// The bags of an encrypted part, which the caller frees; nil where it does not open.
         func open(_ part: UnsafeMutablePointer<PKCS7>) -> OpaquePointer? {
             unsafe PKCS12_unpack_p7encdata(part, self.text, CInt(self.text?.utf8.count ?? 0))
         }
@@ -100,7 +99,7 @@ internal import PinWire
         }
     }
 
-    /// The password that the checksum, or without one the first encrypted part, is made with.
+    /// The password of the checksum, or without one of the first encrypted part.
     private func rightPassword(_ given: String?) throws(UploadError) -> Password {
         let candidates = given.map { [Password(text: $0)] } ?? [Password(text: ""), Password(text: nil)]
         for candidate in candidates {
@@ -122,14 +121,14 @@ internal import PinWire
         throw .wrongPassword(self.place)
     }
 
-    /// Ciphers that OpenSSL 3 keeps apart as outdated: RC2, RC4 and DES.
+    /// Ciphers that OpenSSL 3 moved to its legacy provider: RC2, RC4 and DES.
     private static let outdatedCiphers = [
         NID_pbe_WithSHA1And40BitRC2_CBC, NID_pbe_WithSHA1And128BitRC2_CBC, NID_pbe_WithSHA1And40BitRC4,
         NID_pbe_WithSHA1And128BitRC4, NID_pbeWithMD2AndDES_CBC, NID_pbeWithMD5AndDES_CBC, NID_pbeWithMD2AndRC2_CBC,
         NID_pbeWithMD5AndRC2_CBC, NID_pbeWithSHA1AndDES_CBC, NID_pbeWithSHA1AndRC2_CBC,
     ]
 
-    /// Throws if a part does not open for want of its cipher.
+    /// Throws if a part does not open because its cipher is missing.
     private func refuseOutdatedCiphers(_ password: Password) throws(UploadError) {
         try unsafe self.eachPart(isLocked: true) { (part) throws(UploadError) in
             guard let algorithm = unsafe part.pointee.d.encrypted?.pointee.enc_data?.pointee.algorithm else { return }
@@ -140,7 +139,7 @@ internal import PinWire
         }
     }
 
-    /// The rounds of hashing that trying one password takes. Throws if they are more than are ever spent.
+    /// The rounds of hashing that trying one password takes. Throws if they exceed the most that is ever spent.
     private func iterations() throws(UploadError) -> Int {
         var sum = 0
         func add(_ count: Int) throws(UploadError) {
@@ -150,7 +149,7 @@ internal import PinWire
         if self.hasChecksum {
             var count: UnsafePointer<ASN1_INTEGER>?
             unsafe self.store.with { unsafe PKCS12_get0_mac(nil, nil, nil, &count, $0) }
-            // One, where it is left out.
+            // One, where the file has no number.
             try add(unsafe count.map { unsafe ASN1_INTEGER_get($0) } ?? 1)
         }
         try unsafe self.eachPart(isLocked: true) { (part) throws(UploadError) in
@@ -177,7 +176,7 @@ internal import PinWire
             case NID_keyBag, NID_pkcs8ShroudedKeyBag: throw .privateKey(self.place, form: "PKCS#12")
             case NID_certBag: try unsafe self.takeCertificate(bag)
             case NID_safeContentsBag:
-                // Bags within bags are allowed, and nobody makes them.
+                // The format allows bags within bags, but no program makes them.
                 guard depth < 4 else { throw .malformed(self.place, kind: .keyStore, detail: "bags within bags") }
                 try unsafe self.look(into: PKCS12_SAFEBAG_get0_safes(bag), depth: depth + 1)
             default: return

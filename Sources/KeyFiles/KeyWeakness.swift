@@ -1,9 +1,9 @@
 internal import PinWire
 
-/// Why nobody should use a key (guard rail G21).
+/// Why a key must not be used (guard rail G21).
 ///
-/// Not found are keys that Debian's OpenSSL of 2006 to 2008 made: they are known only by lists of hundreds of thousands
-/// of fingerprints. Factors that keys share with others' are not looked for either.
+/// It does not find keys that Debian's OpenSSL of 2006 to 2008 made: they are known only by lists of hundreds of
+/// thousands of fingerprints. It does not look for factors that keys share with other keys either.
 enum KeyWeakness {
     /// Every reason, as the end of a sentence that begins with the key.
     static func all(of key: KeyFacts, modulus: [UInt8]?, exponent: [UInt8]?) -> [String] {
@@ -39,11 +39,11 @@ enum KeyWeakness {
 
 /// The ROCA defect (CVE-2017-15361): RSA primes of the form k·M + (65537^a mod M), M a product of the first primes.
 ///
-/// A modulus made of two such primes is a power of 65537 modulo M, which of others one in some 10^46 is. Every key
-/// length's M has the first 39 primes, so a discrete logarithm modulo each of those is looked for, and whether all of
-/// them can be the same number.
+/// A modulus made of two such primes is a power of 65537 modulo M, which only one in some 10^46 of other moduli is.
+/// Every key length's M has the first 39 primes, so the test looks for a discrete logarithm modulo each of those, and
+/// checks whether all of them can be the same number.
 enum ROCA {
-    /// The odd ones of the first 39 primes, each with the number that the logarithms modulo it repeat after.
+    /// The odd ones of the first 39 primes, each with the period of the logarithms modulo it.
     private static let primes: [(prime: Int, order: Int)] = stride(from: 3, through: 167, by: 2).filter { number in
         !stride(from: 3, to: number, by: 2).contains { number.isMultiple(of: $0) }
     }.map { prime in
@@ -56,7 +56,7 @@ enum ROCA {
         return (prime, order)
     }
 
-    /// Whether `modulus`, the highest byte first, was made like that.
+    /// Whether `modulus`, the highest byte first, has the defect.
     static func made(_ modulus: [UInt8]) -> Bool {
         var logarithms: [(value: Int, order: Int)] = []
         for (prime, order) in self.primes {

@@ -2,8 +2,8 @@ internal import COpenSSL
 
 /// Distinguished names as text.
 enum NameText {
-    /// A name as RFC 4514 writes it, in UTF-8; empty for an empty one. With a string in it that is not what its type
-    /// says, all of its values are in hexadecimal, as RFC 4514 has it for what has no textual form.
+    /// A name in the form of RFC 4514, in UTF-8; empty for an empty one. If it has a string that does not match its
+    /// type, all of its values are in hexadecimal, RFC 4514's form for values without text.
     static func text(of name: OpaquePointer?) -> String {
         guard let name = unsafe name else { return "" }
         let written =
@@ -29,12 +29,12 @@ enum NameText {
         return unsafe PrintableText.text(OpenSSL.copy(start, count: count))
     }
 
-    /// What OpenSSL writes; nil where it cannot.
+    /// OpenSSL's text; nil where it fails.
     private static func write(_ name: OpaquePointer, flags: CUnsignedLong) -> [UInt8]? {
         guard let buffer = unsafe Owned(BIO_new(BIO_s_mem()), free: { unsafe _ = BIO_free($0) }) else { return nil }
         return unsafe buffer.with { (buffer) -> [UInt8]? in
             guard unsafe X509_NAME_print_ex(buffer, name, 0, flags) >= 0 else { return nil }
-            // One byte more than is shown, so that it is seen to be too long.
+            // One byte more than is shown, which reveals a text that is too long.
             let wanted = PrintableText.limit + 4
             return unsafe [UInt8](unsafeUninitializedCapacity: wanted) { bytes, count in
                 count = unsafe max(0, Int(BIO_read(buffer, bytes.baseAddress, CInt(wanted))))

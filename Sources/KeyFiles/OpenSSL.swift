@@ -1,18 +1,18 @@
 internal import COpenSSL
 
-/// What all of this module needs of OpenSSL.
+/// The functions around OpenSSL that this whole module uses.
 enum OpenSSL {
-    /// Overwrites an array in a way that the compiler may not leave out. Copies made of it before stay.
+    /// Overwrites an array in a way that the compiler may not remove. Earlier copies of it stay.
     static func wipe(_ bytes: inout [UInt8]) {
         unsafe bytes.withUnsafeMutableBytes { unsafe OPENSSL_cleanse($0.baseAddress, $0.count) }
     }
 
-    /// Empties the thread's queue of errors, which otherwise shows in whatever uses OpenSSL on this thread next.
+    /// Empties the thread's queue of errors, which would otherwise show in the next use of OpenSSL on this thread.
     static func forgetErrors() {
         ERR_clear_error()
     }
 
-    /// What OpenSSL says of the last failure, and the queue emptied.
+    /// OpenSSL's text for the last failure; empties the queue.
     static func takeError() -> String {
         let code = ERR_peek_last_error()
         ERR_clear_error()
@@ -21,7 +21,7 @@ enum OpenSSL {
     }
 
     /// Lets `parse`, which is one of OpenSSL's `d2i_` functions, read a value at the beginning of `bytes`; nil where
-    /// there is none. With it comes how many bytes it took.
+    /// there is none. Also returns the number of its bytes.
     static func decode<Object>(
         _ bytes: ArraySlice<UInt8>,
         _ parse: (UnsafeMutablePointer<UnsafePointer<UInt8>?>, Int) -> Object?
@@ -67,10 +67,10 @@ enum OpenSSL {
         return unsafe self.copy(ASN1_STRING_get0_data(string), count: ASN1_STRING_length(string))
     }
 
-    /// How many elements a stack has.
+    /// The number of elements of a stack.
     static func count(of stack: OpaquePointer?) -> Int { max(0, Int(unsafe OPENSSL_sk_num(stack))) }
 
-    /// Calls `body` with the elements of a stack, which stay its own.
+    /// Calls `body` with the elements of a stack, which the stack owns.
     static func each<Failure: Error>(
         of stack: OpaquePointer?, _ body: (OpaquePointer) throws(Failure) -> Void
     ) throws(Failure) {
@@ -81,12 +81,12 @@ enum OpenSSL {
     }
 }
 
-/// An OpenSSL object that is this one's own and is freed with it.
+/// An OpenSSL object that this value owns and frees.
 @safe final class Owned {
     private let object: OpaquePointer
     private let free: (OpaquePointer?) -> Void
 
-    /// Takes over an object; nil for none.
+    /// Takes over an object; nil for a null pointer.
     init?(_ object: OpaquePointer?, free: @escaping (OpaquePointer?) -> Void) {
         guard let object = unsafe object else { return nil }
         unsafe self.object = object
@@ -97,7 +97,7 @@ enum OpenSSL {
         unsafe self.free(self.object)
     }
 
-    /// Calls `body` with the object, which MUST NOT leave it: it is valid for as long as this call takes.
+    /// Calls `body` with the object, which MUST NOT leave it: it is valid only during the call.
     func with<Result, Failure: Error>(
         _ body: (OpaquePointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {

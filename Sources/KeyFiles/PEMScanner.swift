@@ -1,7 +1,7 @@
 /// Finds the PEM blocks (RFC 7468, and with headers RFC 1421) in a text.
 ///
 /// Text before, between and after blocks is skipped. Line ends may be of any system, or written as `\n` as in JSON and
-/// environment variables. Each byte is looked at a fixed number of times.
+/// environment variables. Each byte is examined a fixed number of times.
 struct PEMScanner {
     /// A block between its two boundaries.
     struct Block {
@@ -15,7 +15,7 @@ struct PEMScanner {
     private static let dashes = Array("-----".utf8)
 
     private var rest: ArraySlice<UInt8>
-    /// How many blocks were found so far.
+    /// The number of blocks found so far.
     private(set) var count = 0
 
     init(_ text: ArraySlice<UInt8>) {
@@ -24,9 +24,9 @@ struct PEMScanner {
 
     static func beginsBlock(in text: ArraySlice<UInt8>) -> Bool { ASCII.find(self.begin, in: text) != nil }
 
-    /// What the first private key in `text` is called there; nil for none.
+    /// The label of the first private key in `text`; nil for none.
     ///
-    /// All of the text is searched before anything is decoded, with whatever number of dashes.
+    /// The whole text is searched before anything is decoded, with any number of dashes.
     static func privateKey(in text: ArraySlice<UInt8>) -> String? {
         var rest = text
         while let place = ASCII.find("BEGIN ", in: rest) {
@@ -35,7 +35,7 @@ struct PEMScanner {
             if isBoundary, ASCII.find("PRIVATE", in: label) != nil || ASCII.find("SECRET", in: label) != nil {
                 return self.printable(label)
             }
-            // SSH's own form calls only the encrypted one by a name that tells it from a public key.
+            // In SSH's own form, only the label of an encrypted key differs from a public key's.
             if isBoundary, ASCII.find("SSH2 ENCRYPTED", in: label) != nil { return self.printable(label) }
             rest = rest[place.upperBound...]
         }
@@ -62,7 +62,7 @@ struct PEMScanner {
         guard endLabel.starts(with: rawLabel), endLabel.dropFirst(rawLabel.count).starts(with: Self.dashes) else {
             throw .malformed(place, kind: .pem, detail: "its END line names something else")
         }
-        // What PGP writes is not quite base64.
+        // PGP's blocks are not quite base64.
         if label.hasPrefix("PGP ") { throw .pgp }
         self.rest = endLabel.dropFirst(rawLabel.count + Self.dashes.count)
         guard let bytes = Self.decode(body[..<end.lowerBound]) else {
@@ -71,7 +71,7 @@ struct PEMScanner {
         return Block(label: label, bytes: bytes)
     }
 
-    /// The bytes of a block's lines; nil for anything but headers, base64 and white space.
+    /// The bytes of a block's lines; nil where they have anything but headers, base64 and white space.
     private static func decode(_ body: ArraySlice<UInt8>) -> [UInt8]? {
         var decoder = LenientBase64(capacity: body.count)
         var rest = body
@@ -99,16 +99,16 @@ struct PEMScanner {
         return decoder.finish()
     }
 
-    /// `label` fit to be shown.
+    /// `label`, made printable.
     private static func printable(_ label: ArraySlice<UInt8>) -> String {
         let shown = label.prefix(40).map { (0x20...0x7E).contains($0) ? $0 : UInt8(ascii: "?") }
         return String(decoding: shown, as: UTF8.self)
     }
 }
 
-/// Base64 as people's tools write and break it: with white space anywhere, and with or without padding.
+/// Decodes base64 as people's tools write and break it: with white space anywhere, and with or without padding.
 ///
-/// The buffer is as large as it will get from the beginning, so that growing leaves no copies of it behind.
+/// The buffer has its final size from the beginning, so that growing leaves no copies of it behind.
 struct LenientBase64 {
     private var bytes: [UInt8] = []
     private var bits: UInt32 = 0
@@ -122,7 +122,7 @@ struct LenientBase64 {
 
     var isEmpty: Bool { self.bytes.isEmpty && self.held == 0 }
 
-    /// Decodes some more; false for what is not base64.
+    /// Decodes some more; false where it is not base64.
     mutating func take(_ text: ArraySlice<UInt8>) -> Bool {
         for character in text {
             let value: UInt8
@@ -149,7 +149,7 @@ struct LenientBase64 {
         return true
     }
 
-    /// What was decoded.
+    /// The decoded bytes.
     consuming func finish() -> [UInt8] { self.bytes }
 
     mutating func wipe() {

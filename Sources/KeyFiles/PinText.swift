@@ -1,9 +1,9 @@
 internal import PinWire
 
-/// Pins as people paste them: one or several, in any of the forms of ``PinSpelling``, out of a file, a command line or a
-/// header.
+/// Reads pins as people paste them: one or several, in any of the forms of ``PinSpelling``, from a file, a command line
+/// or a header.
 enum PinText {
-    /// How OpenSSH public keys begin, with the name of their type or without.
+    /// The beginnings of OpenSSH public keys, with the name of their type or without.
     private static let sshBeginnings = [
         "ssh-", "ecdsa-sha2-", "sk-ssh-", "sk-ecdsa-", "AAAAB3Nza", "AAAAC3Nza", "AAAAE2VjZHNh", "---- BEGIN SSH2",
     ]
@@ -12,9 +12,10 @@ enum PinText {
         self.sshBeginnings.contains { text.starts(with: $0.utf8) }
     }
 
-    /// The DER that `text` is the base64 of, as a whole and without PEM's boundaries; nil where it is something else.
+    /// The DER whose base64 is the whole of `text`, without PEM's boundaries; nil where it is something else.
     static func base64DER(_ text: ArraySlice<UInt8>) -> [UInt8]? {
-        // In base64, a SEQUENCE of more than a few bytes begins with M. A pin has 44 characters, and no key as few.
+        // In base64, a SEQUENCE of more than a few bytes begins with M. A pin has 44 characters, and every key has
+        // more.
         guard text.first == UInt8(ascii: "M"), text.count > 44 else { return nil }
         var decoder = LenientBase64(capacity: text.count)
         guard decoder.take(text) else {
@@ -32,8 +33,8 @@ enum PinText {
 
     /// Gives `add` every pin and fingerprint of `text`.
     ///
-    /// Entries stand apart by white space, `;` or `,`, with or without quotation marks. Of a `Public-Key-Pins` header
-    /// the other directives are skipped.
+    /// White space, `;` or `,` separate entries, with or without quotation marks. The other directives of a
+    /// `Public-Key-Pins` header are skipped.
     static func read(
         _ text: ArraySlice<UInt8>, _ add: (Upload.Item) throws(UploadError) -> Void
     ) throws(UploadError) {
@@ -41,14 +42,14 @@ enum PinText {
         let isHeader = entries.contains { Self.lower($0.prefix(12)).hasPrefix("pin-sha256=") }
         var number = 0
         var isEmpty = true
-        // `sha256 Fingerprint=` is what openssl x509 -fingerprint writes, the hash's name apart.
+        // `openssl x509 -fingerprint` writes `sha256 Fingerprint=`, with the hash's name apart.
         var hash: String?
         for entry in entries {
             let stripped = self.unquoted(entry)
             guard !stripped.isEmpty else { continue }
             number += 1
             let place: UploadPlace = entries.count == 1 ? .whole : .entry(number)
-            // Longer than any pin; and only what is no longer is made a string of.
+            // An entry longer than any pin; only shorter ones are made into strings.
             guard stripped.count <= 200 else { throw .unknownText(place) }
             let text = String(decoding: stripped, as: UTF8.self)
             let lower = text.lowercased()
@@ -90,14 +91,14 @@ enum PinText {
             guard let pin = Pin(bytes: bytes) else { throw .malformedHex(place, byteCount: bytes.count) }
             return .pin(pin, spelling: spelling)
         }
-        // Near 44 characters it is meant as a pin, and what is wrong with it can be said.
+        // With about 44 characters it is meant as a pin, and its defect can be named.
         guard Base64.decode(text)?.count == 32 || (40...48).contains(text.utf8.count) else { throw .unknownText(place) }
         return .pin(try self.pin(text, place), spelling: .base64)
     }
 
     private static func pin(_ text: String, _ place: UploadPlace) throws(UploadError) -> Pin {
         do throws(Pin.Malformed) {
-            // Two prefixes are one too many.
+            // An entry may have only one prefix.
             guard !text.contains("sha256/") else { throw .notBase64 }
             return try Pin(text: text)
         } catch {
@@ -121,7 +122,7 @@ enum PinText {
         return bytes
     }
 
-    /// Whether an entry is what else stands in a header of RFC 7469.
+    /// Whether an entry is another directive of an RFC 7469 header.
     private static func isDirective(_ lower: String) -> Bool {
         ["public-key-pins:", "public-key-pins-report-only:", "includesubdomains", "strict"].contains(lower)
             || ["max-age=", "report-uri="].contains { lower.hasPrefix($0) }

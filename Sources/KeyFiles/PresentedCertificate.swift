@@ -1,17 +1,17 @@
 package import PinWire
 
-/// A certificate that a client says it was shown: in PEM, or in base64 of DER, and nothing else.
+/// A certificate that a client reports as presented: in PEM, or in base64 of DER, and nothing else.
 ///
-/// What clients send is anybody's: no key store is opened, no passphrase tried, no signature checked. The outline of the
-/// certificate is walked once (RFC 5280 section 4.1), which costs what its bytes do.
+/// Any client may send it: no key store is opened, no passphrase tried, no signature checked. The outline of the
+/// certificate is walked once (RFC 5280 section 4.1), in time linear in its bytes.
 package struct PresentedCertificate: Hashable, Sendable {
-    /// Of the certificate's SubjectPublicKeyInfo.
+    /// The digest of the certificate's SubjectPublicKeyInfo.
     package let pin: Pin
 
     /// The most characters that are read: more than any certificate has that a TLS server could send.
     package static let maximumSize = 64 * 1024
 
-    /// Nil for what is no such certificate, or more than ``maximumSize``.
+    /// Nil for a text that is not such a certificate, or is larger than ``maximumSize``.
     package init?(text: String) {
         guard text.utf8.count <= Self.maximumSize else { return nil }
         let bytes = Array(text.utf8)
@@ -30,14 +30,14 @@ package struct PresentedCertificate: Hashable, Sendable {
         return block.bytes
     }
 
-    /// The SubjectPublicKeyInfo of a certificate, whole: what a pin is the digest of.
+    /// The whole SubjectPublicKeyInfo of a certificate, whose digest is the pin.
     private static func publicKeyInfo(of der: ArraySlice<UInt8>) -> [UInt8]? {
         guard DERReader.isWhole(der), DERShape(der) == .signed else { return nil }
         var outer = DERReader(der)
         guard let certificate = outer.next(),
             let body = certificate.children(atMost: 1).first, body.isComplete
         else { return nil }
-        // version (of its own tag, and optional), serialNumber, signature, issuer, validity, subject, the key.
+        // version (with its own tag, and optional), serialNumber, signature, issuer, validity, subject, the key.
         var fields = body.children(atMost: 7)
         if fields.first?.tag == DERValue.context0 { fields.removeFirst() }
         let expected = [DERValue.integer] + Array(repeating: DERValue.sequence, count: 5)

@@ -1,19 +1,19 @@
 internal import PinWire
 
-/// Text out of a certificate, which anybody may have written, made fit for a terminal, a log and JSON.
+/// Makes text from a certificate, which anyone may have written, safe for a terminal, a log and JSON.
 enum PrintableText {
-    /// The most bytes of UTF-8 that a text is kept with.
+    /// The most bytes of UTF-8 of a stored text.
     static let limit = 1000
 
-    /// `bytes` as text. What is not UTF-8 becomes U+FFFD; control and formatting characters (of which some turn the
-    /// direction of writing), and combining marks behind thirty others, become `\` and two hexadecimal digits for each byte, as RFC 4514 escapes; what is longer
-    /// than ``limit`` ends in `…`.
+    /// `bytes` as text. Bytes that are not UTF-8 become U+FFFD; control and formatting characters (of which some turn
+    /// the direction of writing), and combining marks after thirty others, become `\` and two hexadecimal digits for
+    /// each byte, as RFC 4514 escapes; a text longer than ``limit`` ends in `…`.
     static func text(_ bytes: some Collection<UInt8>) -> String {
         var out: [UInt8] = []
-        // Where the text can be cut to leave room for the mark.
+        // The place to cut the text that leaves room for the mark.
         var cut = 0
         var marks = 0
-        // A character takes at least one byte, so nothing after these can be within the limit.
+        // A character takes at least one byte, so no character after these can be within the limit.
         for scalar in String(decoding: bytes.prefix(self.limit + 4), as: UTF8.self).unicodeScalars {
             let encoded = Array(String(scalar).utf8)
             marks = self.isMark(scalar) ? marks + 1 : 0

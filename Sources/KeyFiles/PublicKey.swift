@@ -1,9 +1,9 @@
 internal import COpenSSL
 internal import PinWire
 
-/// A SubjectPublicKeyInfo (RFC 5280 section 4.1) as OpenSSL holds it.
+/// A SubjectPublicKeyInfo (RFC 5280 section 4.1) in OpenSSL's form.
 enum PublicKey {
-    /// OpenSSL, and so most clients, computes with no larger ones.
+    /// OpenSSL, and so most clients, support no larger ones.
     private static let maximumBits = 16_384
 
     /// A key in DER, with nothing after it.
@@ -16,7 +16,7 @@ enum PublicKey {
         return try unsafe info.with { (info) throws(UploadError) in try unsafe self.described(info, place) }
     }
 
-    /// An `X509_PUBKEY`, which stays its owner's.
+    /// An `X509_PUBKEY`, which its owner keeps.
     static func described(_ info: OpaquePointer?, _ place: UploadPlace) throws(UploadError) -> Described<KeyFacts> {
         var algorithm: OpaquePointer?
         var start: UnsafePointer<UInt8>?
@@ -43,7 +43,7 @@ enum PublicKey {
         return Described(facts: facts, material: [Material(.publicKey, der: encoding)])
     }
 
-    /// The curve's name in the spelling of NIST where it has one; nil for one that is given by its parameters.
+    /// The curve's name in the spelling of NIST where it has one; nil for one given by its parameters.
     private static func curve(of key: OpaquePointer) -> String? {
         guard let encoding = unsafe self.text(OSSL_PKEY_PARAM_EC_ENCODING, of: key), encoding != "explicit",
             let name = unsafe self.text(OSSL_PKEY_PARAM_GROUP_NAME, of: key)

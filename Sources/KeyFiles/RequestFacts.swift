@@ -1,13 +1,13 @@
 package import PinWire
 
-/// What is known of a certificate request (PKCS#10, RFC 2986) whose signature shows that the sender has the key.
+/// The facts of a certificate request (PKCS#10, RFC 2986) whose signature shows that the sender has the key.
 package struct RequestFacts: Hashable, Sendable {
     package var key: KeyFacts
-    /// The distinguished name as RFC 4514 writes it, printable and in UTF-8.
+    /// The distinguished name in the form of RFC 4514, printable and in UTF-8.
     package var subject: String
     /// The subject's last common name.
     package var commonName: String?
-    /// The subject alternative names that are asked for, as in ``CertificateFacts``.
+    /// The requested subject alternative names, as in ``CertificateFacts``.
     package var dnsNames: [String]
     package var ipAddresses: [String]
 

@@ -1,7 +1,7 @@
 internal import Glibc
 internal import Synchronization
 
-/// Bytes of an upload on their way to the thread that reads them, of which this is the only copy in the process: so that
+/// The bytes of an upload on their way to the thread that reads them. This is the only copy in the process, so that
 /// nothing of them is left once they are refused.
 package final class SensitiveUpload: Sendable {
     private let bytes: Mutex<[UInt8]>
@@ -18,7 +18,7 @@ package final class SensitiveUpload: Sendable {
         guard file >= 0 else { return nil }
         defer { close(file) }
         var isWhole = true
-        // Into its place at once: nothing that grows and leaves copies behind.
+        // Read straight into its final place: an array that grows would leave copies behind.
         let bytes = unsafe [UInt8](unsafeUninitializedCapacity: Upload.maximumSize + 1) { buffer, count in
             while count < buffer.count {
                 let more = unsafe Glibc.read(file, buffer.baseAddress.map { unsafe $0 + count }, buffer.count - count)
@@ -32,11 +32,11 @@ package final class SensitiveUpload: Sendable {
         self.bytes = Mutex(bytes)
     }
 
-    /// Reads them as an upload; what is refused is overwritten.
+    /// Reads them as an upload; refused bytes are overwritten.
     package func read(password: String? = nil) throws(UploadError) -> Upload {
         try self.bytes.withLock { (bytes) throws(UploadError) in try Upload.read(&bytes, password: password) }
     }
 
-    /// What is left of them: all of what was read, and zeros for what was refused.
+    /// The remaining bytes: all of those that were read, and zeros for refused ones.
     package var contents: [UInt8] { self.bytes.withLock { $0 } }
 }

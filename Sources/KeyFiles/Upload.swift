@@ -1,42 +1,43 @@
 package import PinWire
 
-/// What an operator sent to have pins made of it: certificates, public keys, certificate requests or pins, in whatever
-/// form these are handed around.
+/// An operator's upload from which pins are made: certificates, public keys, certificate requests or pins, in any of
+/// their usual forms.
 ///
-/// Reading may take a second for PKCS#12, whose passphrase is meant to be slow to try, and milliseconds otherwise: it
-/// does not belong on Swift's cooperative threads.
+/// Reading may take a second for PKCS#12, whose passphrase is slow to try on purpose, and milliseconds otherwise: do
+/// not read on Swift's cooperative threads.
 package struct Upload: Hashable, Sendable {
-    /// One thing that was sent.
+    /// One object of an upload.
     package enum Item: Hashable, Sendable {
         case certificate(CertificateFacts)
         case publicKey(KeyFacts)
         case request(RequestFacts)
-        /// A pin as text. Of 64 hexadecimal digits nobody can tell whether they are meant as a pin or are the
-        /// certificate's fingerprint: compare with ``CertificateFacts/mistaken(_:)``.
+        /// A pin as text. 64 hexadecimal digits may be a pin or the certificate's fingerprint: compare with
+        /// ``CertificateFacts/mistaken(_:)``.
         case pin(Pin, spelling: PinSpelling)
-        /// What is a certificate's fingerprint and no pin: 20 bytes (SHA-1) or, where the text says so, 32 (SHA-256).
+        /// A certificate's fingerprint, which is not a pin: 20 bytes (SHA-1) or, where the text says so, 32 (SHA-256).
         case fingerprint([UInt8])
     }
 
-    /// The most bytes that are read: 1 MiB.
+    /// The most bytes of an upload: 1 MiB.
     package static let maximumSize = 1 << 20
 
-    /// The most things that one upload may hold.
+    /// The most objects of one upload.
     package static let maximumCount = 200
 
-    /// In the order in which they stood; at least one.
+    /// The objects in the order of the upload; at least one.
     package let items: [Item]
 
-    /// The public keys and the certificates of ``items``, by whose digests these name them.
+    /// The public keys and the certificates of ``items``, which name them by digest.
     package let material: Set<Material>
 
     /// Reads bytes of unknown form.
     ///
-    /// What is refused is overwritten with zeros, `bytes` and every copy that was made here, because what cannot be read
-    /// may be or hold a private key. `bytes` MUST be the caller's only copy for that to help.
+    /// Refused bytes are overwritten with zeros, both `bytes` and every copy that was made here, because an unreadable
+    /// upload may be or hold a private key. That only helps where `bytes` are the caller's only copy, which they MUST
+    /// be.
     ///
-    /// - Parameter password: of a PKCS#12 file. Without one, the empty one and none at all are tried.
-    /// - Throws: ``UploadError``, for everything if one thing in it is wrong.
+    /// - Parameter password: The password of a PKCS#12 file. Without one, the empty one and none at all are tried.
+    /// - Throws: ``UploadError``, for the whole upload if one object in it is wrong.
     package static func read(_ bytes: inout [UInt8], password: String? = nil) throws(UploadError) -> Upload {
         var allowance = KeyStoreAllowance()
         return try self.read(&bytes, password: password, allowance: &allowance)
@@ -44,7 +45,7 @@ package struct Upload: Hashable, Sendable {
 
     /// Reads one of several uploads that came together.
     ///
-    /// - Parameter allowance: What may be spent on the PKCS#12 files of all of them.
+    /// - Parameter allowance: The work that may be spent on the PKCS#12 files of all of them.
     package static func read(
         _ bytes: inout [UInt8], password: String? = nil, allowance: inout KeyStoreAllowance
     ) throws(UploadError) -> Upload {
@@ -67,7 +68,7 @@ package struct Upload: Hashable, Sendable {
     }
 }
 
-/// How a pin was written.
+/// The written form of a pin.
 package enum PinSpelling: String, CaseIterable, Hashable, Sendable {
     /// `sha256/` and base64, as OkHttp and this project write it.
     case sha256 = "sha256/…"
@@ -78,17 +79,17 @@ package enum PinSpelling: String, CaseIterable, Hashable, Sendable {
     case base64
     /// 64 hexadecimal digits.
     case hex
-    /// 32 pairs of hexadecimal digits with colons between them, as fingerprints of certificates mostly are.
+    /// 32 pairs of hexadecimal digits with colons between them, the usual form of certificates' fingerprints.
     case colonHex = "colon hex"
 
-    /// Whether fingerprints of whole certificates are written like this too.
+    /// Whether fingerprints of whole certificates are also written in this form.
     package var isAmbiguous: Bool { self == .hex || self == .colonHex }
 }
 
 extension CertificateFacts {
     /// The facts of one certificate in DER, with nothing after it.
     ///
-    /// - Throws: ``UploadError/malformed(_:kind:detail:)``, or what of the certificate cannot be read.
+    /// - Throws: ``UploadError/malformed(_:kind:detail:)``, or the part of the certificate that cannot be read.
     package init(der: [UInt8]) throws(UploadError) {
         OpenSSL.forgetErrors()
         defer { OpenSSL.forgetErrors() }

@@ -1,8 +1,8 @@
 package import PinWire
 
-/// Where in an upload something stands.
+/// A place within an upload.
 package enum UploadPlace: Hashable, Sendable {
-    /// It is all there is.
+    /// The whole upload.
     case whole
     /// A PEM block, counted from 1, with its label.
     case block(Int, label: String)
@@ -22,7 +22,7 @@ package enum UploadPlace: Hashable, Sendable {
     }
 }
 
-/// What something was taken for.
+/// The kind of object that the bytes were read as.
 package enum UploadKind: String, Hashable, Sendable {
     case certificate
     case publicKey = "public key"
@@ -39,7 +39,7 @@ package enum UploadError: Error, Hashable, Sendable {
     case empty
     case tooLarge(byteCount: Int)
     case tooMany
-    /// A private key, in the clear or not. `form` is what it is called: `EC PRIVATE KEY`, `PKCS#8`.
+    /// A private key, in the clear or not. `form` is its name: `EC PRIVATE KEY`, `PKCS#8`.
     case privateKey(UploadPlace, form: String)
     case sshKey
     case pgp
@@ -47,9 +47,9 @@ package enum UploadError: Error, Hashable, Sendable {
     case javaKeyStore
     case utf16
     case revocationList(UploadPlace)
-    /// No form that is known.
+    /// No known form.
     case unknownBinary(UploadPlace)
-    /// A PEM block that is nothing to make a pin of.
+    /// A PEM block from which no pin can be made.
     case unknownBlock(UploadPlace)
     /// PEM blocks of parameters and nothing else.
     case onlyParameters
@@ -58,27 +58,27 @@ package enum UploadError: Error, Hashable, Sendable {
     /// OpenSSL reads no keys of this algorithm, with these parameters or of this size.
     case unreadableKey(UploadPlace, algorithm: String)
     case unreadableTime(UploadPlace)
-    /// A request whose signature is not made with its key.
+    /// A request whose signature was not made with its key.
     case unprovenRequest(UploadPlace)
     /// A PKCS#7 or PKCS#12 file without certificates.
     case noCertificates(UploadPlace, kind: UploadKind)
     case passwordNeeded(UploadPlace)
     case wrongPassword(UploadPlace)
     case outdatedCipher(UploadPlace, name: String)
-    /// Whose passphrase takes more work to try than is spent.
+    /// A file whose passphrase takes more work to try than is allowed.
     case tooManyIterations(UploadPlace)
     /// A pin of a hash that is not SHA-256.
     case otherHash(UploadPlace, name: String)
     /// A text that is meant as a pin.
     case malformedPin(UploadPlace, Pin.Malformed)
-    /// Hexadecimal digits as many as no known hash has.
+    /// Hexadecimal digits in a number that fits no known hash.
     case malformedHex(UploadPlace, byteCount: Int)
-    /// A text that is nothing known.
+    /// A text of no known kind.
     case unknownText(UploadPlace)
 }
 
 extension UploadError: CustomStringConvertible {
-    /// Two or three sentences for the operator. What was sent is not in them, since it may have been secret.
+    /// Two or three sentences for the operator. They never quote the upload, since it may have been secret.
     package var description: String {
         switch self {
         case .empty: "Nothing was sent. \(Self.advice)"
@@ -150,7 +150,7 @@ extension UploadError: CustomStringConvertible {
         }
     }
 
-    /// The same of an upload that came within a larger text, of which other copies are freed and not overwritten.
+    /// The same for an upload within a larger text, whose other copies are freed and not overwritten.
     package var descriptionWithinText: String {
         guard case .privateKey(let place, let form) = self else { return self.description }
         return Self.privateKey(place, form, "Nothing of the upload was kept.")

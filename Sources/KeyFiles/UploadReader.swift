@@ -1,9 +1,9 @@
 internal import Glibc
 internal import PinWire
 
-/// Finds out what was sent and takes it apart, within the limits of ``Upload``.
+/// Recognises the form of an upload and parses it, within the limits of ``Upload``.
 struct UploadReader {
-    /// Of a PKCS#12 file.
+    /// The password of a PKCS#12 file.
     let password: String?
     private(set) var allowance: KeyStoreAllowance
     private(set) var items: [Upload.Item] = []
@@ -48,7 +48,7 @@ struct UploadReader {
         try self.readText(bytes)
     }
 
-    /// Reads every PEM block, and skips what stands around them.
+    /// Reads every PEM block, and skips the text around them.
     private mutating func readPEM(_ bytes: ArraySlice<UInt8>) throws(UploadError) {
         var scanner = PEMScanner(bytes)
         while var block = try scanner.next() {
@@ -58,7 +58,7 @@ struct UploadReader {
             case "EC PARAMETERS", "DSA PARAMETERS", "DH PARAMETERS", "X9.42 DH PARAMETERS": continue
             case "X509 CRL": throw .revocationList(place)
             case "TRUSTED CERTIFICATE":
-                // OpenSSL's own: a certificate, and after it what it is trusted for.
+                // OpenSSL's own: a certificate, followed by the uses for which it is trusted.
                 guard let (certificate, _) = Certificate.decode(block.bytes[...]) else {
                     throw .malformed(place, kind: .certificate, detail: OpenSSL.takeError())
                 }
@@ -88,7 +88,7 @@ struct UploadReader {
                 try self.add(certificate, as: Upload.Item.certificate)
             }
         case .keyStore:
-            // One password is slow enough to try; no program writes these as PEM.
+            // Trying one password is slow enough; no program writes these as PEM.
             if case .block = place { throw .unknownBlock(place) }
             let certificates = try KeyStore.certificates(
                 of: bytes, password: self.password, allowance: &self.allowance, place)
@@ -145,7 +145,7 @@ extension DERReader {
     }
 }
 
-/// What texts are made of, as bytes.
+/// The characters of texts, as bytes.
 enum ASCII {
     static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0D).contains(byte) }
 
@@ -168,7 +168,7 @@ enum ASCII {
         let place = unsafe text.withUnsafeBytes { text -> Int? in
             guard let start = text.baseAddress else { return nil }
             var at = 0
-            // Last place where it could begin, and one.
+            // The last place where it could begin, plus one.
             let end = text.count - needle.count + 1
             while at < end, let found = unsafe memchr(start + at, CInt(first), end - at) {
                 at = unsafe UnsafeRawPointer(found) - start

@@ -2,19 +2,19 @@ package import PinWire
 
 /// How long to wait before a message is sent again, and when to give it up.
 package enum Backoff {
-    /// What the waits are drawn around, in seconds; the last one goes on.
+    /// The steps around which the waits are drawn, in seconds; the last one repeats.
     private static let steps: [Double] = [5, 30, 120, 600, 1800, 7200, 21_600]
 
     /// How long a message is tried, in seconds: three days.
     package static let patience: Int64 = 3 * 86_400
 
-    /// The longest that a receiver may have us wait, in seconds.
+    /// The longest wait that a receiver may ask for, in seconds.
     package static let longestRequest: Double = 21_600
 
     /// Seconds to wait after an attempt: full jitter, from one second to twice the step.
     ///
     /// - Parameters:
-    ///   - attempt: Which one failed, from 1.
+    /// - attempt: The number of the failed attempt, from 1.
     ///   - random: Uniform from 0 to 1.
     ///   - requested: The seconds that the receiver asked for; granted within bounds.
     package static func delay(after attempt: Int, random: Double, requested: Int64? = nil) -> Double {
@@ -31,7 +31,7 @@ package enum Backoff {
 
 /// The `Retry-After` field (RFC 9110 section 10.2.3).
 package enum RetryAfter {
-    /// The seconds from `now` that it asks for; nil for what is neither a number nor a date.
+    /// The requested seconds from `now`; nil for a field that is neither a number nor a date.
     package static func seconds(_ text: String, now: Timestamp) -> Int64? {
         guard text.isASCII else { return nil }
         let text = text.drop { $0 == " " }

@@ -1,6 +1,6 @@
 package import PinWire
 
-/// What a receiver answered.
+/// A receiver's answer.
 package struct ReceiverAnswer: Hashable, Sendable {
     package var status: Int
     /// The `Retry-After` field.
@@ -17,16 +17,16 @@ package struct ReceiverAnswer: Hashable, Sendable {
 
 /// Why there is no answer.
 package enum SendFailure: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The address is not one that may be called.
+    /// The address may not be called.
     case refused(String)
     case unresolved(String)
     case noConnection(String)
     case timedOut
-    /// The connection broke, or what came was no HTTP.
+    /// The connection broke, or the answer was not HTTP.
     case broken(String)
     /// The node stops.
     case stopped
-    /// There is nothing to sign with.
+    /// There is no secret to sign with.
     case unsigned(String)
 
     package var description: String {
@@ -42,19 +42,19 @@ package enum SendFailure: Error, Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// What follows from an attempt. A pure function of what came of it, so that it can be looked at by itself.
+/// The consequence of an attempt. A pure function of the attempt's result, so that it can be tested by itself.
 package enum DeliveryVerdict: Hashable, Sendable {
     case delivered(status: Int)
-    /// To be tried again; `isGone` where the receiver wants nothing more at all.
+    /// To be tried again; `isGone` where the receiver wants no more messages at all.
     case failed(delay: Double, status: Int?, error: String, isGone: Bool)
-    /// Tried for long enough.
+    /// Tried for the whole time.
     case dead(status: Int?, error: String)
     /// Not tried to its end.
     case released
 
     /// - Parameters:
-    ///   - attempt: Which one it was, from 1.
-    ///   - first: When the first one was.
+    /// - attempt: The attempt's number, from 1.
+    /// - first: The time of the first attempt.
     ///   - random: Uniform from 0 to 1.
     package init(
         _ result: Result<ReceiverAnswer, SendFailure>, attempt: Int, first: Timestamp, now: Timestamp, random: Double
@@ -83,7 +83,7 @@ package enum DeliveryVerdict: Hashable, Sendable {
         }
     }
 
-    /// An answer that is none of success, in words, with the beginning of its body.
+    /// An answer other than success, in words, with the beginning of its body.
     package static func text(of answer: ReceiverAnswer) -> String {
         let head =
             (300...399).contains(answer.status)

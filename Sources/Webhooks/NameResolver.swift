@@ -3,13 +3,13 @@ package import NIOCore
 import NIOPosix
 import Synchronization
 
-/// Finds the addresses of names by getaddrinfo(3), on a few threads of its own: it blocks, for as long as it likes.
+/// Finds the addresses of names by getaddrinfo(3), on a few threads of its own, because it blocks without a limit.
 package final class NameResolver: Sendable {
     /// Names that are being resolved at once; the others wait.
     private static let threadCount = 4
-    /// Names that are resolved or wait for it, forgotten ones included.
+    /// Names that are being resolved or wait for it, abandoned ones included.
     private static let lookUpLimit = 64
-    /// Addresses of one name that are looked at.
+    /// Addresses of one name that are tried.
     private static let addressLimit = 8
 
     private let threads = NIOThreadPool(numberOfThreads: threadCount)
@@ -23,8 +23,8 @@ package final class NameResolver: Sendable {
 
     /// The addresses of a name, or of an address's text, in the system's order.
     ///
-    /// - Throws: ``SendFailure/unresolved(_:)``, or ``SendFailure/timedOut``. A look-up that takes longer goes on by itself
-    ///   and is forgotten.
+    /// - Throws: ``SendFailure/unresolved(_:)``, or ``SendFailure/timedOut``. A look-up that takes longer runs on by
+    ///   itself and its result is dropped.
     package func addresses(
         of host: String, port: Int, within limit: TimeAmount, on loop: any EventLoop
     ) async throws(SendFailure) -> [SocketAddress] {

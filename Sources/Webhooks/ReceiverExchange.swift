@@ -2,9 +2,9 @@ import NIOCore
 import NIOHTTP1
 import NIOSSL
 
-/// One request and its answer on a connection of their own, which is closed then.
+/// One request and its answer on a connection of their own, which is then closed.
 ///
-/// Of the answer the head and the beginning of the body are taken; whoever sends more is not listened to.
+/// It reads the head and the beginning of the body, and closes the connection on a receiver that sends more.
 final class ReceiverExchange: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPClientResponsePart
     typealias OutboundOut = HTTPClientRequestPart
@@ -57,7 +57,7 @@ final class ReceiverExchange: ChannelInboundHandler, RemovableChannelHandler {
         channel.close(promise: nil)
     }
 
-    /// A head that has come is an answer, even if the body has not come to its end. Only the first outcome is one.
+    /// A head that has come is an answer, even if the body is not complete. Only the first outcome counts.
     private func end(with failure: SendFailure) {
         if let answer = self.answer { self.answered.succeed(answer) } else { self.answered.fail(failure) }
     }

@@ -1,10 +1,10 @@
 import NIOSSL
 import PinWire
 
-/// Whether a receiver's certificate, whose chain is verified already, is for the name in the URL.
+/// Checks that a receiver's certificate, whose chain is verified already, is for the name in the URL.
 ///
-/// NIOSSL is content with a certificate for the address that was connected to. Where the name is what the operator
-/// trusts, that would let whoever answers for it in the DNS answer for the receiver too.
+/// NIOSSL also accepts a certificate for the address that was connected to. The operator trusts the name: with a
+/// certificate for the address, anyone who controls the name's DNS could answer for the receiver.
 enum ReceiverIdentity {
     struct Other: Error, CustomStringConvertible {
         let host: String
@@ -24,7 +24,7 @@ enum ReceiverIdentity {
         let name = name.lowercased()
         guard name.hasPrefix("*.") else { return name == host }
         guard let dot = host.firstIndex(of: "."), dot != host.startIndex else { return false }
-        // Two labels at the least: nobody is all of a top-level domain.
+        // At least two labels: no certificate covers all of a top-level domain.
         return name.dropFirst(1) == host[dot...] && name.dropFirst(2).contains(".")
     }
 }

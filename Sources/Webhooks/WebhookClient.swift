@@ -7,17 +7,17 @@ import Synchronization
 
 /// Sends messages to receivers by HTTP/1.1, each on a connection of its own.
 ///
-/// Addresses are found and judged here, and connections are made to addresses and never to names: no second look at a
-/// name can lead elsewhere than the first. Certificates are checked for the name all the same. Redirects are not
-/// followed, no proxy of the environment is asked, and of an answer no more than ``bodyLimit`` is read.
+/// It resolves and checks addresses itself, and connects to addresses, never to names: a second look-up of a name
+/// cannot lead elsewhere. Certificates are checked for the name all the same. It follows no redirects, uses no proxy of
+/// the environment, and reads no more than ``bodyLimit`` of an answer.
 ///
-/// Works on a thread of its own, so that handshakes and slow receivers keep no client of the server waiting.
+/// It works on a thread of its own, so that handshakes and slow receivers do not delay the server's clients.
 package final class WebhookClient: Sendable {
-    /// What bounds an attempt.
+    /// The limits of an attempt.
     package struct Limits: Sendable {
         package var resolve = Duration.seconds(5)
         package var connect = Duration.seconds(5)
-        /// From the beginning to the answer.
+        /// The time from the beginning to the answer.
         package var total = Duration.seconds(10)
         /// How long an attempt that is under way may go on when the node stops.
         package var grace = Duration.seconds(2)
@@ -53,7 +53,7 @@ package final class WebhookClient: Sendable {
     ///   - refusal: Why an address may not be called; nil where it may.
     ///   - allowsPlain: Whether `http` URLs are called.
     ///   - trustFile: PEM of authorities that are trusted besides the system's.
-    ///   - resolve: Instead of the system's own.
+    /// - resolve: Replaces the system's resolver.
     package init(
         limits: Limits = Limits(), refusal: @escaping @Sendable (SocketAddress) -> String?, allowsPlain: Bool = false,
         trustFile: String? = nil, userAgent: String = "pinledger", resolve: Resolve? = nil
@@ -66,13 +66,13 @@ package final class WebhookClient: Sendable {
         self.resolve = resolve
     }
 
-    /// Ends what is under way, and the threads.
+    /// Ends all requests under way, and the threads.
     package func close() async {
         await self.resolver.close()
         try? await self.group.shutdownGracefully()
     }
 
-    /// Why a URL is not called, as far as that can be said without looking for the name; nil where it may be.
+    /// Why a URL is not called, as far as that is known without resolving the name; nil where it may be.
     package func refusal(of url: WebhookURL) -> String? {
         guard url.isSecure || self.allowsPlain else { return "http is not allowed here: the URL must begin with https" }
         if url.hasAddress, let address = try? SocketAddress(ipAddress: url.host, port: url.port) {
@@ -85,7 +85,7 @@ package final class WebhookClient: Sendable {
 
     /// Posts a body and waits for the answer.
     ///
-    /// A cancelled task has a little time left, so that a receiver that has the message can say so.
+    /// A cancelled task has a short time left, so that a receiver that has the message can say so.
     package func post(
         _ body: [UInt8], to url: WebhookURL, fields: [(name: String, value: String)]
     ) async throws(SendFailure) -> ReceiverAnswer {
@@ -103,7 +103,7 @@ package final class WebhookClient: Sendable {
                 return try await self.exchange(head, ByteBuffer(bytes: body), url, address, until: deadline)
             } catch {
                 failure = error
-                // Only where nothing was sent may another address be tried within the same attempt.
+                // Another address may be tried within the same attempt only where nothing was sent.
                 guard case .noConnection = error, NIODeadline.now() < deadline else { throw error }
             }
         }
@@ -153,7 +153,7 @@ package final class WebhookClient: Sendable {
             }
             .connect(to: address)
         connected.whenFailure { answered.fail(SendFailure.noConnection("\($0)")) }
-        // Whatever happens on the channel, the promise is kept by now at the latest.
+        // Whatever happens on the channel, the promise is completed by now at the latest.
         let abandon: @Sendable (SendFailure) -> Void = { failure in
             connected.whenSuccess { channel in
                 let handler = try? channel.pipeline.syncOperations.handler(type: ReceiverExchange.self)
@@ -185,8 +185,8 @@ package final class WebhookClient: Sendable {
         }
     }
 
-    /// What certificates are checked with; made once. Reading the authorities takes some ten milliseconds, on a thread
-    /// for it.
+    /// The TLS settings that certificates are checked with; made once. Reading the authorities takes some ten
+    /// milliseconds, on a thread for it.
     private func secureContext() async throws(SendFailure) -> NIOSSLContext {
         if let context = self.context.withLock({ $0 }) { return context }
         let trustFile = self.trustFile

@@ -6,15 +6,15 @@ import Pinning
 import Postgres
 import Secrets
 
-/// Brings the ledger's events to the receivers that the ledger names.
+/// Delivers the ledger's events to the receivers that the ledger names.
 ///
-/// The ledger is the outbox: positions are dense and complete when they are visible, so that a cursor for each webhook
-/// is all that is needed to miss nothing. Any number of nodes do this on one database; a lease keeps two from
-/// attempting one delivery, and of one stream only the first open delivery is ever attempted, so that a receiver gets
-/// an app's events in order. If the process dies during an attempt, it is made again when the lease is over, by
-/// whichever node comes first, with the same id: a receiver may get a message twice and never misses one.
+/// The ledger is the outbox: positions are dense and complete when they are visible, so that one cursor for each
+/// webhook is enough to miss nothing. Any number of nodes do this on one database; a lease keeps two nodes from
+/// attempting one delivery, and only the first open delivery of a stream is ever attempted, so that a receiver gets an
+/// app's events in order. If the process dies during an attempt, the first node that comes after the end of the lease
+/// repeats it with the same id: a receiver may get a message twice and never misses one.
 package actor WebhookSender {
-    /// What bounds a node's part.
+    /// The limits of a node's part.
     package struct Limits: Sendable {
         /// Attempts at once.
         package var attempts = 16
@@ -33,20 +33,20 @@ package actor WebhookSender {
     private let clock: @Sendable () -> Timestamp
     private let logger: Logger
 
-    /// The version of the stream whose webhooks ``feeds`` stands for; nil where that has to be looked at.
+    /// The version of the webhooks' stream that ``feeds`` reflects; nil where that is unknown.
     private var followed: Int64?
     private var feeds: [String: WebhookStore.Feed] = [:]
-    /// Removed webhooks of which something is left.
+    /// Removed webhooks that still have rows.
     private var closing: Set<String> = []
     /// Attempts under way, by webhook.
     private var underway: [String: Int] = [:]
-    /// Who is asked first next time.
+    /// The webhook whose turn is next.
     private var turn = 0
     private var nextSweep = ContinuousClock.now
 
     private let wakeUps = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
 
-    /// - Parameter node: What tells this node from the others, for people.
+    /// - Parameter node: The name by which people tell this node from the others.
     package init(
         ledger: Ledger, writer: Writer, tools: WebhookServices, client: WebhookClient, node: String,
         limits: Limits = Limits(), logger: Logger, clock: @escaping @Sendable () -> Timestamp
@@ -61,13 +61,13 @@ package actor WebhookSender {
         self.clock = clock
     }
 
-    /// Works until cancelled. What is under way then has a moment left; what is not done by then is left to the others.
+    /// Works until cancelled. Attempts under way then have a moment left; other nodes take over the rest.
     package func run() async {
         let (ledger, wake) = (self.ledger, self.wakeUps.continuation)
         await withDiscardingTaskGroup { group in
             group.addTask { for await _ in ledger.positions() { wake.yield() } }
             group.addTask {
-                // For what is to be tried again, and for leases of nodes that died.
+                // The interval for deliveries to repeat, and for leases of nodes that died.
                 while !Task.isCancelled {
                     wake.yield()
                     try? await Task.sleep(for: .seconds(1))
@@ -87,7 +87,7 @@ package actor WebhookSender {
 
     // MARK: What is to be done
 
-    /// Brings the feeds forward and begins what is due.
+    /// Advances the feeds and begins due deliveries.
     private func next() async -> [(lease: WebhookStore.Lease, webhook: Webhook)] {
         guard self.ledger.fault == nil, self.ledger.suspension == nil else { return [] }
         let view = self.ledger.view
@@ -118,7 +118,7 @@ package actor WebhookSender {
         for webhook in webhooks.hooks.values where feeds[webhook.id] == nil {
             try await self.tools.store.open(webhook)
         }
-        // One that this node has not heard of may be newer than what it knows.
+        // A feed that this node does not know may be newer than its view.
         self.closing = Set(
             feeds.filter { webhooks.hooks[$0.key] == nil && $0.value.createdAt < view.head.position }.keys)
         feeds = try await self.tools.store.feeds()
@@ -126,7 +126,7 @@ package actor WebhookSender {
         self.followed = webhooks.version
     }
 
-    /// Forgets some of what removed webhooks have left. The rest has its turn when the others have had theirs.
+    /// Removes some rows of removed webhooks. The rest has its turn after the other webhooks.
     private func close() async {
         guard let id = self.closing.randomElement() else { return }
         do {
@@ -152,7 +152,7 @@ package actor WebhookSender {
     /// Pages of the ledger that one webhook takes in before the others have their turn.
     private static let feedings = 10
 
-    /// Begins what is due, of each webhook by itself: one that the database cannot answer for holds up no other.
+    /// Begins due deliveries of each webhook by itself: a database error for one does not delay the others.
     private func begin(_ active: [Webhook]) async -> [(lease: WebhookStore.Lease, webhook: Webhook)] {
         var left = self.limits.attempts - self.underway.values.reduce(0, +)
         guard left > 0, !active.isEmpty else { return [] }
@@ -174,7 +174,7 @@ package actor WebhookSender {
         return begun
     }
 
-    /// Long enough for an attempt and its settling, whatever happens.
+    /// Long enough for an attempt and its settling, in every case.
     private var leaseSeconds: Int { Int((self.client.limits.total * 3 / .seconds(1)).rounded(.up)) }
 
     private func end(_ lease: WebhookStore.Lease) {
@@ -198,7 +198,7 @@ package actor WebhookSender {
         let verdict = DeliveryVerdict(
             result, attempt: lease.round, first: lease.firstAttempt, now: now, random: .random(in: 0..<1)
         )
-        // Not cancelled with the rest: what a receiver has need not be sent again.
+        // Not cancelled with the rest: a message that the receiver has need not be sent again.
         let since = await finish(within: .seconds(1)) { await self.settle(lease, verdict) }
         switch verdict {
         case .delivered, .released: break
@@ -226,7 +226,7 @@ package actor WebhookSender {
         return await self.tools.send(message, to: webhook, by: self.client, at: self.clock())
     }
 
-    /// Records what came of an attempt. Where the database does not take it, the attempt is made again after the lease.
+    /// Records the result of an attempt. Where the database refuses it, the attempt is repeated after the lease.
     private func settle(_ lease: WebhookStore.Lease, _ verdict: DeliveryVerdict) async -> Timestamp? {
         for pause in [Duration.milliseconds(200), .seconds(1), .zero] {
             do { return try await self.tools.store.settle(lease, verdict) } catch {

@@ -5,7 +5,7 @@ package import Postgres
 package import Secrets
 import Synchronization
 
-/// What the handlers of a node work with where it is about webhooks.
+/// The services that a node's handlers need for webhooks.
 package struct WebhookServices: Sendable {
     package let secrets: WebhookSecrets
     package let store: WebhookStore
@@ -49,7 +49,7 @@ package struct WebhookServices: Sendable {
         }
     }
 
-    /// Sends a webhook a message of no event, and says what came of it.
+    /// Sends a webhook a message without an event, and returns the result.
     package func test(_ webhook: Webhook, at now: Timestamp) async throws(TestUnavailable) -> JSON {
         guard let client else { throw .noClient }
         guard self.tests.enter() else { throw .overloaded }
@@ -74,7 +74,7 @@ package struct WebhookServices: Sendable {
     }
 }
 
-/// How many tests are under way: each holds a connection of the API for as long as the receiver takes.
+/// The number of tests under way: each holds a connection of the API for as long as the receiver takes.
 private final class TestCount: Sendable {
     private let count = Mutex(0)
 

@@ -2,7 +2,7 @@ package import PinWire
 package import Pinning
 package import Postgres
 
-/// Where the state of a delivery stands.
+/// The state of a delivery.
 package enum DeliveryState: String, CaseIterable, Sendable, Hashable {
     /// Not tried yet.
     case pending
@@ -22,11 +22,11 @@ package struct WebhookStore: Sendable {
         self.pool = pool
     }
 
-    /// One attempt that this node has begun, and nobody else will for as long as the lease.
+    /// One attempt that this node has begun, and that no other node makes for as long as the lease.
     struct Lease: Sendable {
         let webhook: String
         let position: Int64
-        /// Counts all attempts there ever were; what it is settled by.
+        /// Counts all attempts there ever were; identifies the attempt when it is settled.
         let attempt: Int32
         /// Counts those since the delivery was last asked for.
         let round: Int
@@ -42,15 +42,15 @@ package struct WebhookStore: Sendable {
 
     // MARK: Feeding
 
-    /// A webhook's place in the ledger.
+    /// A webhook's cursor in the ledger.
     struct Feed: Sendable {
         /// The position of the event that made the webhook.
         let createdAt: Int64
-        /// Where it goes on.
+        /// The position of the next event to take in.
         var cursor: Int64
     }
 
-    /// The feeds there are, by webhook.
+    /// All feeds, by webhook.
     func feeds() async throws -> [String: Feed] {
         let rows = try await self.pool.read("SELECT webhook, created, cursor FROM pinledger.webhook_feed")
         let feeds = try rows.map { row in
@@ -65,12 +65,12 @@ package struct WebhookStore: Sendable {
         )
     }
 
-    /// Forgets some of a removed webhook; true when nothing is left of it.
+    /// Removes some rows of a removed webhook; true when none is left.
     func close(_ webhook: String) async throws -> Bool {
         try await self.pool.query("SELECT pinledger.close_webhook($1)", [.text(webhook)]).only.bool(0)
     }
 
-    /// Takes the next events into a webhook's deliveries, and returns how far it has come; nil where another node is at
+    /// Takes the next events into a webhook's deliveries, and returns the new position; nil where another node is doing
     /// it.
     func feed(_ webhook: Webhook, until position: Int64) async throws -> Int64? {
         try await self.pool.query(
@@ -86,7 +86,7 @@ package struct WebhookStore: Sendable {
 
     // MARK: Attempts
 
-    /// Leases what is due of a webhook, at most `count`.
+    /// Leases due deliveries of a webhook, at most `count`.
     func lease(_ count: Int, of webhook: String, for seconds: Int, node: String) async throws -> [Lease] {
         let rows = try await self.pool.query(
             """
@@ -108,7 +108,7 @@ package struct WebhookStore: Sendable {
         }
     }
 
-    /// Says what became of an attempt, and returns since when the webhook fails; nil where it does not.
+    /// Records the result of an attempt, and returns since when the webhook fails; nil where it does not.
     func settle(_ lease: Lease, _ verdict: DeliveryVerdict) async throws -> Timestamp? {
         let (outcome, delay, status, error): (String, Double, Int?, String?) =
             switch verdict {
@@ -183,8 +183,8 @@ package struct WebhookStore: Sendable {
         ])
     }
 
-    /// How a webhook is doing: its cursor, what is open and given up, and when it last succeeded; nil where its feed
-    /// has not begun.
+    /// A webhook's state: its cursor, the numbers of open and given-up deliveries, and its last success; nil where its
+    /// feed has not begun.
     package func progress(of webhook: String) async throws -> JSON? {
         let rows = try await self.pool.read(
             """
@@ -212,15 +212,16 @@ package struct WebhookStore: Sendable {
         ])
     }
 
-    /// Events that one call may ask for.
+    /// The most events that one call may ask for.
     package static let replayLimit: Int64 = 10_000
 
-    /// Deliveries of one webhook that may be open when more are asked for.
+    /// The number of open deliveries of one webhook at which requests for more are refused.
     package static let openLimit = 10_000
 
-    /// Has events sent again, and returns how many; nil, and nothing happens, where ``openLimit`` are open already.
+    /// Has events sent again, and returns how many; nil, without any effect, where ``openLimit`` are open already.
     ///
-    /// - Parameter isComplete: Whether also those that are no longer among the deliveries, or never were, and pass the filters.
+    /// - Parameter isComplete: Whether to include events that pass the filters and are no longer, or never were, among
+    ///   the deliveries.
     package func replay(_ webhook: Webhook, at positions: Range<Int64>, isComplete: Bool) async throws -> Int64? {
         try await self.pool.query(
             "SELECT pinledger.replay_deliveries($1, $2, $3, $4, $5, $6)",
