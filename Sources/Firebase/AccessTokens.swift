@@ -8,7 +8,7 @@ package actor AccessTokens {
     private let clock: @Sendable () -> Timestamp
     private var token: (text: String, end: Timestamp)?
 
-    /// A token is replaced so many seconds before its end: clocks differ, and a request takes its time.
+    /// A token is replaced this many seconds before its end: clocks differ, and a request takes time.
     private static let margin: Int64 = 300
 
     package init(account: ServiceAccount, http: FirebaseHTTP, clock: @escaping @Sendable () -> Timestamp) {
@@ -17,9 +17,9 @@ package actor AccessTokens {
         self.clock = clock
     }
 
-    /// A token that holds for some minutes still.
+    /// A token that is valid for at least some minutes.
     ///
-    /// - Parameter refused: One that was not accepted, and is not to be had again.
+    /// - Parameter refused: A token that was refused, and is not returned again.
     package func token(insteadOf refused: String? = nil) async throws(FirebaseFailure) -> String {
         let now = self.clock()
         if let token, token.text != refused, now < token.end { return token.text }
@@ -35,7 +35,8 @@ package actor AccessTokens {
         do { assertion = try await NIOThreadPool.singleton.runIfActive { try account.assertion(at: now) } } catch {
             throw .unexpected("\(error)")
         }
-        // Neither a JWT nor the name of the grant, its colons escaped, has a character that forms escape otherwise.
+        // Neither a JWT nor the name of the grant, its colons escaped, has a character that needs another escape in
+        // forms.
         let form = "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&assertion=\(assertion)"
         let answer = try await self.http.send(
             "POST", account.tokenURL, fields: [("Content-Type", "application/x-www-form-urlencoded")],

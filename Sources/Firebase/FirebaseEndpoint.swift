@@ -1,10 +1,10 @@
 import Pinning
 
-/// Where Google's services are: their own addresses, or one that somebody gave for tests.
+/// The addresses of Google's services: their own, or one that is set for tests.
 package struct FirebaseEndpoint: Hashable, Sendable {
     /// Without a slash at its end.
     package let base: String
-    /// Whether plain HTTP on the loopback interface will do, for tokens too.
+    /// Whether plain HTTP on the loopback interface is allowed, for tokens too.
     package let allowsLoopback: Bool
 
     package static let google = FirebaseEndpoint(

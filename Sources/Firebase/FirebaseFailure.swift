@@ -1,20 +1,20 @@
-/// Why something could not be done at Firebase. Tokens and keys never stand in it.
+/// Why a request to Firebase failed. It never contains tokens or keys.
 package enum FirebaseFailure: Error, Hashable, Sendable, CustomStringConvertible {
-    /// No answer, or not all of it.
+    /// There is no answer, or not all of it.
     case unreachable(String)
     /// 429 and 5xx, with the seconds that it asks us to wait.
     case busy(status: Int, detail: String, seconds: Int64?)
-    /// The account, or the token that it was given, is not accepted.
+    /// The account, or its token, is not accepted.
     case unauthenticated(String)
     /// 403.
     case forbidden(String)
     /// 404.
     case projectUnknown(String)
-    /// 412: somebody else was quicker.
+    /// 412: another writer was quicker.
     case overtaken
-    /// 400: what was put is no template for the service.
+    /// 400: the service rejects the template.
     case invalid(String)
-    /// Anything else, which is not the documented service's.
+    /// Any other answer, which the documented service does not give.
     case unexpected(String)
 
     package var description: String {
@@ -30,7 +30,7 @@ package enum FirebaseFailure: Error, Hashable, Sendable, CustomStringConvertible
         }
     }
 
-    /// What to do, as a sentence; nil for what passes by itself.
+    /// What to do, as a sentence; nil for a failure that is temporary.
     package var advice: String? {
         switch self {
         case .unreachable, .busy, .overtaken: nil
@@ -43,7 +43,7 @@ package enum FirebaseFailure: Error, Hashable, Sendable, CustomStringConvertible
         }
     }
 
-    /// Whether it may be better in a moment, without anybody's doing.
+    /// Whether a repetition may succeed in a moment, without a change by anyone.
     package var isPassing: Bool {
         switch self {
         case .unreachable, .busy, .overtaken, .unexpected: true

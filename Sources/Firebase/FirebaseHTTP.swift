@@ -7,7 +7,7 @@ import Webhooks
 
 /// Requests to Google, with limits to time and size. Redirects are not followed.
 package struct FirebaseHTTP: Sendable {
-    /// An answer that came whole.
+    /// A complete answer.
     package struct Answer: Sendable {
         package var status: Int
         package var etag: String?
@@ -35,7 +35,7 @@ package struct FirebaseHTTP: Sendable {
         self.clock = clock
     }
 
-    /// Ends what is under way. To be called once, after which nothing can be sent.
+    /// Ends all requests under way. To be called once, after which nothing can be sent.
     package func close() async { try? await self.client.shutdown() }
 
     package func send(
@@ -63,7 +63,7 @@ package struct FirebaseHTTP: Sendable {
         }
     }
 
-    /// What Google says in an answer that tells of an error: `error.message`, or OAuth's `error_description`.
+    /// Google's own text in an error answer: `error.message`, or OAuth's `error_description`.
     package static func detail(_ answer: Answer) -> String {
         let json = try? JSON(parsing: answer.body)
         let error = json?["error"]
@@ -73,7 +73,7 @@ package struct FirebaseHTTP: Sendable {
         return Self.printable(text)
     }
 
-    /// At most 300 characters of a stranger's text, with everything but printable ASCII replaced.
+    /// At most 300 characters of foreign text, with everything but printable ASCII replaced.
     package static func printable(_ text: String) -> String {
         String(text.unicodeScalars.prefix(300).map { (0x20...0x7E).contains($0.value) ? Character($0) : "?" })
     }

@@ -1,35 +1,35 @@
 package import ClientFormats
 package import PinWire
 
-/// Brings one project in step, once: reads its template, merges, has the service check what came of it, and puts it
-/// over what was read. Nothing is put where nothing differs, and nothing is ever put over what was not read.
+/// Brings one project in step, once: reads its template, merges, has the service check the result, and replaces the
+/// template that was read. It writes nothing where nothing differs, and never replaces a template that it has not read.
 ///
-/// What the project cannot take of one app keeps nothing of another's from it, and rollouts keep no kill switch from it:
-/// what is refused is left out, first the rollouts and then the whole part.
+/// A part of one app that the project refuses holds up no other app, and rollouts hold up no kill switch: refused parts
+/// are left out, first the rollouts and then the whole part.
 ///
 /// If the process dies in between, the project has the old template or the new one, and the next push finds out which.
 package struct ProjectPush: Sendable {
-    /// What a project is known to have from an earlier push.
+    /// The state of a project after an earlier push.
     package struct Known: Hashable, Sendable {
-        /// What was to be put, and for whom there was nothing.
+        /// The parts to write, and the apps without any.
         package var parts: [RemoteConfigPart]
         package var spared: Set<AppID>
         package var etag: String
-        /// By parameter, conditions of others under which our parameters have values.
+        /// By parameter, others' conditions under which our parameters have values.
         package var foreignConditions: [String: [String]] = [:]
-        /// Apps of which nothing was put.
+        /// Apps of which nothing was written.
         package var refused: [AppID: PushFailure] = [:]
         /// Apps whose rollouts were left out.
         package var withheld: [AppID: PushFailure] = [:]
 
-        /// The apps that the project has the parts of.
+        /// The apps whose parts the project has.
         package var put: Set<AppID> { Set(self.parts.map(\.app).filter { self.refused[$0] == nil }) }
     }
 
     package struct Outcome: Sendable {
-        /// For the next push.
+        /// The state for the next push.
         package var known: Known
-        /// What was changed, as sentences without a full stop; empty where nothing was put.
+        /// The changes, as sentences without a full stop; empty where nothing was written.
         package var differences: [String]
         /// The version of the template that the project has now.
         package var templateVersion: String?
@@ -37,7 +37,7 @@ package struct ProjectPush: Sendable {
 
     private let store: any RemoteConfigStore
 
-    /// How often a template is read anew because somebody else was quicker.
+    /// How often a template is read again because another writer was quicker.
     private static let attempts = 5
 
     package init(store: any RemoteConfigStore) {
@@ -47,11 +47,12 @@ package struct ProjectPush: Sendable {
     /// Pushes.
     ///
     /// - Parameters:
-    ///   - spared: Apps of the project that there is nothing to put of now.
-    ///   - holders: Apps that were put before, and come before others that want the same parameter.
-    ///   - known: What the last push left. While the template has its ETag, and there is nothing else to put, nothing is
-    ///     compared or asked again: neither what was refused, nor what the service keeps in a spelling of its own, which
-    ///     would be written by this process again and again. Other nodes write it again after each of these versions.
+    /// - spared: Apps of the project with nothing to write now.
+    /// - holders: Apps that were pushed before, and come before others that want the same parameter.
+    /// - known: The state after the last push. While the template has its ETag, and nothing else is to be written,
+    ///   nothing is compared or asked again: neither refused parts, nor values that the service stores in its own
+    ///   spelling, which this process would otherwise write again and again. Other nodes write such values again after
+    ///   each of these versions.
     package func run(
         _ parts: [RemoteConfigPart], position: Int64, sparing spared: Set<AppID> = [], holders: Set<AppID> = [],
         known: Known? = nil
@@ -89,7 +90,7 @@ package struct ProjectPush: Sendable {
         throw .service(.overtaken)
     }
 
-    /// The version that a template says it is.
+    /// The version that a template states.
     private static func version(of stored: StoredTemplate) -> String? {
         let limits = JSONLimits(depth: 64, nodes: 1_000_000)
         return (try? JSON(parsing: stored.text, limits: limits))?["version"]?["versionNumber"]?.stringValue

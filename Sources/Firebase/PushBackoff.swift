@@ -1,8 +1,8 @@
-/// How long a project is left alone after a push that failed for a reason that passes.
+/// How long to leave a project alone after a push that failed temporarily.
 package struct PushBackoff: Hashable, Sendable {
     private var failures = 0
 
-    /// The longest wait of our own, and the longest that the service may ask for, in seconds.
+    /// The longest wait by default, and the longest that the service may ask for, in seconds.
     package static let limits = (own: 300.0, requested: 3600.0)
 
     package init() {}
@@ -10,7 +10,7 @@ package struct PushBackoff: Hashable, Sendable {
     /// Counts a failure.
     ///
     /// - Parameters:
-    ///   - random: Uniform from 0 to 1; the half of the wait is drawn, so that nodes do not come together.
+    /// - random: Uniform from 0 to 1; half of the wait is random, so that nodes do not come together.
     ///   - requested: The seconds that the service asked for.
     /// - Returns: The seconds to wait: about 1, 2, 4 and so on.
     package mutating func delay(random: Double, requested: Int64? = nil) -> Double {

@@ -18,7 +18,7 @@ package enum PushFailure: Error, Hashable, Sendable, CustomStringConvertible {
         return true
     }
 
-    /// What to do, as a sentence; nil for what passes by itself.
+    /// What to do, as a sentence; nil for a failure that is temporary.
     package var advice: String? {
         switch self {
         case .service(let failure): failure.advice

@@ -1,14 +1,14 @@
 package import PinWire
 import Synchronization
 
-/// What has become of this node's pushes, app by app. It is forgotten when the process ends.
+/// The results of this node's pushes, app by app. They are lost when the process ends.
 package final class PushStatus: Sendable {
-    /// When the project was last known to have what the ledger says.
+    /// When the project was last known to match the ledger.
     package struct Success: Hashable, Sendable {
         package var at: Timestamp
-        /// How far the ledger was.
+        /// The ledger's position then.
         package var position: Int64
-        /// The app's document that the project has the pins of.
+        /// The version of the app's document whose pins the project has.
         package var documentVersion: Int64?
 
         package init(at: Timestamp, position: Int64, documentVersion: Int64?) {
@@ -18,10 +18,10 @@ package final class PushStatus: Sendable {
         }
     }
 
-    /// What the project's template was found to have.
+    /// The state of the project's template.
     package struct Template: Hashable, Sendable {
         package var version: String?
-        /// Conditions of others under which the app's parameter has values.
+        /// Others' conditions under which the app's parameter has values.
         package var foreignConditions: [String] = []
         /// Why rollouts are left out of it; nil where all are there.
         package var withheld: String?
@@ -39,14 +39,14 @@ package final class PushStatus: Sendable {
         package var success: Success?
         /// As of the last success.
         package var template = Template()
-        /// Why it is not in step; nil where nothing is known to be the matter.
+        /// Why it is not in step; nil where no trouble is known.
         package var trouble: Trouble?
 
         init(project: String) {
             self.project = project
         }
 
-        /// Whether the project has what the ledger says of an app, whose document has a version now.
+        /// Whether the project matches the ledger for an app whose document has this version now.
         package func isInStep(documentVersion: Int64?) -> Bool {
             self.trouble == nil && self.success.map { $0.documentVersion == documentVersion } ?? false
         }
@@ -74,9 +74,9 @@ package final class PushStatus: Sendable {
 
     package func entry(of app: AppID) -> Entry? { self.entries.withLock { $0[app] } }
 
-    /// A project has what the ledger says of an app.
+    /// Records that a project matches the ledger for an app.
     ///
-    /// - Parameter template: what it was found to have; nil where it was not read again.
+    /// - Parameter template: The template's state; nil where it was not read again.
     package func succeed(_ app: AppID, in project: String, _ success: Success, template: Template? = nil) {
         self.change(app, project) { entry in
             entry.success = success

@@ -23,7 +23,7 @@ package struct RemoteConfigService: RemoteConfigStore {
     }
 
     package func validate(_ text: [UInt8], over etag: String) async throws(FirebaseFailure) {
-        // The ETag of the answer is that of nothing that is stored.
+        // The ETag of a validation's answer, which belongs to no stored template.
         _ = try await self.send("PUT", "\(self.url)?validateOnly=true", [("If-Match", etag)], text)
     }
 
@@ -33,7 +33,7 @@ package struct RemoteConfigService: RemoteConfigStore {
         return StoredTemplate(text: answer.body, etag: etag)
     }
 
-    /// Sends a request, with a new token where the one at hand is no longer accepted.
+    /// Sends a request, with a new token where the present one is no longer accepted.
     private func send(
         _ method: String, _ url: String, _ fields: [(name: String, value: String)], _ body: [UInt8]? = nil
     ) async throws(FirebaseFailure) -> FirebaseHTTP.Answer {
@@ -51,7 +51,7 @@ package struct RemoteConfigService: RemoteConfigStore {
         case 403: throw .forbidden(detail)
         case 404: throw .projectUnknown(detail)
         case 412: throw .overtaken
-        // A version that somebody writes at the same time may also be told so.
+        // A concurrent write may also get this answer.
         case 409: throw .overtaken
         case 429, 500...: throw .busy(status: answer.status, detail: detail, seconds: answer.retryAfter)
         default: throw .unexpected("status \(answer.status)")

@@ -1,15 +1,15 @@
-/// Where a project's client template is kept: Firebase, or what stands for it in tests.
+/// The storage of a project's client template: Firebase, or its double in tests.
 package protocol RemoteConfigStore: Sendable {
     func get() async throws(FirebaseFailure) -> StoredTemplate
 
-    /// Has a template checked, and changes nothing.
+    /// Has a template checked, without changing anything.
     func validate(_ text: [UInt8], over etag: String) async throws(FirebaseFailure)
 
-    /// Replaces the template that has this ETag; the new one as it was stored.
+    /// Replaces the template that has this ETag; returns the new one as it was stored.
     func put(_ text: [UInt8], over etag: String) async throws(FirebaseFailure) -> StoredTemplate
 }
 
-/// A template as the service has it.
+/// A template as the service stores it.
 package struct StoredTemplate: Sendable {
     package var text: [UInt8]
     package var etag: String

@@ -1,31 +1,31 @@
 package import Keys
 package import PinWire
 
-/// A service account of Google's, by the key file that its console gives.
+/// A Google service account, read from the key file of its console.
 ///
 /// Printing the value shows nothing of the key.
 package struct ServiceAccount: Sendable, CustomStringConvertible {
-    /// Why a file is none.
+    /// Why a file is not a service account.
     package struct Malformed: Error, Hashable, Sendable, CustomStringConvertible {
         package let description: String
     }
 
-    /// The project that the account is of, and that it is taken for.
+    /// The account's project, which it is used for.
     package let project: String
     package let email: String
-    /// Where its tokens come from.
+    /// The issuer of its tokens.
     package let tokenURL: String
     private let keyID: String?
     private let key: RSAPrivateKey
 
     package var description: String { "the service account \(self.email)" }
 
-    /// What a token is asked for.
+    /// The scope of a token.
     private static let scope = "https://www.googleapis.com/auth/firebase.remoteconfig"
-    /// For how long an assertion holds, in seconds: the longest that Google takes.
+    /// How long an assertion is valid, in seconds: the longest that Google accepts.
     private static let lifetime: Int64 = 3600
 
-    /// Reads a file's content. Members that are not needed are passed over.
+    /// Reads a file's content. Unneeded members are ignored.
     package init(_ text: [UInt8], endpoint: FirebaseEndpoint) throws(Malformed) {
         let json: JSON
         do throws(JSONSyntaxError) { json = try JSON(parsing: text) } catch {
@@ -53,7 +53,8 @@ package struct ServiceAccount: Sendable, CustomStringConvertible {
         }
     }
 
-    /// What is exchanged for a token (RFC 7523): says until when it holds who asks for what. Takes milliseconds.
+    /// The assertion that is exchanged for a token (RFC 7523): it states who asks for what, and until when it is valid.
+    /// Takes milliseconds.
     package func assertion(at now: Timestamp) throws(KeyFault) -> String {
         let header: JSON = .members(["alg": "RS256", "kid": self.keyID.map { .string($0) }, "typ": "JWT"])
         let claims: JSON = [

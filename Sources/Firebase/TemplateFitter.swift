@@ -1,11 +1,11 @@
 import ClientFormats
 import PinWire
 
-/// Finds out how much of what is to be put over one template the service takes.
+/// Finds out how many of the parts for one template the service accepts.
 struct TemplateFitter: Sendable {
     let store: any RemoteConfigStore
     let stored: StoredTemplate
-    /// All apps that there is something to put of.
+    /// All apps with parts to write.
     let apps: Set<AppID>
     let spared: Set<AppID>
     let holders: Set<AppID>
@@ -20,14 +20,14 @@ struct TemplateFitter: Sendable {
         merge: RemoteConfigMerge?, refused: [AppID: PushFailure], withheld: [AppID: PushFailure]
     )
 
-    /// The merge of all that is taken, which is nil where nothing is, and what is left out.
+    /// The merge of all accepted parts, which is nil where none is, and the parts left out.
     ///
-    /// Everything, if it is taken. Else each part by itself, and without its rollouts where it is refused; then those
-    /// that are taken, together; where they are not, since each makes the template larger, all without rollouts; and at
-    /// last as many of those as fit, kill switches first.
+    /// It first tries everything. If that is refused, it tries each part by itself, and without its rollouts where it
+    /// is refused; then the accepted parts together; if they are refused together, because each makes the template
+    /// larger, all without rollouts; and finally as many of those as fit, kill switches first.
     ///
-    /// - Parameter known: What came of the last push to this very template; what was refused then, and is the same, is
-    ///   left out once more before anything is tried part by part. Nil where all is to be tried.
+    /// - Parameter known: The result of the last push to this same template; parts that were refused then, and are the
+    ///   same, are left out again before anything is tried part by part. Nil to try everything.
     func settle(
         _ parts: [RemoteConfigPart], known: ProjectPush.Known? = nil
     ) async throws(PushFailure) -> Settlement {
@@ -82,14 +82,14 @@ struct TemplateFitter: Sendable {
                 withheld[part.app] = nil
             }
         }
-        // A node that lags behind, or a ledger that was restored, is behind with all of it.
+        // A node that lags behind, or a restored ledger, is behind with all of it.
         if merge == nil, case .refused(.newer(let parameter, let position, let here)) = failure {
             throw .refused(.newer(parameter: parameter, position: position, here: here))
         }
         return merge.map { Self.settlement($0, of: fitting, refused, withheld) } ?? (nil, refused, [:])
     }
 
-    /// Whose kill switch must not wait comes first, and then whoever is there already.
+    /// An app whose kill switch must not wait comes first, and then one that is there already.
     private func goesBefore(_ one: RemoteConfigPart, _ other: RemoteConfigPart) -> Bool {
         func rank(_ part: RemoteConfigPart) -> Int {
             part.conditions.contains(where: \.isKill) ? 0 : self.holders.contains(part.app) ? 1 : 2
@@ -97,14 +97,14 @@ struct TemplateFitter: Sendable {
         return (rank(one), one.app) < (rank(other), other.app)
     }
 
-    /// What is taken without that which was refused the last time, and is the same; nil where nothing was, where more is
-    /// refused now, and where something has become less, so that there may be room.
+    /// The accepted rest without the parts that were refused the last time, and are the same; nil where nothing was
+    /// refused, where more is refused now, and where a part has become smaller, so that there may be room.
     private func repeated(
         _ parts: [RemoteConfigPart], _ known: ProjectPush.Known
     ) async throws(PushFailure) -> Settlement? {
         let counts = Dictionary(parts.map { ($0.app, $0.conditions.count) }) { first, _ in first }
         guard known.parts.allSatisfy({ $0.conditions.count <= counts[$0.app] ?? -1 }) else { return nil }
-        // Which of two wants a parameter is for the merge to say.
+        // The merge decides which of two apps gets a parameter.
         let refused = known.refused.filter { !$0.value.isConflict }
         let same = parts.filter(known.parts.contains)
         let choice = parts.compactMap { part -> RemoteConfigPart? in

@@ -106,10 +106,10 @@ package enum LogLine: String, CaseIterable, Sendable {
     case serverStopped = "server_stopped"
     case serverFailed = "server_failed"
 
-    /// What is written for each of them.
+    /// The declaration of each line.
     package struct Declaration: Sendable {
         package let level: Logger.Level
-        /// What happened, for people. The same each time: what differs is in the line's metadata.
+        /// What happened, for people. The text is always the same: what differs is in the line's metadata.
         package let message: Logger.Message
         /// What to do; nil where there is nothing to do.
         package let advice: String?

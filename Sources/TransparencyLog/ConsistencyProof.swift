@@ -1,7 +1,7 @@
 /// A proof that a tree is the beginning of a larger one (RFC 6962 section 2.1.2, RFC 9162 section 2.1.4).
 ///
-/// The old size is at least 1: every tree extends the empty one, so there is nothing to prove, and who compares with
-/// an empty log checks instead that its root is ``MerkleTree/emptyRoot``.
+/// The old size is at least 1: every tree extends the empty one, so there is nothing to prove. A verifier that compares
+/// with an empty log checks instead that its root is ``MerkleTree/emptyRoot``.
 package struct ConsistencyProof: Hashable, Sendable {
     /// The size of the smaller tree, at least 1.
     package var oldSize: UInt64
@@ -12,7 +12,7 @@ package struct ConsistencyProof: Hashable, Sendable {
     /// The hashes from the bottom up: at most 64, none if the sizes are equal.
     package var hashes: [LogHash]
 
-    /// Puts together a proof that came from elsewhere; nothing is checked before ``verify(oldRoot:newRoot:)``.
+    /// Assembles a proof from elsewhere; nothing is checked before ``verify(oldRoot:newRoot:)``.
     package init(oldSize: UInt64, newSize: UInt64, hashes: [LogHash]) {
         self.oldSize = oldSize
         self.newSize = newSize

@@ -6,7 +6,7 @@ package struct HashRange: Hashable, Sendable {
     /// The indices within the level, from 0; never empty.
     package var indices: Range<UInt64>
 
-    /// Names a run; whether it exists is for the store to say.
+    /// Names a run; the store knows whether it exists.
     package init(level: Int, indices: Range<UInt64>) {
         self.level = level
         self.indices = indices

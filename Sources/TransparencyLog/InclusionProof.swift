@@ -6,10 +6,10 @@ package struct InclusionProof: Hashable, Sendable {
     /// The size of the tree the proof leads into.
     package var treeSize: UInt64
 
-    /// The hashes beside the way from the leaf up to the root, from the bottom: at most 63.
+    /// The hashes beside the path from the leaf up to the root, from the bottom: at most 63.
     package var hashes: [LogHash]
 
-    /// Puts together a proof that came from elsewhere; nothing is checked before ``verify(leaf:root:)``.
+    /// Assembles a proof from elsewhere; nothing is checked before ``verify(leaf:root:)``.
     package init(leafIndex: UInt64, treeSize: UInt64, hashes: [LogHash]) {
         self.leafIndex = leafIndex
         self.treeSize = treeSize
@@ -75,9 +75,9 @@ package struct InclusionProof: Hashable, Sendable {
     }
 }
 
-/// The way from a node up to the root, told by the numbers alone: `fn` and `sn` of RFC 9162 section 2.1.3.2.
+/// The path from a node up to the root, computed from the numbers alone: `fn` and `sn` of RFC 9162 section 2.1.3.2.
 struct ProofPath {
-    /// On which side of the way the next hash of the proof stands.
+    /// The side of the path on which the next hash of the proof stands.
     enum Side {
         case left, right
     }
@@ -109,7 +109,7 @@ struct ProofPath {
         var side = Side.right
         if !self.node.isMultiple(of: 2) || self.node == self.last {
             side = .left
-            // A last node without a right sibling rises until it is somebody's right child.
+            // A last node without a right sibling rises until it is a right child.
             while self.node.isMultiple(of: 2), self.node != 0 {
                 self.ascend()
             }

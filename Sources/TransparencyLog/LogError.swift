@@ -2,13 +2,13 @@
 package enum LogError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The leaf index is not smaller than the tree's size.
     case leafOutsideTree(leafIndex: UInt64, treeSize: UInt64)
-    /// A consistency proof needs 0 < old size ≤ new size. What an empty log promises is the caller's business.
+    /// A consistency proof needs 0 < old size ≤ new size. The caller handles the empty log.
     case sizesOutOfOrder(oldSize: UInt64, newSize: UInt64)
     /// The size is beyond ``MerkleTree/maximumSize``.
     case treeTooLarge(size: UInt64)
     /// A frontier of this size does not have this many bytes.
     case malformedFrontier(size: UInt64, byteCount: Int)
-    /// The proof does not have the number of hashes that its sizes ask for.
+    /// The proof does not have the number of hashes that its sizes require.
     case wrongProofLength
     /// The proof leads to another root than the one it was made for.
     case rootMismatch

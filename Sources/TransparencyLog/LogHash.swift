@@ -1,7 +1,7 @@
 /// A SHA-256 value of the log: a leaf hash, an interior node or a root.
 ///
 /// Exactly 32 bytes, held inline, so that an array of hashes is one allocation. Equality is not constant-time:
-/// everything in a log is public to whoever may compare it.
+/// everything in a log is public to anyone who may compare it.
 package struct LogHash: Hashable, Sendable {
     /// The number of bytes of every hash.
     package static let byteCount = 32

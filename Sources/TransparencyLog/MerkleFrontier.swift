@@ -1,4 +1,4 @@
-/// The right edge of a Merkle tree: all that is needed to append to it and to know its root.
+/// The right edge of a Merkle tree: the data needed to append to it and to know its root.
 ///
 /// It holds the root of one complete subtree for every bit set in ``size``, so never more than 64 hashes. The ledger's
 /// head row keeps it as bytes beside the size.
@@ -65,10 +65,10 @@ package struct MerkleFrontier: Hashable, Sendable {
         return hash
     }
 
-    /// Appends one leaf hash and names the nodes that this completed and that are to be stored.
+    /// Appends one leaf hash and returns the completed nodes that are to be stored.
     ///
-    /// Of the interior nodes only those at levels 8, 16, 24, … are stored, the roots of full 256-wide tiles; every
-    /// other is at most 255 hashings away. Most appends complete none, one in 256 completes one.
+    /// Only interior nodes at levels 8, 16, 24, … are stored, the roots of full 256-wide tiles; every other node is at
+    /// most 255 hashings away. Most appends complete none, one in 256 completes one.
     @discardableResult
     package mutating func append(leaf: LogHash) -> [TileRoot] {
         var completed: [TileRoot] = []
@@ -85,10 +85,10 @@ package struct MerkleFrontier: Hashable, Sendable {
         return completed
     }
 
-    /// Appends a tree that stands alone: of a power of two of leaves, at a place that is a multiple of it.
+    /// Appends a tree that stands alone: its number of leaves is a power of two, and its index a multiple of it.
     ///
-    /// Says nothing of the nodes that this completes: for a reader that has hashed a stretch of leaves beside the fold,
-    /// and not for a writer.
+    /// It does not return the nodes that this completes: it is for a reader that has hashed a stretch of leaves beside
+    /// the fold, and not for a writer.
     ///
     /// - Returns: False, and nothing is appended, where the sizes do not fit.
     package mutating func append(subtree: MerkleFrontier) -> Bool {
@@ -113,7 +113,7 @@ package struct TileRoot: Hashable, Sendable {
     /// The level of the node above the leaves: 8, 16, 24, ….
     package var level: Int
 
-    /// The place of the node within its level, from 0; it covers the leaves from `index << level` on.
+    /// The index of the node within its level, from 0; it covers the leaves from `index << level` on.
     package var index: UInt64
 
     /// The node's hash.

@@ -1,4 +1,4 @@
-/// A Merkle tree in memory that holds what the ledger stores: leaf hashes and tile roots, nothing between.
+/// A Merkle tree in memory that holds the hashes that the ledger stores: leaf hashes and tile roots, nothing between.
 ///
 /// For exports, offline verification and tests; the server plans with ``HashPlan`` and reads from the database.
 package struct StoredTree: Sendable {

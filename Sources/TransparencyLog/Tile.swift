@@ -3,7 +3,7 @@
 /// A full tile is 256 hashes, 8,192 bytes. A partial one is named by its width and replaced by the full one when the
 /// tree has grown; both are immutable.
 package struct Tile: Hashable, Sendable {
-    /// What a tile holds.
+    /// The contents of a tile.
     package enum Content: Hashable, Sendable {
         /// Hashes of level `8 × level` of the tree, level being 0 to 63.
         case hashes(level: Int)
@@ -14,10 +14,10 @@ package struct Tile: Hashable, Sendable {
     /// The number of hashes or entries of a full tile.
     package static let fullWidth = 256
 
-    /// What the tile holds.
+    /// The contents of the tile.
     package let content: Content
 
-    /// The tile's place among its like, from 0.
+    /// The tile's index among its kind, from 0.
     package let index: UInt64
 
     /// The number of hashes or entries: 1 to 256.
@@ -44,7 +44,7 @@ package struct Tile: Hashable, Sendable {
         return HashRange(level: self.level * TileRoot.levelsPerTile, indices: start..<start + UInt64(self.width))
     }
 
-    /// Whether a tree of this size has all that the tile shows. Anything else is "not found".
+    /// Whether a tree of this size has all of the tile's contents. Anything else is "not found".
     package func isCovered(by treeSize: UInt64) -> Bool {
         self.hashes.indices.upperBound <= Self.nodeCount(level: self.level, treeSize: treeSize)
     }

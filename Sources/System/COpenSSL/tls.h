@@ -1,4 +1,4 @@
-// What OpenSSL offers as macros about TLS connections, as functions that Swift sees.
+// OpenSSL's macros about TLS connections, as functions that Swift sees.
 #pragma once
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -15,7 +15,7 @@ static inline void tls_set_largest_certificate_list(SSL_CTX *context, long bytes
     SSL_CTX_set_max_cert_list(context, bytes);
 }
 
-// No sessions are kept, no tickets asked for, and hosts without secure renegotiation are spoken to: nothing follows the
+// No sessions are kept, no tickets asked for, and hosts without secure renegotiation are accepted: nothing follows the
 // handshake that one could renegotiate.
 static inline void tls_make_single_use(SSL_CTX *context) {
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);

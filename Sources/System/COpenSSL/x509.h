@@ -1,4 +1,4 @@
-// What OpenSSL offers as macros about certificates and keys, as functions that Swift sees.
+// OpenSSL's macros about certificates and keys, as functions that Swift sees.
 #pragma once
 #include <openssl/asn1.h>
 #include <openssl/bio.h>
@@ -11,12 +11,12 @@
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
 
-// How names are written: as RFC 4514 has it, with other letters than ASCII in UTF-8 rather than escaped.
+// The written form of names: that of RFC 4514, with letters outside ASCII in UTF-8 rather than escaped.
 static inline unsigned long pinledger_name_flags(void) {
     return XN_FLAG_RFC2253 & ~ASN1_STRFLGS_ESC_MSB;
 }
 
-// The same for names with a string that is not what its type says: every value in hexadecimal.
+// The same for names with a string that does not match its type: every value in hexadecimal.
 static inline unsigned long pinledger_name_dump_flags(void) {
     return pinledger_name_flags() | ASN1_STRFLGS_DUMP_ALL;
 }

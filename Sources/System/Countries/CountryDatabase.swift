@@ -1,19 +1,19 @@
 import Foundation
 import Synchronization
 
-/// In which country addresses are, by a file in MaxMind's format (MaxMind DB File Format 2.0), such as
+/// The countries of addresses, from a file in MaxMind's format (MaxMind DB File Format 2.0), such as
 /// GeoLite2-Country.mmdb.
 ///
 /// A build without the package's trait `Geo` has no library to read such files with: there ``init(file:)`` fails with
 /// ``Failure/notBuilt``.
 package final class CountryDatabase: Sendable {
-    /// Why there are no countries to be had from a file.
+    /// Why a file gives no countries.
     package enum Failure: Error, Hashable, CustomStringConvertible {
         /// The program was built without the trait `Geo`.
         case notBuilt
-        /// There is no such file, it cannot be read, or is not in the format.
+        /// There is no such file, or it cannot be read, or it is not in the format.
         case unreadable(String)
-        /// The file says other things of addresses than where they are; with the type that it says it is of.
+        /// The file holds other data than countries; with the type that it states.
         case withoutCountries(String)
 
         package var description: String {
@@ -34,7 +34,7 @@ package final class CountryDatabase: Sendable {
         }
     }
 
-    /// What a file looks like from outside, so that another one is noticed.
+    /// The file's identity, by which a replaced file is noticed.
     private struct Stamp: Hashable, Sendable {
         var modified: Date?
         var size: Int?
@@ -51,8 +51,8 @@ package final class CountryDatabase: Sendable {
         self.loaded = Mutex((try CountryFile(path), stamp))
     }
 
-    /// Reads the file again if it was replaced, or in any case with `isForced`; what was read before holds where that
-    /// fails. As slow as ``init(file:)``.
+    /// Reads the file again if it was replaced, or in any case with `isForced`; where that fails, the last good one
+    /// stays in use. As slow as ``init(file:)``.
     ///
     /// - Returns: Whether it was read.
     package func reload(isForced: Bool) throws(Failure) -> Bool {

@@ -3,10 +3,10 @@
     import Foundation
     import Glibc
 
-    /// A file in MaxMind's format, as libmaxminddb reads it: a copy in memory that nobody else can write to.
+    /// A file in MaxMind's format, as libmaxminddb reads it: a copy in memory that no other process can write to.
     @safe final class CountryFile: Sendable {
-        // @safe class and nonisolated(unsafe), invariant: between `init` and `deinit` nobody writes to what the pointer
-        // points to. libmaxminddb only reads it in look-ups, and keeps what it finds on its caller's stack.
+        // @safe class and nonisolated(unsafe), invariant: between `init` and `deinit` nothing writes to the memory
+        // behind the pointer. libmaxminddb only reads it in look-ups, and keeps its results on its caller's stack.
         private nonisolated(unsafe) let handle: UnsafeMutablePointer<MMDB_s>
 
         init(_ path: String) throws(CountryDatabase.Failure) {
@@ -24,7 +24,7 @@
             unsafe self.handle.deallocate()
         }
 
-        /// libmaxminddb maps the file that it opens, and whoever shortens a mapped file ends the process that looks into
+        /// libmaxminddb maps the file that it opens, and a mapped file that is shortened ends the process that reads
         /// it. So it is given a copy without a name.
         private static func open(_ path: String) throws(CountryDatabase.Failure) -> UnsafeMutablePointer<MMDB_s> {
             let data: Data
@@ -93,7 +93,7 @@
         }
     }
 #else
-    /// What stands for a file where there is no library to read it with: there is never one.
+    /// Replaces a file where there is no library to read it with: it never exists.
     struct CountryFile: Sendable {
         init(_ path: String) throws(CountryDatabase.Failure) { throw .notBuilt }
 

@@ -1,10 +1,10 @@
 import CPublicSuffix
 
-/// The Public Suffix List: which DNS names are registries rather than somebody's own.
+/// The Public Suffix List: the DNS names that are registries, below which anyone may register a name.
 ///
 /// A pin for `co.uk` or `github.io` would reach strangers' hosts, so such names are refused as host patterns. The list
-/// is what libpsl finds newest: the distribution's file, which updates itself with the system, or the one compiled into
-/// the library.
+/// is the newest that libpsl finds: the distribution's file, which updates itself with the system, or the one compiled
+/// into the library.
 ///
 /// Loading reads a file of some 50 kB and takes milliseconds: once at start, not for each request.
 @safe package final class PublicSuffixList: Sendable {
@@ -15,9 +15,9 @@ import CPublicSuffix
         package init() {}
     }
 
-    // @safe class and nonisolated(unsafe), invariant: the pointer never changes, and between `load` and `deinit`
-    // libpsl only reads what it points to. psl_is_public_suffix takes it as const, keeps the name it looks up on its
-    // own stack, and searches what loading has already sorted; it caches nothing.
+    // @safe class and nonisolated(unsafe), invariant: the pointer never changes, and between `load` and `deinit` libpsl
+    // only reads the memory behind it. psl_is_public_suffix takes it as const, keeps the name it looks up on its own
+    // stack, and searches what loading has already sorted; it caches nothing.
     private nonisolated(unsafe) let context: OpaquePointer
 
     private init(context: OpaquePointer) {
@@ -38,9 +38,9 @@ import CPublicSuffix
 
     /// Whether `domain` is a public suffix, in the ICANN section of the list or in the private one.
     ///
-    /// `domain` MUST be lower-case A-labels without a trailing dot, as a parsed host is. By the list's own default rule
-    /// `*` a single label that is not listed counts as a suffix too. The empty name counts as one, so that nothing is
-    /// allowed by being no name; a name with a zero byte, which C would cut, likewise.
+    /// `domain` MUST be lower-case A-labels without a trailing dot, as in a parsed host. By the list's own default rule
+    /// `*` a single label that is not listed counts as a suffix too. The empty name counts as one, so that an empty
+    /// name allows nothing; so does a name with a zero byte, which C would cut.
     package func isPublicSuffix(_ domain: String) -> Bool {
         guard !domain.isEmpty, !domain.utf8.contains(0) else { return true }
         return unsafe psl_is_public_suffix(self.context, domain) != 0

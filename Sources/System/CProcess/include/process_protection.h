@@ -1,4 +1,4 @@
-// What Swift cannot call: prctl(2) takes a variable number of arguments.
+// A function that Swift cannot call: prctl(2) takes a variable number of arguments.
 
 #ifndef PINLEDGER_PROCESS_PROTECTION_H
 #define PINLEDGER_PROCESS_PROTECTION_H
