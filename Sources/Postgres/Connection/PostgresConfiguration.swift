@@ -1,33 +1,34 @@
 /// How to reach a database and how long to wait for it.
 ///
-/// Everything libpq understands may stand in the connection string (several hosts, `sslmode`,
-/// `target_session_attrs`, `service`, `passfile`), as `key=value` pairs or as a URI; what it sets wins over the values
-/// here. Descriptions and reflections of this value never show a password.
+/// The connection string may hold everything that libpq understands (several hosts, `sslmode`, `target_session_attrs`,
+/// `service`, `passfile`), as `key=value` pairs or as a URI; its settings win over the values here. Descriptions and
+/// reflections of this value never show a password.
 package struct PostgresConfiguration: Sendable {
-    /// How the server learns of the timeouts.
+    /// How the timeouts are set on the server.
     package enum SessionSettings: Sendable, Hashable {
-        /// With the session's start-up options: no extra round trip.
+        /// In the session's start-up options: no extra round trip.
         case startup
-        /// With SET LOCAL at the start of each transaction: for a transaction pooler (PgBouncer), which refuses start-
-        /// up options. Statements outside a transaction are bounded by this process alone.
+        /// By SET LOCAL at the start of each transaction: for a transaction pooler (PgBouncer), which refuses start-up
+        /// options. Only this process limits the time of statements outside a transaction.
         case perTransaction
-        /// Not at all: only this process watches the time.
+        /// Not at all: only this process limits the time.
         case none
     }
 
-    /// Holds the password, if it was given here: never to be logged.
+    /// Contains the password, if it was given here: never log it.
     package var connectionString: String
     package var applicationName: String
-    /// For each host of the connection string.
+    /// The time for each host of the connection string.
     package var connectTimeout: Duration
-    /// For each statement, kept by the server; this process gives up `answerGrace` later and drops the connection.
+    /// The time for each statement, limited by the server; this process gives up `answerGrace` later and drops the
+    /// connection.
     package var statementTimeout: Duration?
     package var lockTimeout: Duration?
     package var idleInTransactionTimeout: Duration?
     /// How long to wait for a server's answer beyond the statement timeout, and after a cancellation.
     package var answerGrace: Duration
     package var sessionSettings: SessionSettings
-    /// Whether statements may be kept prepared on the server: not behind a transaction pooler.
+    /// Whether statements may stay prepared on the server: not behind a transaction pooler.
     package var preparesStatements: Bool
 
     package init(
@@ -52,7 +53,7 @@ package struct PostgresConfiguration: Sendable {
         self.preparesStatements = preparesStatements
     }
 
-    /// The timeouts that are set, as the server names them, in milliseconds.
+    /// The timeouts to set, under the server's names, in milliseconds.
     var serverTimeouts: [(name: String, milliseconds: Int64)] {
         [
             ("statement_timeout", self.statementTimeout),

@@ -1,21 +1,21 @@
-// The closures run on the connection's thread and are not Sendable, so that they may gather what they see in a
-// variable: from outside the connection these are called inside `perform`.
+// The closures run on the connection's thread and are not Sendable, so that they may gather their results in a
+// variable: from outside the connection, call these inside `perform`.
 extension PostgresConnection {
     /// COPY … TO STDOUT, message by message as the server sends them; the bytes are valid inside the closure only.
     ///
-    /// What the closure throws ends the COPY and is thrown on; the connection stays usable. The server's statement
-    /// timeout is for the whole COPY: a long one goes inside `withStatementTimeout`.
+    /// An error of the closure ends the COPY and is rethrown; the connection stays usable. The server's statement
+    /// timeout applies to the whole COPY: run a long one inside `withStatementTimeout`.
     package func copyOut(_ sql: String, _ onChunk: (UnsafeRawBufferPointer) throws -> Void) throws {
         defer { self.publish() }
         unsafe try self.session.copyOut(sql, onChunk)
     }
 
-    /// COPY … TO STDOUT (FORMAT binary), decoded, in batches of up to so many rows; the number of rows.
+    /// COPY … TO STDOUT (FORMAT binary), decoded, in batches of a limited number of rows; returns the number of rows.
     ///
     /// The rows have no column names or types: COPY sends none.
     ///
     /// - Parameters:
-    ///   - first: The size of the first batch where it shall be another.
+    /// - first: The size of the first batch where it differs.
     @discardableResult
     package func copyRows(
         _ sql: String,
@@ -37,7 +37,7 @@ extension PostgresConnection {
         return decoder.totalRows
     }
 
-    /// Bounds how long the server may send nothing, inside `withStatementTimeout(nil)`, which restores it: a long COPY
+    /// Limits how long the server may send nothing, inside `withStatementTimeout(nil)`, which restores it: a long COPY
     /// takes its time, and a dead one is noticed.
     package func boundSilence(to duration: Duration) {
         self.session.allowance = duration
@@ -45,7 +45,7 @@ extension PostgresConnection {
 
     /// COPY … FROM STDIN; sends chunks until the closure returns nil. Returns the number of rows.
     ///
-    /// What the closure throws makes the server take none of them, and is thrown on.
+    /// An error of the closure makes the server discard all rows, and is rethrown.
     @discardableResult
     package func copyIn(_ sql: String, chunks nextChunk: () throws -> [UInt8]?) throws -> Int64 {
         defer { self.publish() }

@@ -1,4 +1,4 @@
-/// A statement that is worth keeping parsed and planned on the server. Equal texts share one plan per connection.
+/// A statement that stays parsed and planned on the server. Equal texts share one plan per connection.
 package struct PreparedStatement: Sendable, Hashable, ExpressibleByStringLiteral {
     package let sql: String
 
@@ -11,7 +11,7 @@ package struct PreparedStatement: Sendable, Hashable, ExpressibleByStringLiteral
     }
 }
 
-/// Which statements a session has prepared, under which names.
+/// The statements that a session has prepared, and their names.
 struct PreparedStatements {
     struct Key: Hashable {
         var sql: String
@@ -40,10 +40,10 @@ struct PreparedStatements {
 }
 
 extension PostgresConnection {
-    /// Like `query(_:_:)`, and the server keeps the statement for the next time, if the configuration lets it.
+    /// Like `query(_:_:)`, and the server keeps the statement for the next time, if the configuration allows it.
     ///
-    /// - Parameter meanwhile: What to do between sending the statement and waiting for its answer. Not called where it
-    ///   could not be sent; called before that where the server keeps no statements.
+    /// - Parameter meanwhile: What to do between sending the statement and waiting for its answer. Not called where the
+    ///   statement could not be sent; called before sending where the server keeps no statements.
     @discardableResult
     package func query(
         prepared statement: PreparedStatement,
@@ -59,8 +59,8 @@ extension PostgresConnection {
         do throws(PostgresError) {
             return try self.session.queryPrepared(self.name(of: key), parameters, meanwhile: meanwhile)
         } catch {
-            // The statement vanished (DISCARD ALL) or its result type changed (a migration): both before it did
-            // anything.
+            // The statement is gone (DISCARD ALL) or its result type has changed (a migration): in both cases it has
+            // had no effect.
             guard error.sqlState == "26000" || error.sqlState == "0A000", !self.session.isInTransaction else {
                 throw error
             }

@@ -1,10 +1,10 @@
 extension PostgresConnection {
     /// Runs the closure between BEGIN and COMMIT, on this connection's thread and without suspension.
     ///
-    /// What the closure throws is thrown on after ROLLBACK. A connection that breaks before COMMIT was sent is
-    /// `.connectionLost`: rolled back for certain, as it is if the process dies there. One that breaks after it is
-    /// `.outcomeUnknown`: the caller MUST look before it repeats anything. A closure that swallows a failed statement
-    /// does not commit: SQLSTATE 25P02. COMMIT itself ignores the task's cancellation.
+    /// An error of the closure is rethrown after ROLLBACK. A connection that breaks before COMMIT was sent is
+    /// `.connectionLost`: the transaction is certainly rolled back, as it is if the process dies there. One that breaks
+    /// after it is `.outcomeUnknown`: the caller MUST check before it repeats anything. A closure that swallows a
+    /// failed statement does not commit: SQLSTATE 25P02. COMMIT itself ignores the task's cancellation.
     package func transaction<R>(
         isolation: PostgresIsolation? = nil,
         readOnly: Bool = false,
@@ -51,7 +51,7 @@ extension PostgresConnection {
             do throws(PostgresError) {
                 try self.setStatementTimeout(self.configuration.statementTimeout)
             } catch {
-                // A session with the wrong limit must not go back to a pool.
+                // A session with the wrong limit must not return to a pool.
                 self.close()
             }
         }

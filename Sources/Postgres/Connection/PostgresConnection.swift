@@ -2,13 +2,13 @@ import Synchronization
 
 /// One session with the server, on a thread of its own.
 ///
-/// The actor's executor is that thread: libpq is only ever called there, so a slow server delays the callers of this
-/// connection and nobody else. Its methods do not suspend; several calls inside one `perform` or `transaction` are
-/// never interleaved with another task's.
+/// The actor's executor is that thread: libpq is only ever called there, so a slow server delays only the callers of
+/// this connection. Its methods do not suspend; several calls inside one `perform` or `transaction` are never
+/// interleaved with another task's.
 ///
 /// Every wait has an end: the statement timeout plus the grace of the configuration, after which the connection is
-/// dropped. A cancelled task has its running statement cancelled on the server and gets `.cancelled`. If the process
-/// dies, the server rolls back what was not committed.
+/// dropped. When a task is cancelled, its running statement is cancelled on the server and throws `.cancelled`. If the
+/// process dies, the server rolls back what was not committed.
 package actor PostgresConnection {
     private struct Status {
         var canceller: Canceller?
@@ -69,7 +69,7 @@ package actor PostgresConnection {
         return try self.session.query(sql, parameters)
     }
 
-    /// Several statements in one text, as migrations have them, in one implicit transaction unless they say otherwise.
+    /// Several statements in one text, as in migrations, in one implicit transaction unless they say otherwise.
     package func execute(script sql: String) throws(PostgresError) {
         defer { self.publish() }
         try self.session.execute(script: sql)
@@ -87,9 +87,9 @@ package actor PostgresConnection {
         return try self.session.pipeline(statements, atomically: atomically)
     }
 
-    /// Runs synchronous work on the connection without anyone else's statements between its own.
+    /// Runs synchronous work on the connection without anyone else's statements in between.
     ///
-    /// The way, too, to call from outside what takes a closure that is not Sendable (`copyOut`,
+    /// It is also the way to call, from outside, functions that take a closure that is not Sendable (`copyOut`,
     /// `withStatementTimeout`).
     package func perform<R, E: Error>(
         _ body: @Sendable (isolated PostgresConnection) throws(E) -> R
@@ -97,7 +97,7 @@ package actor PostgresConnection {
         try body(self)
     }
 
-    /// Looks, without a round trip, whether the server has hung up. Throws `.connectionLost`.
+    /// Checks, without a round trip, whether the server has closed the connection. Throws `.connectionLost`.
     package func checkAlive() throws(PostgresError) {
         defer { self.publish() }
         try self.session.begin()
@@ -117,7 +117,7 @@ package actor PostgresConnection {
 
     package nonisolated var backendPID: Int32 { self.status.withLock { $0.backendPID } }
 
-    /// As libpq numbers it: 150020 is 15.20.
+    /// In libpq's numbering: 150020 is 15.20.
     package nonisolated var serverVersion: Int32 { self.status.withLock { $0.serverVersion } }
 
     /// Shows the session's state to the other threads.

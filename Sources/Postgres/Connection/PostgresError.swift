@@ -1,18 +1,18 @@
-/// What went wrong between this process and PostgreSQL.
+/// An error between this process and PostgreSQL.
 ///
 /// The code decides what a caller may do next; the texts are for people. `description` shows neither `detail` nor the
 /// message of a data exception (SQLSTATE class 22), because the server quotes values in those.
 package struct PostgresError: Error, Sendable, Hashable {
     package enum Code: Sendable, Hashable {
-        /// The server refused the statement and said so; its transaction is rolled back.
+        /// The server refused the statement; its transaction is rolled back.
         case server(sqlState: String)
         /// No session could be opened: nothing was sent.
         case connectionFailed
         /// The session is gone and the statement, or the transaction it belonged to, took no effect.
         case connectionLost
         /// The session is gone after a statement or COMMIT was sent and before its answer: it may have taken effect. Or
-        /// the server warned while it committed: it no longer waits for a standby, which may not have what took effect
-        /// here.
+        /// the server warned while it committed: it no longer waits for a standby, which may lack the changes that took
+        /// effect here.
         case outcomeUnknown
         /// The pool had no connection to lend within its wait time.
         case timeout
@@ -24,7 +24,7 @@ package struct PostgresError: Error, Sendable, Hashable {
         case cancelled
         /// An earlier statement of the same pipeline failed; this one was not executed.
         case pipelineAborted
-        /// A value is not of the type that was asked for.
+        /// A value is not of the requested type.
         case decoding
         /// The call itself is wrong: a malformed connection string, COPY through `query`, a nested transaction.
         case usage
@@ -34,7 +34,7 @@ package struct PostgresError: Error, Sendable, Hashable {
     package var message: String
     /// The five characters the server sent, also when the code is not `.server` (57P01 before a connection is lost).
     package var sqlState: String?
-    /// May quote values of the row: not for logs.
+    /// May quote values of the row: do not log it.
     package var detail: String?
     package var hint: String?
     /// The name of the constraint that was violated.
@@ -58,7 +58,7 @@ package struct PostgresError: Error, Sendable, Hashable {
         }
     }
 
-    /// No session with a server that works could be had, or the one that was there broke.
+    /// No session with a working server could be opened, or the present one broke.
     package var meansNoServer: Bool {
         switch self.code {
         case .connectionFailed, .connectionLost, .outcomeUnknown: true
@@ -67,7 +67,7 @@ package struct PostgresError: Error, Sendable, Hashable {
         }
     }
 
-    /// Nothing took effect, and the same call may succeed when it is made again.
+    /// Nothing took effect, and the same call may succeed when it is repeated.
     package var isRetryable: Bool {
         switch self.code {
         case .connectionFailed, .connectionLost, .timeout, .poolExhausted: true

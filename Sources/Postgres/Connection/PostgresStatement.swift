@@ -16,7 +16,7 @@ package enum PostgresIsolation: String, Sendable, Hashable {
     case serializable = "SERIALIZABLE"
 }
 
-/// Where a session stands between two statements.
+/// The state of a session between two statements.
 package enum PostgresTransactionStatus: Sendable, Hashable {
     case idle
     case inTransaction

@@ -2,19 +2,19 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// A thread of its own, as the executor of one actor: what blocks there, such as libpq, blocks nobody else.
+/// A thread of its own, as the executor of one actor: a call that blocks there, such as libpq's, blocks nothing else.
 ///
 /// The thread keeps itself alive until `stop()`, which the actor's `deinit` calls; no job can come after that.
 package final class ThreadExecutor: SerialExecutor {
-    /// How urgent a thread's work is to the system.
+    /// The priority of a thread for the system.
     package enum Urgency: Sendable {
         case usual
-        /// It gets what no other thread wants, and gives way at once to each that wakes up.
+        /// It runs when no other thread wants the processor, and yields at once to each that wakes up.
         case background
     }
 
     private struct State {
-        /// Nil for the actor's jobs, else whose they are.
+        /// Nil for the actor's jobs, otherwise the executor that they belong to.
         var jobs: [(job: UnownedJob, tasks: ThreadTaskExecutor?)] = []
         var isStopped = false
     }
@@ -27,7 +27,7 @@ package final class ThreadExecutor: SerialExecutor {
 
     package init() {}
 
-    /// Throws `.connectionFailed` when the system gives out no more threads.
+    /// Throws `.connectionFailed` when the system has no more threads.
     package func start(_ urgency: Urgency = .usual) throws(PostgresError) {
         try DetachedThread.start {
             if urgency == .background { Self.stepBack() }
@@ -35,8 +35,8 @@ package final class ThreadExecutor: SerialExecutor {
         }
     }
 
-    /// Makes the calling thread one in the background (sched(7), SCHED_IDLE): a nicer one still finishes its turn of some
-    /// milliseconds before the thread that serves a document.
+    /// Makes the calling thread a background thread (sched(7), SCHED_IDLE): one with only a higher nice value still
+    /// finishes its turn of some milliseconds before the thread that serves a document.
     private static func stepBack() {
         var parameters = sched_param()
         if unsafe sched_setscheduler(0, Self.idle, &parameters) != 0 {
@@ -45,11 +45,11 @@ package final class ThreadExecutor: SerialExecutor {
         }
     }
 
-    /// Lets the threads go first that wait for the calling one's processor.
+    /// Yields the processor to threads that wait for it.
     ///
-    /// A thread in the background has a right to some thousandth of the time all the same, which it gets a few
-    /// milliseconds at a time (EEVDF): enough to be seen among what serving a document takes. So its work calls this
-    /// every some ten microseconds.
+    /// A background thread is entitled to some thousandth of the time all the same, which it gets a few milliseconds at
+    /// a time (EEVDF): enough to show beside the time to serve a document. So its work calls this every ten
+    /// microseconds or so.
     package static func giveWay() { sched_yield() }
 
     package func enqueue(_ job: consuming ExecutorJob) {
@@ -85,9 +85,10 @@ package final class ThreadExecutor: SerialExecutor {
     }
 }
 
-/// An actor's thread, as what tasks prefer that belong to no actor: between the actor's jobs, never beside them.
+/// An actor's thread, as an executor preference for tasks that belong to no actor: they run between the actor's jobs,
+/// never beside them.
 ///
-/// Whoever prefers it keeps the actor alive meanwhile, for with the actor the thread ends.
+/// A task with this preference keeps the actor alive meanwhile, because the thread ends with the actor.
 package final class ThreadTaskExecutor: TaskExecutor {
     private let thread: ThreadExecutor
 
@@ -98,7 +99,7 @@ package final class ThreadTaskExecutor: TaskExecutor {
     }
 }
 
-/// A system thread nobody joins.
+/// A system thread that no other thread joins.
 enum DetachedThread {
     private final class Body: Sendable {
         let run: @Sendable () -> Void

@@ -2,15 +2,15 @@ import CPostgres
 import Dispatch
 import Synchronization
 
-/// Asks the server, over a connection of its own, to stop the statement a session is executing.
+/// Asks the server, over a connection of its own, to stop the statement that a session is executing.
 ///
-/// PQcancel blocks until the server has passed the request on, so each request has a short-lived thread. A request that
+/// PQcancel blocks until the server has forwarded the request, so each request has a short-lived thread. A request that
 /// arrives late would hit the next statement: a session therefore waits for its requests between two statements.
 @safe
 final class Canceller: Sendable {
     // @safe class and nonisolated(unsafe), invariant: libpq copies the address and the key into this object and never
-    // changes it; PQcancel may be called on it from any thread. It is freed once nobody, no cancelling thread either,
-    // refers to this class.
+    // changes it; PQcancel may be called on it from any thread. It is freed once nothing refers to this class any more,
+    // not even a cancelling thread.
     private nonisolated(unsafe) let handle: OpaquePointer
     private let wasRequested = Mutex(false)
     private let requests = DispatchGroup()

@@ -1,6 +1,6 @@
 import CPostgres
 
-/// A connection string taken apart by libpq, so that defaults can be put below it and passwords left out of it.
+/// A connection string parsed by libpq, so that defaults can be added and passwords removed.
 struct ConnectionParameters {
     private(set) var values: [(keyword: String, value: String)] = []
     private var secretKeywords: Set<String> = []
@@ -40,7 +40,7 @@ struct ConnectionParameters {
             .joined(separator: " ")
     }
 
-    /// Puts the configuration's values below those of the string.
+    /// Adds the configuration's values as defaults for those of the string.
     mutating func complete(with configuration: PostgresConfiguration) {
         let userTimeout = configuration.statementTimeout.map { $0 + configuration.answerGrace } ?? .seconds(30)
         let defaults = [
@@ -62,7 +62,7 @@ struct ConnectionParameters {
         }
     }
 
-    /// How soon the server ends a session, and lets go of its locks, whose client's host has lost power: after eleven
+    /// How soon the server ends a session, and releases its locks, whose client's host has lost power: after eleven
     /// seconds, where the system's own settings take two hours. Without effect on Unix sockets.
     private static let serverKeepalives = [
         ("tcp_keepalives_idle", 5), ("tcp_keepalives_interval", 2), ("tcp_keepalives_count", 3),
@@ -71,8 +71,8 @@ struct ConnectionParameters {
 
     /// One set of parameters for each attempt to connect, in order.
     ///
-    /// libpq walks through several hosts by itself, but without blocking it keeps no time for each of them: a host that
-    /// swallows packets would use up the whole wait. So each host is tried alone.
+    /// libpq walks through several hosts by itself, but in non-blocking mode it limits no time for each of them: a host
+    /// that drops packets would use up the whole wait. So each host is tried alone.
     var attempts: [ConnectionParameters] {
         let hosts = self.list("host")
         let addresses = self.list("hostaddr")

@@ -1,11 +1,11 @@
-/// A statement's parameters in the form libpq takes them: one buffer, and where each value lies in it.
+/// A statement's parameters in libpq's form: one buffer, and the offset of each value in it.
 struct EncodedParameters {
     let types: [UInt32]
     private let buffer: [UInt8]
     private let offsets: [Int?]
     private let lengths: [Int32]
 
-    /// Throws `.usage` for more parameters than the protocol can count, or one longer than it can say.
+    /// Throws `.usage` for more parameters than the protocol can count, or a longer one than it can express.
     init(_ values: [PostgresValue]) throws(PostgresError) {
         guard values.count <= 65_535 else { throw PostgresError(.usage, "\(values.count) parameters are too many") }
         var buffer: [UInt8] = []

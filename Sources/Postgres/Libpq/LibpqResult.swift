@@ -20,8 +20,7 @@ struct LibpqResult: ~Copyable {
         unsafe PQcmdTuples(self.handle).flatMap { unsafe Int64(String(cString: $0)) } ?? 0
     }
 
-    /// What the server said; nil unless it said so with an SQLSTATE (libpq makes results of its own for lost
-    /// connections).
+    /// The server's error; nil unless it has an SQLSTATE (libpq makes results of its own for lost connections).
     var serverError: PostgresError? {
         guard let state = self.field("C") else { return nil }
         var error = PostgresError(.server(sqlState: state), self.field("M") ?? "")

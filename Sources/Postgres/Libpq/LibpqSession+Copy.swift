@@ -1,10 +1,10 @@
 import CPostgres
 
 extension LibpqSession {
-    /// Hands over each message of a COPY … TO STDOUT, and keeps nothing.
+    /// Passes on each message of a COPY … TO STDOUT, and keeps nothing.
     ///
-    /// The deadline starts anew with every message. When the closure throws, the statement is cancelled on the server
-    /// and the rest of it read off, so that the connection stays usable.
+    /// The deadline restarts with every message. When the closure throws, the statement is cancelled on the server and
+    /// the rest of it is read, so that the connection stays usable.
     func copyOut(_ sql: String, _ onChunk: (UnsafeRawBufferPointer) throws -> Void) throws {
         try self.begin()
         unsafe try self.send { unsafe PQsendQuery($0, sql) }
@@ -29,9 +29,9 @@ extension LibpqSession {
         if let failure { throw failure }
     }
 
-    /// Sends chunks until there is none left; the number of rows the server took.
+    /// Sends chunks until there is none left; returns the number of rows that the server took.
     ///
-    /// When the closure throws, the server is told to give up and nothing is copied.
+    /// When the closure throws, the server aborts the COPY and nothing is copied.
     func copyIn(_ sql: String, _ nextChunk: () throws -> [UInt8]?) throws -> Int64 {
         try self.begin()
         unsafe try self.send { unsafe PQsendQuery($0, sql) }
@@ -73,7 +73,7 @@ extension LibpqSession {
         throw error
     }
 
-    /// One message of the server's, or false at the end of them.
+    /// One message from the server, or false at the end of them.
     private func takeChunk(_ body: (UnsafeRawBufferPointer) -> Void) throws(PostgresError) -> Bool {
         while let handle = unsafe self.handle {
             var chunk: UnsafeMutablePointer<CChar>? = nil

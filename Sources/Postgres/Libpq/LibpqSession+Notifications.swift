@@ -2,8 +2,8 @@ import CPostgres
 import PinWire
 
 extension LibpqSession {
-    /// What has been notified to this session and was read already. Anybody who may connect can notify: a payload that is
-    /// not ASCII is given as an empty one.
+    /// The notifications that this session has read. Anyone who may connect can notify: a payload that is not ASCII is
+    /// given as an empty one.
     func takeNotifications() -> [(channel: String, payload: String)] {
         guard let handle = unsafe self.handle else { return [] }
         var taken: [(channel: String, payload: String)] = []
@@ -16,7 +16,7 @@ extension LibpqSession {
         return taken
     }
 
-    /// Waits for anything from the server, at most until then. Throws `.connectionLost`.
+    /// Waits for any data from the server, at most until then. Throws `.connectionLost`.
     func waitForNotifications(until end: ContinuousClock.Instant) throws(PostgresError) {
         self.forgetStatement()
         if self.waitOnce(for: Int16(POLLIN), atMost: ContinuousClock.now.duration(to: end)) != 0 {

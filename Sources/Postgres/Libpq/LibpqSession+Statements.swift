@@ -9,7 +9,7 @@ extension LibpqSession {
         return try self.receiveRows()
     }
 
-    /// The simple protocol: several statements, no parameters; their rows are thrown away.
+    /// The simple protocol: several statements, no parameters; their rows are dropped.
     func execute(script sql: String) throws(PostgresError) {
         try self.begin()
         unsafe try self.send { unsafe PQsendQuery($0, sql) }
@@ -37,7 +37,8 @@ extension LibpqSession {
         return try self.receiveRows()
     }
 
-    /// COMMIT: until it is sent the transaction is certain to be rolled back, from then on its fate is the server's.
+    /// COMMIT: until it is sent the transaction is certain to be rolled back, from then on the server decides its
+    /// outcome.
     func commit() throws(PostgresError) {
         try self.begin()
         self.isInTransaction = false
@@ -75,7 +76,7 @@ extension LibpqSession {
             if atomically { try self.expectSync() }
             unsafe try self.send { unsafe PQexitPipelineMode($0) }
         } catch {
-            // Half a pipeline cannot be taken back.
+            // Half a pipeline cannot be undone.
             self.close()
             throw error
         }

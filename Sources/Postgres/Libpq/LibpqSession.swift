@@ -11,9 +11,9 @@ final class LibpqSession {
     private(set) var handle: OpaquePointer?
     private(set) var canceller: Canceller?
 
-    /// How long a statement may stay without an answer. Nil: for ever.
+    /// How long a statement may stay without an answer. Nil: forever.
     var allowance: Duration?
-    /// Set while something must be finished that a cancelled task began: COMMIT and ROLLBACK.
+    /// Set while work of a cancelled task must be finished: COMMIT and ROLLBACK.
     var ignoresCancellation = false
     /// A statement that is lost inside a transaction is known to have had no effect.
     var isInTransaction = false
@@ -25,7 +25,7 @@ final class LibpqSession {
     private var hasRequestedCancel = false
     let warnings = ServerWarnings()
 
-    /// How often a wait looks whether the task was cancelled. It costs nothing where answers come sooner.
+    /// How often a wait checks whether the task was cancelled. It costs nothing where answers come sooner.
     private static let glance = Duration.milliseconds(50)
 
     init(configuration: PostgresConfiguration, stop: WakeUp? = nil) {
@@ -125,7 +125,7 @@ final class LibpqSession {
 
     // MARK: One statement
 
-    /// Throws `.connectionLost` when the connection turns out dead, and then nothing was sent.
+    /// Throws `.connectionLost` when the connection turns out dead; nothing was sent then.
     func begin() throws(PostgresError) {
         self.wasSent = false
         self.hasRequestedCancel = false
@@ -138,7 +138,7 @@ final class LibpqSession {
         self.extendDeadline()
     }
 
-    /// Reads what has arrived unasked: notifications, or the server's farewell.
+    /// Reads data that arrived without a request: notifications, or the server's shutdown message.
     func drainInput() throws(PostgresError) {
         while let handle = unsafe self.handle, self.waitOnce(for: Int16(POLLIN), atMost: .zero) != 0 {
             guard unsafe PQconsumeInput(handle) == 1, unsafe PQstatus(handle) == CONNECTION_OK else {
@@ -150,7 +150,7 @@ final class LibpqSession {
         }
     }
 
-    /// Between statements there is nothing to be late with.
+    /// Between statements there is no deadline.
     func forgetStatement() {
         self.wasSent = false
         self.deadline = nil
@@ -198,7 +198,7 @@ final class LibpqSession {
         guard unsafe PQconsumeInput(handle) == 1 || PQisBusy(handle) == 0 else { throw self.lost() }
     }
 
-    /// The error in a result that is one; closes the session when it was the server's last word.
+    /// The error in an error result; closes the session when it was the server's last message.
     func error(in result: borrowing LibpqResult) -> PostgresError {
         let said = result.serverError
         if unsafe result.endsSession || self.handle.map({ unsafe PQstatus($0) }) != CONNECTION_OK {
@@ -213,11 +213,12 @@ final class LibpqSession {
         return said
     }
 
-    /// After the last result of what committed by itself: throws `.outcomeUnknown`, with the session closed, where the
-    /// server warned while it committed. Nothing is known then of a standby that the commit was to wait for.
+    /// After the last result of a statement that committed by itself: throws `.outcomeUnknown`, with the session
+    /// closed, where the server warned while it committed. It is then unknown whether the standby that the commit was
+    /// to wait for has it.
     ///
     /// - Parameter isCommit: Whether it was COMMIT, of which every warning is about the commit. Other statements have
-    ///   warnings of their own, which libpq does not tell apart by their place behind the result.
+    ///   warnings of their own, which libpq does not distinguish by their place behind the result.
     func checkCommitted(isCommit: Bool = false) throws(PostgresError) {
         guard !self.isInTransaction, let warning = isCommit ? self.warnings.last : self.warnings.ofReplication
         else { return }
@@ -241,7 +242,7 @@ final class LibpqSession {
 
     // MARK: Losing it
 
-    /// Closes the session and says what is known about the statement.
+    /// Closes the session and throws what is known about the statement.
     func lost(_ said: PostgresError? = nil, why: String? = nil) -> PostgresError {
         let message = said?.message ?? why ?? self.libpqMessage
         let mayHaveHappened = self.wasSent && !self.isInTransaction
@@ -273,12 +274,12 @@ final class LibpqSession {
     /// for the answer, for the grace at most; past the deadline the session is lost.
     private func wait(for events: Int16) throws(PostgresError) -> Int16 {
         while true {
-            // Looked at first, because a server that always has more to say would never let the wait fail.
+            // Checked first, because a server that always has more to send would never let the wait fail.
             if self.isInterrupted, !self.hasRequestedCancel {
                 guard self.stop == nil else { throw self.lost(why: "stopped") }
                 self.cancelStatement()
             }
-            // libpq gives up the socket at the end of the stream, in the middle of a message of a COPY too.
+            // libpq closes the socket at the end of the stream, also in the middle of a message of a COPY.
             guard unsafe self.handle.map({ unsafe PQsocket($0) }) ?? -1 >= 0 else { throw self.lost() }
             let ready = self.waitOnce(for: events)
             if ready != 0 { return ready }
@@ -286,7 +287,7 @@ final class LibpqSession {
         }
     }
 
-    /// Asks for the statement's end once, and gives the server the grace to answer.
+    /// Requests the statement's cancellation once, and gives the server the grace to answer.
     func cancelStatement() {
         guard !self.hasRequestedCancel else { return }
         self.hasRequestedCancel = true
@@ -295,7 +296,7 @@ final class LibpqSession {
         self.deadline = self.deadline.map { min($0, end) } ?? end
     }
 
-    /// One `poll` of at most a glance: the events that are ready, 0 for none yet.
+    /// One `poll` of at most one interval: the events that are ready, 0 for none yet.
     func waitOnce(for events: Int16, atMost limit: Duration = .seconds(3600)) -> Int16 {
         guard let handle = unsafe self.handle else { return 0 }
         var timeout = self.stop == nil ? min(limit, Self.glance) : limit

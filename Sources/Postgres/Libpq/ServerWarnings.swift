@@ -1,11 +1,11 @@
 import CPostgres
 
-/// The warnings that a server gave beside its answers to one statement.
+/// The server's warnings beside its answers to one statement.
 ///
 /// A commit that stops waiting for its synchronous standby succeeds, and only a WARNING says that the standby may not
-/// have it (PostgreSQL's syncrep.c). It has no code of its own, and its text is translated: it is known by its severity
-/// (`V`) and by the place in the server's source (`F`), which are not. Belongs to its session's thread, as the session
-/// does.
+/// have it (PostgreSQL's syncrep.c). It has no code of its own, and its text is translated: it is recognised by its
+/// severity (`V`) and by the place in the server's source (`F`), which are not. Belongs to its session's thread, as the
+/// session does.
 @safe
 final class ServerWarnings {
     private(set) var last: PostgresError?
@@ -14,7 +14,7 @@ final class ServerWarnings {
 
     func forget() { (self.last, self.ofReplication) = (nil, nil) }
 
-    /// Takes what the server says from now on; the default prints it to stderr.
+    /// Takes the server's notices from now on; the default prints them to stderr.
     ///
     /// libpq keeps this object's address, so it MUST live as long as the connection.
     func listen(to connection: OpaquePointer) {

@@ -28,7 +28,7 @@ final class WakeUp: Sendable {
         return unsafe poll(&state, 1, 0) > 0
     }
 
-    /// Waits at most that long; whether the signal came.
+    /// Waits at most that long; returns whether the signal came.
     func wait(for duration: Duration) -> Bool {
         var state = pollfd(fd: self.descriptor, events: Int16(POLLIN), revents: 0)
         return unsafe poll(&state, 1, Int32(clamping: duration.wholeMilliseconds)) > 0

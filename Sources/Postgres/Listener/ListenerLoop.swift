@@ -1,4 +1,4 @@
-/// The life of a listening thread: connect, LISTEN, hand on what comes, and after a loss wait and begin again.
+/// The life of a listening thread: connect, LISTEN, pass notifications on, and after a loss wait and start over.
 final class ListenerLoop {
     private let configuration: PostgresConfiguration
     private let channels: [String]
@@ -82,10 +82,10 @@ struct Backoff {
     private static let first = Duration.milliseconds(10)
     private static let shortest = Duration.milliseconds(50)
     private static let longest = Duration.seconds(5)
-    /// Connections that live shorter count as failed attempts.
+    /// Connections that lived for less count as failed attempts.
     private static let lifetime = Duration.milliseconds(100)
 
-    /// - Parameter lived: How long the connection that was lost had been in place.
+    /// - Parameter lived: How long the lost connection had been in place.
     mutating func next(lived: Duration = .zero) -> Duration {
         if lived >= Self.lifetime { self.current = Self.first }
         defer { self.current = min(max(self.current * 2, Self.shortest), Self.longest) }

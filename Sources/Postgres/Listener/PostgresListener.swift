@@ -1,19 +1,19 @@
-/// What a listener saw.
+/// An event of a listener.
 package enum PostgresListenerEvent: Sendable, Hashable {
     case notification(channel: String, payload: String)
-    /// Time to look by oneself: notifications are a hint, not a promise.
+    /// Time to look without a notification: notifications are a hint, not a promise.
     case tick
-    /// LISTEN is in effect from here on. What was notified before may have been missed: look now.
+    /// LISTEN is in effect from here on. Earlier notifications may have been missed: look now.
     case connected
     /// The connection is gone or did not come about; the listener tries again by itself.
     case disconnected(PostgresError)
 }
 
-/// Hears what a database's NOTIFY says, on a connection and a thread of its own for each stream of events.
+/// Receives a database's notifications, on a connection and a thread of its own for each stream of events.
 ///
-/// A notification may be lost: between two connections, and when the reader falls behind (the oldest events go first).
-/// So whoever reads MUST treat each event, `tick` and `connected` too, as a reason to look for himself, from the
-/// position he has reached. Behind a transaction pooler LISTEN does not work: the configuration must lead to the server
+/// A notification may be lost: between two connections, and when the reader falls behind (the oldest events are dropped
+/// first). So a reader MUST treat each event, `tick` and `connected` too, as a reason to look for itself, from the
+/// position it has reached. Behind a transaction pooler LISTEN does not work: the configuration must lead to the server
 /// itself.
 package final class PostgresListener: Sendable {
     private let configuration: PostgresConfiguration
@@ -22,9 +22,9 @@ package final class PostgresListener: Sendable {
     private let bufferLimit: Int
 
     /// - Parameters:
-    ///   - channels: names as NOTIFY has them, case-sensitive.
-    ///   - pollInterval: how often a `tick` comes, connected or not.
-    ///   - bufferLimit: how many events may wait for the reader.
+    /// - channels: Names as in NOTIFY, case-sensitive.
+    /// - pollInterval: How often a `tick` comes, connected or not.
+    /// - bufferLimit: How many events may wait for the reader.
     package init(
         configuration: PostgresConfiguration,
         channels: [String],
@@ -37,7 +37,7 @@ package final class PostgresListener: Sendable {
         self.bufferLimit = bufferLimit
     }
 
-    /// Starts listening; ends when the reading task is cancelled or lets go of the stream.
+    /// Starts listening; ends when the reading task is cancelled or drops the stream.
     package func events() -> AsyncStream<PostgresListenerEvent> {
         let (stream, continuation) = AsyncStream.makeStream(
             of: PostgresListenerEvent.self,

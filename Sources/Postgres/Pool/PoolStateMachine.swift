@@ -1,7 +1,7 @@
-/// Who holds which connection of a pool, and who waits: a value that touches nothing.
+/// The leases of a pool's connections, and the line of waiting requests: a value without side effects.
 ///
-/// Each method returns what the pool has to do; it does it after leaving its lock. A *slot* is the right to one
-/// connection: whoever has one and no connection behind it opens it himself, so the pool needs no task of its own.
+/// Each method returns what the pool has to do; the pool does it after leaving its lock. A *slot* is the right to one
+/// connection: the holder of a slot without a connection opens it, so the pool needs no task of its own.
 ///
 /// A slot is `free` → `leased` (by a request) → `idle` (with a connection) or `free` (without) → … ; `close()` frees
 /// idle slots at once and leased ones when they come back.
@@ -9,7 +9,7 @@ struct PoolStateMachine {
     typealias Slot = Int
     typealias RequestID = UInt64
 
-    /// What a request gets.
+    /// The outcome of a request.
     enum Lease: Hashable {
         /// The slot's connection, idle since that instant.
         case connection(Slot)
@@ -24,7 +24,7 @@ struct PoolStateMachine {
     }
 
     enum ReleaseAction: Hashable {
-        /// Hand the lease on to the request that has waited longest.
+        /// Pass the lease on to the request that has waited longest.
         case resume(RequestID, Lease)
         /// Keep the connection, if there is one, for the next request.
         case keep
@@ -54,7 +54,7 @@ struct PoolStateMachine {
         self.free = (0..<self.maximumConnections).reversed()
     }
 
-    /// Nobody overtakes: a slot that becomes free goes to a waiter and never lies here while one waits.
+    /// The order is kept: a slot that becomes free goes to a waiter and never stays free while one waits.
     mutating func request(_ id: RequestID) -> RequestAction {
         if self.isClosed { return .fail(.poolClosed) }
         if let slot = self.idle.popLast() {
@@ -77,7 +77,7 @@ struct PoolStateMachine {
         return true
     }
 
-    /// Gives a slot back, with its connection or, if that is broken or never came to be, without.
+    /// Gives a slot back, with its connection or, if that is broken or could not be opened, without.
     mutating func release(_ slot: Slot, hasConnection: Bool) -> ReleaseAction {
         guard self.leased.contains(slot) else { return .keep }
         if !self.isClosed, !self.waiting.isEmpty {

@@ -29,7 +29,7 @@ extension PostgresPool {
             return { continuation.resume(returning: outcome) }
         }
 
-        /// Remembers how to resume a request, or returns the outcome it has got already.
+        /// Stores a request's continuation, or returns the outcome it has got already.
         mutating func suspend(
             _ id: PoolStateMachine.RequestID,
             _ continuation: CheckedContinuation<Outcome, Never>
@@ -62,14 +62,14 @@ extension PostgresPool {
         case settled(Outcome)
     }
 
-    /// A connection that was alive a moment ago, in the slot it must be taken back to.
+    /// A connection that was alive a moment ago, in the slot to which it must return.
     func lend() async throws(PostgresError) -> (PoolStateMachine.Slot, PostgresConnection) {
         self.retireOld()
         let lease = try await self.lease().get()
         do throws(PostgresError) {
             return (lease.slot, try await self.liveConnection(lease.connection))
         } catch {
-            // A cancelled task has not harmed the connection it did not use.
+            // The connection that a cancelled task did not use is unharmed.
             self.takeBack(lease.slot, lease.connection)
             throw error
         }
@@ -92,8 +92,8 @@ extension PostgresPool {
         return connection
     }
 
-    /// Keeps the connection or hands it to the next in line; nil, closed or inside a transaction, it is dropped, and
-    /// its `deinit` ends the session.
+    /// Keeps the connection or passes it to the next request in line. Where it is nil, closed or inside a transaction,
+    /// it is dropped, and its `deinit` ends the session.
     func takeBack(_ slot: PoolStateMachine.Slot, _ connection: PostgresConnection?) {
         let usable = connection.flatMap { $0.isUsable ? $0 : nil }
         let (resume, closers) = self.state.withLock { state -> (Resumption?, [Closer]) in
@@ -113,7 +113,7 @@ extension PostgresPool {
         for closer in closers { closer.resume() }
     }
 
-    /// Drops connections nobody has wanted for a while. No task watches over them: the next request does.
+    /// Drops connections that stayed unused for a while. No task watches over them: the next request does it.
     private func retireOld() {
         let oldest = ContinuousClock.now - self.idleTimeout
         // Returned so that the connections are released outside the lock.

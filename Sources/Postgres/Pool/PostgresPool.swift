@@ -4,7 +4,7 @@ import Synchronization
 ///
 /// Connections are opened when they are needed, by the task that needs them. Requests beyond the limit wait in line, no
 /// longer than the wait timeout, and the line has an end. A connection that comes back broken, or inside a transaction,
-/// is dropped; one that died while it lay idle is replaced before it is lent.
+/// is dropped; one that died while it was idle is replaced before it is lent.
 package final class PostgresPool: Sendable {
     package let configuration: PostgresConfiguration
     let waitTimeout: Duration
@@ -25,11 +25,11 @@ package final class PostgresPool: Sendable {
         self.state = Mutex(State(machine: machine))
     }
 
-    /// What a connection has to pass before it is lent for the first time.
+    /// The check of a connection before it is lent for the first time.
     package typealias ConnectionCheck = @Sendable (PostgresConnection) async throws(PostgresError) -> Void
 
-    /// Has every connection checked that is opened from now on; one that fails is closed, and whoever wanted it gets the
-    /// error.
+    /// Sets the check for every connection that is opened from now on; a connection that fails it is closed, and the
+    /// request for it gets the error.
     package func checkConnections(_ check: @escaping ConnectionCheck) {
         self.state.withLock { $0.check = check }
     }
@@ -37,7 +37,7 @@ package final class PostgresPool: Sendable {
     /// Lends a connection for as long as the closure runs, on the caller's executor.
     ///
     /// Throws `.poolExhausted` at once when the line is full, `.timeout`, `.poolClosed`, `.cancelled`,
-    /// `.connectionFailed`, and what the closure throws. The connection MUST NOT be used after the closure has
+    /// `.connectionFailed`, and the closure's own errors. The connection MUST NOT be used after the closure has
     /// returned.
     package func withConnection<R>(_ body: (PostgresConnection) async throws -> R) async throws -> R {
         let (slot, connection) = try await self.lend()

@@ -1,5 +1,5 @@
-/// A one-dimensional array without NULLs, in PostgreSQL's binary form as it grows: for arrays that are put together
-/// element by element long before they are sent.
+/// A one-dimensional array without NULLs, in PostgreSQL's binary form as it grows: for arrays that are filled element
+/// by element long before they are sent.
 package struct PostgresArray<Element: PostgresArrayElement>: Sendable, Hashable {
     private var body = PostgresArrayBody(arrayOID: Element.arrayOID, elementOID: Element.elementOID)
 
@@ -15,7 +15,7 @@ package struct PostgresArray<Element: PostgresArrayElement>: Sendable, Hashable 
     package var value: PostgresValue { .array(self.body) }
 }
 
-/// An array's elements, each behind its length, and what they are.
+/// An array's elements, each after its length, and their type.
 package struct PostgresArrayBody: Sendable, Hashable {
     let arrayOID: UInt32
     let elementOID: UInt32
@@ -23,7 +23,7 @@ package struct PostgresArrayBody: Sendable, Hashable {
     var elements: [UInt8] = []
 }
 
-/// What a ``PostgresArray`` can be of.
+/// The element types of a ``PostgresArray``.
 package protocol PostgresArrayElement: Sendable, Hashable {
     static var arrayOID: UInt32 { get }
     static var elementOID: UInt32 { get }

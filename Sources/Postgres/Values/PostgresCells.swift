@@ -1,4 +1,4 @@
-/// The cells of rows where they lie, for readers of many rows that make no value of most of them.
+/// The cells of rows in place, for readers of many rows that make values of only a few.
 @safe
 package struct PostgresCells {
     private let buffer: UnsafeBufferPointer<UInt8>
@@ -15,7 +15,7 @@ package struct PostgresCells {
         self.count = count
     }
 
-    /// A cell's bytes, valid as long as the closure that got these cells runs; nil for NULL and for no such cell.
+    /// A cell's bytes, valid as long as the closure that got these cells runs; nil for NULL and for a missing cell.
     package subscript(row: Int, column: Int) -> UnsafeBufferPointer<UInt8>? {
         guard row >= 0, row < self.count, column >= 0, column < self.columnCount else { return nil }
         let cell = unsafe self.cells[row * self.columnCount + column]

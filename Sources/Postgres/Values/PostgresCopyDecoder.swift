@@ -1,4 +1,4 @@
-/// Takes binary COPY output apart, however it was cut into chunks.
+/// Decodes binary COPY output, however it was cut into chunks.
 package struct PostgresCopyDecoder: Sendable {
     private enum Progress {
         case header
@@ -7,7 +7,7 @@ package struct PostgresCopyDecoder: Sendable {
     }
 
     private var progress = Progress.header
-    /// Bytes that do not make a whole row yet, behind the cells of the rows that are whole.
+    /// Bytes that do not make a whole row yet, behind the cells of the complete rows.
     private var buffer: [UInt8] = []
     private var parsed = 0
     private var cells: [PostgresRows.Cell] = []
@@ -35,7 +35,7 @@ package struct PostgresCopyDecoder: Sendable {
             count: self.rowCount,
             affectedRows: Int64(self.rowCount)
         )
-        // The next batch is about as large: room for it at once saves growing step by step.
+        // The next batch is about as large: reserving room for it at once avoids growing step by step.
         var next: [UInt8] = []
         next.reserveCapacity(self.buffer.count + self.buffer.count / 8)
         next += self.buffer[self.parsed...]
@@ -64,7 +64,7 @@ package struct PostgresCopyDecoder: Sendable {
         self.progress = .rows
     }
 
-    /// One row if all of it is there; nothing is kept of half a row.
+    /// One row if all of it is there; nothing is kept of a partial row.
     private mutating func parseRow() throws(PostgresError) -> Bool {
         var position = self.parsed
         guard self.buffer.count - position >= 2 else { return false }
@@ -81,7 +81,7 @@ package struct PostgresCopyDecoder: Sendable {
         let complete = self.cells.count
         for _ in 0..<columns {
             guard self.buffer.count - position >= 4 else { return self.forget(complete) }
-            // Once for every cell of a long table: not worth a slice.
+            // Called for every cell of a long table, so it avoids a slice.
             let high = Int(self.buffer[position]) << 24 | Int(self.buffer[position + 1]) << 16
             let low = Int(self.buffer[position + 2]) << 8 | Int(self.buffer[position + 3])
             let length = Int(Int32(truncatingIfNeeded: high | low))

@@ -2,7 +2,7 @@ import PinWire
 
 /// One row of a result; columns are numbered from 0.
 ///
-/// Every accessor throws `.decoding` when the column does not exist, is NULL where a value was asked for, or holds
+/// Every accessor throws `.decoding` when the column does not exist, is NULL where a value is required, or holds
 /// another type. Integers widen (an `int4` may be read as `int64`); nothing narrows.
 package struct PostgresRow: Sendable {
     let rows: PostgresRows
@@ -30,7 +30,8 @@ package struct PostgresRow: Sendable {
         try self.required(column, self.optionalInt64(column))
     }
 
-    /// A whole number from 0 to 2^53 - 1, as positions, versions and counts are: with less one may reckon.
+    /// A whole number from 0 to 2^53 - 1, the range of positions, versions and counts: sums of such numbers cannot
+    /// overflow.
     package func natural(_ column: Int) throws(PostgresError) -> Int64 {
         let number = try self.int64(column)
         guard (0..<1 << 53).contains(number) else { throw self.mismatch(column, "a whole number from 0 to 2^53 - 1") }

@@ -1,8 +1,8 @@
-/// The rows a statement returned, copied out of libpq into one buffer.
+/// The rows that a statement returned, copied out of libpq into one buffer.
 ///
 /// A value: it may cross tasks and outlive its connection.
 package struct PostgresRows: Sendable {
-    /// Where a cell's bytes lie; a negative length is NULL.
+    /// The offsets of a cell's bytes; a negative length is NULL.
     struct Cell: Sendable {
         var offset: Int
         var length: Int
@@ -12,7 +12,7 @@ package struct PostgresRows: Sendable {
     let cells: [Cell]
     package let columnCount: Int
     package let columnNames: [String]
-    /// 0 where the type is not known, as in COPY.
+    /// 0 where the type is unknown, as in COPY.
     let columnTypes: [UInt32]
     package let count: Int
     /// How many rows INSERT, UPDATE, DELETE, COPY … touched, or SELECT returned.

@@ -1,6 +1,6 @@
 /// One parameter of a statement, sent in binary with its type's OID, so that the server never guesses.
 package enum PostgresValue: Sendable, Hashable {
-    /// NULL of the type the statement's context gives the parameter.
+    /// NULL of the type that the statement's context gives the parameter.
     case null
     case text(String)
     case bytes([UInt8])
@@ -138,7 +138,7 @@ extension [UInt8] {
         }
     }
 
-    /// What stands before the elements of an array.
+    /// The header before the elements of an array.
     mutating func append(arrayOf count: Int, hasNulls: Bool, _ elementOID: UInt32) {
         self.append(bigEndian: count == 0 ? Int32(0) : 1)
         self.append(bigEndian: hasNulls ? Int32(1) : 0)
@@ -148,7 +148,7 @@ extension [UInt8] {
         self.append(bigEndian: Int32(1))
     }
 
-    /// Appends what the closure appends, behind its length as an `Int32`.
+    /// Appends the closure's bytes after their length as an `Int32`.
     mutating func appendCounted(_ body: (inout [UInt8]) -> Void) {
         let start = self.count
         self.append(bigEndian: Int32(0))
