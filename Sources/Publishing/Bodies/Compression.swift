@@ -11,7 +11,7 @@ package enum ContentCoding: String, CaseIterable, Sendable {
 /// Compresses whole bodies, once, when they are published.
 enum Compression {
     /// `bytes` in gzip (RFC 1952) at the strongest level; nil where zlib fails or nothing is saved. The header has no
-    /// time, so that the same body is the same bytes everywhere.
+    /// time, so that the same body has the same bytes everywhere.
     static func gzip(_ bytes: [UInt8]) -> [UInt8]? {
         var stream = z_stream()
         // 15 bits of window, +16 for the gzip wrapper.
@@ -38,7 +38,7 @@ enum Compression {
         return Array(output.prefix(count))
     }
 
-    /// The smallest window (RFC 7932 section 9.1), as a power of two, that takes in so many bytes.
+    /// The smallest window (RFC 7932 section 9.1), as a power of two, that holds so many bytes.
     private static func window(_ count: Int) -> Int32 {
         let bits = Int32(Int.bitWidth - max(count, 1).leadingZeroBitCount)
         return min(max(bits, BROTLI_MIN_WINDOW_BITS), BROTLI_DEFAULT_WINDOW)
@@ -46,8 +46,8 @@ enum Compression {
 
     /// `bytes` in Brotli (RFC 7932); nil where the encoder fails or nothing is saved.
     ///
-    /// Quality 9 rather than 11: documents are compressed on the way of a change to its answer. The window is no larger
-    /// than the text: the encoder clears tables of that size, megabytes for the default.
+    /// Quality 9 rather than 11: documents are compressed between a change and its answer. The window is no larger than
+    /// the text: the encoder clears tables of that size, megabytes for the default.
     static func brotli(_ bytes: [UInt8]) -> [UInt8]? {
         var count = BrotliEncoderMaxCompressedSize(bytes.count)
         guard count > 0 else { return nil }

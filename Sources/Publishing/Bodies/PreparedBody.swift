@@ -2,11 +2,11 @@ package import NIOCore
 import PinWire
 import Synchronization
 
-/// A response body made ready once: its encodings and the strong entity tag of each (RFC 9110 section 8.8.3).
+/// A response body that is prepared once: its encodings and the strong entity tag of each (RFC 9110 section 8.8.3).
 ///
 /// An encoding is made when it is first asked for, and kept: a node that starts with ten thousand documents does not
-/// compress ten thousand bodies that nobody may want. The tags depend on the bytes and the coding's name alone, so that
-/// every node names the same representation the same, whether it has made it or not.
+/// compress ten thousand bodies that no client may want. The tags depend on the bytes and the coding's name alone, so
+/// that every node gives the same representation the same tag, whether it has made it or not.
 package struct PreparedBody: Sendable {
     /// One encoding of the body.
     package struct Representation: Sendable {
@@ -16,12 +16,12 @@ package struct PreparedBody: Sendable {
         package let tag: String
     }
 
-    /// How far a representation is.
+    /// The state of a representation.
     package enum Readiness: Sendable {
         case made(Representation)
         /// Encoding was tried, and would save nothing.
         case needless
-        /// Nobody has asked for it yet.
+        /// Not asked for yet.
         case notMade
     }
 
@@ -30,8 +30,8 @@ package struct PreparedBody: Sendable {
 
     /// The tags are made from the SHA-256 of the identity encoding and the coding's name: other bytes need another tag.
     ///
-    /// - Parameter prefix: Stands in the tags before the digest, and follows from the bytes. Of the characters that tags
-    ///   may have.
+    /// - Parameter prefix: Stands in the tags before the digest, and follows from the bytes. It consists of characters
+    ///   that tags may have.
     package init(_ bytes: [UInt8], tagPrefix prefix: String = "") {
         self.identity = Representation(
             coding: .identity, bytes: ByteBuffer(bytes: bytes),
@@ -47,20 +47,20 @@ package struct PreparedBody: Sendable {
         }
     }
 
-    /// What there is of a coding without making anything.
+    /// The state of a coding, without making anything.
     package func readiness(of coding: ContentCoding) -> Readiness {
         coding == .identity ? .made(self.identity) : self.encodings.readiness(of: coding)
     }
 
-    /// The representation in a coding; nil where it would save nothing. Makes it where that is still to do, which takes
-    /// some hundred microseconds: not for an event loop.
+    /// The representation in a coding; nil where it would save nothing. Makes it if necessary, which takes some hundred
+    /// microseconds: not for an event loop.
     package func representation(in coding: ContentCoding) -> Representation? {
         switch self.readiness(of: coding) {
         case .made(let representation): return representation
         case .needless: return nil
         case .notMade: break
         }
-        // Outside the lock. Two that come at once make the same bytes twice, and one of them stays.
+        // Outside the lock. Two callers at once make the same bytes twice, and one result stays.
         let bytes = Array(self.identity.bytes.readableBytesView)
         let encoded = coding == .gzip ? Compression.gzip(bytes) : Compression.brotli(bytes)
         let made = encoded.map {
@@ -73,7 +73,7 @@ package struct PreparedBody: Sendable {
     package var gzip: Representation? { self.representation(in: .gzip) }
     package var br: Representation? { self.representation(in: .br) }
 
-    /// Every encoding there is, made if need be.
+    /// Every available encoding, made if necessary.
     package var representations: [Representation] { [self.identity, self.gzip, self.br].compactMap { $0 } }
 
     /// Whether this is the same prepared body, not one that happens to have the same bytes.

@@ -4,13 +4,14 @@ package import PinWire
 import Pinning
 package import Postgres
 
-/// Compares signed documents with the ledger they were made from: signatures, claims, content, versions. A pure value.
+/// Compares signed documents with the ledger from which they were made: signatures, claims, content, versions. A pure
+/// value.
 package struct DocumentCheck: Sendable {
     /// One row of `pinledger.document`.
     package struct Stored: Sendable {
         package var app: String
         package var version: Int64
-        /// The number of events that it is said to take in.
+        /// The stated number of events in it.
         package var position: Int64
         package var contentDigest: [UInt8]
         package var issuedAt: Timestamp
@@ -43,11 +44,11 @@ package struct DocumentCheck: Sendable {
     }
 
     package private(set) var findings: [LedgerFinding] = []
-    /// Documents that do not take in their app's newest events yet: published a moment later, and no damage.
+    /// Documents that lack their app's newest events: they are published a moment later, and are not damage.
     package private(set) var behind = 0
     private let ledger: LedgerAuditor.Outcome
     private let previous: AuditReport?
-    /// What was recorded later may not be published yet.
+    /// Later events may not be published yet.
     private let limit: Timestamp
     /// The apps whose stored documents were judged.
     private var stored: Set<String> = []
@@ -56,9 +57,9 @@ package struct DocumentCheck: Sendable {
     private var damagedStreams: Set<String> { self.ledger.damagedStreams }
 
     /// - Parameters:
-    ///   - ledger: What was found in the ledger.
+    /// - ledger: The result of reading the ledger.
     ///   - now: When it was read.
-    ///   - grace: How many seconds nodes may take to publish what was recorded.
+    /// - grace: How many seconds nodes may take to publish recorded changes.
     package init(ledger: LedgerAuditor.Outcome, previous: AuditReport?, at now: Timestamp, grace: Int64) {
         self.ledger = ledger
         self.previous = previous
@@ -96,7 +97,7 @@ package struct DocumentCheck: Sendable {
         self.compare(claims, of: stored.app)
     }
 
-    /// A document is made of the ledger up to its position, and never of more than there is.
+    /// A document is made of the ledger up to its position, which is never beyond the ledger's end.
     private mutating func checkPosition(of stored: Stored) {
         guard (0...self.ledger.position).contains(stored.position) else {
             return self.add(
@@ -111,7 +112,7 @@ package struct DocumentCheck: Sendable {
             "it is said to take in \(stored.position) events, and its version those up to position \(last)")
     }
 
-    /// Notes apps that have no stored document, after all that there are were judged.
+    /// Notes apps without a stored document, after all stored ones were judged.
     package mutating func finish() {
         for app in self.state.apps.keys.sorted(by: { $0.text < $1.text }) where !self.stored.contains(app.text) {
             guard self.isReadable(app), let time = self.overdue(app) else { continue }
@@ -124,18 +125,18 @@ package struct DocumentCheck: Sendable {
         }
     }
 
-    /// Where the streams end that a document is made of.
+    /// The ends of the streams from which a document is made.
     private func ends(of app: AppID) -> [LedgerAuditor.StreamEnd] {
         [StreamID.app(app), .fleet].compactMap { self.ledger.ends[$0.text] }
     }
 
-    /// Whether the fold of what a document is made of can be relied on.
+    /// Whether the fold of a document's streams is reliable.
     private func isReadable(_ app: AppID) -> Bool {
         [StreamID.app(app), .fleet].allSatisfy { !self.damagedStreams.contains($0.text) }
     }
 
-    /// Since when a document of the present version should have been published; nil where a node may still be at it, or
-    /// none can sign.
+    /// Since when a document of the present version should have been published; nil where a node may still be
+    /// publishing it, or none can sign.
     private func overdue(_ app: AppID) -> Timestamp? {
         guard let active = self.state.keys.active else { return nil }
         let times = self.ends(of: app).map(\.time) + [active.activatedAt ?? active.createdAt]
@@ -156,7 +157,7 @@ package struct DocumentCheck: Sendable {
         self.compare(claims, of: app.text)
     }
 
-    /// Notes a document that is not to be had.
+    /// Notes a document that is not available.
     package mutating func missing(_ app: AppID, _ detail: String) {
         self.add(.documentWrong, app.text, detail)
     }
@@ -191,7 +192,7 @@ package struct DocumentCheck: Sendable {
         guard claims["aud"]?.stringValue == app else {
             return self.add(.documentWrong, app, "the document is for \(claims.text("aud"))")
         }
-        // What is wrong with the ledger there is said already, and nothing can be compared with it.
+        // The defects of the ledger there are reported already, and nothing can be compared with it.
         guard let id = try? AppID(app) else { return self.add(.documentWrong, app, "the ledger knows no such app") }
         guard self.isReadable(id) else { return }
         guard let current = self.state.documentVersion(of: id), let document = self.state.document(of: id) else {

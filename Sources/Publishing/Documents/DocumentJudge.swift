@@ -7,26 +7,26 @@ import Pinning
 
 /// Decides whether a stored document may be served, by the ledger as this node knows it at that moment.
 ///
-/// What the row beside a document says is worth nothing by itself: whoever may write to the database may have written
-/// it. A document counts once a key of the ledger has signed it, the row repeats what was signed, and the ledger has come
-/// to its position and makes the same content of its version.
+/// The columns beside a document prove nothing by themselves: anyone with write access to the database may have written
+/// them. A document counts once a key of the ledger has signed it, the row repeats the signed values, and the ledger
+/// has reached its position and makes the same content for its version.
 struct DocumentJudge: Sendable {
     let ledger: Ledger
     let logger: Logger
 
     /// What to do with a stored document.
     enum Ruling: Hashable, Sendable {
-        /// It may be served, where nothing newer is.
+        /// It may be served, unless a newer one is.
         case serve
-        /// It was made at a position that this node has not reached, and the database has: to be asked again there.
+        /// It was made at a position that the database has reached and this node has not: judge it again there.
         case wait
-        /// It is no document of this ledger: not to be served or kept.
+        /// It is not a document of this ledger: do not serve or keep it.
         case refuse(String)
     }
 
-    /// The ruling on a document. Halts the node where what was published under a valid signature is not what the ledger
-    /// says: both cannot be right, and which one is wrong is for a person to find out. The document is served then, as
-    /// all that was published before.
+    /// The ruling on a document. Halts the node where a published document with a valid signature differs from the
+    /// ledger: both cannot be right, and a person has to find out which one is wrong. The document is served then, as
+    /// all earlier ones.
     func rule(on stored: DocumentStore.Stored) -> Ruling {
         let document = stored.document
         switch Self.verdict(on: stored, by: self.ledger.view, isHalted: self.ledger.fault != nil) {
@@ -49,7 +49,7 @@ struct DocumentJudge: Sendable {
         self.logger.log(.documentsContradictLedger, ["fault": "\(fault)"])
     }
 
-    /// Whether a document is signed by a key of the ledger and is what its row says, whatever the ledger makes of it.
+    /// Whether a document is signed by a key of the ledger and matches its row, without comparing it with the ledger.
     func isAuthentic(_ document: DocumentStore.Signed) -> Bool {
         let view = self.ledger.view
         if case .authentic = Self.authenticity(of: document, in: view) { return true }
@@ -65,15 +65,16 @@ struct DocumentJudge: Sendable {
         case contradicts(LedgerFault)
     }
 
-    /// - Parameter isHalted: Whether the view stays where it is: then it cannot be waited for, and what it makes of a
-    ///   version is in doubt. A document is judged by its signature alone.
+    /// - Parameter isHalted: Whether the view no longer advances: then waiting for it is useless, and the content it
+    ///   makes for a version is in doubt. A document is judged by its signature alone.
     static func verdict(on stored: DocumentStore.Stored, by view: LedgerView, isHalted: Bool) -> Verdict {
         let document = stored.document
         let isAhead = document.position > view.head.position
         let made: [UInt8]?
         switch self.authenticity(of: document, in: view) {
         case .unknownKey(let reason):
-            // The key may be of an event that this node has still to read; where the database has no such event, it is of none.
+            // The key may be of an event that this node has still to read; where the database has no such event, the
+            // key is unknown.
             return isAhead && document.position <= stored.ledgerEnd && !isHalted ? .ahead : .unfit(reason)
         case .unfit(let reason): return .unfit(reason)
         case .authentic(let digest): made = digest
@@ -101,7 +102,7 @@ struct DocumentJudge: Sendable {
     }
 
     private enum Authenticity {
-        /// With the digest of the content that the ledger makes of this version, where that was computed.
+        /// With the digest of the content that the ledger makes for this version, where that was computed.
         case authentic(made: [UInt8]?)
         case unknownKey(String)
         case unfit(String)
@@ -120,7 +121,7 @@ struct DocumentJudge: Sendable {
         } catch {
             return .unfit("\(error)")
         }
-        // Nearly always it is what the ledger makes of it, which is found out without reading the document.
+        // Nearly always it is the content that the ledger makes, which is found out without parsing the document.
         var made: [UInt8]?
         if view.state.documentVersion(of: stored.app) == stored.version,
             let document = view.state.document(of: stored.app)
@@ -147,7 +148,7 @@ struct DocumentJudge: Sendable {
 }
 
 extension DocumentStore.Signed {
-    /// Whether the times beside the document are such as it can hold.
+    /// Whether the times beside the document are within its range.
     fileprivate var hasWholeSeconds: Bool {
         Timestamp(seconds: self.issuedAt.seconds) == self.issuedAt
             && Timestamp(seconds: self.expiresAt.seconds) == self.expiresAt

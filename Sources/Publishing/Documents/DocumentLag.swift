@@ -5,9 +5,10 @@ import PinWire
 import Pinning
 import Synchronization
 
-/// Watches for documents that stay behind the ledger: because no node signs, or because somebody put older ones back.
+/// Watches for documents that stay behind the ledger: because no node signs, or because older ones were put back.
 ///
-/// A node that signs mends that by itself. One that only reads serves what is stored, and can only say that it is old.
+/// A node that signs repairs that by itself. A node that only reads serves the stored documents, and can only report
+/// that they are old.
 package final class DocumentLag: Sendable {
     private struct Content {
         /// When an app's document was first seen to be behind.
@@ -21,7 +22,7 @@ package final class DocumentLag: Sendable {
     private let logger: Logger
     private let content = Mutex(Content())
 
-    /// - Parameter grace: How long nodes may take to publish what was recorded.
+    /// - Parameter grace: How long nodes may take to publish recorded changes.
     package init(ledger: Ledger, table: DocumentTable, grace: Duration = .seconds(10), logger: Logger) {
         self.ledger = ledger
         self.table = table
@@ -29,10 +30,10 @@ package final class DocumentLag: Sendable {
         self.logger = logger
     }
 
-    /// How many apps' documents have been behind the ledger for longer than nodes may take.
+    /// The number of apps whose documents have been behind the ledger for longer than nodes may take.
     package var count: Int { self.content.withLock { $0.late } }
 
-    /// Looks until cancelled.
+    /// Watches until cancelled.
     package func run() async {
         while !Task.isCancelled {
             await self.look()
@@ -43,7 +44,7 @@ package final class DocumentLag: Sendable {
     /// Compares every served document's version with the ledger's.
     package func look() async {
         let state = self.ledger.view.state
-        // Before the first signing key there is nothing to serve, and a halted node says so by itself.
+        // Before the first signing key there is nothing to serve, and a halted node reports that itself.
         guard state.keys.active != nil, self.ledger.fault == nil else { return }
         let now = ContinuousClock.now
         var behind: [AppID: Int64] = [:]

@@ -32,23 +32,23 @@ struct DocumentStore: Sendable {
         }
     }
 
-    /// A document that was read from the database: to be believed only after a ``DocumentJudge`` has looked at it.
+    /// A document that was read from the database: not to be trusted before a ``DocumentJudge`` has judged it.
     struct Stored: Sendable {
         let document: Signed
-        /// How many events the database's ledger had when the document was read.
+        /// The number of events in the database's ledger when the document was read.
         let ledgerEnd: Int64
     }
 
-    /// A document on its way into the database.
+    /// A document to be stored.
     struct Outgoing: Sendable {
         let document: Signed
-        /// The leaf hash of the last event that it takes in.
+        /// The leaf hash of its last event.
         let leaf: [UInt8]?
-        /// SHA-256 of the stored body that it may take the place of, since that is no document of this ledger.
+        /// SHA-256 of the stored body that it may replace, because that is not a document of this ledger.
         var unfit: [UInt8]?
     }
 
-    /// Stores documents and returns the apps whose documents were taken; of the others a newer one stands there already.
+    /// Stores documents and returns the apps whose documents were stored; the others have a newer one there already.
     ///
     /// - Throws: ``PostgresError``, with PL003 where a document of that version has other content, and with PL004 where
     ///   one was made of events that the database's ledger does not hold. Nothing is stored then.
@@ -74,7 +74,7 @@ struct DocumentStore: Sendable {
         return Set(try rows.only.textArray(0).compactMap { try $0.map { try AppID($0) } })
     }
 
-    /// How many events the database's ledger has.
+    /// The number of events in the database's ledger.
     func ledgerEnd() async throws -> Int64 {
         try await self.pool.read("SELECT next_position FROM pinledger.head").only.int64(0)
     }
@@ -82,7 +82,7 @@ struct DocumentStore: Sendable {
     /// The stored documents of `apps`, or of all apps. Rows whose columns cannot be read are left out, and named in
     /// `unreadable`.
     func load(_ apps: [AppID]?) async throws -> (stored: [Stored], unreadable: [String]) {
-        // The newest of each app alone: what stood before it may still be in the table for an older snapshot.
+        // Only the newest of each app: earlier ones may still be in the table for an older snapshot.
         let source =
             apps == nil
             ? "pinledger.document d"
@@ -120,13 +120,13 @@ struct DocumentStore: Sendable {
         return (stored, unreadable)
     }
 
-    /// What a notification says of one document.
+    /// The contents of a notification about one document.
     struct News: Sendable {
         let app: AppID
         let version: Int64
         let issuedAt: Timestamp
 
-        /// Reads a notification; nil where it names no documents, and everybody has to look.
+        /// Reads a notification; nil where it names no documents, so that every node has to look.
         static func list(_ payload: String) -> [News]? {
             let words = payload.split(separator: " ")
             let news = words.compactMap { word -> News? in
@@ -143,7 +143,7 @@ struct DocumentStore: Sendable {
         func isNews(to table: DocumentTable) -> Bool { table.wants(self.app, self.version, self.issuedAt) }
     }
 
-    /// Which apps have a newer document stored than `table` holds.
+    /// The apps that have a newer document stored than `table` holds.
     func outdated(in table: DocumentTable) async throws -> [AppID] {
         let rows = try await self.pool.read("SELECT app, version, issued_at FROM pinledger.document")
         return try rows.compactMap { row in

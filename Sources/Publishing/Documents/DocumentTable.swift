@@ -1,23 +1,23 @@
 package import PinWire
 import Synchronization
 
-/// The documents a node serves, by app: what the request path looks up.
+/// The documents a node serves, by app: the look-up of the request path.
 ///
-/// Those that were read from the database at the start are verified when they are first looked up, or a moment later by
-/// ``checkAll()``: a node with ten thousand documents need not verify all of them before it serves one.
+/// Documents that were read from the database at the start are verified when they are first looked up, or a moment
+/// later by ``checkAll()``: a node with ten thousand documents need not verify all of them before it serves one.
 package final class DocumentTable: Sendable {
     private struct Content {
         /// By the app's name, so that the text of a request target finds its document.
         var documents: [String: PublishedDocument] = [:]
         /// Read, and not verified yet.
         var unchecked: [String: DocumentStore.Stored] = [:]
-        /// Version and issue time of what was read and is not fit to be served: it need not be read again.
+        /// Version and issue time of a document that was read and must not be served: it need not be read again.
         var rejected: [String: (version: Int64, issuedAt: Timestamp)] = [:]
         /// The versions that documents must have to be served, of apps whose documents are behind the ledger.
         var floors: [String: Int64] = [:]
         /// What to do with a stored document.
         var judge: @Sendable (DocumentStore.Stored) -> DocumentJudge.Ruling = { _ in .wait }
-        /// Told of two documents of one version with different contents: the one that stays, and the one that came.
+        /// Called with two documents of one version with different contents: the one that stays, and the new one.
         var onContradiction: @Sendable (PublishedDocument, PublishedDocument) -> Void = { _, _ in }
 
         /// Whether the app's document may be served as far as its version goes.
@@ -35,7 +35,7 @@ package final class DocumentTable: Sendable {
     /// The current document of an app.
     package subscript(_ app: AppID) -> PublishedDocument? { self[named: app.text] }
 
-    /// The current document of the app of this name; nil where there is none, or none that is not held back. The first
+    /// The current document of the app of this name; nil where there is none, or only one that is held back. The first
     /// look-up after a start verifies it: some hundred microseconds, and more for a large one.
     package subscript(named name: String) -> PublishedDocument? {
         self.settle(name) { content in content.documents[name].flatMap { content.isCurrent($0) ? $0 : nil } }
@@ -44,11 +44,11 @@ package final class DocumentTable: Sendable {
     /// The newest document of an app that this node has, also where it is held back.
     func held(_ app: AppID) -> PublishedDocument? { self.settle(app.text) { $0.documents[app.text] } }
 
-    /// What `find` finds once the app's stored document is verified.
+    /// The result of `find` once the app's stored document is verified.
     private func settle(_ name: String, _ find: (Content) -> PublishedDocument?) -> PublishedDocument? {
         let (document, unchecked, judge) = self.content.withLock { (find($0), $0.unchecked[name], $0.judge) }
         guard let unchecked else { return document }
-        // Outside the lock. Two that come at once judge the same, and none finds it missing meanwhile.
+        // Outside the lock. Two callers at once judge the same, and neither finds it missing meanwhile.
         switch judge(unchecked) {
         case .serve: self.put([unchecked.document.published])
         case .wait: break
@@ -60,7 +60,7 @@ package final class DocumentTable: Sendable {
         }
     }
 
-    /// Whether a stored document is newer than what there is for its app, verified or not, and was not found unfit.
+    /// Whether a stored document is newer than the present one of its app, verified or not, and was not rejected.
     func wants(_ app: AppID, _ version: Int64, _ issuedAt: Timestamp) -> Bool {
         self.content.withLock { content in
             let stored = (version, issuedAt)
@@ -75,7 +75,7 @@ package final class DocumentTable: Sendable {
         }
     }
 
-    /// Notes that a stored document is not fit to be served.
+    /// Notes that a stored document must not be served.
     func reject(_ document: DocumentStore.Signed) {
         self.content.withLock { $0.rejected[document.app.text] = (document.version, document.issuedAt) }
     }
@@ -84,8 +84,7 @@ package final class DocumentTable: Sendable {
     /// the number stays.
     package var generation: UInt64 { self.changes.load(ordering: .acquiring) }
 
-    /// Has `observer` called with an app's name whenever its document has changed, by whoever changed it: it must not
-    /// take long.
+    /// Calls `observer` with an app's name whenever its document has changed, by any cause: it must return quickly.
     package func observe(_ observer: @escaping @Sendable (String) -> Void) {
         self.observers.withLock { $0.append(observer) }
     }
@@ -96,7 +95,7 @@ package final class DocumentTable: Sendable {
         }
     }
 
-    /// Puts documents in place, each unless a newer one stands there, or one of its version with other content.
+    /// Puts documents in place, except where a newer one stands there, or one of its version with other content.
     func put(_ new: [PublishedDocument]) {
         var contradictions: [(held: PublishedDocument, new: PublishedDocument)] = []
         let onContradiction = self.content.withLock { content in
@@ -109,7 +108,7 @@ package final class DocumentTable: Sendable {
                 content.documents[name] = document
                 if content.isCurrent(document) { content.floors[name] = nil }
             }
-            // Before the lock is given back: whoever sees the old number saw the old documents.
+            // Before the lock is released: a reader that saw the old number saw the old documents.
             self.changes.wrappingAdd(1, ordering: .releasing)
             return content.onContradiction
         }
@@ -119,7 +118,7 @@ package final class DocumentTable: Sendable {
 
     // MARK: At the start
 
-    /// Takes in stored documents that are still to be verified.
+    /// Takes in stored documents, which are still to be verified.
     func adopt(
         _ stored: [DocumentStore.Stored], judge: @escaping @Sendable (DocumentStore.Stored) -> DocumentJudge.Ruling,
         onContradiction: @escaping @Sendable (PublishedDocument, PublishedDocument) -> Void
@@ -132,9 +131,9 @@ package final class DocumentTable: Sendable {
         }
     }
 
-    /// Holds documents back that are older than `versions` says, until newer ones are put in place.
+    /// Holds back documents that are older than `versions` requires, until newer ones are put in place.
     ///
-    /// - Returns: The apps whose documents are held back, or are not there.
+    /// - Returns: The apps whose documents are held back or missing.
     func holdBack(below versions: [AppID: Int64]) -> Set<AppID> {
         self.content.withLock { content in
             let behind = versions.filter { app, version in
@@ -147,7 +146,7 @@ package final class DocumentTable: Sendable {
         }
     }
 
-    /// Serves again what was held back: nothing newer will come.
+    /// Serves the held-back documents again: nothing newer will come.
     func holdBackNothing() {
         let released = self.content.withLock { content in
             defer { content.floors = [:] }
@@ -157,7 +156,7 @@ package final class DocumentTable: Sendable {
         self.tell(of: released.keys)
     }
 
-    /// Verifies what nobody has looked up yet, giving way to others.
+    /// Verifies the documents that have not been looked up yet, yielding in between.
     func checkAll() async {
         for (count, name) in self.content.withLock({ Array($0.unchecked.keys) }).enumerated() {
             if count % 20 == 19 { await Task.yield() }
@@ -166,7 +165,7 @@ package final class DocumentTable: Sendable {
         }
     }
 
-    /// How many apps have a document.
+    /// The number of apps with a document.
     package var count: Int {
         self.content.withLock { content in
             content.documents.count + content.unchecked.keys.count { content.documents[$0] == nil }

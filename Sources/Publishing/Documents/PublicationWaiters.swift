@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Those who wait until the changes up to a position of the ledger are published, or could not be.
+/// The tasks that wait until publication of the changes up to a position of the ledger has succeeded or failed.
 final class PublicationWaiters: Sendable {
     private struct Content {
         /// The position up to which publication has been attempted.
@@ -20,7 +20,7 @@ final class PublicationWaiters: Sendable {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let isDone = self.content.withLock { content in
-                    // A task that is cancelled from here on finds itself among those who wait.
+                    // A task that is cancelled from here on finds itself among the waiters.
                     if content.attempted >= position || Task.isCancelled { return true }
                     content.waiting[id] = (position, continuation)
                     return false

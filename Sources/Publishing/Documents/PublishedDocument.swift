@@ -4,17 +4,17 @@ package import PinWire
 package struct PublishedDocument: Sendable {
     package let app: AppID
     package let version: Int64
-    /// The ledger's position it takes in.
+    /// The ledger's position that it reflects.
     package let position: Int64
     /// SHA-256 of the content without the freshness fields, 32 bytes.
     package let contentDigest: [UInt8]
     package let issuedAt: Timestamp
     package let expiresAt: Timestamp
-    /// The key that signed it.
+    /// The id of the key that signed it.
     package let keyID: String
     package let body: PreparedBody
 
-    /// Whether this document may take the place of `other`: what is served never goes back.
+    /// Whether this document may replace `other`: served documents never go back.
     package func supersedes(_ other: PublishedDocument) -> Bool {
         (self.version, self.issuedAt) > (other.version, other.issuedAt) && !self.contradicts(other)
     }

@@ -7,20 +7,19 @@ import Pinning
 package import Postgres
 package import Secrets
 
-/// Turns changes of the ledger into signed documents, and keeps a node's ``DocumentTable`` in step with what is
-/// published.
+/// Turns changes of the ledger into signed documents, and keeps a node's ``DocumentTable`` in step with published ones.
 ///
-/// A document is signed by the node that recorded the change; a node that sees another's change waits a moment and
-/// signs only if nobody else did. What is signed is served here at once and stored a moment later, from where every
-/// node serves the same bytes. If the process dies before a document is signed or stored, any other signing node, or
-/// this one after its start, finds the stored one behind its version and makes it: the same content under the same
-/// version; until then it serves no document of that app, so that no client sees a version fall.
+/// The node that recorded a change signs the document; a node that sees another's change waits a moment and signs only
+/// if no other node did. A signed document is served here at once and stored a moment later, and every node serves the
+/// stored bytes. If the process dies before a document is signed or stored, any other signing node, or this one after
+/// its start, finds the stored one behind its version and makes it: the same content under the same version. Until then
+/// it serves no document of that app, so that no client sees a version fall.
 ///
-/// Once the ledger is found damaged nothing more is signed, and what was published last goes on being served.
+/// Once the ledger is found damaged nothing more is signed, and the last published documents are still served.
 package actor Publisher {
-    /// How long documents live.
+    /// The lifetimes of documents.
     package struct Schedule: Sendable {
-        /// From `iat` to `exp`: how long a client may hold a document without asking whether it is still current.
+        /// From `iat` to `exp`: how long a client may keep a document without asking whether it is still current.
         package var lifetimeSeconds: Int64 = 86_400
         /// Age at which a document is signed again.
         package var renewalSeconds: Int64 = 21_600
@@ -33,7 +32,7 @@ package actor Publisher {
         }
     }
 
-    /// What NOTIFY says when documents are published.
+    /// The channel that announces published documents.
     package static let channel = DocumentStore.channel
     /// The JOSE type of native documents.
     package static let documentType = "pinset+jws"
@@ -48,13 +47,13 @@ package actor Publisher {
     package nonisolated let table: DocumentTable
 
     private nonisolated let judge: DocumentJudge
-    /// Those who wait until local changes are published.
+    /// The requests that wait until local changes are published.
     private nonisolated let waiters = PublicationWaiters()
     /// Signed and served here, and not stored yet: the newest of each app, so never more than there are apps.
     private var unstored: [AppID: DocumentStore.Outgoing] = [:]
     /// Read at a position that this node has still to reach: the newest of each app, up to ``aheadLimit`` of them.
     private var ahead: [AppID: DocumentStore.Stored] = [:]
-    /// SHA-256 of stored bodies that are no documents, of apps of the ledger: this node signs in their place.
+    /// SHA-256 of stored bodies that are not documents, of apps of the ledger: this node signs in their place.
     private var unfit: [AppID: [UInt8]] = [:]
     private let storing = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
 
@@ -75,8 +74,8 @@ package actor Publisher {
 
     /// Loads every stored document. Called before the node serves.
     ///
-    /// - Returns: The highest position of the ledger that one of them was made at; 0 where there is none. It is always
-    ///   recorded before its documents are stored: a ledger that ends before it has lost events. What lies beyond the
+    /// - Returns: The highest position of the ledger at which one of them was made; 0 where there is none. It is always
+    ///   recorded before its documents are stored: a ledger that ends before it has lost events. A position beyond the
     ///   database's own ledger counts only where a key of the ledger signed it.
     package func load() async throws -> Int64 {
         let (stored, unreadable) = try await self.store.load(nil)
@@ -97,8 +96,8 @@ package actor Publisher {
             .map(\.document.position).max() ?? 0
     }
 
-    /// Signs what stored documents lack of the ledger, since this node may have served it before it was killed; holds back
-    /// what is still to be signed when the time is up. Called when the ledger is read to its end, before the node listens.
+    /// Signs the changes that stored documents lack, since this node may have served them before it was killed; holds
+    /// back the rest when the time is up. Called when the ledger is read to its end, before the node listens.
     package func prepare(within limit: Duration) async {
         guard self.keys.canSign, self.ledger.fault == nil else { return }
         let view = self.ledger.view
@@ -113,10 +112,10 @@ package actor Publisher {
         }
     }
 
-    /// For how many apps a document is kept that this node has still to reach. The others are read again.
+    /// The number of apps whose document ahead of this node is kept. Those of other apps are read again.
     private static let aheadLimit = 500
 
-    /// Serves what was read from the database, as far as the ledger says the same.
+    /// Serves documents that were read from the database, as far as the ledger agrees.
     private func take(_ stored: [DocumentStore.Stored]) {
         var refused: Set<AppID> = []
         for each in stored {
@@ -141,7 +140,7 @@ package actor Publisher {
         if !refused.isEmpty { self.ledger.giveBack(Ledger.Changes(apps: refused)) }
     }
 
-    /// Takes in documents that were waiting for the ledger to come to their position.
+    /// Takes in documents for whose position the ledger was waiting.
     private func takeReached() {
         guard !self.ahead.isEmpty else { return }
         let (position, hasHalted) = (self.ledger.position, self.ledger.fault != nil)
@@ -150,7 +149,7 @@ package actor Publisher {
         self.take(reached)
     }
 
-    /// Whether this node may sign and store what is signed.
+    /// Whether this node may sign and store signed documents.
     private var mayPublish: Bool { self.ledger.fault == nil && self.ledger.suspension == nil }
 
     /// Publishes until cancelled.
@@ -164,7 +163,7 @@ package actor Publisher {
             await group.waitForAll()
         }
         self.waiters.advance(to: .max)
-        // Not cancelled with the rest: what was served is to be found by the next start.
+        // Not cancelled with the rest: the next start must find every served document.
         await finish(within: .seconds(1)) { await self.storeRest() }
     }
 
@@ -179,13 +178,13 @@ package actor Publisher {
 
     private func followLedger() async {
         for await _ in self.ledger.positions() {
-            // In this order: the changes are all of those up to the position, and the view has taken in all of the changes.
+            // In this order: the changes are all of those up to the position, and the view includes all of the changes.
             let position = self.ledger.position
             let changes = self.ledger.takeLocalChanges()
             self.takeReached()
             await self.publish(changes, of: self.ledger.view)
             guard self.ledger.fault == nil else {
-                // Nothing more is published: nobody is to wait for it, and what is there is the best there is.
+                // Nothing more is published: no request may wait for it, and the present documents stay.
                 self.waiters.advance(to: .max)
                 self.table.holdBackNothing()
                 continue
@@ -194,7 +193,7 @@ package actor Publisher {
         }
     }
 
-    /// Fetches what other nodes publish.
+    /// Fetches the documents that other nodes publish.
     private func followStore() async {
         var ticks = 0
         for await event in self.listener.events() {
@@ -211,7 +210,7 @@ package actor Publisher {
                 case .connected: try await self.loadOutdated()
                 case .tick:
                     ticks += 1
-                    // Behind the notifications, in case one is lost while nothing else happens.
+                    // A fallback for a notification that is lost while nothing else happens.
                     if ticks % 5 == 0 { try await self.loadOutdated() }
                 }
             } catch is CancellationError {
@@ -229,7 +228,8 @@ package actor Publisher {
         }
     }
 
-    /// Publishes what other nodes changed and did not publish, what failed, and what has to be renewed.
+    /// Publishes changes that other nodes recorded and did not publish, documents that failed, and documents due for
+    /// renewal.
     private func sweep() async {
         var count = 0
         var pause = Self.sweepInterval
@@ -247,7 +247,7 @@ package actor Publisher {
     }
 
     func eraseRetiredKeys() async {
-        // What a node that has halted takes to be retired, another ledger may need.
+        // A key that a halted node considers retired may still be needed by another ledger.
         guard self.keys.canSign, self.mayPublish else { return }
         do { try await self.keys.eraseRetired(self.ledger.view.state.keys) } catch {
             self.logger.log(.retiredKeysNotErased, ["error": "\(error)"])
@@ -258,7 +258,7 @@ package actor Publisher {
 
     // MARK: Publishing
 
-    /// Signs and serves what needs it; false where that failed and is to be tried again.
+    /// Signs and serves the documents that need it; false where that failed and is to be tried again.
     @discardableResult
     private func publish(_ changes: Ledger.Changes, of view: LedgerView) async -> Bool {
         guard self.ledger.fault == nil else { return true }
@@ -273,7 +273,7 @@ package actor Publisher {
             let now = Timestamp(seconds: self.clock().seconds)
             defer { if !self.unstored.isEmpty { self.storing.continuation.yield() } }
             for (count, app) in apps.enumerated() {
-                // A change of everything is long work: others get their turn on this thread.
+                // A change of everything is long work: other tasks run on this thread in between.
                 if count % 50 == 49 {
                     await Task.yield()
                     guard self.mayPublish else {
@@ -295,17 +295,17 @@ package actor Publisher {
         }
     }
 
-    /// The app's document, signed; nil where the one in place is as good.
+    /// The app's document, signed; nil where the present one is as good.
     private func sign(
         _ app: AppID, of view: LedgerView, with key: Ed25519PrivateKey, _ kid: String, at now: Timestamp
     ) throws -> DocumentStore.Signed? {
         guard let version = view.state.documentVersion(of: app) else { return nil }
         var issuedAt = now
         if let held = self.table.held(app) {
-            // To look it up may have halted the node.
+            // Looking it up may have halted the node.
             guard held.version <= version, self.ledger.fault == nil else { return nil }
-            // Nodes agree on the time to some milliseconds, and a client may compare documents of two of them. What was
-            // issued far ahead, by a clock that has been put right since, is not taken up.
+            // Nodes agree on the time to some milliseconds, and a client may compare documents of two of them. An issue
+            // time far ahead, from a clock that has been corrected since, is not taken over.
             if held.issuedAt <= now.adding(seconds: 60) { issuedAt = max(now, held.issuedAt) }
             if held.version == version {
                 let renewal = held.issuedAt.adding(seconds: self.schedule.renewalSeconds)
@@ -338,7 +338,7 @@ package actor Publisher {
                     try await self.store(signed)
                     pause = .milliseconds(50)
                 } catch {
-                    // What was signed again meanwhile takes the place of what is to be tried again.
+                    // Documents that were signed again meanwhile replace those to be tried again.
                     for each in signed where self.unstored[each.document.app] == nil {
                         self.unstored[each.document.app] = each
                     }
@@ -351,7 +351,7 @@ package actor Publisher {
         }
     }
 
-    /// Stores what is left when the node stops. What cannot be stored now is signed again by whoever starts next.
+    /// Stores the rest when the node stops. The next node that starts signs again what cannot be stored now.
     private func storeRest() async {
         let signed = Array(self.unstored.values)
         self.unstored = [:]
@@ -372,7 +372,7 @@ package actor Publisher {
             let passedOver = apps.filter { !taken.contains($0) }
             if !passedOver.isEmpty { self.take(try await self.store.load(passedOver).stored) }
         } catch let error as PostgresError where error.sqlState == "PL003" {
-            // One app's clash must not keep the others' documents back.
+            // One app's clash must not hold back the others' documents.
             guard signed.count == 1 else {
                 try await self.store(Array(signed[..<(signed.count / 2)]))
                 return try await self.store(Array(signed[(signed.count / 2)...]))

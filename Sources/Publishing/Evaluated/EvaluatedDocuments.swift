@@ -2,19 +2,19 @@ package import PinWire
 import Synchronization
 
 /// The evaluated documents that a node serves: per app and resolution, each signed when it is first asked for and kept
-/// for as long as the document it comes from is the current one, within a bound of memory.
+/// for as long as its source is the current document, within a bound of memory.
 ///
-/// They carry the freshness fields of that document. Ids of devices are looked at and not kept.
+/// They carry the freshness fields of that document. Ids of devices are used and not stored.
 package final class EvaluatedDocuments<Answer: Sendable>: Sendable {
     private struct Entry {
         var source: EvaluatedSource<Answer>
-        /// What the source and its variants take of memory, roughly.
+        /// The memory that the source and its variants take, roughly.
         var cost: Int
     }
 
     private struct Content {
         var entries: [String: Entry] = [:]
-        /// The apps of ``entries``, the longest there first.
+        /// The apps of ``entries``, the oldest first.
         var order: [String] = []
         /// Of all entries together.
         var cost = 0
@@ -35,7 +35,7 @@ package final class EvaluatedDocuments<Answer: Sendable>: Sendable {
             self.cost += bytes
         }
 
-        /// Lets go of what was taken in first, until the rest is within the bound.
+        /// Drops the oldest entries, until the rest is within the bound.
         mutating func makeRoom(within limit: Int, besides app: String) {
             while self.cost > limit, let place = self.order.firstIndex(where: { $0 != app }) {
                 let oldest = self.order.remove(at: place)
@@ -52,9 +52,9 @@ package final class EvaluatedDocuments<Answer: Sendable>: Sendable {
     private let queue: EvaluatedQueue
 
     /// - Parameters:
-    ///   - byteLimit: what documents and variants may take of memory, roughly.
-    ///   - queue: bounds the requests that wait for variants to be signed.
-    ///   - prepare: makes what is kept of a signed variant and the document that it comes from.
+    /// - byteLimit: The memory that documents and variants may take, roughly.
+    /// - queue: Bounds the requests that wait for variants to be signed.
+    /// - prepare: Makes the stored value from a signed variant and its source.
     package init(
         documents: DocumentTable, signer: EvaluatedSigner, byteLimit: Int = 128 << 20,
         queue: EvaluatedQueue = EvaluatedQueue(),
@@ -67,7 +67,7 @@ package final class EvaluatedDocuments<Answer: Sendable>: Sendable {
         self.prepare = prepare
     }
 
-    /// An app's current document where somebody has asked for a variant of it already. Costs two look-ups.
+    /// An app's current document where a variant of it was asked for before. Costs two look-ups.
     package func ready(_ app: String) -> EvaluatedSource<Answer>? {
         guard let source = self.content.withLock({ $0.entries[app]?.source }),
             let current = self.documents[named: app], current.body.isSame(as: source.document.body)
@@ -75,16 +75,16 @@ package final class EvaluatedDocuments<Answer: Sendable>: Sendable {
         return source
     }
 
-    /// What a device gets; nil where the app has no document. Signs it where that is still to be done.
+    /// The document for a device; nil where the app has no document. Signs it if necessary.
     ///
-    /// - Throws: ``EvaluatedUnavailable``, and what keys cannot be had for.
+    /// - Throws: ``EvaluatedUnavailable``, and the errors of unavailable keys.
     package func answer(_ app: String, for device: Device) async throws -> Answer? {
         guard let document = self.documents[named: app] else { return nil }
         if let source = self.ready(app), let answer = source[source.evaluator.resolution(for: device)] { return answer }
         guard self.queue.enter(app) else { throw EvaluatedUnavailable.overloaded }
         defer { self.queue.leave(app) }
         return try await self.signer.inTurn { signer, key in
-            // Another one may have been published since: what is served never goes back.
+            // Another one may have been published since: served documents never go back.
             let source = try self.ready(app) ?? self.take(self.documents[named: app] ?? document)
             let resolution = source.evaluator.resolution(for: device)
             if let answer = source[resolution] { return answer }
@@ -93,7 +93,7 @@ package final class EvaluatedDocuments<Answer: Sendable>: Sendable {
             let answer = self.prepare(source.document, PreparedBody(body, tagPrefix: prefix))
             // Encodings are made of it too, together about as large again.
             let grown = source.keep(answer, of: resolution, byteCount: 2 * body.count, limit: self.byteLimit / 4)
-            // The signer alone changes sources: this is still the app's.
+            // Only the signer changes sources: this is still the app's.
             self.content.withLock { content in
                 content.add(grown, to: app)
                 content.makeRoom(within: self.byteLimit, besides: app)
@@ -102,7 +102,7 @@ package final class EvaluatedDocuments<Answer: Sendable>: Sendable {
         }
     }
 
-    /// Makes a document ready to be decided by.
+    /// Prepares a document for evaluation.
     private func take(_ document: PublishedDocument) throws -> EvaluatedSource<Answer> {
         let source = try EvaluatedSource<Answer>(document)
         self.content.withLock { $0.put(Entry(source: source, cost: source.cost), of: document.app.text) }

@@ -1,7 +1,7 @@
 import Synchronization
 
-/// Bounds how many requests wait for variants to be signed: all together, and for each app, so that one whose devices
-/// all come at once leaves places to the others.
+/// Limits how many requests wait for variants to be signed: all together, and for each app, so that an app whose
+/// devices all come at once leaves places to the others.
 package final class EvaluatedQueue: Sendable {
     private struct Content {
         var count = 0
@@ -18,7 +18,7 @@ package final class EvaluatedQueue: Sendable {
         self.appLimit = appLimit
     }
 
-    /// Takes a place, which is to be left again; false where there is none.
+    /// Takes a place, which the caller must leave again; false where there is none.
     package func enter(_ app: String) -> Bool {
         self.content.withLock { content in
             let own = content.apps[app, default: 0]

@@ -12,7 +12,7 @@ package enum EvaluatedUnavailable: Error, Hashable, Sendable, CustomStringConver
     case noKey
     /// Nothing is signed while the ledger is damaged or the clock is wrong.
     case halted
-    /// Too many wait for it already.
+    /// Too many requests wait for it already.
     case overloaded
 
     package var description: String {
@@ -24,14 +24,13 @@ package enum EvaluatedUnavailable: Error, Hashable, Sendable, CustomStringConver
     }
 }
 
-/// Signs evaluated documents, one at a time, on a thread of its own: to take a large document in and to sign many small
-/// ones may be milliseconds of work each, which neither clients' event loops nor the cooperative threads are to be held
-/// up by.
+/// Signs evaluated documents, one at a time, on a thread of its own: parsing a large document and signing many small
+/// ones may be milliseconds of work each, which must delay neither clients' event loops nor the cooperative threads.
 package actor EvaluatedSigner {
     private let ledger: Ledger
     private let keys: SigningKeys
 
-    /// The thread of all signers, there for as long as the process: nobody has to end it.
+    /// The thread of all signers, which lives as long as the process.
     private static let thread = MultiThreadedEventLoopGroup(numberOfThreads: 1).next()
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { Self.thread.executor.asUnownedSerialExecutor() }
@@ -44,8 +43,8 @@ package actor EvaluatedSigner {
         self.keys = keys
     }
 
-    /// Does some work on the signer with the key that signs now. The work does not wait for anything, so that nothing else
-    /// of this signer happens in between: of many who want the same variant, one signs it.
+    /// Runs work on the signer with the key that signs now. The work does not wait, so that nothing else of this signer
+    /// happens in between: of many requests for the same variant, one signs it.
     func inTurn<Result: Sendable>(
         _ work: @Sendable (isolated EvaluatedSigner, Key) throws -> Result
     ) async throws -> Result {
@@ -53,7 +52,7 @@ package actor EvaluatedSigner {
         return try work(self, key)
     }
 
-    /// What signs now.
+    /// The key that signs now.
     struct Key: Sendable {
         var secret: Ed25519PrivateKey
         var kid: String
@@ -67,7 +66,7 @@ package actor EvaluatedSigner {
         return Key(secret: try await self.keys.privateKey(of: active), kid: active.kid)
     }
 
-    /// The compact JWS of an evaluated document, with the freshness fields of the document that it comes from.
+    /// The compact JWS of an evaluated document, with the freshness fields of its source.
     func sign(_ document: Document, as issued: IssuedDocument, with key: Key) throws -> [UInt8] {
         let payload = document.payload(issuedAt: issued.issuedAt, expiresAt: issued.expiresAt)
         return Array(

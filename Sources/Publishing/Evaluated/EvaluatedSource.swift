@@ -3,22 +3,22 @@ import NIOCore
 package import PinWire
 import Synchronization
 
-/// A published document ready to be decided by, and what was made of it for devices so far.
+/// A published document prepared for evaluation, with the variants that were made of it so far.
 ///
 /// Devices of one resolution share one variant: there are few, one for each combination of candidates that rollouts let
 /// devices into, not one for each device.
 package final class EvaluatedSource<Answer: Sendable>: Sendable {
-    /// The document that variants are made from.
+    /// The document from which variants are made.
     package let document: PublishedDocument
     package let evaluator: Evaluator
     let issued: IssuedDocument
-    /// What it takes of memory without variants, roughly: the document as values.
+    /// The memory that it takes without variants, roughly: the document as values.
     let cost: Int
 
     private struct Variant {
         var answer: Answer
         var byteCount: Int
-        /// How often any variant had been asked for when this one was last.
+        /// The number of requests for all variants when this one was last asked for.
         var lastUse: UInt64
     }
 
@@ -27,7 +27,7 @@ package final class EvaluatedSource<Answer: Sendable>: Sendable {
         var byteCount = 0
         var uses: UInt64 = 0
 
-        /// Lets go of the quarter that nobody has asked for for the longest time, and of one at least.
+        /// Drops the quarter of the variants, at least one, that were not asked for for the longest time.
         mutating func removeQuarter() {
             let byAge = self.variants.sorted { $0.value.lastUse < $1.value.lastUse }
             for (resolution, variant) in byAge.prefix((byAge.count + 3) / 4) {
@@ -39,10 +39,10 @@ package final class EvaluatedSource<Answer: Sendable>: Sendable {
 
     private let content = Mutex(Content())
 
-    /// The most variants that are kept of one document. Beyond it, some are made anew as they are asked for.
+    /// The most variants of one document. Beyond it, some are made again when they are asked for.
     static var variantLimit: Int { 256 }
 
-    /// - Throws: where the document is none. It was verified when it was taken in, so another program has made it.
+    /// - Throws: Where the document is malformed. It was verified when it was taken in, so another program has made it.
     init(_ document: PublishedDocument) throws {
         let text = String(decoding: document.body.identity.bytes.readableBytesView, as: UTF8.self)
         let payload = try CompactJWS(parsing: text, type: Publisher.documentType).payload
@@ -52,7 +52,7 @@ package final class EvaluatedSource<Answer: Sendable>: Sendable {
         self.cost = 4 * document.body.identity.bytes.readableBytes
     }
 
-    /// The variant of a resolution; nil where nobody has asked for it yet.
+    /// The variant of a resolution; nil where it has not been asked for yet.
     package subscript(_ resolution: Evaluator.Resolution) -> Answer? {
         self.content.withLock { content in
             guard let place = content.variants.index(forKey: resolution) else { return nil }
@@ -62,7 +62,7 @@ package final class EvaluatedSource<Answer: Sendable>: Sendable {
         }
     }
 
-    /// Keeps a variant of so many bytes, in the place of older ones where there is no room.
+    /// Keeps a variant of so many bytes, replacing older ones where there is no room.
     ///
     /// - Parameter limit: Bytes that variants may have together; one is kept in any case.
     /// - Returns: How many bytes there are more, or fewer, than before.

@@ -1,28 +1,28 @@
-/// Keys and certificates in DER that were asked for lately, and digests that were asked for in vain.
+/// Keys and certificates in DER that were asked for lately, and digests that were not found.
 struct MaterialCache: Sendable {
     private var known: [[UInt8]: [UInt8]] = [:]
-    /// What was not there, and until when nobody looks again.
+    /// Missing digests, and until when they are not asked for again.
     private var missing: [[UInt8]: ContinuousClock.Instant] = [:]
-    /// Until when nobody asks who can do without: the database gave no answer.
+    /// Until when callers that can do without do not ask: the database gave no answer.
     private var silentUntil: ContinuousClock.Instant?
-    /// The bytes of ``known``, with what an entry takes besides.
+    /// The bytes of ``known``, with the overhead of entries.
     private var size = 0
     private let limit: Int
 
-    /// What an entry takes besides its bytes.
+    /// The overhead of an entry beside its bytes.
     static let overhead = 160
-    /// Digests that are remembered as missing.
+    /// The most digests that are remembered as missing.
     static let missingLimit = 50_000
-    /// For how long they are: another node may be given them at any time. For so long, too, the database is left alone
-    /// that gave no answer.
+    /// How long they are remembered: another node may store them at any time. A database that gave no answer is left
+    /// alone for as long.
     static let missingTime = Duration.seconds(5)
 
-    /// - Parameter limit: Bytes that are kept; past this all begins anew.
+    /// - Parameter limit: The most bytes that are kept; beyond it the cache is emptied.
     init(limit: Int) {
         self.limit = limit
     }
 
-    /// What is known of some digests, and those that somebody has to look for.
+    /// The known bytes of some digests, and the digests to look for.
     func find(
         _ digests: some Sequence<[UInt8]>, at now: ContinuousClock.Instant
     ) -> (found: [[UInt8]: [UInt8]], unknown: [[UInt8]]) {
@@ -38,7 +38,7 @@ struct MaterialCache: Sendable {
         return (found, unknown)
     }
 
-    /// Takes what was found or has been stored.
+    /// Takes bytes that were found or have been stored.
     mutating func take(_ material: some Sequence<(key: [UInt8], value: [UInt8])>) {
         for (digest, der) in material {
             self.missing[digest] = nil
@@ -59,6 +59,6 @@ struct MaterialCache: Sendable {
     /// Whether the database gave no answer lately.
     func isSilent(at now: ContinuousClock.Instant) -> Bool { self.silentUntil.map { now < $0 } ?? false }
 
-    /// Takes in that it gave none.
+    /// Records that the database gave no answer.
     mutating func takeSilence(at now: ContinuousClock.Instant) { self.silentUntil = now + Self.missingTime }
 }

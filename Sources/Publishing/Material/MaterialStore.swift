@@ -3,34 +3,34 @@ package import Pinning
 package import Postgres
 import Synchronization
 
-/// The bytes of public keys and certificates, which the ledger knows by their digests alone: in the database for every
+/// The bytes of public keys and certificates, which the ledger knows only by their digests: in the database for every
 /// node, and in memory as far as they were asked for lately.
 ///
-/// The ledger is right without them. What was stored and is not named by the ledger, because the process died or the
-/// change was refused, is erased after a day.
+/// The ledger is complete without them. Bytes that the ledger does not name, because the process died or the change was
+/// refused, are erased after a day.
 package final class MaterialStore: Sendable {
     private let pool: PostgresPool
     private let cache: Mutex<MaterialCache>
 
-    /// Digests in one question to the database.
+    /// The number of digests in one query.
     private static let batchSize = 256
 
-    /// How long what has to be said or recorded soon waits for keys and certificates, which it can do without.
+    /// How long answers and records, which can do without keys and certificates, wait for them.
     package static let patience = Duration.milliseconds(300)
 
-    /// A time was over before the database had answered. What was to be stored may be stored all the same.
+    /// The time was over before the database had answered. The bytes may be stored all the same.
     package struct Late: Error, CustomStringConvertible {
         package var description: String { "the database did not answer in time" }
     }
 
-    /// - Parameter limit: Bytes that are kept in memory.
+    /// - Parameter limit: The most bytes that are kept in memory.
     package init(pool: PostgresPool, limit: Int = 32 * 1024 * 1024) {
         self.pool = pool
         self.cache = Mutex(MaterialCache(limit: limit))
     }
 
-    /// Stores keys and certificates. What is there already counts as young again; what is larger than
-    /// ``PinWire/Material/maximumSize`` is passed over.
+    /// Stores keys and certificates. Bytes that are there already count as recent again; bytes larger than
+    /// ``PinWire/Material/maximumSize`` are skipped.
     package func store(_ material: Set<Material>) async throws {
         let kept = material.filter { (1...Material.maximumSize).contains($0.der.count) }
         guard !kept.isEmpty else { return }
@@ -44,16 +44,16 @@ package final class MaterialStore: Sendable {
 
     /// The same, for a caller that does not wait longer.
     ///
-    /// - Throws: ``Late``, and what the database throws.
+    /// - Throws: ``Late``, and the database's errors.
     package func store(_ material: Set<Material>, within limit: Duration) async throws {
         guard !material.isEmpty else { return }
-        // Every wait of the pool's has an end, and a cancelled one ends at once unless its statement runs.
+        // Every wait of the pool has an end, and a cancelled one ends at once unless its statement runs.
         guard try await Deadline.within(limit, { try await self.store(material) }) != nil else { throw Late() }
     }
 
-    /// Keys and certificates in DER, by their digests; those that are not kept are not among them.
+    /// Keys and certificates in DER, by their digests, without missing ones.
     ///
-    /// What another node stored is found after ``MaterialCache/missingTime`` at the latest.
+    /// Bytes that another node stored are found after ``MaterialCache/missingTime`` at the latest.
     package func der(of digests: Set<[UInt8]>) async throws -> [[UInt8]: [UInt8]] {
         var (found, unknown) = self.cache.withLock { $0.find(digests, at: .now) }
         for start in stride(from: 0, to: unknown.count, by: Self.batchSize) {
@@ -72,10 +72,10 @@ package final class MaterialStore: Sendable {
         return found
     }
 
-    /// As much of it as is found in time, or in memory where the database says nothing: for what has to be said all the
-    /// same. It is not asked again before ``MaterialCache/missingTime`` is over.
+    /// As many of them as are found in time, or in memory where the database does not answer: for answers that are
+    /// given in any case. The database is not asked again before ``MaterialCache/missingTime`` is over.
     ///
-    /// - Returns: It, and whether that is all that there is.
+    /// - Returns: The bytes, and whether they are complete.
     package func der(
         of digests: Set<[UInt8]>, within limit: Duration
     ) async -> (found: [[UInt8]: [UInt8]], isWhole: Bool) {
@@ -85,23 +85,24 @@ package final class MaterialStore: Sendable {
         }
         guard !unknown.isEmpty else { return (found, true) }
         guard !isSilent else { return (found, false) }
-        // Every wait of the pool's has an end, and a cancelled one ends at once unless its statement runs.
+        // Every wait of the pool has an end, and a cancelled one ends at once unless its statement runs.
         if let all = try? await Deadline.within(limit, { try await self.der(of: digests) }) { return (all, true) }
         if !Task.isCancelled { self.cache.withLock { $0.takeSilence(at: .now) } }
         return (self.remembered(of: digests), false)
     }
 
-    /// As much of it as is in memory.
+    /// As many of them as are in memory.
     package func remembered(of digests: Set<[UInt8]>) -> [[UInt8]: [UInt8]] {
         self.cache.withLock { $0.find(digests, at: .now).found }
     }
 
-    /// Erases what is older than a day and what `state` does not know; says how many. Nothing where the state lacks what
-    /// was recorded more than an hour ago, and so may not know what others have shown.
+    /// Erases bytes that are older than a day and that `state` does not know; returns how many. Erases nothing where
+    /// the state lacks events that were recorded more than an hour ago, and so may not know keys that others have
+    /// uploaded.
     ///
     /// - Parameters:
-    ///   - position: Where in the ledger the state is as it is.
-    ///   - pageSize: Digests that are looked at together.
+    /// - position: The ledger's position of the state.
+    /// - pageSize: The number of digests examined together.
     @discardableResult
     package func eraseUnnamed(
         by state: LedgerState, at position: Int64, pageSize: Int32 = 50_000
