@@ -1,9 +1,9 @@
 package import PinWire
 package import Pinning
 
-/// What one event loop has counted since it handed over last. Apps are named by their places in ``AdoptionIntake``.
+/// The counts of one event loop since it last handed them over. Apps are named by their indices in ``AdoptionIntake``.
 package struct AdoptionBatch: Sendable {
-    /// The two cases that nearly all requests are, of one version: the sender holds it, or has nothing.
+    /// The two most frequent cases, for one version: the sender holds it, or has nothing.
     package struct Steady: Sendable {
         package var place: Int
         package var version: Int64
@@ -18,7 +18,7 @@ package struct AdoptionBatch: Sendable {
         }
     }
 
-    /// Everything else that requests are counted by.
+    /// All other keys by which requests are counted.
     package struct Kind: Hashable, Sendable {
         package var place: Int
         package var key: AdoptionKey
@@ -40,7 +40,7 @@ package struct AdoptionBatch: Sendable {
 
     package var isEmpty: Bool { self.steady.isEmpty && self.kinds.isEmpty }
 
-    /// Everything that is counted in it.
+    /// All counts of the batch.
     var sightings: Int64 {
         self.steady.reduce(0) { $0 + $1.holding + $1.empty } + self.kinds.values.reduce(0) { $0 + $1.sightings }
     }
@@ -50,7 +50,7 @@ package struct AdoptionBatch: Sendable {
 
     package mutating func add(_ sighting: AdoptionSighting) {
         self.kinds[Kind(place: sighting.place, key: sighting.key), default: AdoptionCount()] += sighting.count
-        // Nobody holds what there is not, and who says so counts for nothing.
+        // No client holds a version that does not exist, so such a statement is not counted.
         guard !sighting.key.held.isAhead else { return }
         for mark in sighting.marks {
             self.installs.append(
@@ -59,20 +59,20 @@ package struct AdoptionBatch: Sendable {
     }
 }
 
-/// What an install id leaves behind when it is hashed with the salt of a day.
+/// The hash of an install id with the salt of a day.
 package struct DatedMark: Hashable, Sendable {
-    /// In the day (UTC).
+    /// The day (UTC).
     package var day: Timestamp
     package var mark: InstallMark
 }
 
 /// A client that was seen once.
 package struct AdoptionSighting: Sendable {
-    /// Of its app in ``AdoptionIntake``.
+    /// The app's index in ``AdoptionIntake``.
     package var place: Int
     package var key: AdoptionKey
-    /// By the salts of the day and of the day before, so that the install is known again tomorrow; none where it did not say
-    /// who it is, or the node has no salts.
+    /// With the salts of the day and of the day before, so that the install is known again tomorrow; none where it
+    /// stated no id, or the node has no salts.
     package var marks: [DatedMark]
     /// Whether it showed that it is a client of the app.
     package var isSigned: Bool

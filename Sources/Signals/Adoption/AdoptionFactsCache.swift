@@ -2,7 +2,7 @@ import PinWire
 import Pinning
 import Synchronization
 
-/// What a node has at hand of the apps whose adoption somebody asks for: so many, each for as long as it is asked for.
+/// The apps whose adoption a node has at hand: a limited number, each for as long as it is asked for.
 final class AdoptionFactsCache: Sendable {
     private struct Entry {
         var facts: AdoptionFacts?
@@ -19,8 +19,8 @@ final class AdoptionFactsCache: Sendable {
 
     init(windowSeconds: Int64) { self.windowSeconds = windowSeconds }
 
-    /// What there is, noting that it is wanted. An app beyond the limit takes the place of the one that was asked for
-    /// the longest time ago.
+    /// The present facts, noting the request. An app beyond the limit replaces the one that was asked for the longest
+    /// time ago.
     func facts(of app: AppID, at now: ContinuousClock.Instant) -> AdoptionFacts? {
         self.entries.withLock { entries in
             if entries[app] == nil, entries.count >= Self.limit,
@@ -33,7 +33,7 @@ final class AdoptionFactsCache: Sendable {
         }
     }
 
-    /// The apps whose facts are missing or no longer fresh, forgetting those that nobody has asked for.
+    /// The apps whose facts are missing or no longer fresh; forgets the apps that were not asked for.
     func wanted(at now: ContinuousClock.Instant) -> [AppID] {
         self.entries.withLock { entries in
             entries = entries.filter { now - $0.value.askedAt < Self.patience }

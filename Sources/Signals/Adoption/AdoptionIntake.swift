@@ -3,22 +3,22 @@ package import PinWire
 import Pinning
 import Synchronization
 
-/// Where the event loops, and whoever else sees a client, leave what they have counted. Never waits for anything, and
-/// holds so much and no more: what comes faster than ``AdoptionRecorder`` takes it away is not counted.
+/// Where the event loops, and all other code that sees a client, leave their counts. It never waits, and its memory is
+/// bounded: counts that come faster than ``AdoptionRecorder`` takes them away are dropped.
 package final class AdoptionIntake: Sendable {
     private struct Content {
         var places: [AppID: Int] = [:]
         var apps: [AppID] = []
         var batches: [AdoptionBatch] = []
-        /// Of reports that were signed: what others send takes none of their room.
+        /// Of signed reports: unsigned ones take none of their room.
         var signed: [AdoptionBatch] = []
-        /// From those who count too little for a batch of their own.
+        /// From callers that count too little for a batch of their own.
         var single = AdoptionBatch()
         var lost: Int64 = 0
     }
 
     private let content = Mutex(Content())
-    /// What install ids are hashed with; nil where the node does not count installs.
+    /// The salts for install ids; nil where the node does not count installs.
     private let salts: DailySalts?
     private let clock: @Sendable () -> Timestamp
     private let signal = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
@@ -32,7 +32,7 @@ package final class AdoptionIntake: Sendable {
 
     // MARK: Seeing
 
-    /// The place of an app, for good. Only for apps that there are: places are never given back.
+    /// The index of an app, permanently. Only for existing apps: indices are never given back.
     package func place(of app: AppID) -> Int {
         self.content.withLock { content in
             if let place = content.places[app] { return place }
@@ -45,8 +45,8 @@ package final class AdoptionIntake: Sendable {
     /// Reads a request for a document.
     ///
     /// - Parameters:
-    ///   - place: The app's.
-    ///   - version: Of the app's current document. What says that it holds a newer one is kept apart.
+    /// - place: The app's index.
+    /// - version: The version of the app's current document. A statement to hold a newer one is counted apart.
     ///   - isCurrent: Whether `condition` names it.
     ///   - condition: The value of `If-None-Match`.
     ///   - report: The value of `Pinledger-Client`.
@@ -58,7 +58,7 @@ package final class AdoptionIntake: Sendable {
             if let claimed = report.version {
                 HeldVersion(claimed: claimed)
             } else if let condition {
-                // `*` is whatever there is.
+                // `*` stands for any document.
                 if isCurrent, condition.utf8.count > 1 {
                     .document(version)
                 } else {
@@ -92,10 +92,10 @@ package final class AdoptionIntake: Sendable {
         )
     }
 
-    /// Counts what clients have reported elsewhere than with a request for the document.
+    /// Counts clients' reports that came without a request for the document.
     ///
     /// - Parameters:
-    ///   - version: Of the app's current document.
+    /// - version: The version of the app's current document.
     ///   - isSigned: Whether they showed that they are clients of the app.
     func note(_ reports: some Collection<ClientReport>, of app: AppID, current version: Int64, isSigned: Bool) {
         let place = self.place(of: app)
@@ -135,12 +135,12 @@ package final class AdoptionIntake: Sendable {
 
     // MARK: Taking away
 
-    /// Something came.
+    /// Counts have come.
     var arrivals: AsyncStream<Void> { self.signal.stream }
 
-    /// Adds everything that came to a tally.
+    /// Adds all counts to a tally.
     ///
-    /// - Returns: How many sightings there were of each app, and how many found no room here.
+    /// - Returns: The number of sightings of each app, and the number that found no room here.
     func empty(into tally: inout AdoptionTally, at time: Timestamp) -> (seen: [AppID: Int64], lost: Int64) {
         let (batches, apps, lost) = self.content.withLock { content in
             defer {

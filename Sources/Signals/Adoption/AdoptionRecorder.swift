@@ -9,25 +9,25 @@ import Synchronization
 /// Counts which document versions clients hold, and records it every few seconds: adoption, learned from the requests
 /// that clients make anyway.
 ///
-/// If the process dies, what was counted since the last recording is lost: twelve seconds at the most, two on an event
-/// loop and ten here, and what is asked of the next one begins from what is recorded. While the database is away,
-/// counting goes on in bounded memory. Counts whose recording has an unknown outcome are given up, for they would be
-/// added twice; sketches are merged again.
+/// If the process dies, the counts since the last recording are lost: twelve seconds at the most, two on an event loop
+/// and ten here, and the next process begins from the recorded ones. While the database is away, counting goes on in
+/// bounded memory. Counts whose recording has an unknown outcome are given up, because they could be added twice;
+/// sketches are merged again.
 ///
-/// A node that may not write keeps its counts in memory: its own answers have them, those of other nodes do not.
+/// A node that may not write keeps its counts in memory: its own answers include them, those of other nodes do not.
 package actor AdoptionRecorder {
     private let store: AdoptionStore
     private let logger: Logger
     private let clock: @Sendable () -> Timestamp
     private let currentVersion: @Sendable (AppID) -> Int64?
-    /// Where clients that were seen are counted.
+    /// Where seen clients are counted.
     package nonisolated let intake: AdoptionIntake
     private nonisolated let picture: AdoptionFactsCache
     private nonisolated let surges = SurgeBook()
     private var watch = SurgeWatch()
 
     private var tally = AdoptionTally()
-    /// On its way into the database.
+    /// Being written to the database.
     private var recording: (rows: [AdoptionTally.Row], sketches: [AdoptionTally.Sketch]) = ([], [])
     private var isRefused = false
     private var lost: Int64 = 0
@@ -39,11 +39,10 @@ package actor AdoptionRecorder {
     private static let sketchesAtOnce = 100
 
     /// - Parameters:
-    ///   - salts: What install ids are hashed with, the same on every node that has them; nil for a node without the
-    ///     key-encryption key, which counts requests and no installs.
-    ///   - windowSeconds: How far back ``facts(of:)`` goes: a client that is there asks at least once in a document's
-    ///     lifetime.
-    ///   - currentVersion: Of an app's document; nil where there is none.
+    /// - salts: The salts for install ids, the same on every node that has them; nil for a node without the
+    ///   key-encryption key, which counts requests and no installs.
+    /// - windowSeconds: How far back ``facts(of:)`` goes: an active client asks at least once in a document's lifetime.
+    /// - currentVersion: The version of an app's document; nil where there is none.
     package init(
         store: AdoptionStore, salts: DailySalts?, windowSeconds: Int64, logger: Logger,
         clock: @escaping @Sendable () -> Timestamp, currentVersion: @escaping @Sendable (AppID) -> Int64?
@@ -58,30 +57,30 @@ package actor AdoptionRecorder {
 
     // MARK: Seeing and knowing
 
-    /// Counts what clients have reported elsewhere than with a request for the document; of an app that has none,
-    /// nothing.
+    /// Counts clients' reports that came without a request for the document; nothing for an app that has none.
     ///
-    /// - Parameter isSigned: Whether they showed that they are clients of the app: gates count those alone.
+    /// - Parameter isSigned: Whether they showed that they are clients of the app: gates count only those.
     package nonisolated func note(_ reports: some Collection<ClientReport>, of app: AppID, isSigned: Bool) {
         guard let version = self.currentVersion(app) else { return }
         self.intake.note(reports, of: app, current: version, isSigned: isSigned)
     }
 
-    /// That far more is counted of an app on this node than there ever was before; nil where it is not.
+    /// The surge of an app on this node, which counts far more than ever before; nil where there is none.
     package nonisolated func surge(of app: AppID) -> AdoptionSurge? { self.surges.surge(of: app) }
 
-    /// What is known of the versions that an app's clients hold, at most about half a minute old. Nil where it is not
-    /// known yet: asking has this node find out, and keep it at hand for as long as somebody asks every ten minutes.
+    /// The facts about the versions that an app's clients hold, at most about half a minute old. Nil where they are not
+    /// known yet: the request makes this node find them out, and keep them at hand for as long as they are asked for
+    /// every ten minutes.
     package nonisolated func facts(of app: AppID) -> AdoptionFacts? { self.picture.facts(of: app, at: .now) }
 
-    /// Everything that is known of an app's clients over the last `hours`: what is recorded, and what this node will.
+    /// All facts about an app's clients over the last `hours`: the recorded ones, and those that this node will record.
     package func book(of app: AppID, hours: Int64) async throws -> AdoptionSummary {
         try await self.book(of: app, windowSeconds: hours * 3600)
     }
 
     private func book(of app: AppID, windowSeconds: Int64) async throws -> AdoptionSummary {
         let spans = AdoptionSummary.Spans(measuredAt: self.clock(), windowSeconds: windowSeconds)
-        // The database first: what is recorded meanwhile is missing for a moment, and not there twice.
+        // The database first: counts that are recorded meanwhile are missing for a moment, and not counted twice.
         var book = try await self.store.load(app, spans)
         self.takeIn()
         for row in self.recording.rows where row.app == app { book.add(row) }
@@ -90,7 +89,7 @@ package actor AdoptionRecorder {
         return book
     }
 
-    /// What is counted and not recorded.
+    /// The counts that are not recorded yet.
     package var unrecordedRows: [AdoptionTally.Row] {
         self.takeIn()
         return self.recording.rows + self.tally.rows
@@ -106,7 +105,7 @@ package actor AdoptionRecorder {
             group.addTask { await self.refreshPicture() }
             await group.waitForAll()
         }
-        // Not cancelled with the rest: what was counted up to the end is recorded, where the database takes it.
+        // Not cancelled with the rest: the counts up to the end are recorded, where the database accepts them.
         await finish(within: .seconds(1)) { await self.record() }
     }
 
@@ -132,10 +131,10 @@ package actor AdoptionRecorder {
         }
     }
 
-    /// Records what was counted up to now.
+    /// Records the counts up to now.
     package func record() async {
         self.takeIn()
-        // Another call is at it.
+        // Another call is recording.
         guard self.recording.rows.isEmpty, self.recording.sketches.isEmpty else { return }
         self.recording = self.tally.take(at: self.clock())
         do {
@@ -158,11 +157,11 @@ package actor AdoptionRecorder {
         }
     }
 
-    /// Tells of apps of which far more is counted than before.
+    /// Logs the apps that are counted far more often than before.
     func lookForSurges() async {
         self.takeIn()
         for app in self.watch.unknown {
-            // While the database is away nothing is known of before.
+            // While the database is away nothing is known of earlier hours.
             guard let usual = try? await self.store.busiestHour(of: app, in: self.watch.before) else { return }
             self.watch.learn(usual, of: app)
         }
@@ -204,7 +203,7 @@ package actor AdoptionRecorder {
     private func refreshPicture() async {
         while !Task.isCancelled {
             for app in self.picture.wanted(at: .now) {
-                // While the database is away, what was known stays, with its time.
+                // While the database is away, the known facts stay, with their time.
                 guard let book = try? await self.book(of: app, windowSeconds: self.picture.windowSeconds) else { break }
                 self.picture.keep(book.facts, of: app, at: .now)
             }

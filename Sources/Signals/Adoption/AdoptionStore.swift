@@ -2,13 +2,13 @@ import PinWire
 import Pinning
 package import Postgres
 
-/// What is known of adoption in the database, where every node adds to it.
+/// Adoption in the database, to which every node adds.
 package struct AdoptionStore: Sendable {
     private let pool: PostgresPool
 
     package init(pool: PostgresPool) { self.pool = pool }
 
-    /// Adds counts to those that stand there, in one statement.
+    /// Adds counts to the present ones, in one statement.
     func add(_ rows: [AdoptionTally.Row]) async throws {
         _ = try await self.pool.query(
             "SELECT pinledger.add_adoption_counts($1, $2, $3, $4, $5, $6, $7, $8)",
@@ -25,7 +25,7 @@ package struct AdoptionStore: Sendable {
         )
     }
 
-    /// Merges sketches into those that stand there, in one statement.
+    /// Merges sketches into the present ones, in one statement.
     func merge(_ sketches: [AdoptionTally.Sketch]) async throws {
         _ = try await self.pool.query(
             "SELECT pinledger.merge_adoption_sketches($1, $2, $3, $4, $5)",
@@ -39,7 +39,7 @@ package struct AdoptionStore: Sendable {
         )
     }
 
-    /// What is recorded of an app.
+    /// The records of an app.
     func load(_ app: AppID, _ spans: AdoptionSummary.Spans) async throws -> AdoptionSummary {
         var book = AdoptionSummary(app: app, spans: spans)
         let lines = try await self.pool.read(
@@ -83,12 +83,12 @@ package struct AdoptionStore: Sendable {
         return book
     }
 
-    /// A count, of which sums stay within bounds whatever was stored.
+    /// A count, limited so that sums stay within bounds whatever was stored.
     private static func count(_ row: PostgresRow, _ column: Int) throws -> Int64 {
         min(max(try row.int64(column), 0), 1 << 40)
     }
 
-    /// How often clients of an app were seen in the hour with the most of that.
+    /// How often clients of an app were seen in the hour with the most sightings.
     func busiestHour(of app: AppID, in hours: Range<Timestamp>) async throws -> Int64 {
         try await self.pool.read(
             """

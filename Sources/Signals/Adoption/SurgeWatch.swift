@@ -3,12 +3,12 @@ import PinWire
 import Pinning
 import Synchronization
 
-/// Looks for apps of which far more is counted in an hour than before. Nothing is refused because of it: somebody is told.
+/// Finds apps that are counted far more often in an hour than before. Nothing is refused because of it: the log warns.
 struct SurgeWatch: Sendable {
     private var hour = Timestamp(seconds: 0)
-    /// What this node counted in the hour, by app: only of apps that there are.
+    /// This node's counts in the hour, by app: existing apps only.
     private var seen: [AppID: Int64] = [:]
-    /// What was counted in the busiest hour before, of those that were looked at in this one.
+    /// The counts of the busiest hour before, of the apps examined in this one.
     private var usual: [AppID: Int64] = [:]
     private var told: Set<AppID> = []
 
@@ -19,17 +19,17 @@ struct SurgeWatch: Sendable {
 
     init(hour: Timestamp = Timestamp(seconds: 0)) { self.hour = hour }
 
-    /// Apps of which so much was counted that it is to be known how much there was before.
+    /// The apps whose counts are so high that the earlier counts are needed.
     var unknown: [AppID] {
         self.seen.filter { $0.value >= AdoptionSurge.least && self.usual[$0.key] == nil }.map(\.key).sorted()
     }
 
     mutating func learn(_ usual: Int64, of app: AppID) { self.usual[app] = usual }
 
-    /// The week before the hour that is looked at.
+    /// The week before the examined hour.
     var before: Range<Timestamp> { self.hour.adding(seconds: -7 * 86_400)..<self.hour }
 
-    /// The surges that were not told of in this hour.
+    /// The surges not yet reported in this hour.
     mutating func takeNew() -> [AppID: AdoptionSurge] {
         var new: [AppID: AdoptionSurge] = [:]
         for (app, usual) in self.usual where !self.told.contains(app) {
@@ -42,7 +42,7 @@ struct SurgeWatch: Sendable {
     }
 }
 
-/// The surges of the last day that a node has found, for whoever asks.
+/// The surges of the last day that a node has found.
 final class SurgeBook: Sendable {
     private let surges = Mutex<[AppID: AdoptionSurge]>([:])
 

@@ -1,18 +1,18 @@
 import PinWire
 
-/// Where a report came from, as far as it is kept: 32 bits of a keyed hash of the address's /24 or /48. Good for telling
-/// networks apart within a day, and for nothing else without the day's salt.
+/// The stored origin of a report: 32 bits of a keyed hash of the address's /24 or /48. It distinguishes networks within
+/// a day, and is useless without the day's salt.
 package struct CoarseNetwork: Hashable, Sendable {
     package let bits: UInt32
 
     package init(bits: UInt32) { self.bits = bits }
 
-    /// What a node that cannot tell networks apart takes all of them for.
+    /// The value for all networks on a node that cannot distinguish them.
     package static let untold = CoarseNetwork(bits: 0)
 
     /// - Parameter address: 4 or 16 bytes.
     package init(of address: [UInt8], salt: [UInt8]) {
-        // An IPv4 address in IPv6's clothes (RFC 4291 section 2.5.5.2) is the same network.
+        // An IPv4-mapped IPv6 address (RFC 4291 section 2.5.5.2) is the same network.
         let isMapped = address.count == 16 && address.prefix(12) == [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF]
         let plain = isMapped ? Array(address.suffix(4)) : address
         let prefix = plain.prefix(plain.count == 4 ? 3 : 6)

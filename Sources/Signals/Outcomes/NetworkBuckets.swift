@@ -1,15 +1,15 @@
-/// How much each network may report: a bucket of tokens that fills steadily, one token for each outcome.
+/// Limits how much each network may report: a bucket of tokens that fills steadily, one token for each outcome.
 ///
-/// A request is let in while its network has a token; what it turns out to hold is taken afterwards, be it more than
-/// there is: the debt is waited for before the next one. Networks are remembered in bounded memory, those that owe
-/// nothing being forgotten first; those for which there is no room share one bucket.
+/// A request is accepted while its network has a token; the cost of its content is taken afterwards, even if that is
+/// more than there is: the next request waits until the debt is filled. Networks are remembered in bounded memory, and
+/// those without debt are forgotten first; networks for which there is no room share one bucket.
 package struct NetworkBuckets: Sendable {
     private struct Bucket {
         var tokens: Double
         var filledAt: ContinuousClock.Instant
     }
 
-    /// Outcomes a second; 0 for as many as come.
+    /// Outcomes a second; 0 for no limit.
     let rate: Double
     private let capacity: Double
     private var buckets: [UInt32: Bucket] = [:]
@@ -31,7 +31,7 @@ package struct NetworkBuckets: Sendable {
         return tokens >= 1 ? nil : (1 - tokens) / self.rate
     }
 
-    /// Takes tokens for what came.
+    /// Takes tokens for the content of a request.
     package mutating func charge(_ count: Int, to network: UInt32, at now: ContinuousClock.Instant) {
         guard self.rate > 0 else { return }
         var bucket = self.bucket(of: network, at: now)
@@ -58,7 +58,7 @@ package struct NetworkBuckets: Sendable {
     }
 
     private mutating func forget(at now: ContinuousClock.Instant) {
-        // Looking through all of them is not for every request.
+        // Examining all of them is too slow for every request.
         guard self.forgottenAt.map({ now - $0 >= .seconds(1) }) ?? true else { return }
         self.forgottenAt = now
         self.buckets = self.buckets.filter { self.filled($0.value, at: now).tokens < self.capacity }

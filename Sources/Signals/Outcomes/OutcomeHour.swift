@@ -1,7 +1,7 @@
 package import PinWire
 package import Pinning
 
-/// What is known of one host, arm and version over an hour or longer, whichever nodes saw it.
+/// The outcomes of one host, arm and version over an hour or longer, whichever nodes saw them.
 package struct OutcomeSummary: Hashable, Sendable {
     package struct Count: Hashable, Sendable {
         package var installs = 0
@@ -21,23 +21,23 @@ package struct OutcomeSummary: Hashable, Sendable {
     package var minutes: [Timestamp: Count] = [:]
     package var releases: [AdoptionKey.Release: Count] = [:]
     package var platforms: [ClientPlatform?: Count] = [:]
-    /// Of failing installs, by the beginning of the day (UTC) whose salt the networks are hashed with.
+    /// Failing installs, by the beginning of the day (UTC) whose salt hashes the networks.
     package var networks: [Timestamp: [UInt32: Int]] = [:]
-    /// Of all installs, by minute; only of a candidate's whose reports are not signed, where networks have a say.
+    /// All installs, by minute; only of a candidate with unsigned reports, where networks matter.
     package var origins: [Timestamp: [UInt32: Int]] = [:]
     package var reasons: [OutcomeReason: Int] = [:]
     package var pins: [Pin: Int64] = [:]
     package var total = Count()
-    /// Connections that were reported, repeated ones included; never a sample.
+    /// Reported connections, repeated ones included; never a sample.
     package var reports: Int64 = 0
     package var failures: Int64 = 0
     package var offTime: Int64 = 0
-    /// About how many installs there were, the sample scaled up.
+    /// The approximate number of installs, the sample scaled up.
     package var estimate: Int64 = 0
-    /// Of how many installs one was counted, by the beginning of the hour; only where it is a sample.
+    /// How many installs each counted one stands for, by the beginning of the hour; only where it is a sample.
     package var samples: [Timestamp: Int] = [:]
 
-    /// Keys that are remembered of one hour.
+    /// The most keys that are remembered of one hour.
     static let pinLimit = 64
 
     mutating func add(
@@ -69,18 +69,18 @@ package struct OutcomeSummary: Hashable, Sendable {
         left.samples.merge(right.samples) { max($0, $1) }
     }
 
-    /// The failing installs by network, of the day with the most of them: from one day to the next a network has another
-    /// hash, and two days' networks may be the same ones.
+    /// The failing installs by network, of the day with the most of them: a network has another hash each day, and two
+    /// days' networks may be the same ones.
     package var networksOfADay: [UInt32: Int] {
         let days = self.networks.map { (day: $0.key, failing: $0.value.values.reduce(0, +), networks: $0.value) }
         return days.max { ($0.failing, $0.day) < ($1.failing, $1.day) }?.networks ?? [:]
     }
 
-    /// Ends an hour of which one of 2^`level` installs was counted.
+    /// Ends an hour in which one of 2^`level` installs was counted.
     mutating func close(level: Int) {
         self.estimate = Int64(self.total.installs) << Int64(level)
         if level > 0, let minute = self.minutes.keys.first { self.samples[minute.startOfHour] = 1 << level }
-        // Clients name the keys, and may make them up.
+        // Clients name the keys, and may invent them.
         guard self.pins.count > Self.pinLimit else { return }
         let most = self.pins.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.prefix(Self.pinLimit)
         self.pins = Dictionary(uniqueKeysWithValues: most.map { ($0.key, $0.value) })
@@ -93,7 +93,7 @@ extension OutcomeSummary.Count {
     }
 }
 
-/// What a summary is of.
+/// The key of a summary.
 package struct OutcomeCellKey: Hashable, Sendable {
     package var key: OutcomeKey
     package var isAuthenticated: Bool
@@ -104,16 +104,16 @@ package struct OutcomeCellKey: Hashable, Sendable {
     }
 }
 
-/// One hour of one app, put together from what all nodes recorded of it.
+/// One hour of one app, merged from the records of all nodes.
 package struct OutcomeHour: Hashable, Sendable {
     package private(set) var cells: [OutcomeCellKey: OutcomeSummary] = [:]
-    /// One of 2^level installs is counted, of those that signed and of those that did not.
+    /// One of 2^level installs is counted, of signed and unsigned ones separately.
     package private(set) var levels: [Bool: Int] = [:]
 
     package init() {}
 
-    /// - Parameter rows: Of one hour. An install that several nodes saw counts where it was seen first; of what two saw
-    ///   in the same minute the failure counts.
+    /// - Parameter rows: The rows of one hour. An install that several nodes saw counts where it was seen first; where
+    ///   two saw it in the same minute the failure counts.
     package init(_ rows: [TelemetryRow]) {
         for isAuthenticated in [true, false] {
             self.add(rows.filter { $0.isAuthenticated == isAuthenticated }, isAuthenticated)
@@ -133,13 +133,13 @@ package struct OutcomeHour: Hashable, Sendable {
         func precedes(_ other: Self) -> Bool {
             if self.minute != other.minute { return self.minute < other.minute }
             if self.unit.isFailing != other.unit.isFailing { return self.unit.isFailing }
-            // Any order will do, if every reader has the same.
+            // Any order is good if every reader uses the same.
             return self.unit.network < other.unit.network
         }
     }
 
     private mutating func add(_ rows: [TelemetryRow], _ isAuthenticated: Bool) {
-        // What one node has narrowed down is narrowed down for all.
+        // A sample narrowed by one node is narrowed for all.
         guard let highest = rows.map(\.level).max() else { return }
         let level = min(highest, OutcomePool.highestLevel)
         self.levels[isAuthenticated] = level

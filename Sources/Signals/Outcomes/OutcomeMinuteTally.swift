@@ -1,18 +1,18 @@
 import PinWire
 import Pinning
 
-/// What one node has seen of one app in one minute.
+/// One node's counts of one app in one minute.
 struct OutcomeMinuteTally: Sendable {
-    /// What was seen of one host, arm and version.
+    /// The counts of one host, arm and version.
     struct Cell: Hashable, Sendable {
         var key: OutcomeKey
-        /// Connections that were reported, repeated ones included.
+        /// Reported connections, repeated ones included.
         var reports: Int64 = 0
-        /// Of these, those that failed.
+        /// The failed ones of these.
         var failures: Int64 = 0
-        /// Those that the client's clock puts too far from now to say anything of now; they are no installs' outcomes.
+        /// The reports whose client's clock is too far from now; they count as no install's outcome.
         var offTime: Int64 = 0
-        /// What failing clients were shown, by how many of the installs that are counted.
+        /// The keys presented to failing clients, by the number of counted installs.
         var pins: [Pin: Int64] = [:]
     }
 
@@ -22,17 +22,17 @@ struct OutcomeMinuteTally: Sendable {
     private(set) var units: [OutcomeUnit] = []
     /// Of the hour's sample.
     private(set) var level: Int
-    /// About how much memory it takes, in units' sizes.
+    /// The approximate memory, in sizes of units.
     private(set) var weight = 0
-    /// Different keys that all of its cells remember.
+    /// The number of different keys that all of its cells remember.
     private var pinCount = 0
-    /// Connections that were reported; and those that were since it was taken last.
+    /// Reported connections; and those since it was last taken.
     private(set) var reports: Int64 = 0
     private(set) var news: Int64 = 0
-    /// Whether it is no longer what was taken last.
+    /// Whether it has changed since it was last taken.
     private(set) var isChanged = false
 
-    /// Different keys that are remembered of one cell and minute, and of one minute.
+    /// The most different keys of one cell and minute, and of one minute.
     static let pinLimit = 16
     static let pinLimitOfAll = 2048
     static let releaseLimit = 64
@@ -41,7 +41,7 @@ struct OutcomeMinuteTally: Sendable {
 
     init(level: Int) { self.level = level }
 
-    /// Notes that it is recorded as it stands, or will be.
+    /// Notes that its present state is recorded, or will be.
     mutating func setTaken() {
         self.isChanged = false
         self.news = 0
@@ -49,7 +49,7 @@ struct OutcomeMinuteTally: Sendable {
 
     /// Counts the connections of a report.
     ///
-    /// - Returns: The cell's place.
+    /// - Returns: The cell's index.
     mutating func count(_ report: OutcomeReport, as key: OutcomeKey, isOffTime: Bool) -> Int {
         let place: Int
         if let known = self.places[key] {
@@ -93,7 +93,7 @@ struct OutcomeMinuteTally: Sendable {
         return UInt8(self.releases.count)
     }
 
-    /// Takes the hour's sample over.
+    /// Takes over the hour's sample.
     mutating func narrow(to level: Int) {
         guard level > self.level else { return }
         self.level = level

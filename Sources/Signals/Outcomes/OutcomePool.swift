@@ -1,11 +1,11 @@
 package import PinWire
 package import Pinning
 
-/// What outcomes are counted by, within an app.
+/// The key by which outcomes of an app are counted.
 package struct OutcomeKey: Hashable, Sendable {
     package var host: HostPattern
     package var arm: PolicySlot?
-    /// Of the document; 0 for none, and for all those that have no room of their own.
+    /// The document's version; 0 for none, and for all versions without room of their own.
     package var version: Int64
 
     package init(host: HostPattern, arm: PolicySlot?, version: Int64) {
@@ -15,16 +15,17 @@ package struct OutcomeKey: Hashable, Sendable {
     }
 }
 
-/// Who has reported already in one hour of one app: exactly, as long as there is room, and from then on of a sample.
+/// The installs that have reported already in one hour of one app: all of them, as long as there is room, and a sample
+/// after that.
 ///
-/// The sample is drawn by the installs' hashes: at level `n` one of 2ⁿ installs is in it, the same ones for every host,
-/// arm and version and on every node. So what is counted of the sample compares as what it was drawn from does, and no
-/// count claims more evidence than there is. Each time the room is used up the level rises by one, and half of those who
-/// were counted are no longer.
+/// The installs' hashes draw the sample: at level `n` one of 2ⁿ installs is in it, the same ones for every host, arm
+/// and version and on every node. So counts of the sample compare as those of all installs do, and no count claims more
+/// evidence than there is. Each time the room is used up the level rises by one, and half of the counted installs are
+/// dropped.
 ///
-/// What outcomes are counted by is the clients' to say, and anybody's: so there are so many cells and no more. The newest
-/// versions of an app have half of the room to themselves, whatever others are made up; what finds no room counts with its
-/// host and arm, under version 0.
+/// Clients choose the keys of outcomes, and anyone may be a client: so the number of cells is limited. The newest
+/// versions of an app have half of the room to themselves, whatever other versions are invented; an outcome without
+/// room counts with its host and arm, under version 0.
 struct OutcomePool: Sendable {
     private struct Member: Hashable {
         var mark: InstallMark
@@ -35,12 +36,12 @@ struct OutcomePool: Sendable {
     private var cells: [OutcomeKey: UInt16] = [:]
     private(set) var level = 0
 
-    /// Cells of one hour, but for those of version 0; and as many as it has in any crowd.
+    /// The most cells of one hour, except those of version 0; and its guaranteed number under load.
     static let cellLimit = 2048
     static let leastCells = 64
-    /// The same with all those of version 0: more than an app has hosts and arms.
+    /// The same with all cells of version 0: more than an app has hosts and arms.
     static let highestCellCount = 8192
-    /// So many versions are the newest.
+    /// The number of newest versions.
     static let newestVersions: Int64 = 16
     /// One of 2³² installs: more levels than there can be installs.
     static let highestLevel = 32
@@ -48,7 +49,7 @@ struct OutcomePool: Sendable {
     var count: Int { self.members.count }
     var cellCount: Int { self.cells.count }
 
-    /// What became of an outcome.
+    /// The result of adding an outcome.
     enum Entry: Hashable {
         /// It is the first one of its install.
         case first
@@ -60,7 +61,7 @@ struct OutcomePool: Sendable {
 
     /// - Parameters:
     ///   - mark: Nil for a report that is counted and is no install's outcome.
-    ///   - key: Becomes the one that it is counted under.
+    /// - key: Changed to the key that it is counted under.
     ///   - newest: The app's version.
     ///   - isCrowded: Whether all apps together have as many cells as there may be.
     mutating func enter(

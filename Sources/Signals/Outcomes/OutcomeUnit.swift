@@ -1,21 +1,21 @@
 package import PinWire
 package import Pinning
 
-/// What is counted: an install that reported for the first time in its hour of one host, arm and version.
+/// A counted install that reported for the first time in its hour of one host, arm and version.
 ///
 /// Sixteen bytes, in memory as in the database.
 package struct OutcomeUnit: Hashable, Sendable {
     package var mark: InstallMark
-    /// Of the network, a keyed hash.
+    /// The network, as a keyed hash.
     package var network: UInt32
-    /// The place of the host, arm and version among the cells of the minute.
+    /// The index of the host, arm and version among the cells of the minute.
     package var cell: UInt16
-    /// The place of the app's version among the releases of the minute, counted from 1.
+    /// The index of the app's version among the releases of the minute, counted from 1.
     package var release: UInt8
     private var flags: UInt8
 
     package static let size = 16
-    /// Where the client did not say which version of the app it is.
+    /// Where the client did not state the app's version.
     package static let noRelease: UInt8 = 0
     /// Where there was no room for the version.
     package static let otherRelease: UInt8 = 255
@@ -46,7 +46,7 @@ package struct OutcomeUnit: Hashable, Sendable {
         return place == 0 ? nil : ClientPlatform.allCases.indices.contains(place - 1) ? .allCases[place - 1] : .other
     }
 
-    // The numbers are stored: neither list may ever be put into another order.
+    // The numbers are stored: the order of both lists may never change.
     private static func place(of reason: OutcomeReason) -> UInt8 {
         UInt8(OutcomeReason.allCases.firstIndex(of: reason) ?? 0) + 1
     }
@@ -68,7 +68,7 @@ package struct OutcomeUnit: Hashable, Sendable {
         append(self.flags)
     }
 
-    /// Reads units one behind the other; what is left at the end is no whole one.
+    /// Reads units one after the other; ignores an incomplete one at the end.
     package static func read(_ bytes: [UInt8]) -> [OutcomeUnit] {
         bytes.withUnsafeBytes { buffer in
             stride(from: 0, to: buffer.count - Self.size + 1, by: Self.size).map { OutcomeUnit(buffer, at: $0) }

@@ -1,7 +1,8 @@
-/// Which reports came lately, so that one that is sent again does not count again: at least the last ``limit`` ids, at
-/// most twice as many.
+/// The reports that came lately, so that one that is sent again does not count again: at least the last ``limit`` ids,
+/// at most twice as many.
 ///
-/// A 64-bit hash of each, with a key that the process draws for itself: nobody can find two ids that it takes for one.
+/// It stores a 64-bit hash of each, with a key that the process draws for itself, so that no client can find two ids
+/// with one hash.
 package struct RecentReports: Sendable {
     package static let usual = 262_144
 

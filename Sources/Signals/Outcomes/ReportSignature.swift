@@ -1,9 +1,9 @@
 package import PinWire
 
-/// What a request says to show that it comes from an app: the field `Pinledger-Signature`, a dictionary (RFC 8941).
+/// The proof that a request comes from an app: the field `Pinledger-Signature`, a dictionary (RFC 8941).
 ///
-/// `keyid="tlk_…", time=1767225600, mac=:…:`: the key's name, when it was signed in seconds since the epoch, and the
-/// HMAC-SHA-256 of `pinledger-reports/v1`, the app and the time, a line each, and the body as it is sent.
+/// `keyid="tlk_…", time=1767225600, mac=:…:`: the key's name, the time of the signature in seconds since the epoch, and
+/// the HMAC-SHA-256 of `pinledger-reports/v1`, the app and the time, a line each, and the body as it is sent.
 package struct ReportSignature: Hashable, Sendable {
     package let keyID: String
     package let time: Int64
@@ -11,10 +11,10 @@ package struct ReportSignature: Hashable, Sendable {
 
     package static let fieldName = "Pinledger-Signature"
 
-    /// Seconds that a request's time may be from ours: what the memory for replays has to last for.
+    /// The most seconds between a request's time and ours: the memory for replays has to last as long.
     package static let tolerance: Int64 = 300
 
-    /// Nil for a field that is not of this form.
+    /// Nil for a malformed field.
     package init?(field: String) {
         guard let members = StructuredDictionary(field), case .string(let keyID)? = members["keyid"],
             case .integer(let time)? = members["time"], case .bytes(let code)? = members["mac"], code.count == 32

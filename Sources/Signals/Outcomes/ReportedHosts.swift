@@ -1,7 +1,7 @@
 import PinWire
 package import Pinning
 
-/// An app's host patterns, for finding the one that a reported name stands under.
+/// An app's host patterns, to find the one that covers a reported name.
 package struct ReportedHosts: Sendable {
     private let patterns: [HostPattern]
     /// Whether each of them has a candidate.
@@ -15,10 +15,10 @@ package struct ReportedHosts: Sendable {
             self.patterns.map { ($0, app.hosts[$0]?.includesSubdomains == true) })
     }
 
-    /// What a report counts under; nil where the app has no pattern for the name, which is in lower case.
+    /// The key under which a report counts; nil where the app has no pattern for the name, which is in lower case.
     ///
-    /// What is said of a candidate that the host does not have, or no longer, is kept apart from everything else, of
-    /// whatever version it is said.
+    /// A report about a candidate that the host does not have, or no longer has, is counted apart from everything else,
+    /// for all versions together.
     func key(of report: OutcomeReport) -> OutcomeKey? {
         guard let place = self.index.place(of: report.host) else { return nil }
         let arm: PolicySlot? = report.arm.map { $0 == .candidate ? .candidate : .baseline }

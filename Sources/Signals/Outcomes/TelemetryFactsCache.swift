@@ -2,26 +2,25 @@ import PinWire
 import Pinning
 import Synchronization
 
-/// What a node has at hand of the apps whose clients' reports somebody asks for: so many, each for as long as it is asked
-/// for.
+/// The apps whose clients' reports a node has at hand: a limited number, each for as long as it is asked for.
 ///
-/// Rounds that act on reports ask every few seconds, those that warn go through all apps once a minute. So an app that was
-/// asked for a moment ago keeps its place, however many others are asked for once; and of apps that nothing was reported
-/// of, it is known that nothing was, without a place for each.
+/// Workers that act on reports ask every few seconds, those that warn go through all apps once a minute. So an app that
+/// was asked for a moment ago keeps its place, however many others are asked for once. Apps without reports are known
+/// to have none, without a place for each.
 final class TelemetryFactsCache: Sendable {
     fileprivate struct Entry {
         var book: TelemetrySummary?
         var facts: TelemetryFacts?
-        /// The database's clock when the book was read last.
+        /// The database's clock when the summary was last read.
         var readAt: Timestamp?
         var askedAt: ContinuousClock.Instant
         var madeAt: ContinuousClock.Instant?
 
-        /// Whether it is known that nothing was reported.
+        /// Whether the app is known to have no reports.
         var isEmpty: Bool { self.facts?.cells.isEmpty == true }
     }
 
-    /// The apps of which anything was reported, and when that was found out.
+    /// The apps with any reports, and when that was found out.
     fileprivate struct Reporting {
         var apps: Set<AppID>
         var measuredAt: Timestamp
@@ -31,7 +30,7 @@ final class TelemetryFactsCache: Sendable {
     fileprivate struct Content {
         var entries: [AppID: Entry] = [:]
         var reporting: Reporting?
-        /// When somebody last asked for an app that there was no place for.
+        /// The last request for an app that found no place.
         var crowdedAt: ContinuousClock.Instant?
     }
 
@@ -40,15 +39,15 @@ final class TelemetryFactsCache: Sendable {
 
     private static let freshness = Duration.seconds(2)
     private static let patience = Duration.seconds(600)
-    /// How long an app keeps its place in any crowd: longer than rounds that act let pass between two looks.
+    /// How long an app keeps its place under load: longer than the interval of the workers that act.
     fileprivate static let tenure = Duration.seconds(15)
-    /// How often it is found out who reports, and how long after a crowd it is still.
+    /// How often the apps with reports are looked up, and for how long after a full cache.
     private static let interval = Duration.seconds(10)
     private static let crowdedness = Duration.seconds(120)
 
     init(limit: Int = 500) { self.limit = limit }
 
-    /// What there is, noting that it is wanted; nil where it is not known yet.
+    /// The present facts, noting the request; nil where they are not known yet.
     func facts(of app: AppID, at now: ContinuousClock.Instant) -> TelemetryFacts? {
         self.content.withLock { content in
             if content.entries[app] != nil || content.makePlace(for: app, of: self.limit, at: now) {
@@ -61,7 +60,7 @@ final class TelemetryFactsCache: Sendable {
         }
     }
 
-    /// The apps whose facts are missing or no longer fresh, forgetting those that nobody has asked for.
+    /// The apps whose facts are missing or no longer fresh; forgets the apps that were not asked for.
     func wanted(at now: ContinuousClock.Instant) -> [(app: AppID, book: TelemetrySummary?, readAt: Timestamp?)] {
         self.content.withLock { content in
             content.entries = content.entries.filter { now - $0.value.askedAt < Self.patience }
@@ -71,7 +70,7 @@ final class TelemetryFactsCache: Sendable {
         }
     }
 
-    /// Whether it is to be found out who reports.
+    /// Whether the apps with reports are to be looked up.
     func wantsReporting(at now: ContinuousClock.Instant) -> Bool {
         self.content.withLock { content in
             guard let crowdedAt = content.crowdedAt, now - crowdedAt < Self.crowdedness else {
@@ -82,14 +81,14 @@ final class TelemetryFactsCache: Sendable {
         }
     }
 
-    /// - Parameter apps: All those of which anything is on record that facts tell of.
+    /// - Parameter apps: All apps with records within the time of the facts.
     func keep(reporting apps: Set<AppID>, measuredAt: Timestamp, at now: ContinuousClock.Instant) {
         self.content.withLock {
             $0.reporting = Reporting(apps: apps, measuredAt: measuredAt, madeAt: now)
         }
     }
 
-    /// - Parameter isChanged: Whether the book has changed in more than its time.
+    /// - Parameter isChanged: Whether the summary has changed in more than its time.
     func keep(
         _ book: TelemetrySummary, isChanged: Bool, readAt: Timestamp, at now: ContinuousClock.Instant
     ) {
@@ -106,13 +105,13 @@ final class TelemetryFactsCache: Sendable {
 }
 
 extension TelemetryFactsCache.Content {
-    /// Whether there is a place for one more app, if need be that of an app without reports, or else of the one that was
-    /// asked for the longest time ago.
+    /// Whether there is a place for one more app, if necessary that of an app without reports, or else of the one that
+    /// was asked for the longest time ago.
     fileprivate mutating func makePlace(
         for app: AppID, of limit: Int, at now: ContinuousClock.Instant
     ) -> Bool {
         guard self.entries.count >= limit else { return true }
-        // Who reports nothing needs none; and as long as nobody knows who does, everybody may.
+        // An app without reports needs no place; while it is unknown which apps have reports, every app may take one.
         if let reporting, !reporting.apps.contains(app) { return false }
         let oldest = self.entries.min {
             $0.value.isEmpty == $1.value.isEmpty ? $0.value.askedAt < $1.value.askedAt : $0.value.isEmpty

@@ -4,7 +4,7 @@ import Pinning
 import Postgres
 import Synchronization
 
-/// What became of a batch of reports.
+/// The result of a batch of reports.
 package struct ReportReceipt: Hashable, Sendable {
     package var taken = 0
     /// Reports whose ids came before.
@@ -16,23 +16,23 @@ package struct ReportReceipt: Hashable, Sendable {
     package var refused: Int { self.refusals.values.reduce(0, +) }
 }
 
-/// What came to a node since it started.
+/// A node's counts since it started.
 package struct TelemetryCounts: Hashable, Sendable {
     package var batches: Int64 = 0
     package var taken: Int64 = 0
     package var duplicate: Int64 = 0
     package var refused: Int64 = 0
-    /// Requests that were turned away because there were too many.
+    /// Requests that were refused because there were too many.
     package var turnedAway: Int64 = 0
-    /// Reports that were taken and could not be recorded.
+    /// Reports that were accepted and could not be recorded.
     package var lost: Int64 = 0
 }
 
-/// Where reports are left. Never waits for anything, and holds so much and no more.
+/// Where reports are left. It never waits, and its memory is bounded.
 package final class TelemetryIntake: Sendable {
     fileprivate struct Content {
         var tally: TelemetryTally
-        /// Reports' ids, of those that were signed and of those that were not; and signatures. None crowds out another.
+        /// The ids of reports, of signed and of unsigned ones; and signatures. None displaces another kind.
         var signed: RecentReports
         var unsigned: RecentReports
         var seals: RecentReports
@@ -46,18 +46,18 @@ package final class TelemetryIntake: Sendable {
 
     private let content: Mutex<Content>
     private let buckets: Mutex<NetworkBuckets>
-    /// Apart from the rest: who is turned away waits for nobody who is not.
+    /// Under a lock of its own: a refused request does not wait for accepted ones.
     private let turnedAway = Atomic<Int64>(0)
     private let salts: DailySalts?
-    /// Of this process: what it limits networks by, and tells installs apart by where there are no other salts.
+    /// The process's own key: it limits networks with it, and tells installs apart where there are no other salts.
     private let ownSalt = Random.bytes(32)
 
     /// - Parameters:
-    ///   - salts: What installs and networks are hashed with, the same on every node that has them. Nil for a node without
-    ///     the key-encryption key: it takes all networks for one, so that nothing that waits for several goes by what it
-    ///     counted, and tells installs apart from those of no other node.
-    ///   - rate: Outcomes a second that one network may report; 0 for as many as come.
-    ///   - recent: Ids, and signatures, that are remembered at least.
+    /// - salts: The salts for installs and networks, the same on every node that has them. Nil for a node without the
+    ///   key-encryption key: it counts all networks as one, so that its counts never satisfy a rule that requires
+    ///   several networks, and its installs never match those of another node.
+    /// - rate: Outcomes a second that one network may report; 0 for no limit.
+    /// - recent: The least number of ids, and of signatures, that are remembered.
     package init(
         salts: DailySalts?, rate: Double, limits: TelemetryTally.Limits = .init(), recent: Int = RecentReports.usual
     ) {
@@ -71,13 +71,13 @@ package final class TelemetryIntake: Sendable {
         self.salts.map { CoarseNetwork(of: address, salt: $0.salt(at: time)) } ?? .untold
     }
 
-    /// The network of an address of 4 or 16 bytes, as its reports are limited by: the same for as long as the process lasts,
-    /// and recorded nowhere.
+    /// The network of an address of 4 or 16 bytes, for the limit on its reports: the same for as long as the process
+    /// lives, and recorded nowhere.
     package func bucket(of address: [UInt8]) -> CoarseNetwork { CoarseNetwork(of: address, salt: self.ownSalt) }
 
-    /// Lets a network's request in, whatever it turns out to be; else says how many seconds it has to wait.
+    /// Accepts a network's request, whatever its content; otherwise returns how many seconds it has to wait.
     ///
-    /// - Parameter network: Of ``bucket(of:)``.
+    /// - Parameter network: The result of ``bucket(of:)``.
     package func admit(_ network: CoarseNetwork) -> Double? {
         let wait = self.buckets.withLock { buckets in
             let wait = buckets.wait(of: network.bits, at: .now)
@@ -88,19 +88,19 @@ package final class TelemetryIntake: Sendable {
         return wait
     }
 
-    /// Notes that a request was turned away.
+    /// Counts a refused request.
     package func countTurnedAway() { self.turnedAway.add(1, ordering: .relaxed) }
 
-    /// How a batch came.
+    /// The origin of a batch.
     package struct Origin: Sendable {
         package var app: AppID
         package var hosts: ReportedHosts
-        /// The app's version: nobody holds a newer document.
+        /// The version of the app's document: no client holds a newer one.
         package var version: Int64
         package var network: CoarseNetwork
-        /// What its reports are limited by.
+        /// The network by which its reports are limited.
         package var bucket: CoarseNetwork
-        /// What authenticates the batch; nil where nothing does.
+        /// The key that authenticates the batch; nil where it is unsigned.
         package var seal: [UInt8]?
 
         package init(
@@ -116,12 +116,12 @@ package final class TelemetryIntake: Sendable {
         }
     }
 
-    /// Counts a batch that was let in. The thread that does it gives way again and again.
+    /// Counts a batch that was accepted. The thread that does it yields again and again.
     package func take(_ batch: ReportBatch, from origin: Origin, at time: Timestamp) -> ReportReceipt {
         ThreadExecutor.giveWay()
         let salt = self.salts?.salt(at: time) ?? self.ownSalt
         let outcomes = batch.outcomes.map { report in
-            // Who has no id is told apart by where it is: too little is counted, never too much.
+            // An install without an id is identified by its network: that counts too few, never too many.
             let mark =
                 report.install.map { InstallMark($0, of: origin.app, salt: salt) }
                 ?? InstallMark(bits: UInt64(origin.network.bits) &* 0x9E37_79B9_7F4A_7C15)
@@ -133,7 +133,7 @@ package final class TelemetryIntake: Sendable {
         return self.content.withLock { content in
             var receipt = ReportReceipt()
             receipt.refusals = batch.refusals
-            // The same request once more, whoever sent it.
+            // The same request again, from any sender.
             let isReplay = origin.seal.map { !content.seals.insert($0, of: origin.app) } ?? false
             for (place, (report, mark, key)) in outcomes.enumerated() {
                 if place.isMultiple(of: Self.takenAtOnce) { ThreadExecutor.giveWay() }
@@ -165,19 +165,19 @@ package final class TelemetryIntake: Sendable {
         }
     }
 
-    /// Outcomes that are taken without giving way.
+    /// The number of outcomes that are counted without yielding.
     private static let takenAtOnce = 32
 
     // MARK: Taking away
 
-    /// What came to this node.
+    /// This node's counts.
     package var counts: TelemetryCounts {
         var counts = self.content.withLock { $0.counts }
         counts.turnedAway = self.turnedAway.load(ordering: .relaxed)
         return counts
     }
 
-    /// Everything that has changed since it was taken last, and how much could not be kept.
+    /// All changes since they were last taken, and the number of reports that could not be kept.
     func empty(at time: Timestamp) -> (rows: [TelemetryRow], lost: Int64) {
         let (taken, lost) = self.content.withLock { content in
             let taken = content.tally.take(at: time)
@@ -185,7 +185,7 @@ package final class TelemetryIntake: Sendable {
             content.counts.lost += lost
             return (taken, lost)
         }
-        // Nobody who reports waits for this.
+        // No reporting client waits for this.
         return (taken.map(\.row), lost)
     }
 
@@ -193,8 +193,8 @@ package final class TelemetryIntake: Sendable {
 }
 
 extension TelemetryIntake.Content {
-    /// Whether a report did not come before. One without an id always did not: its install counts once an hour anyway.
-    /// Ids are each install's own: many number their reports from one.
+    /// Whether a report did not come before. A report without an id always counts as new: its install counts once an
+    /// hour anyway. Ids belong to the install: many number their reports from one.
     mutating func isNew(
         _ report: OutcomeReport, of install: InstallMark, by account: TelemetryTally.Account
     ) -> Bool {
@@ -205,7 +205,7 @@ extension TelemetryIntake.Content {
     }
 }
 
-/// What an install calls a report.
+/// An install's id of a report.
 private struct ReportName: Hashable {
     var install: InstallMark
     var id: String

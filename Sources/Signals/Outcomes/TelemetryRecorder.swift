@@ -5,14 +5,14 @@ package import Pinning
 package import Postgres
 import Synchronization
 
-/// Records what clients reported, every second, and knows what all nodes have recorded.
+/// Records clients' reports, every second, and knows what all nodes have recorded.
 ///
-/// If the process dies, what came since the last recording is lost: one second, and the time that one statement takes;
-/// what is counted after that begins anew, and installs that were recorded before are not counted twice. While the
-/// database is away, counting goes on in bounded memory and is recorded later. A row is written whole each time, so that
-/// an unknown outcome of a recording is no trouble: the next one says it again.
+/// If the process dies, the reports since the last recording are lost: one second, and the time of one statement. The
+/// next process starts its counts from zero, and installs that were recorded before are not counted twice. While the
+/// database is away, counting goes on in bounded memory and is recorded later. A row is written whole each time, so
+/// that an unknown outcome of a recording does no harm: the next one repeats it.
 ///
-/// All of its work, and the reading of reports (``perform(_:)``), is done on one thread of its own that gives way to those
+/// All of its work, and the reading of reports (``perform(_:)``), is done on one thread of its own that yields to those
 /// that serve documents.
 package actor TelemetryRecorder {
     private nonisolated let thread: ThreadExecutor
@@ -24,13 +24,13 @@ package actor TelemetryRecorder {
     /// Where reports are left.
     package nonisolated let intake: TelemetryIntake
     private nonisolated let picture = TelemetryFactsCache()
-    /// What this process's rows are called; another one's may be added to, never overwritten.
+    /// The name of this process's rows; other processes may add their own and never overwrite these.
     private let node: String
     /// Rows that could not be recorded yet, the newest of each minute.
     private var waiting: [TelemetryRow.Name: TelemetryRow] = [:]
     private var isRecording = false
     private var hasFailed = false
-    /// Whether not all could be read that was wanted last.
+    /// Whether the last read left out apps that were asked for.
     private var isBlind = false
     private var lost: Int64 = 0
     private var turnedAway: Int64 = 0
@@ -47,7 +47,7 @@ package actor TelemetryRecorder {
 
     /// - Parameters:
     ///   - node: Different for every process.
-    ///   - thread: Nobody else's. It ends with the recorder.
+    /// - thread: Used by nothing else. It ends with the recorder.
     package init(
         store: TelemetryStore, intake: TelemetryIntake, node: String, thread: ThreadExecutor, logger: Logger,
         clock: @escaping @Sendable () -> Timestamp
@@ -63,15 +63,16 @@ package actor TelemetryRecorder {
 
     deinit { self.thread.stop() }
 
-    /// Does what takes its time where it is in nobody's way.
+    /// Runs slow work where it delays nothing.
     package func perform<Result: Sendable, Failure: Error>(
         _ work: @Sendable () throws(Failure) -> Result
     ) throws(Failure) -> Result { try work() }
 
     // MARK: Knowing
 
-    /// What an app's clients reported in the last day, as a rule a few seconds old and never older than a minute. Nil where
-    /// it is not known: asking has this node find out, and keep it at hand for as long as somebody asks every ten minutes.
+    /// An app's clients' reports of the last day, as a rule a few seconds old and never older than a minute. Nil where
+    /// they are not known: the request makes this node find them out, and keep them at hand for as long as they are
+    /// asked for every ten minutes.
     package nonisolated func facts(of app: AppID) -> TelemetryFacts? {
         guard let facts = self.picture.facts(of: app, at: .now),
             self.clock() <= facts.measuredAt.adding(seconds: Self.longestAge)
@@ -79,7 +80,7 @@ package actor TelemetryRecorder {
         return facts
     }
 
-    /// Everything that is recorded of an app's clients over the last `hours`, the one under way included.
+    /// All records of an app's clients over the last `hours`, the present one included.
     package func book(of app: AppID, hours: Int64) async throws -> TelemetrySummary {
         let now = self.clock()
         let last = now.startOfHour
@@ -101,7 +102,7 @@ package actor TelemetryRecorder {
             group.addTask { await self.refreshPicture() }
             await group.waitForAll()
         }
-        // Not cancelled with the rest: what was counted up to the end is recorded, where the database takes it.
+        // Not cancelled with the rest: the counts up to the end are recorded, where the database accepts them.
         await finish(within: .seconds(1)) { await self.record() }
     }
 
@@ -113,17 +114,17 @@ package actor TelemetryRecorder {
         }
     }
 
-    /// Records what was counted up to now.
+    /// Records the counts up to now.
     package func record() async {
         self.takeIn()
-        // Another call is at it.
+        // Another call is recording.
         guard !self.isRecording else { return }
         self.isRecording = true
         defer { self.isRecording = false }
         do {
             while let rows = self.nextRows() {
                 try await self.store.record(rows, by: self.node)
-                // What came meanwhile of the same minute is newer, and goes next.
+                // The next recording takes newer counts of the same minute.
                 for row in rows where self.waiting[row.name] == row { self.waiting[row.name] = nil }
             }
             if self.hasFailed { self.logger.log(.reportsRecordedAgain) }
@@ -148,7 +149,7 @@ package actor TelemetryRecorder {
         self.turnedAway = turnedAway
     }
 
-    /// Drops the oldest rows where too many wait; says how many reports stood in them.
+    /// Drops the oldest rows where too many wait; returns the number of reports in them.
     private func dropOldest() -> Int64 {
         var bytes = self.waiting.values.reduce(0) { $0 + $1.size }
         guard self.waiting.count > Self.waitingLimit || bytes > Self.waitingBytes else { return 0 }
@@ -183,7 +184,7 @@ package actor TelemetryRecorder {
                 if self.picture.wantsReporting(at: .now) { try await self.findReporting() }
             } catch { failure = error }
             for (app, book, readAt) in self.picture.wanted(at: .now) {
-                // One app's trouble is not the others'.
+                // A failure for one app must not affect the others.
                 do { try await self.refresh(app, book, since: readAt) } catch { failure = error }
             }
             if let failure, !self.isBlind, !Task.isCancelled {
@@ -200,7 +201,7 @@ package actor TelemetryRecorder {
         self.picture.keep(reporting: apps, measuredAt: now, at: .now)
     }
 
-    /// Where the facts begin.
+    /// The beginning of the facts.
     private static func firstHour(at now: Timestamp) -> Timestamp {
         now.startOfHour.adding(seconds: -3600 * (TelemetrySummary.factHours - 1))
     }
@@ -209,7 +210,7 @@ package actor TelemetryRecorder {
         let now = self.clock()
         let first = Self.firstHour(at: now)
         let readAt = try await self.store.now()
-        // What was changed and not yet committed when it was read last is read now.
+        // Changes that were not yet committed at the last read are read now.
         let since = since?.adding(seconds: -30) ?? Timestamp(seconds: 0)
         var hours: [Timestamp: OutcomeHour] = [:]
         for hour in try await self.store.changedHours(of: app, from: first, since: since) {
@@ -224,7 +225,7 @@ package actor TelemetryRecorder {
 }
 
 extension TelemetryRow {
-    /// What a process has one row of.
+    /// The key of a process's row.
     struct Name: Hashable {
         var app: AppID
         var isAuthenticated: Bool

@@ -2,7 +2,7 @@ package import PinWire
 import Pinning
 import Postgres
 
-/// What one node has seen of one app in one minute, as it is stored.
+/// One node's counts of one app in one minute, as they are stored.
 package struct TelemetryRow: Hashable, Sendable {
     package var app: AppID
     package var isAuthenticated: Bool
@@ -11,9 +11,9 @@ package struct TelemetryRow: Hashable, Sendable {
     package var level: Int
     /// Cells and releases, in JSON.
     package var content: [UInt8]
-    /// ``OutcomeUnit``s, one behind the other.
+    /// ``OutcomeUnit``s, one after the other.
     package var units: [UInt8]
-    /// Connections that were reported, as far as that is known without reading ``content``.
+    /// Reported connections, as far as that is known without reading ``content``.
     package var reports: Int64
 
     package init(
@@ -29,7 +29,7 @@ package struct TelemetryRow: Hashable, Sendable {
         self.reports = reports
     }
 
-    /// Units that are written without giving way.
+    /// The number of units that are written without yielding.
     private static let unitsAtOnce = 1024
 
     init(_ app: AppID, _ isAuthenticated: Bool, _ minute: Timestamp, _ tally: OutcomeMinuteTally) {
@@ -48,7 +48,7 @@ package struct TelemetryRow: Hashable, Sendable {
             content: content.canonicalBytes, units: units, reports: tally.reports)
     }
 
-    /// What stands in ``content``; nil where it is damaged.
+    /// The contents of ``content``; nil where it is damaged.
     var read: (cells: [OutcomeMinuteTally.Cell], releases: [AppRelease])? {
         guard let json = try? JSON(parsing: self.content, limits: JSONLimits(depth: 8, nodes: 1_000_000)),
             let cells = json["cells"]?.arrayValue, let releases = json["releases"]?.arrayValue
@@ -97,6 +97,6 @@ extension OutcomeMinuteTally.Cell {
         }
     }
 
-    /// Of which sums stay within bounds, whatever was stored.
+    /// Limited so that sums stay within bounds, whatever was stored.
     private static let counts: ClosedRange<Int64> = 0...1 << 40
 }

@@ -2,14 +2,13 @@ package import PinWire
 import Pinning
 package import Postgres
 
-/// What clients reported, in the database, where every node writes rows of its own.
+/// Clients' reports in the database, where every node writes rows of its own.
 package struct TelemetryStore: Sendable {
     private let pool: PostgresPool
 
     package init(pool: PostgresPool) { self.pool = pool }
 
-    /// Puts rows in the place of what this node wrote of the same minutes, in one statement. To do it twice changes
-    /// nothing.
+    /// Replaces this node's rows of the same minutes, in one statement. A repetition changes nothing.
     package func record(_ rows: [TelemetryRow], by node: String) async throws {
         _ = try await self.pool.query(
             "SELECT pinledger.record_outcomes($1, $2, $3, $4, $5, $6, $7)",
@@ -25,7 +24,7 @@ package struct TelemetryStore: Sendable {
         )
     }
 
-    /// The hours, from `first` on, of which something was recorded since `time`, which is by the database's clock.
+    /// The hours, from `first` on, with records since `time`, which is by the database's clock.
     func changedHours(of app: AppID, from first: Timestamp, since time: Timestamp) async throws -> [Timestamp] {
         try await self.pool.read(
             """
@@ -36,9 +35,9 @@ package struct TelemetryStore: Sendable {
         ).map { Timestamp(microseconds: try $0.timestamp(0)) }
     }
 
-    /// The apps of which anything was recorded from a minute on.
+    /// The apps with records from a minute on.
     func reportingApps(since first: Timestamp) async throws -> Set<AppID> {
-        // From app to app along the index: their rows are many, and they are few.
+        // Goes from app to app along the index: there are many rows and few apps.
         let rows = try await self.pool.read(
             """
             WITH RECURSIVE name (app) AS (
@@ -57,7 +56,7 @@ package struct TelemetryStore: Sendable {
         return apps
     }
 
-    /// What all nodes recorded of an hour.
+    /// All nodes' records of an hour.
     package func load(_ app: AppID, hour: Timestamp) async throws -> OutcomeHour {
         let rows = try await self.pool.read(
             """

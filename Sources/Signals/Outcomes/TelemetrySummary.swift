@@ -1,7 +1,7 @@
 package import PinWire
 package import Pinning
 
-/// Everything that is known of what an app's clients reported over some hours.
+/// All reports of an app's clients over some hours.
 package struct TelemetrySummary: Sendable {
     package let app: AppID
     package var measuredAt: Timestamp
@@ -10,7 +10,7 @@ package struct TelemetrySummary: Sendable {
 
     /// How far back the facts for rules go.
     package static let factHours: Int64 = 24
-    /// Cells that rules are told of.
+    /// The most cells in the facts for rules.
     package static let cellLimit = 4096
 
     package init(app: AppID, measuredAt: Timestamp, hours: [Timestamp: OutcomeHour] = [:]) {
@@ -19,7 +19,7 @@ package struct TelemetrySummary: Sendable {
         self.hours = hours
     }
 
-    /// Puts hours in the place of what was known of them.
+    /// Replaces the earlier state of these hours.
     package mutating func take(_ hours: [Timestamp: OutcomeHour], at time: Timestamp) {
         self.hours.merge(hours) { $1 }
         self.measuredAt = time
@@ -40,14 +40,14 @@ package struct TelemetrySummary: Sendable {
         self.hours.values.compactMap { $0.levels[isAuthenticated] }.max() ?? 0
     }
 
-    /// The small form, if there are too many cells of the signed ones first, and of those with the most installs.
+    /// The small form; if there are too many cells, the signed ones come first, and those with the most installs.
     package var facts: TelemetryFacts { self.facts(minutes: OutcomeCell.minuteLimit) }
 
-    /// The same with the last `minutes` of each cell in which something was reported, as many as they may be.
+    /// The same with the last `minutes` of each cell that have reports, up to their limit.
     package func facts(minutes: Int) -> TelemetryFacts {
         var cells = self.cells
         if cells.count > Self.cellLimit {
-            // Anybody can make cells that are not signed.
+            // Anyone can create unsigned cells.
             cells.sort {
                 $0.key.isAuthenticated == $1.key.isAuthenticated
                     ? $0.summary.total.installs > $1.summary.total.installs : $0.key.isAuthenticated

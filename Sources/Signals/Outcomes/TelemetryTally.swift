@@ -1,28 +1,29 @@
 package import PinWire
 import Pinning
 
-/// What clients reported, counted in bounded memory until it is recorded: by app, minute and whether the reports were
-/// signed, and for each hour who has reported already.
+/// Clients' reports, counted in bounded memory until they are recorded: by app, minute and whether the reports were
+/// signed, with the installs that have reported already in each hour.
 ///
-/// Signed and unsigned reports share no room: whoever makes up reports without a key crowds out nobody who has one. Apps
-/// share it, and where it runs out, those that have the most of it get the least.
+/// Signed and unsigned reports share no room: a client that invents reports without a key displaces none that has one.
+/// Apps share the room, and where it runs out, those that use the most give way.
 package struct TelemetryTally: Sendable {
-    /// What bounds it.
+    /// The limits of its memory.
     package struct Limits: Sendable {
-        /// Installs, per host, arm and version, of one hour of one app that are told apart before a sample is drawn.
+        /// Installs, per host, arm and version, of one hour of one app that are counted exactly before a sample is
+        /// drawn.
         package var unitsPerHour = 32_768
         /// The same of all apps together.
         package var units = 1_048_576
         /// Hosts, arms and versions of all apps together, but for a few that each app has in any case.
         package var cells = 262_144
-        /// Minutes of apps that are at hand, and what stands in them, in units' sizes.
+        /// The most minutes of apps in memory, and their contents, in sizes of units.
         package var minutes = 50_000
         package var waiting = 2_097_152
 
         package init() {}
     }
 
-    /// Whose reports are counted together.
+    /// The reports that are counted together.
     struct Account: Hashable, Sendable {
         var app: AppID
         var isAuthenticated: Bool
@@ -37,12 +38,12 @@ package struct TelemetryTally: Sendable {
     /// By the hour.
     private var pools: [Place: OutcomePool] = [:]
     private var minutes: [Place: OutcomeMinuteTally] = [:]
-    /// The minutes that are not recorded as they stand.
+    /// The minutes that have changed since they were recorded.
     private var changed: Set<Place> = []
     private var unitCount = 0
     private var cellCount = 0
     private var waiting = 0
-    /// The minute in which what is over was forgotten last.
+    /// The minute in which ended minutes were last forgotten.
     private var forgottenAt: Timestamp?
     /// Reports that were counted and could not be kept until they were recorded.
     private var dropped: Int64 = 0
@@ -83,7 +84,7 @@ package struct TelemetryTally: Sendable {
         return true
     }
 
-    // Each looks an hour or a minute up once: this is done for every outcome.
+    // Each looks an hour or a minute up once: this runs for every outcome.
 
     private static func enter(
         _ mark: InstallMark?, _ key: inout OutcomeKey, newest: Int64, isCrowded: Bool, into pool: inout OutcomePool
@@ -121,7 +122,7 @@ package struct TelemetryTally: Sendable {
         }
     }
 
-    /// Halves the samples of the hours that have the most, until there is some room again: to look for them is not for
+    /// Halves the samples of the hours that have the most, until there is some room again: finding them is too slow for
     /// every report.
     private mutating func narrowLargest() {
         let goal = self.limits.units - self.limits.units / 8
@@ -131,10 +132,11 @@ package struct TelemetryTally: Sendable {
         }
     }
 
-    /// Minutes go where newer ones need their room, some more than is needed: to look for them is not for every report.
+    /// Drops minutes where newer ones need their room, some more than necessary: finding them is too slow for every
+    /// report.
     ///
-    /// First those that are over and recorded, which is no loss. Then the oldest of the others, and at last of those of
-    /// now the largest: it comes to that only where nothing could be recorded for long.
+    /// First it drops ended minutes that are recorded, which loses nothing. Then the oldest of the others, and finally
+    /// the largest of the present ones: that happens only where nothing could be recorded for long.
     private mutating func makeRoom(at now: Timestamp) {
         let recorded = self.minutes.filter { !$0.value.isChanged && $0.key.time < now }.keys
         self.drop(recorded.sorted { $0.time < $1.time }, share: 8, at: now)
@@ -156,7 +158,7 @@ package struct TelemetryTally: Sendable {
             guard let tally = self.minutes.removeValue(forKey: place) else { continue }
             self.changed.remove(place)
             self.waiting -= tally.weight
-            // What comes of the same minute later takes the place of all that was recorded of it.
+            // Later counts of the same minute replace all of its records.
             self.dropped += place.time >= now ? tally.reports : tally.news
         }
     }
@@ -178,17 +180,17 @@ package struct TelemetryTally: Sendable {
 
     // MARK: Recording
 
-    /// A minute as it is to be recorded.
+    /// A minute to be recorded.
     struct Taken: Sendable {
         var account: Account
         var minute: Timestamp
         var tally: OutcomeMinuteTally
 
-        /// Takes its time where there is much in it.
+        /// Slow for a large minute.
         var row: TelemetryRow { TelemetryRow(self.account.app, self.account.isAuthenticated, self.minute, self.tally) }
     }
 
-    /// The minutes that have changed since they were taken last, whole; those that are over are forgotten with that.
+    /// The minutes that have changed since they were last taken, whole; ended ones are forgotten then.
     mutating func take(at time: Timestamp) -> [Taken] {
         var taken: [Taken] = []
         taken.reserveCapacity(self.changed.count)
@@ -202,7 +204,7 @@ package struct TelemetryTally: Sendable {
         return taken
     }
 
-    /// How many reports found no room since this was asked last.
+    /// How many reports found no room since this was last asked.
     package mutating func takeDropped() -> Int64 {
         defer { self.dropped = 0 }
         return self.dropped
@@ -220,7 +222,7 @@ extension OutcomeReport {
 }
 
 extension Timestamp {
-    /// When the minute began that this time is in.
+    /// When the minute of this time began.
     package var startOfMinute: Timestamp {
         let rest = self.seconds % 60
         return Timestamp(seconds: self.seconds - (rest < 0 ? rest + 60 : rest))

@@ -3,17 +3,17 @@ package import PinWire
 package import Pinning
 import Probing
 
-/// What one probe of an endpoint found, ready to be recorded.
+/// The result of one probe of an endpoint, ready to be recorded.
 package struct Observation: Hashable, Sendable {
-    /// A chain that one address presented, as clients go by it (``Probing/ObservedChain/path``).
+    /// A chain that one address presented, in the path that clients build (``Probing/ObservedChain/path``).
     package struct Sight: Hashable, Sendable {
         package var address: String
-        /// SHA-256 of the certificates in DER, one behind the other: 32 bytes.
+        /// SHA-256 of the certificates in DER, one after the other: 32 bytes.
         package var chainDigest: [UInt8]
-        /// The server's own first. Of a certificate that cannot be read nothing is kept, nor of those behind it.
+        /// The server's own first. An unreadable certificate and those behind it are left out.
         package var certificates: [CertificateFacts]
-        /// Whether the probe learned of all its address presents. Where the question for the other kind of key failed,
-        /// it says nothing about the chain for that kind.
+        /// Whether the probe saw all chains of its address. Where the question for the other kind of key failed, it
+        /// says nothing about the chain for that kind.
         package var isComplete: Bool
     }
 
@@ -22,9 +22,9 @@ package struct Observation: Hashable, Sendable {
     package var vantage: String
     package var at: Timestamp
     package var sights: [Sight]
-    /// What was found at which address, for people and for the API.
+    /// The result at each address, for people and for the API.
     package var outcome: JSON
-    /// Whether it says anything about the endpoint, rather than about this machine and its network.
+    /// Whether it is about the endpoint, rather than about this machine and its network.
     package var isEvidence: Bool
     /// The certificates of the sights in DER, by their SHA-256. Not recorded.
     package var material: [[UInt8]: [UInt8]] = [:]
@@ -33,7 +33,7 @@ package struct Observation: Hashable, Sendable {
 }
 
 extension Observation {
-    /// Reads what the probe brought. Parses certificates: milliseconds, and nothing for an event loop.
+    /// Reads a probe's report. Parses certificates, which takes milliseconds: not for an event loop.
     init(_ report: ProbeReport, of endpoint: Endpoint, from vantage: String, at time: Timestamp) {
         self.endpoint = endpoint
         self.vantage = vantage
@@ -132,7 +132,7 @@ extension Probing.PresentedChain {
 }
 
 extension Endpoint {
-    /// The endpoint as a probe has it.
+    /// The endpoint as the target of a probe.
     var target: ProbeTarget {
         ProbeTarget(
             name: self.host, port: self.port,

@@ -2,13 +2,13 @@ import PinWire
 import Pinning
 package import Postgres
 
-/// Observations in the database, where every node finds what any of them has seen.
+/// Observations in the database, where every node finds those of all nodes.
 package struct ObservationStore: Sendable {
     private let pool: PostgresPool
 
     package init(pool: PostgresPool) { self.pool = pool }
 
-    /// Records what a probe found.
+    /// Records a probe's result.
     ///
     /// - Parameter failures: Attempts in a row without an answer, this one included.
     func record(_ observation: Observation, failures: Int) async throws {
@@ -30,7 +30,7 @@ package struct ObservationStore: Sendable {
         var endpoint: Endpoint
         var digest: [UInt8]
         var chain: Pinning.ObservedChain
-        /// When a probe last saw it that learned of all its address presents; nil where none did.
+        /// When it was last seen by a probe that saw all chains of its address; nil where none did.
         var lastComplete: Timestamp?
     }
 
@@ -44,15 +44,16 @@ package struct ObservationStore: Sendable {
         var outcome: JSON
     }
 
-    /// Endpoints whose chains, and probes that, are in memory at once while they are read.
+    /// The most endpoints with their chains, and the most probes, that are in memory at once during reading.
     private static let pageEndpoints: Int32 = 32
     private static let pageProbes: Int32 = 256
 
-    /// Reads what was seen or tried after `time`, or all there is, page by page, so that it never is in memory at once.
+    /// Reads records of sights and attempts after `time`, or all of them, page by page, so that they are never in
+    /// memory at once.
     ///
-    /// Of each endpoint come at most as many chains as an ``ObservationSummary`` keeps, chosen as it chooses: all of one
-    /// page. A row that cannot be read, as a later program may have written it, is passed over: it is evidence, and will
-    /// be seen again.
+    /// Each endpoint gives at most as many chains as an ``ObservationSummary`` keeps, chosen as it chooses: all of one
+    /// page. A row that cannot be read, as a later program may have written it, is skipped: it is evidence, and will be
+    /// seen again.
     func read(after time: Timestamp?, _ body: ([Row], [Attempt]) -> Void) async throws {
         let time = PostgresValue.timestamp((time ?? Timestamp(microseconds: 0)).microseconds)
         var endpoint = ""
@@ -74,7 +75,7 @@ package struct ObservationStore: Sendable {
         }
     }
 
-    /// What the last probe of its address saw comes before what may be superseded, the first address of a chain before
+    /// The last probe of an address comes before chains that may be superseded, the first address of a chain before
     /// further ones, and places take turns.
     private static let chains = """
         WITH page AS (

@@ -2,9 +2,9 @@ package import PinWire
 package import Pinning
 import Synchronization
 
-/// What a node knows of what endpoints present: everything that was recorded by any node, as far as it has been read.
+/// A node's knowledge of the chains that endpoints present: the records of all nodes, as far as they have been read.
 ///
-/// One lock around one value; nothing waits while holding it. What the process loses when it dies is read again.
+/// One lock guards one value; nothing waits while holding it. If the process dies, the next one reads them again.
 package final class ObservationSummary: Sendable {
     fileprivate struct Sight: Hashable {
         var vantage: String
@@ -12,10 +12,10 @@ package final class ObservationSummary: Sendable {
         var digest: [UInt8]
     }
 
-    /// What is known of one sight.
+    /// The facts of one sight.
     fileprivate struct Seen {
         var chain: Pinning.ObservedChain
-        /// When a probe last saw it that learned of all its address presents; nil where none did.
+        /// When it was last seen by a probe that saw all chains of its address; nil where none did.
         var lastComplete: Timestamp?
     }
 
@@ -28,16 +28,16 @@ package final class ObservationSummary: Sendable {
     private let pages = Mutex<[Endpoint: Page]>([:])
     private let changes = Atomic<Int>(0)
 
-    /// Another number than before whenever something new is known.
+    /// A number that changes whenever something new is known.
     package var revision: Int { self.changes.load(ordering: .acquiring) }
 
-    /// Sights that are kept of one endpoint. What is evidence of its own stays in any case, up to the second limit.
+    /// The most sights of one endpoint. A sight that is evidence of its own stays in any case, up to the second limit.
     static let sightLimit = 100
     static let evidenceLimit = 256
 
     package init() {}
 
-    /// What is known of an endpoint; nil where nothing is.
+    /// The sights of an endpoint; nil where there are none.
     package func facts(of endpoint: Endpoint) -> EndpointFacts? {
         self.pages.withLock { $0[endpoint]?.facts }
     }
@@ -54,12 +54,12 @@ package final class ObservationSummary: Sendable {
         }
     }
 
-    /// How often in a row a place has tried an endpoint in vain, and when it last did try; nil where it never did.
+    /// How often in a row a place has failed to reach an endpoint, and when it last tried; nil where it never did.
     func history(of endpoint: Endpoint, from vantage: String) -> (failures: Int, last: Timestamp)? {
         self.pages.withLock { $0[endpoint]?.attempts[vantage].map { ($0.failures, $0.lastAttempt) } }
     }
 
-    /// Takes in what was read. Older news than is there already changes nothing.
+    /// Takes in records. Records older than the present ones change nothing.
     func take(_ rows: [ObservationStore.Row], _ attempts: [ObservationStore.Attempt]) {
         let isNews = self.pages.withLock { pages in
             var touched: Set<Endpoint> = []
@@ -85,7 +85,7 @@ package final class ObservationSummary: Sendable {
         if isNews { self.changes.add(1, ordering: .acquiringAndReleasing) }
     }
 
-    /// Takes in what this node has just found.
+    /// Takes in this node's own result.
     func take(_ observation: Observation, failures: Int) {
         let rows = observation.sights.map { sight in
             let first = self.firstSeen(sight, observation)
@@ -116,7 +116,7 @@ package final class ObservationSummary: Sendable {
 }
 
 extension ObservationSummary.Page {
-    /// Finds which chains each address showed last, and forgets what is too much.
+    /// Finds which chains each address showed last, and forgets those beyond the limits.
     fileprivate mutating func sumUp() {
         self.findCurrent()
         self.trim()
@@ -128,7 +128,7 @@ extension ObservationSummary.Page {
         )
     }
 
-    /// An address as one place sees it, and there the chains for one kind of key.
+    /// An address as seen from one place, with its chains for one kind of key.
     private struct Corner: Hashable {
         var vantage: String
         var address: String
@@ -141,8 +141,8 @@ extension ObservationSummary.Page {
         }
     }
 
-    /// A chain is superseded by another one for the same kind of key, and by a probe that learned of all its address
-    /// presents and did not see it.
+    /// A chain is superseded by another one for the same kind of key, and by a probe that saw all chains of its address
+    /// without it.
     private mutating func findCurrent() {
         var newest: [Corner: Timestamp] = [:]
         var complete: [Corner: Timestamp] = [:]
@@ -161,10 +161,10 @@ extension ObservationSummary.Page {
         }
     }
 
-    /// Forgets what says least: first what is superseded or older than a week, then a chain's further addresses. What is
-    /// left is each chain that a place sees now, of which the places in turn keep their newest.
+    /// Forgets the least informative sights: first those superseded or older than a week, then a chain's further
+    /// addresses. The rest is each chain that a place sees now, of which the places in turn keep their newest.
     ///
-    /// What is superseded goes first also because it would count as current again if what superseded it were gone.
+    /// Superseded sights are dropped first also because they would count as current again if their successor were gone.
     private mutating func trim() {
         guard self.sights.count > ObservationSummary.sightLimit else { return }
         let newest = self.sights.values.map(\.chain.lastSeen).max()
@@ -188,7 +188,7 @@ extension ObservationSummary.Page {
             }
         }
         let kept = min(max(evidence.count, ObservationSummary.sightLimit), ObservationSummary.evidenceLimit)
-        // Sorting leaves what is equal as it stands.
+        // Sorting keeps equal elements in their order.
         evidence.sort { $0.turn < $1.turn }
         for sight in (evidence.map(\.sight) + repetitions + past).dropFirst(kept) { self.sights[sight] = nil }
     }

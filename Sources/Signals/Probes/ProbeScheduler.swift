@@ -6,10 +6,11 @@ package import Pinning
 package import Probing
 import Synchronization
 
-/// Probes the services of all hosts on a schedule, from this node's place in the network, and keeps what any node saw.
+/// Probes the services of all hosts on a schedule, from this node's place in the network, and stores the sights of all
+/// nodes.
 ///
-/// A node that is not given a place of its own probes when it is asked, as ``unnamed``. If the process dies, what it
-/// has probed since the last record (one probe at the most) is seen again by the next one.
+/// A node without a name for its place probes only on request, as ``unnamed``. If the process dies, the next one
+/// repeats the probes since the last record (one probe at the most).
 package final class ProbeScheduler: Sendable {
     private let book: ObservationSummary
     private let store: ObservationStore
@@ -17,26 +18,26 @@ package final class ProbeScheduler: Sendable {
     private let look: @Sendable (ProbeTarget) async -> ProbeReport
     /// The name of this node's place in the network.
     package let vantage: String
-    /// The name that all nodes share which were not given one. It stands for no place, since nobody knows where they
-    /// are: two of them may be the same machine, and so it does not count as a second point of view (G24).
+    /// The name that all nodes share whose place has no name. It stands for no known place: two of them may be the same
+    /// machine, and so it does not count as a second point of view (G24).
     package static let unnamed = "unnamed"
     private let schedule: ProbeSchedule
     private let isScheduled: Bool
     private let records: Bool
     private let clock: @Sendable () -> Timestamp
     private let logger: Logger
-    /// How often it reads what other nodes found.
+    /// How often it reads other nodes' results.
     private let readingInterval: Duration
-    /// Up to when everything that was recorded has been read; nil until all of it has been once.
+    /// The time up to which all records have been read; nil until all of them were read once.
     private let readUntil = Mutex<Timestamp?>(nil)
-    /// What the ledger asked for when it was last looked through, and how far it was then.
+    /// The ledger's endpoints when they were last listed, and its position then.
     private let targets = Mutex<(position: Int64, endpoints: [Endpoint: Bool])>((-1, [:]))
 
     /// Probes at once; each may have several connections.
     private static let concurrency = 32
 
     /// - Parameters:
-    ///   - isScheduled: Whether it probes by itself, and not only when asked.
+    /// - isScheduled: Whether it probes by itself, and not only on request.
     ///   - records: Whether it may write to the database.
     package init(
         book: ObservationSummary, store: ObservationStore, ledger: Ledger, vantage: String, schedule: ProbeSchedule,
@@ -56,11 +57,11 @@ package final class ProbeScheduler: Sendable {
         self.clock = clock
     }
 
-    /// Reads all that is recorded. Where it cannot, it says so, and ``run()`` tries again: until then nothing is known
-    /// of what servers present, and the guard rails say so.
+    /// Reads all records. Where it cannot, it logs that, and ``run()`` tries again: until then the chains of servers
+    /// are unknown, and the guard rails say so.
     package func load() async { await self.readNews() }
 
-    /// Probes an endpoint now. What is found is recorded where the endpoint is one of an app's host.
+    /// Probes an endpoint now. The result is recorded where the endpoint belongs to an app's host.
     package func probe(_ endpoint: Endpoint) async -> Observation {
         let report = await self.look(endpoint.target)
         let observation = Observation(report, of: endpoint, from: self.vantage, at: self.clock())
@@ -69,7 +70,7 @@ package final class ProbeScheduler: Sendable {
         return observation
     }
 
-    /// Probes what is due, and reads what other nodes found; until cancelled.
+    /// Probes due endpoints, and reads other nodes' results; until cancelled.
     package func run() async {
         await withDiscardingTaskGroup { group in
             group.addTask { await self.follow() }
@@ -87,7 +88,7 @@ package final class ProbeScheduler: Sendable {
         }
     }
 
-    /// Reads what was recorded since it was last read with success.
+    /// Reads the records since the last successful read.
     private func readNews() async {
         // Clocks of other nodes may be a little behind, and their records take a moment.
         let from = self.readUntil.withLock { $0 }?.adding(seconds: -60)
@@ -96,7 +97,7 @@ package final class ProbeScheduler: Sendable {
             try await self.store.read(after: from) { self.book.take($0, $1) }
             self.readUntil.withLock { $0 = now }
         } catch {
-            // A node that stops has nothing to say about it.
+            // The probe of a node that stops is not evidence.
             guard !Task.isCancelled else { return }
             self.logger.log(.observationsUnreadable, ["error": "\(error)"])
         }
@@ -129,7 +130,7 @@ package final class ProbeScheduler: Sendable {
 
     private func probe(all endpoints: [Endpoint]) async {
         await withDiscardingTaskGroup { group in
-            // As many tasks as may be at work, each taking the next of its share.
+            // As many tasks as there may be probes at once, each taking the next of its share.
             for lane in 0..<min(Self.concurrency, endpoints.count) {
                 group.addTask {
                     for place in stride(from: lane, to: endpoints.count, by: Self.concurrency) {
@@ -153,8 +154,8 @@ package final class ProbeScheduler: Sendable {
 
     // MARK: What to probe
 
-    /// The endpoints of all hosts, and whether a rotation waits for what they present. Looked up anew only when the
-    /// ledger has grown.
+    /// The endpoints of all hosts, and whether a rotation waits for their chains. Looked up again only when the ledger
+    /// has grown.
     private func watched() -> [Endpoint: Bool] {
         let view = self.ledger.view
         let known = self.targets.withLock { $0.position == view.head.position ? $0.endpoints : nil }
