@@ -33,7 +33,7 @@ public struct AppID: Hashable, Sendable, Comparable, CustomStringConvertible {
         self.text = text
     }
 
-    /// Takes the name out of a buffer in one pass; nil for what is not one. The same names as ``init(_:)`` takes.
+    /// Takes the name out of a buffer in one pass; nil for a malformed one. Accepts the same names as ``init(_:)``.
     package init?(plain bytes: UnsafeBufferPointer<UInt8>) {
         guard (1...128).contains(bytes.count) else { return nil }
         var wasDot = true

@@ -1,4 +1,4 @@
-/// Which hosts of an app have pins built into it, and whether they are used where no document can be had.
+/// The hosts for which an app has built-in pins, and whether clients use those without a document.
 public struct Fallback: Hashable, Sendable {
     /// Whether a client without a valid document falls back to the pins built into it.
     public var usesBuiltinPins: Bool
@@ -35,7 +35,7 @@ public struct Fallback: Hashable, Sendable {
     }
 }
 
-/// What clients are asked to report, and what the server may do with it.
+/// What clients report, and what the server may do with it.
 public struct Monitoring: Hashable, Sendable {
     /// Whether clients report the outcomes of pin validation.
     public var isEnabled: Bool
@@ -43,19 +43,19 @@ public struct Monitoring: Hashable, Sendable {
     public var failureThreshold: Int
     /// Whether the reaction may go as far as a kill switch for one host.
     public var autoDisables: Bool
-    /// What becomes of the server's verdicts on what is reported.
+    /// What the server does with its verdicts on reports.
     public var reaction: Reaction
-    /// Whether the installs that a rollout's plan waits for may be told of by reports that are not signed, counted by
-    /// network: anybody can make those.
+    /// Whether unsigned reports, counted by network, may stand for the installs that a rollout's plan waits for: anyone
+    /// can make such reports.
     public var countsUnsigned: Bool
 
-    /// What becomes of the server's verdicts on what is reported.
+    /// What the server does with its verdicts on reports.
     public enum Reaction: String, CaseIterable, Sendable, Hashable {
-        /// There are none.
+        /// Nothing: there are no verdicts.
         case off
-        /// They are shown, and nothing follows from them.
+        /// Shows them, without any effect.
         case shadow
-        /// They are carried out.
+        /// Carries them out.
         case act
     }
 
@@ -70,8 +70,8 @@ public struct Monitoring: Hashable, Sendable {
         self.countsUnsigned = countsUnsigned
     }
 
-    /// What clients are told: without what is the server's own affair and came later than clients that refuse members
-    /// they do not know.
+    /// The part for clients: without settings of the server's own, which came later than clients that refuse unknown
+    /// members.
     public var published: Monitoring {
         var published = self
         published.countsUnsigned = false

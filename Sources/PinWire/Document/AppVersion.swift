@@ -2,7 +2,7 @@
 ///
 /// One to four groups of one to nine digits, missing groups counting as 0; then optionally `-` and a pre-release with
 /// the precedence of Semantic Versioning 2 (section 11); then optionally `+` and a build, which is ignored. Numbers
-/// count by their value, whatever zeros they begin with. ASCII only; nothing is trimmed. `1.10 > 1.9`, `1.5 = 1.5.0`,
+/// compare by value, whatever their leading zeros. ASCII only; nothing is trimmed. `1.10 > 1.9`, `1.5 = 1.5.0`,
 /// `1.5-rc1 < 1.5`, `1.0-01 = 1.0-1`.
 public struct AppVersion: Sendable, CustomStringConvertible {
     /// The text as it was given.
@@ -61,7 +61,7 @@ public struct AppVersion: Sendable, CustomStringConvertible {
             for part in preSplit[1].split(separator: ".", omittingEmptySubsequences: false) {
                 guard isIdentifier(part) else { throw malformed }
                 if isDigits(part) {
-                    // Leading zeros count for nothing, as in the groups before; Semantic Versioning would refuse them.
+                    // Leading zeros are ignored, as in the groups before; Semantic Versioning would refuse them.
                     let digits = part.drop { $0 == "0" }
                     preRelease.append(.number(digits.isEmpty ? "0" : String(digits)))
                 } else {

@@ -1,4 +1,4 @@
-/// The algorithms that deployed clients verify what they fetch with. The raw values are for ever.
+/// The algorithms with which deployed clients verify documents. The raw values never change.
 package enum ClientKeyAlgorithm: String, CaseIterable, Hashable, Sendable {
     /// Ed25519 (RFC 8032): Dynapins up to 0.1.
     case ed25519

@@ -1,11 +1,11 @@
-/// What a client says of itself in the request field `Pinledger-Client`: a dictionary (RFC 8941) of which every member
-/// is optional.
+/// A client's statement about itself in the request field `Pinledger-Client`: a dictionary (RFC 8941) of which every
+/// member is optional.
 ///
 /// `version=12, platform=ios, app_version="2.4.1", install="3q2-7wAAAAAAAAAAAAAAAA"`: the version of the document it
-/// holds (0 for none), what it runs on, the app's own version, and a random id that it made when it was installed. The
-/// id counts installs and is good for nothing else; it is not kept.
+/// holds (0 for none), its platform, the app's own version, and a random id that it made when it was installed. The id
+/// only serves to count installs; it is not stored.
 public struct ClientReport: Hashable, Sendable {
-    /// Of the document that the client holds; 0 for none.
+    /// The version of the document that the client holds; 0 for none.
     public var version: Int64?
     public var platform: ClientPlatform?
     public var release: AppRelease?
@@ -22,11 +22,11 @@ public struct ClientReport: Hashable, Sendable {
         self.install = install
     }
 
-    /// The highest version there is: what an integer of RFC 8941 holds.
+    /// The highest possible version: the largest integer of RFC 8941.
     public static let largestVersion: Int64 = 999_999_999_999_999
 
-    /// Reads the field's value, several joined by commas; nil for what is not a dictionary. A member that is unknown or
-    /// not of its kind counts as missing.
+    /// Reads the field's value, several joined by commas; nil where it is not a dictionary. A member that is unknown or
+    /// of the wrong type counts as missing.
     public init?(field: String) {
         guard let members = StructuredDictionary(field) else { return nil }
         if case .integer(let version)? = members["version"], version >= 0 { self.version = version }
@@ -35,7 +35,7 @@ public struct ClientReport: Hashable, Sendable {
         if case .string(let text)? = members["install"] { self.install = InstallID(text) }
     }
 
-    /// The field's value; empty where nothing is said.
+    /// The field's value; empty where nothing is stated.
     public var field: String {
         var members: [String] = []
         if let version = self.version { members.append("version=\(version)") }
@@ -46,16 +46,16 @@ public struct ClientReport: Hashable, Sendable {
     }
 }
 
-/// What a client runs on.
+/// A client's platform.
 public enum ClientPlatform: String, Sendable, CaseIterable {
     case ios, android, web, server
     case other
 
-    /// The platform of a name, whatever its case; ``other`` for one that is not known.
+    /// The platform of a name, whatever its case; ``other`` for an unknown one.
     public init(named name: String) { self = Self(rawValue: name.lowercased()) ?? .other }
 }
 
-/// An app's version as far as it is counted: its first three groups.
+/// The part of an app's version by which it is counted: its first three groups.
 public struct AppRelease: Hashable, Sendable, Comparable, CustomStringConvertible {
     public let major: Int64
     public let minor: Int64
@@ -104,7 +104,7 @@ public struct InstallID: Hashable, Sendable, CustomStringConvertible, CustomRefl
         self.init(bytes: bytes)
     }
 
-    /// As it stands in the field: base64url.
+    /// The text in the field: base64url.
     public var text: String { Base64URL.encode(self.bytes) }
 
     public var description: String { "an install id" }

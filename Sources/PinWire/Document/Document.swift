@@ -1,10 +1,10 @@
-/// What one app's clients receive: everything that holds at one position of the ledger, before it is signed.
+/// The document for one app's clients: everything that holds at one position of the ledger, before it is signed.
 ///
-/// The payload is canonical JSON of integers and printable ASCII. Its instants are whole seconds, rounded down, here as on
-/// the wire: whoever decides by this value decides as clients do. `content_sha256` covers all but the freshness fields
-/// (`iat`, `exp`) and itself, so that signing again for freshness keeps it.
+/// The payload is canonical JSON of integers and printable ASCII. Its instants are whole seconds, rounded down, here as
+/// on the wire: a decision by this value is the decision of clients. `content_sha256` covers all but the freshness
+/// fields (`iat`, `exp`) and itself, so that signing again for freshness keeps it.
 public struct Document: Hashable, Sendable {
-    /// Who signs: the `iss` claim.
+    /// The issuer: the `iss` claim.
     public var issuer: String
     /// The app: the `aud` claim.
     public var app: AppID
@@ -18,8 +18,8 @@ public struct Document: Hashable, Sendable {
     public var hosts: [Host]
     public var fallback: Fallback
     public var monitoring: Monitoring
-    /// The ``contentDigest`` of the document that this one was made from by deciding for a device, 32 bytes; nil for
-    /// one that holds for all devices.
+    /// The ``contentDigest``, 32 bytes, of the document from which this one was made for a device; nil for a document
+    /// that holds for all devices.
     public var evaluatedFrom: [UInt8]?
 
     public init(
@@ -45,7 +45,7 @@ public struct Document: Hashable, Sendable {
         /// `everything`, `app`, `host` or `app_versions`.
         public var scope: String
         public var host: HostPattern?
-        /// The versions of the app that the scope `app_versions` means; nil for the other scopes.
+        /// The app versions of the scope `app_versions`; nil for the other scopes.
         public var versions: VersionGate?
         public var engagedAt: Timestamp { didSet { self.engagedAt = self.engagedAt.wholeSeconds } }
         public var expiresAt: Timestamp { didSet { self.expiresAt = self.expiresAt.wholeSeconds } }
@@ -71,10 +71,10 @@ public struct Document: Hashable, Sendable {
         }
     }
 
-    /// What holds for one host pattern.
+    /// The policies and rollout of one host pattern.
     public struct Host: Hashable, Sendable {
         public var pattern: HostPattern
-        /// Whether names any number of labels below the pattern's name are meant too.
+        /// Whether the pattern also covers names any number of labels below its own.
         public var includesSubdomains: Bool
         /// What devices outside the rollout get; nil for the pins built into the app.
         public var baseline: Policy?
@@ -171,8 +171,8 @@ public struct Document: Hashable, Sendable {
     ///
     /// - Parameters:
     ///   - issuedAt: `iat`, written in whole seconds.
-    ///   - expiresAt: `exp`; after it a client fetches anew before it connects to a pinned host. Where it cannot, it
-    ///     goes by the pins it has, until `pins_valid_until`, and reports that they are stale.
+    /// - expiresAt: `exp`; after it a client fetches the document again before it connects to a pinned host. Where it
+    ///   cannot, it uses the pins it has, until `pins_valid_until`, and reports that they are stale.
     public func payload(issuedAt: Timestamp, expiresAt: Timestamp) -> [UInt8] {
         let content = self.content
         guard case .object(var members) = content else { return [] }

@@ -1,7 +1,7 @@
-/// What stands in a document's entity tag: `"12.uw5PSUQ3lNkB6Jaf8RvREuNCCKDc3w4e7bSAzJs8cpM"`, the document's version
+/// The contents of a document's entity tag: `"12.uw5PSUQ3lNkB6Jaf8RvREuNCCKDc3w4e7bSAzJs8cpM"`, the document's version
 /// before the digest, so that a condition of any age says which version its sender holds.
 package enum DocumentTag {
-    /// What stands before the digest.
+    /// The prefix of the digest.
     package static func prefix(version: Int64) -> String { "\(version)." }
 
     /// The highest version that one of the tags in an `If-None-Match` carries; nil where none carries one.
@@ -26,8 +26,8 @@ package enum DocumentTag {
         }
     }
 
-    /// The version at the beginning of an opaque tag: up to 15 digits without a leading zero, a dot, and a digest behind
-    /// it. Caches may have put something after the digest.
+    /// The version at the beginning of an opaque tag: up to 15 digits without a leading zero, a dot, and a digest after
+    /// it. Caches may have appended something to the digest.
     private static func version(of tag: Slice<UnsafeBufferPointer<UInt8>>) -> Int64? {
         var version: Int64 = 0
         var digits = 0

@@ -1,5 +1,5 @@
 extension HostPattern {
-    /// Whether the pattern stands for a host name, subdomains left aside.
+    /// Whether the pattern covers a host name, without regard to subdomains.
     package func matches(_ name: String) -> Bool {
         guard self.isWildcard else { return self.text == name }
         guard let dot = name.firstIndex(of: "."), dot != name.startIndex else { return false }

@@ -1,7 +1,7 @@
-/// A host name, or `*.` and a host name (exactly one more label), for which pins are kept.
+/// A host name, or `*.` and a host name (exactly one more label), that has pins.
 ///
-/// Lower-case A-labels (RFC 5890), no trailing dot, no port, no IP address. A text that would have to be changed to be
-/// canonical is refused with the text to use instead, so that one name has one spelling everywhere.
+/// Lower-case A-labels (RFC 5890), no trailing dot, no port, no IP address. A text that is not canonical is refused
+/// with the text to use instead, so that one name has one spelling everywhere.
 public struct HostPattern: Hashable, Sendable, Comparable, CustomStringConvertible {
     /// The whole pattern, with `*.` where it is a wildcard.
     public let text: String
@@ -71,8 +71,8 @@ public struct HostPattern: Hashable, Sendable, Comparable, CustomStringConvertib
         self.text = text
     }
 
-    /// Takes a pattern of plain labels out of a buffer in one pass. Nil where more has to be looked at, in which case
-    /// ``init(_:)`` knows; what is taken here is taken there.
+    /// Takes a pattern of plain labels out of a buffer in one pass. Nil where it needs a closer look by ``init(_:)``;
+    /// every name accepted here is accepted there.
     package init?(plain bytes: UnsafeBufferPointer<UInt8>) {
         guard (1...253).contains(bytes.count) else { return nil }
         var start = 0
@@ -103,7 +103,7 @@ public struct HostPattern: Hashable, Sendable, Comparable, CustomStringConvertib
             default: return nil
             }
         }
-        // A last label with a letter that no hexadecimal number has is no number.
+        // A last label with a letter outside the hexadecimal digits is not a number.
         guard lastHasLetter else { return nil }
         self.text = String(decoding: bytes, as: UTF8.self)
     }

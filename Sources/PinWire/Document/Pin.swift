@@ -2,8 +2,8 @@
 ///
 /// Its canonical text is `sha256/` and 44 characters of base64.
 public struct Pin: Hashable, Sendable, CustomStringConvertible, Comparable {
-    // Inline rather than an array, of which a large fleet would have hundreds of thousands. The first byte is the
-    // highest of the first word, so that words compare as the bytes do.
+    // Inline rather than an array, because a large fleet has hundreds of thousands. The first byte is the highest of
+    // the first word, so that words compare as the bytes do.
     private let words: (UInt64, UInt64, UInt64, UInt64)
 
     /// The digest, 32 bytes.
@@ -61,7 +61,8 @@ public struct Pin: Hashable, Sendable, CustomStringConvertible, Comparable {
         }
     }
 
-    /// How SSH public keys of RSA, Ed25519 and ECDSA begin in base64, and how tutorials misspell the first.
+    /// The first characters of RSA, Ed25519 and ECDSA SSH public keys in base64, and a common misspelling of the first
+    /// in tutorials.
     private static let sshBeginnings = ["AAAAB3Nza", "AAAAC3Nza", "AAAAE2VjZHNh", "AAAB3Nza", "BBBF4OzaC1yc2E"]
 
     /// Parses the canonical text, or the same without `sha256/`.
@@ -106,22 +107,22 @@ public struct Pin: Hashable, Sendable, CustomStringConvertible, Comparable {
 }
 
 extension Pin {
-    /// Why a well-formed pin is known not to be the digest of anybody's key.
+    /// Why a well-formed pin is known not to be the digest of a real key.
     public enum Placeholder: Hashable, Sendable {
         /// All bytes equal, or counting up or down by one: typed, not computed.
         case pattern
-        /// The SHA-256 of nothing or of a line feed: what a failed pipeline of commands leaves.
+        /// The SHA-256 of nothing or of a line feed: the output of a failed pipeline of commands.
         case emptyInput
         /// Printed in documentation that people copy from. Some of these are keys of real authorities.
         case documentation(source: String)
     }
 
-    /// What makes this pin a placeholder; nil for a pin that may be real.
+    /// Why this pin is a placeholder; nil for a pin that may be real.
     public var placeholder: Placeholder? {
         if let known = Self.documented[self.base64] { return known }
         let steps = Set(zip(self.bytes, self.bytes.dropFirst()).map { $1 &- $0 })
         if steps.count == 1, let step = steps.first, [0, 1, 255].contains(step) { return .pattern }
-        // Base64 of one repeated character (AAAA…=, BBBB…=) is how tutorials write a pin.
+        // Tutorials write a pin as base64 of one repeated character (AAAA…=, BBBB…=).
         if Set(self.base64.utf8.prefix(42)).count == 1 { return .pattern }
         return nil
     }
@@ -142,26 +143,26 @@ extension Pin {
     ]
 }
 
-/// What a pin is kept for.
+/// The purpose of a pin.
 public enum PinRole: String, CaseIterable, Sendable, Hashable {
-    /// Of a key that is served now.
+    /// The pin of a key that is served now.
     case primary
-    /// Of a key that is ready to be served.
+    /// The pin of a key that is ready to be served.
     case backup
-    /// Of a key that is kept offline.
+    /// The pin of a key that is kept offline.
     case emergency
 
-    /// Whether a key of this role stands ready when the served one is lost.
+    /// Whether a key of this role can replace the served one when that is lost.
     public var isReserve: Bool { self != .primary }
 }
 
-/// What a policy asks of a client.
+/// What a client does with a policy.
 public enum PinMode: String, CaseIterable, Sendable, Hashable {
     /// Refuse a connection whose chain matches no pin.
     case enforce
     /// Let it through and report it.
     case reportOnly = "report_only"
-    /// Do not look at pins at all; ordinary TLS validation remains.
+    /// Ignore pins; ordinary TLS validation remains.
     case off
 
     /// How much protection the mode gives, for comparing two of them.

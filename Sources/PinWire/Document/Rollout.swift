@@ -1,23 +1,23 @@
 /// How a candidate policy (at app level: every candidate of the app) reaches devices.
 public struct Rollout: Hashable, Sendable {
-    /// What decides whether a device is in.
+    /// The rule by which a device is in.
     public enum Method: String, CaseIterable, Sendable, Hashable {
         /// The device's bucket lies below ``Rollout/basisPoints``.
         case percentage
-        /// The device's id is on the whitelist; nobody else is in.
+        /// The device's id is on the whitelist; no other device is in.
         case whitelist
         /// The device's country is listed, and its bucket lies below ``Rollout/basisPoints``.
         case geography
     }
 
-    /// Which id of a device its bucket is drawn from.
+    /// The id of a device from which its bucket is drawn.
     public enum Seed: String, CaseIterable, Sendable, Hashable {
         case deviceID = "device_id"
         case userID = "user_id"
         case installID = "install_id"
     }
 
-    /// How a device's bucket is drawn. The raw value is the algorithm's name in documents.
+    /// The algorithm that draws a device's bucket. The raw value is its name in documents.
     public enum Bucketing: String, CaseIterable, Sendable, Hashable {
         /// The first four bytes of a SHA-256, scaled to 10000 buckets.
         case pinroll = "pinroll/v1"
@@ -25,17 +25,17 @@ public struct Rollout: Hashable, Sendable {
         case unleash = "unleash-murmur3"
     }
 
-    /// Share of devices that are in, in basis points: 0 nobody, 10000 every device with one of the ``seed`` ids. One that
-    /// knows none of them is outside at 10000, too, and gets the candidate only when it is promoted or the rollout is
-    /// cleared.
+    /// Share of devices that are in, in basis points: 0 for none, 10000 for every device with one of the ``seed`` ids.
+    /// A device with none of them is outside at 10000, too, and gets the candidate only when it is promoted or the
+    /// rollout is cleared.
     public var basisPoints: Int
     public var method: Method
-    /// The ids to draw from, first known one wins; a device that knows none of them is not in.
+    /// The ids to draw from, first known one wins; a device with none of them is not in.
     public var seed: [Seed]
     /// Whether a device keeps its bucket when the rollout is edited. If not, each edit draws a fresh cohort.
     public var isSticky: Bool
-    /// What makes this rollout's buckets independent of others': 1 to 128 bytes of UTF-8 without control characters; nil
-    /// for the default of its place.
+    /// Makes this rollout's buckets independent of others': 1 to 128 bytes of UTF-8 without control characters; nil for
+    /// the default of its place.
     public var salt: String?
     /// ISO 3166-1 alpha-2 codes, upper case; for ``Method/geography``.
     public var countries: [String]
@@ -68,13 +68,13 @@ public struct Rollout: Hashable, Sendable {
         Hex.encode(hmacSHA256(key: Self.idKey(salt: salt), UUIDShape.folded(Array(id.utf8))))
     }
 
-    /// The key that ids are hashed under.
+    /// The key with which ids are hashed.
     static func idKey(salt: String) -> [UInt8] { Array("pinroll/v1/id\u{0}\(salt)".utf8) }
 
-    /// As it stands in events and answers.
+    /// The form in events and answers.
     public var json: JSON { self.json(isSigned: false) }
 
-    /// As it stands in documents, which hold printable ASCII: any other salt is `salt_utf8`, its UTF-8 in hexadecimal.
+    /// The form in documents, which hold printable ASCII: any other salt is `salt_utf8`, its UTF-8 in hexadecimal.
     var documentJSON: JSON { self.json(isSigned: true) }
 
     private func json(isSigned: Bool) -> JSON {
@@ -166,6 +166,6 @@ public struct Rollout: Hashable, Sendable {
 }
 
 extension String {
-    /// Whether every character is between space and tilde: all that signed documents may hold.
+    /// Whether every character is between space and tilde, the range that signed documents may hold.
     public var isPrintableASCII: Bool { self.utf8.allSatisfy { (0x20...0x7E).contains($0) } }
 }

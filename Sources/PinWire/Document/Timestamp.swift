@@ -1,10 +1,10 @@
-/// An instant in UTC, in whole microseconds since 1970-01-01T00:00:00Z (leap seconds not counted, as POSIX has it).
+/// An instant in UTC, in whole microseconds since 1970-01-01T00:00:00Z (without leap seconds, as in POSIX).
 public struct Timestamp: Hashable, Comparable, Sendable, CustomStringConvertible {
     public var microseconds: Int64
 
     public init(microseconds: Int64) { self.microseconds = microseconds }
 
-    /// The start of a second since the epoch; the last or the first instant there is where that is beyond it.
+    /// The start of a second since the epoch; the last or the first instant where that is beyond the range.
     public init(seconds: Int64) {
         let (microseconds, isBeyond) = seconds.multipliedReportingOverflow(by: 1_000_000)
         self.microseconds = isBeyond ? (seconds < 0 ? .min : .max) : microseconds
@@ -18,7 +18,7 @@ public struct Timestamp: Hashable, Comparable, Sendable, CustomStringConvertible
 
     public static func < (left: Timestamp, right: Timestamp) -> Bool { left.microseconds < right.microseconds }
 
-    /// The instant `seconds` later; the last or the first there is where that is beyond it.
+    /// The instant `seconds` later; the last or the first one where that is beyond the range.
     public func adding(seconds: Int64) -> Timestamp {
         let (added, isTooLong) = seconds.multipliedReportingOverflow(by: 1_000_000)
         let (sum, isBeyond) = self.microseconds.addingReportingOverflow(added)
@@ -41,7 +41,7 @@ public struct Timestamp: Hashable, Comparable, Sendable, CustomStringConvertible
         let day = seconds >= 0 ? seconds / 86_400 : (seconds - 86_399) / 86_400
         let second = seconds - day * 86_400
         let date = Self.civil(day: day)
-        // Years of more than four digits do not come from a text, and are written as they are.
+        // Years of more than four digits cannot come from a text, and are written as they are.
         if (0...9999).contains(date.year) {
             Self.append(date.year, width: 4, to: &out)
         } else {
@@ -117,7 +117,7 @@ public struct Timestamp: Hashable, Comparable, Sendable, CustomStringConvertible
         guard at == bytes.count else { return nil }
         let days = Self.dayNumber(year: year, month: month, day: day)
         let seconds = days * 86_400 + hour * 3600 + minute * 60 + second - offset
-        // An offset may lead out of these years, and what is written as ``rfc3339`` must be readable again.
+        // An offset may lead out of these years, and ``rfc3339`` must be readable again.
         guard (0..<Self.dayNumber(year: 10_000, month: 1, day: 1) * 86_400).contains(seconds) else { return nil }
         self.init(microseconds: seconds * 1_000_000 + fraction)
     }

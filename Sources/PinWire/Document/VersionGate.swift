@@ -1,4 +1,4 @@
-/// Which app versions a candidate policy may reach at all; every other device gets the baseline.
+/// The app versions that a candidate policy may reach; every other device gets the baseline.
 public struct VersionGate: Hashable, Sendable {
     /// The lowest version let in.
     public var minimum: AppVersion?

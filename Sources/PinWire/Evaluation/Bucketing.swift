@@ -1,5 +1,5 @@
 extension Rollout.Bucketing {
-    /// How many buckets there are: ``Rollout/basisPoints`` counts in these.
+    /// The number of buckets, which is the unit of ``Rollout/basisPoints``.
     public static let bucketCount = 10_000
 
     /// The bucket of an id, from 0 to 9999; a device is in a rollout whose basis points lie above it.
@@ -20,7 +20,7 @@ extension Rollout.Bucketing {
         return self.bucket(message: message)
     }
 
-    /// What is hashed before the id.
+    /// The prefix that is hashed before the id.
     func prefix(seed: Rollout.Seed, salt: String) -> [UInt8] {
         switch self {
         case .pinroll: Array("pinroll/v1\u{0}\(salt)\u{0}\(seed.rawValue)\u{0}".utf8)

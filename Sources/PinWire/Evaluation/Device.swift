@@ -1,20 +1,20 @@
-/// What is known of one device when it is decided which pins hold for it.
+/// The known attributes of one device, from which it is decided which pins hold for it.
 ///
-/// Everything may be unknown; what is unknown never leads to less pinning, only to the baseline. Ids stay in this
+/// Every attribute may be unknown; an unknown one never leads to less pinning, only to the baseline. Ids stay in this
 /// value: no decision, trace or error carries one.
 public struct Device: Hashable, Sendable {
     /// The device's ids as it gave them.
     public let ids: [Rollout.Seed: String]
-    /// The app's version as the app states it; it may be no version at all.
+    /// The app's version as the app states it; it may be malformed.
     public let appVersion: String?
     /// The app's build number (Android's versionCode, Apple's CFBundleVersion as an integer).
     public let build: Int64?
-    /// Where the device is: an ISO 3166-1 alpha-2 code, upper case; nil where that is not known.
+    /// The device's country: an ISO 3166-1 alpha-2 code, upper case; nil where it is unknown.
     public let country: String?
 
-    /// ``appVersion`` where it is one.
+    /// ``appVersion`` where it is well-formed.
     let version: AppVersion?
-    /// The ids that a device can be told by, in the order of ``Rollout/Seed/allCases``.
+    /// The device's usable ids, in the order of ``Rollout/Seed/allCases``.
     private let usable: [UsableID?]
 
     /// - Parameters:
@@ -53,7 +53,7 @@ public struct Device: Hashable, Sendable {
     }
 }
 
-/// An id that a device can be told by.
+/// A usable id of a device.
 struct UsableID: Hashable, Sendable {
     /// The id's UTF-8 as it was given.
     let bytes: [UInt8]
@@ -87,7 +87,7 @@ enum UUIDShape {
 }
 
 extension Rollout.Seed {
-    /// The kind's place among all.
+    /// The kind's index among all.
     var place: Int {
         switch self {
         case .deviceID: 0

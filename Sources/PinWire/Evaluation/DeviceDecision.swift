@@ -1,16 +1,16 @@
 /// Which of a host's two policies a device gets.
 public enum PolicyArm: String, CaseIterable, Sendable, Hashable {
-    /// What devices outside the rollout get.
+    /// The policy of devices outside the rollout.
     case baseline
-    /// What devices inside the rollout get.
+    /// The policy of devices inside the rollout.
     case candidate
 }
 
-/// What holds for one device and one host name.
+/// The decision for one device and one host name.
 public struct DeviceDecision: Hashable, Sendable {
     /// What the device does with a connection to the host.
     public enum Outcome: String, CaseIterable, Sendable, Hashable {
-        /// Pins are not looked at; ordinary TLS validation remains.
+        /// Pins are ignored; ordinary TLS validation remains.
         case off
         /// A connection whose chain matches no pin goes through and is reported.
         case reportOnly = "report_only"
@@ -23,13 +23,13 @@ public struct DeviceDecision: Hashable, Sendable {
     public var outcome: Outcome
     /// The pins to compare with: those of the policy for `enforce` and `report_only`, otherwise none.
     public var pins: [Document.RolePin]
-    /// The policy the pins, or their absence, come from; nil where no policy was reached.
+    /// The policy from which the pins, or their absence, come; nil where no policy was reached.
     public var arm: PolicyArm?
-    /// The document's host that stands for the name; nil where none does.
+    /// The document's host that covers the name; nil where none does.
     public var pattern: HostPattern?
-    /// The rule that settled it.
+    /// The rule that decided.
     public var reason: Reason
-    /// Each rule that was looked at and what it said, in order; empty unless it was asked for.
+    /// Each rule that was evaluated and its result, in order; empty unless it was requested.
     public var trace: [Step]
 
     public init(
@@ -46,7 +46,7 @@ public struct DeviceDecision: Hashable, Sendable {
 }
 
 extension DeviceDecision {
-    /// The rules in the order in which they are looked at.
+    /// The rules in the order of evaluation.
     public enum Rule: String, CaseIterable, Sendable, Hashable {
         case host
         case killSwitch = "kill_switch"
@@ -59,7 +59,7 @@ extension DeviceDecision {
         case policy
     }
 
-    /// What a rule said. The raw values are stable: others may store and compare them.
+    /// The result of a rule. The raw values are stable: clients may store and compare them.
     public enum Reason: String, CaseIterable, Sendable, Hashable {
         /// A pattern that is the name itself.
         case hostExact = "host_exact"
@@ -67,24 +67,24 @@ extension DeviceDecision {
         case hostWildcard = "host_wildcard"
         /// A pattern above the name that includes subdomains.
         case hostSubdomain = "host_subdomain"
-        /// No pattern stands for the name.
+        /// No pattern covers the name.
         case hostUnknown = "host_unknown"
-        /// No pattern stands for the name, but the app has pins for it built in, and may use them.
+        /// No pattern covers the name, but the app has built-in pins for it, and may use them.
         case hostBuiltin = "host_builtin"
 
         case killSwitchEngaged = "kill_switch_engaged"
-        /// A kill switch that has expired and that nobody has released yet.
+        /// A kill switch that has expired and is not released yet.
         case killSwitchExpired = "kill_switch_expired"
         /// A kill switch that is engaged from a later moment on.
         case killSwitchAhead = "kill_switch_ahead"
-        /// A kill switch for versions that the device's is not among.
+        /// A kill switch for versions that do not include the device's.
         case killSwitchOtherVersions = "kill_switch_other_versions"
-        /// A kill switch for versions, and the device's version or build is not known, or not one.
+        /// A kill switch for versions, and the device's version or build is unknown or malformed.
         case killSwitchVersionUnknown = "kill_switch_version_unknown"
         case killSwitchNone = "kill_switch_none"
 
         case documentFresh = "document_fresh"
-        /// The document should be fetched anew; it holds all the same.
+        /// The document should be fetched again; it holds all the same.
         case documentStale = "document_stale"
         /// The time is past `pins_valid_until`.
         case pinsExpired = "pins_expired"
@@ -92,7 +92,7 @@ extension DeviceDecision {
         /// The host has a baseline only.
         case candidateNone = "candidate_none"
         case candidateThere = "candidate_there"
-        /// The server has decided already, and the document holds what it came to.
+        /// The server has decided already, and the document holds the result.
         case serverDecided = "server_decided"
 
         case versionGateNone = "version_gate_none"
@@ -101,7 +101,7 @@ extension DeviceDecision {
         case versionAbove = "version_above_maximum"
         case versionExcluded = "version_excluded"
         case versionUnknown = "version_unknown"
-        /// What the device states is not a version.
+        /// The device's stated version is malformed.
         case versionInvalid = "version_invalid"
         case buildBelow = "build_below_minimum"
         case buildUnknown = "build_unknown"
@@ -113,7 +113,7 @@ extension DeviceDecision {
         case rolloutNotWhitelisted = "rollout_not_whitelisted"
         case countryUnknown = "country_unknown"
         case countryOutside = "country_outside"
-        /// The device has none of the ids that the rollout draws from, or one that stands for "none".
+        /// The device has none of the ids from which the rollout draws, or one that stands for "none".
         case seedMissing = "seed_missing"
         case rolloutIn = "rollout_in"
         case rolloutOut = "rollout_out"
@@ -124,15 +124,15 @@ extension DeviceDecision {
         case policyBuiltin = "policy_builtin"
     }
 
-    /// One rule, and what it said.
+    /// One rule and its result.
     public struct Step: Hashable, Sendable {
         public var rule: Rule
         public var reason: Reason
-        /// The kill switch that the step is about.
+        /// The kill switch of the step.
         public var killSwitch: Document.KillSwitch?
-        /// How the lot fell, where one was drawn.
+        /// The result of the draw, where there was one.
         public var draw: Draw?
-        /// The policy that the step is about.
+        /// The policy of the step.
         public var arm: PolicyArm?
 
         public init(
@@ -147,14 +147,14 @@ extension DeviceDecision {
         }
     }
 
-    /// A device's lot in a rollout: all that is needed to draw it again, but the id.
+    /// A device's draw in a rollout: all values needed to repeat it, except the id.
     public struct Draw: Hashable, Sendable {
         /// From 0 to 9999.
         public var bucket: Int
         /// The device is in where its bucket lies below.
         public var basisPoints: Int
         public var salt: String
-        /// The kind of the id that was drawn from.
+        /// The kind of the id from which the bucket was drawn.
         public var seed: Rollout.Seed
         public var bucketing: Rollout.Bucketing
 

@@ -1,5 +1,5 @@
 extension Document {
-    /// The most hosts that are read of a document.
+    /// The most hosts of a document that are read.
     private static let hostLimit = 1000
 
     /// Reads the members of ``content``.
@@ -89,7 +89,7 @@ extension Document.Host {
 }
 
 extension Document.Policy {
-    /// The most pins that are read of a policy.
+    /// The most pins of a policy that are read.
     private static let pinLimit = 100
 
     /// Nil for the pins built into the app.

@@ -1,6 +1,6 @@
 extension Evaluator {
-    /// What gate and rollouts come to for a device: which hosts' candidates it gets, and which of the kill switches for
-    /// versions may concern it. It does not change with time, and devices of one resolution get the same document.
+    /// The result of gate and rollouts for a device: the hosts whose candidates it gets, and the kill switches for
+    /// versions that may concern it. It does not change with time, and devices of one resolution get the same document.
     package struct Resolution: Hashable, Sendable {
         /// One bit for each host with a candidate, in the document's order.
         fileprivate var candidates: Bits
@@ -8,7 +8,7 @@ extension Evaluator {
         fileprivate var killSwitches: Bits
     }
 
-    /// How many hosts have a candidate: a resolution costs as many decisions.
+    /// The number of hosts with a candidate: a resolution costs as many decisions.
     package var candidateCount: Int { self.candidates.count }
 
     /// Whether the device's country can make a difference.
@@ -20,7 +20,7 @@ extension Evaluator {
 
     /// Resolves gate and rollouts for a device.
     package func resolution(for device: Device) -> Resolution {
-        // Neither gate nor rollouts look at the time.
+        // Neither gate nor rollouts depend on the time.
         var round = Round(self, device, Timestamp(seconds: 0), isTracing: false)
         var candidates = Bits(count: self.candidates.count)
         for (bit, place) in self.candidates.enumerated() {
@@ -30,7 +30,7 @@ extension Evaluator {
         var killSwitches = Bits(count: self.document.killSwitches.count)
         for (bit, one) in self.document.killSwitches.enumerated() {
             switch one.versions?.admission(of: device) {
-            // What the device has not said of itself it knows all the same.
+            // The device itself knows the attributes that it has not stated.
             case nil, .versionGateIn, .versionUnknown, .versionInvalid, .buildUnknown: killSwitches.set(bit)
             default: break
             }
@@ -38,8 +38,9 @@ extension Evaluator {
         return Resolution(candidates: candidates, killSwitches: killSwitches)
     }
 
-    /// The document for the devices of a resolution: of each host the one policy that they get, and no gate, rollout or
-    /// kill switch that does not concern them. Evaluated for one of them it decides as this one does.
+    /// The document for the devices of a resolution: each host has the one policy that they get, and the gates,
+    /// rollouts and kill switches that do not concern them are gone. Evaluated for one of them it decides as this one
+    /// does.
     package func document(for resolution: Resolution) -> Document {
         var document = self.document
         document.rollout = nil

@@ -1,13 +1,14 @@
-/// Decides what holds for a device: a document with everything worked out that does not depend on the device.
+/// Decides which pins hold for a device: a document prepared for evaluation, with all work done that does not depend on
+/// the device.
 ///
-/// The rules, in order: kill switch, validity, version gate, exclusions, whitelist, country and lot of the app's
+/// The rules, in order: kill switch, validity, version gate, exclusions, whitelist, country and draw of the app's
 /// rollout, the same of the host's, policy. Being outside of a gate or rollout means the baseline, never less pinning;
-/// only a kill switch, `pins_valid_until`, a policy that says so and a name that the document does not know turn
-/// pinning off. The same on server and device. Pure: the caller says what time it is.
+/// only a kill switch, `pins_valid_until`, a policy with the mode off and a name that the document does not know turn
+/// pinning off. The same on server and device. Pure: the caller gives the time.
 public struct Evaluator: Sendable {
-    /// The document that is gone by.
+    /// The document that it evaluates.
     public let document: Document
-    /// `exp`; nil where it is not known, in which case nothing is said about freshness.
+    /// `exp`; nil where it is unknown, in which case freshness is not judged.
     private let expiresAt: Timestamp?
     private let issuedAt: Timestamp?
     let index: HostIndex
@@ -16,19 +17,19 @@ public struct Evaluator: Sendable {
     private let appRollout: PreparedRollout?
     /// The document's hosts, in its order.
     let hosts: [PreparedHost]
-    /// The places of the hosts with a candidate.
+    /// The indices of the hosts with a candidate.
     let candidates: [Int]
     /// The kill switches for all hosts, the widest scope first.
     private let wideSwitches: [Document.KillSwitch]
-    /// The kill switches of a pattern's own, by its text: for names that no host stands for.
+    /// The kill switches of each pattern, by its text: for names that no host covers.
     private let hostSwitches: [String: [Document.KillSwitch]]
 
-    /// Goes by a document as it was issued.
+    /// Prepares an issued document.
     public init(_ issued: IssuedDocument) {
         self.init(issued.document, issuedAt: issued.issuedAt, expiresAt: issued.expiresAt)
     }
 
-    /// Goes by a document of which it is not known when it was signed.
+    /// Prepares a document whose time of signing is unknown.
     public init(_ document: Document) {
         self.init(document, issuedAt: nil, expiresAt: nil)
     }
@@ -51,35 +52,35 @@ public struct Evaluator: Sendable {
         self.hosts = document.hosts.map { PreparedHost($0, killSwitches: switches[$0.pattern.text] ?? []) }
     }
 
-    /// What holds for a device that connects to a host, without a trace.
+    /// The decision for a device that connects to a host, without a trace.
     ///
     /// - Parameters:
-    ///   - hostName: the name that is connected to, in A-labels, in any case, with or without a last dot.
-    ///   - device: what is known of the device.
-    ///   - now: the time.
+    /// - hostName: The name to connect to, in A-labels, in any case, with or without a trailing dot.
+    /// - device: The known attributes of the device.
+    /// - now: The time.
     public func decide(_ hostName: String, for device: Device, at now: Timestamp) -> DeviceDecision {
         var round = Round(self, device, now, isTracing: false)
         return self.decide(hostName, &round)
     }
 
-    /// What ``decide(_:for:at:)`` says, and how it came about.
+    /// The decision of ``decide(_:for:at:)``, with its trace.
     public func explain(_ hostName: String, for device: Device, at now: Timestamp) -> DeviceDecision {
         var round = Round(self, device, now, isTracing: true)
         return self.decide(hostName, &round)
     }
 
-    /// What holds for a device and each host of the document, in the document's order, without traces.
+    /// The decisions for a device and each host of the document, in the document's order, without traces.
     public func decideAll(for device: Device, at now: Timestamp) -> [(HostPattern, DeviceDecision)] {
         var round = Round(self, device, now, isTracing: false)
-        // A pattern stands for itself, whatever other patterns stand for names below it.
+        // A pattern covers itself, whatever other patterns cover names below it.
         return self.hosts.map { ($0.pattern, self.decide($0, .hostExact, &round)) }
     }
 
-    /// One device at one time, and what is the same for all hosts, once it was asked for.
+    /// One device at one time, and the results that are the same for all hosts, once they were computed.
     struct Round {
         let device: Device
         let now: Timestamp
-        /// The time for what began before the document was signed: a clock that lags does not put it off.
+        /// The time for things that began before the document was signed: a slow clock does not postpone them.
         let latest: Timestamp
         let isTracing: Bool
         var steps: [DeviceDecision.Step] = []
@@ -107,7 +108,7 @@ public struct Evaluator: Sendable {
         return self.decide(self.hosts[match.place], match.reason, &round)
     }
 
-    /// - Parameter match: How the host came to stand for the name.
+    /// - Parameter match: How the host covers the name.
     private func decide(
         _ host: PreparedHost, _ match: DeviceDecision.Reason, _ round: inout Round
     ) -> DeviceDecision {
@@ -135,7 +136,7 @@ public struct Evaluator: Sendable {
         )
     }
 
-    /// For a name that no pattern stands for, or, with nil, a text that is no name.
+    /// For a name that no pattern covers, or, with nil, a malformed name.
     private func decideUnknown(_ name: String?, _ round: inout Round) -> DeviceDecision {
         round.steps.removeAll(keepingCapacity: true)
         let isBuiltin = name.map(self.fallback(names:)) ?? false
@@ -157,7 +158,7 @@ public struct Evaluator: Sendable {
         self.fallback.contains(name) || Self.wildcard(above: name).map(self.fallback.contains) ?? false
     }
 
-    /// The wildcard pattern that stands for a name; nil for a name of one label.
+    /// The wildcard pattern that covers a name; nil for a name of one label.
     private static func wildcard(above name: String) -> String? {
         name.firstIndex(of: ".").map { "*\(name[$0...])" }
     }
@@ -166,7 +167,7 @@ public struct Evaluator: Sendable {
 extension Evaluator {
     /// Whether a kill switch holds, of those for all hosts or of these.
     private func isSwitchedOff(_ own: [Document.KillSwitch], _ round: inout Round) -> Bool {
-        // A trace names each of them for each host; without one the common part is looked at once.
+        // A trace names each of them for each host; without one the common part is evaluated once.
         if let known = round.isSwitchedOff, !round.isTracing {
             if known { return true }
         } else {
@@ -193,7 +194,7 @@ extension Evaluator {
         if one.expiresAt <= round.now { return .killSwitchExpired }
         if round.latest < one.engagedAt { return .killSwitchAhead }
         guard one.scope == "app_versions" else { return .killSwitchEngaged }
-        // Without a range it would be the scope `app`, which nobody has said.
+        // Without a range it would be the scope `app`, which was not stated.
         guard let versions = one.versions, !versions.isOpen else { return .killSwitchOtherVersions }
         switch versions.admission(of: round.device) {
         case .versionGateIn: return .killSwitchEngaged
@@ -215,7 +216,7 @@ extension Evaluator {
         return false
     }
 
-    /// Which policy a device gets, and what settled it.
+    /// The policy that a device gets, and the rule that decided it.
     func arm(of host: PreparedHost, _ round: inout Round) -> (PolicyArm, DeviceDecision.Reason) {
         guard host.candidate != nil else {
             let reason: DeviceDecision.Reason = host.arm == nil ? .candidateNone : .serverDecided

@@ -1,9 +1,9 @@
-/// Host patterns, for finding the one that stands for a name.
+/// An index of host patterns, to find the one that covers a name.
 ///
 /// An exact pattern comes before a wildcard, a wildcard before a pattern further up that includes subdomains; of those
 /// the longest comes first, and of one name's two the wildcard.
 package struct HostIndex: Sendable {
-    /// A pattern's place among those given, and how it came to stand for the name.
+    /// A pattern's index among the given ones, and how it covers the name.
     struct Match: Hashable {
         var place: Int
         var reason: DeviceDecision.Reason
@@ -37,17 +37,17 @@ package struct HostIndex: Sendable {
         }
     }
 
-    /// The place of the pattern that stands for a name in lower case, without a last dot; nil where none does.
+    /// The index of the pattern that covers a name in lower case, without a trailing dot; nil where none does.
     package func place(of name: String) -> Int? { self.match(name)?.place }
 
-    /// The pattern that stands for a canonical name (see ``canonical(_:)``); nil where none does.
+    /// The pattern that covers a canonical name (see ``canonical(_:)``); nil where none does.
     func match(_ name: String) -> Match? {
         if let place = self.exact[name] { return Match(place: place, reason: .hostExact) }
         guard !self.wildcards.isEmpty || !self.subtrees.isEmpty else { return nil }
         var rest = name[...]
         var isFirst = true
         while let dot = rest.utf8.firstIndex(of: UInt8(ascii: ".")) {
-            // No label is empty, so that something stands before each dot.
+            // No label is empty, so that there is one before each dot.
             rest = rest[rest.utf8.index(after: dot)...]
             let parent = String(rest)
             if isFirst, let place = self.wildcards[parent] { return Match(place: place, reason: .hostWildcard) }
@@ -58,8 +58,8 @@ package struct HostIndex: Sendable {
         return nil
     }
 
-    /// A host name as patterns write it: ASCII in lower case, without a last dot. Nil for a text that cannot be one:
-    /// empty, longer than 253 characters, not ASCII, with an empty label.
+    /// A host name in the form of patterns: ASCII in lower case, without a trailing dot. Nil for a text that cannot be
+    /// one: empty, longer than 253 characters, not ASCII, with an empty label.
     static func canonical(_ name: String) -> String? {
         var wasDot = true
         var isPlain = true

@@ -2,7 +2,7 @@ extension IssuedDocument {
     /// How far `iat` may lie ahead of a reader's clock, in seconds: clocks of servers and readers differ by that much.
     public static let clockSkew: Int64 = 300
 
-    /// Why a document, signed and well-formed as it is, is not to be used by a reader.
+    /// Why a reader must not use a document although it is signed and well-formed.
     public enum Refusal: Error, Hashable, Sendable, CustomStringConvertible {
         /// `aud` names another app than the reader's.
         case otherApp(AppID, wanted: AppID)
@@ -10,7 +10,7 @@ extension IssuedDocument {
         case issuedAhead(Timestamp)
         /// `exp` is not after `iat`.
         case neverFresh
-        /// `exp` has come.
+        /// `exp` has passed.
         case expired(Timestamp)
         /// The reader has, or wants, a later version.
         case older(Int64, wanted: Int64)
@@ -28,7 +28,7 @@ extension IssuedDocument {
         }
     }
 
-    /// Checks what a reader has to compare with its own app, clock and memory: `aud`, `iat`, `exp` and `version`.
+    /// Compares the document with the reader's own app, clock and memory: `aud`, `iat`, `exp` and `version`.
     ///
     /// - Parameters:
     ///   - app: The reader's app.

@@ -1,11 +1,11 @@
-/// A document as it was issued: with the fields that say how fresh it is.
+/// An issued document: with its freshness fields.
 public struct IssuedDocument: Hashable, Sendable {
     public var document: Document
     /// `iat`: when it was signed, in whole seconds.
     public var issuedAt: Timestamp
-    /// `exp`: from then on a client fetches anew, and goes by this one where it cannot.
+    /// `exp`: from then on a client fetches the document again, and uses this one where it cannot.
     public var expiresAt: Timestamp
-    /// `content_sha256`, 32 bytes: computed anew when it was read.
+    /// `content_sha256`, 32 bytes: computed again when it was read.
     public var contentDigest: [UInt8]
 
     public init(_ document: Document, issuedAt: Timestamp, expiresAt: Timestamp) {
@@ -15,7 +15,7 @@ public struct IssuedDocument: Hashable, Sendable {
         self.contentDigest = document.contentDigest
     }
 
-    /// The most bytes a payload may have: twice what a server lets a document grow to.
+    /// The most bytes of a payload: twice the server's limit on a document.
     public static let payloadLimit = 2 << 20
 
     /// Why bytes are not the payload of a document.
@@ -23,8 +23,8 @@ public struct IssuedDocument: Hashable, Sendable {
         public let description: String
     }
 
-    /// Reads back what ``Document/payload(issuedAt:expiresAt:)`` writes, and nothing else: not a byte may be another,
-    /// and `content_sha256` is computed anew. Who signed it is for the caller to have checked.
+    /// Reads back what ``Document/payload(issuedAt:expiresAt:)`` writes, and nothing else: every byte must be the same,
+    /// and `content_sha256` is computed again. The caller has to verify the signature.
     public init(payload: [UInt8]) throws(Malformed) {
         guard payload.count <= Self.payloadLimit else {
             throw Malformed(description: "the payload has more than \(Self.payloadLimit) bytes")
@@ -34,7 +34,7 @@ public struct IssuedDocument: Hashable, Sendable {
             throw Malformed(description: error.description)
         }
         do { self = try Self.read(JSONField(value)) } catch { throw Malformed(description: error.description) }
-        // This also refuses what is spelled in another way, in another order, or given more than once.
+        // This also refuses another spelling, another order, and repeated members.
         guard self.document.payload(issuedAt: self.issuedAt, expiresAt: self.expiresAt) == payload else {
             throw Malformed(description: "the payload is not in canonical form, or `content_sha256` is not its digest")
         }

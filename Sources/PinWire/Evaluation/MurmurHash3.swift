@@ -1,4 +1,4 @@
-/// MurmurHash3_x86_32, Austin Appleby's hash of 32 bits. It spreads well and hides nothing.
+/// MurmurHash3_x86_32, Austin Appleby's hash of 32 bits. It distributes well and is not cryptographic.
 package enum MurmurHash3 {
     /// The hash of `bytes` under `seed`.
     package static func hash(_ bytes: [UInt8], seed: UInt32 = 0) -> UInt32 {

@@ -1,6 +1,6 @@
-/// A host of a document with everything worked out that does not depend on the device.
+/// A host of a document with all work done that does not depend on the device.
 ///
-/// A class, so that who looks at it copies one reference and not both policies.
+/// A class, so that a reader copies one reference and not both policies.
 final class PreparedHost: Sendable {
     let pattern: HostPattern
     let baseline: Document.Policy?

@@ -1,12 +1,12 @@
-/// A rollout with everything worked out that does not depend on the device.
+/// A rollout with all work done that does not depend on the device.
 ///
-/// A class, so that who looks at it copies one reference and not all of the rollout's lists.
+/// A class, so that a reader copies one reference and not all of the rollout's lists.
 final class PreparedRollout: Sendable {
-    /// What a rollout says of a device.
+    /// The result of a rollout for a device.
     struct Verdict {
         var isIn: Bool
         var reason: DeviceDecision.Reason
-        /// How the lot fell, where it came to drawing one.
+        /// The result of the draw, where there was one.
         var draw: DeviceDecision.Draw?
     }
 
@@ -22,9 +22,9 @@ final class PreparedRollout: Sendable {
     private let bucketing: Rollout.Bucketing
     private let salt: String
     private let seeds: [Rollout.Seed]
-    /// What is hashed before an id, for each of the seeds.
+    /// The prefixes hashed before an id, for each of the seeds.
     private let prefixes: [[UInt8]]
-    /// Nil where the rollout names nobody.
+    /// Nil where the list is empty.
     private let lists: Lists?
 
     init(_ rollout: Rollout) {
@@ -46,7 +46,7 @@ final class PreparedRollout: Sendable {
             )
     }
 
-    /// Whether a device is in, by exclusions, whitelist, country and lot, in this order.
+    /// Whether a device is in, by exclusions, whitelist, country and draw, in this order.
     func verdict(on device: Device) -> Verdict {
         if let listed = self.listing(of: device) { return listed }
         switch self.method {
@@ -72,14 +72,14 @@ final class PreparedRollout: Sendable {
         return Verdict(isIn: false, reason: .seedMissing)
     }
 
-    /// What the lists say of a device; nil where they do not name it.
+    /// The result of the lists for a device; nil where they do not name it.
     private func listing(of device: Device) -> Verdict? {
         guard let lists = self.lists else { return nil }
         var isWhitelisted = false
         for seed in self.seeds {
             guard let id = device.id(seed) else { continue }
             let hash = lists.hasher.hash(of: id.folded)
-            // By any of its ids, whatever the whitelist says of another.
+            // Any of its ids excludes it, even if the whitelist names another.
             if lists.exclusions.contains(hash) { return Verdict(isIn: false, reason: .rolloutExcluded) }
             if lists.whitelist.contains(hash) { isWhitelisted = true }
         }

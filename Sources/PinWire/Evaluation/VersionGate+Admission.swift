@@ -1,8 +1,8 @@
 extension VersionGate {
-    /// What the gate says of a device: ``DeviceDecision/Reason/versionGateIn``, or why the device is not in.
+    /// The gate's result for a device: ``DeviceDecision/Reason/versionGateIn``, or why the device is not in.
     ///
-    /// A version that is not known, or is none, is not in where the gate bounds versions; a build that is not known is
-    /// not in where it bounds builds.
+    /// A device whose version is unknown or malformed is not in where the gate bounds versions; one whose build is
+    /// unknown is not in where it bounds builds.
     func admission(of device: Device) -> DeviceDecision.Reason {
         if self.minimum != nil || self.maximum != nil || !self.excluded.isEmpty {
             guard device.appVersion != nil else { return .versionUnknown }

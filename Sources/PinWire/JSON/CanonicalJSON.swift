@@ -1,8 +1,8 @@
 extension JSON {
     /// The one canonical encoding of this value (RFC 8785, JSON Canonicalization Scheme), as UTF-8.
     ///
-    /// Members are sorted by UTF-16 code units, numbers are spelled as ECMAScript spells them, nothing is escaped that
-    /// need not be. This is what is hashed, signed, stored and served: encode once and keep the bytes.
+    /// Members are sorted by UTF-16 code units, numbers are spelled as ECMAScript spells them, and only what must be
+    /// escaped is. These bytes are hashed, signed, stored and served: encode once and keep the bytes.
     public var canonicalBytes: [UInt8] {
         var out: [UInt8] = []
         out.reserveCapacity(256)
@@ -55,7 +55,7 @@ extension JSON {
         var text = text
         out.append(UInt8(ascii: "\""))
         text.withUTF8 { utf8 in
-            // Stretches without anything to escape are copied as they are: nearly always all of it.
+            // Stretches without anything to escape are copied unchanged: nearly always all of it.
             var start = 0
             for (place, byte) in utf8.enumerated() where byte < 0x20 || byte == 0x22 || byte == 0x5C {
                 out.append(contentsOf: UnsafeBufferPointer(rebasing: utf8[start..<place]))

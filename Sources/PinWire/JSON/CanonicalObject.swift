@@ -1,7 +1,7 @@
 /// Writes one JSON object straight into its canonical bytes (RFC 8785), without making values first.
 ///
-/// The members MUST be added in canonical order, each once; what is written is then what ``JSON/canonicalBytes`` of the
-/// same members gives.
+/// The members MUST be added in canonical order, each once; the bytes are then the ``JSON/canonicalBytes`` of the same
+/// members.
 package struct CanonicalObject {
     private var out: [UInt8] = []
     private var isFirst = true
@@ -51,7 +51,7 @@ package struct CanonicalObject {
         self.out.append(contentsOf: (flag ? "true" : "false").utf8)
     }
 
-    /// Adds a time as RFC 3339 has it.
+    /// Adds a time in the form of RFC 3339.
     package mutating func add(_ name: StaticString, _ time: Timestamp) {
         self.begin(name)
         self.out.append(UInt8(ascii: "\""))
@@ -59,7 +59,7 @@ package struct CanonicalObject {
         self.out.append(UInt8(ascii: "\""))
     }
 
-    /// Adds a pin's canonical text, in which nothing is to be escaped.
+    /// Adds a pin's canonical text, which needs no escapes.
     package mutating func add(_ name: StaticString, _ pin: Pin) {
         self.begin(name)
         self.out.append(UInt8(ascii: "\""))

@@ -1,10 +1,10 @@
-/// Reads canonical JSON (RFC 8785) piece by piece where it lies, without making values of it.
+/// Reads canonical JSON (RFC 8785) piece by piece in place, without making values of it.
 ///
-/// It understands what ``JSON/canonicalBytes`` writes, and of strings only those without escapes. At anything else a
-/// method returns nil or false, and the reader then takes the whole text to ``JSON/init(parsing:limits:)``, which
-/// accepts it or says what is wrong: this scanner is a short cut and never the judge.
+/// It understands the output of ``JSON/canonicalBytes``, and only strings without escapes. At anything else a method
+/// returns nil or false, and the reader then gives the whole text to ``JSON/init(parsing:limits:)``, which accepts it
+/// or reports its defect: this scanner is a fast path and never decides alone.
 package struct CanonicalScanner {
-    /// Valid as long as the buffer that the scanner was made of.
+    /// Valid as long as the buffer from which the scanner was made.
     package let bytes: UnsafeBufferPointer<UInt8>
     /// Where reading goes on.
     package private(set) var at: Int
@@ -17,7 +17,7 @@ package struct CanonicalScanner {
 
     package var isAtEnd: Bool { self.at == self.bytes.count }
 
-    /// Goes past `literal` if it stands here.
+    /// Skips `literal` if it comes next.
     package mutating func skip(_ literal: StaticString) -> Bool {
         let count = literal.utf8CodeUnitCount
         guard count <= self.bytes.count - self.at else { return false }
@@ -77,7 +77,7 @@ package struct CanonicalScanner {
         return nil
     }
 
-    /// A time as ``Timestamp/rfc3339`` writes it.
+    /// A time in the form of ``Timestamp/rfc3339``.
     package mutating func timestamp() -> Timestamp? {
         guard self.skip("\"") else { return nil }
         func number(_ offset: Int, _ count: Int) -> Int64 {
@@ -122,7 +122,7 @@ package struct CanonicalScanner {
         guard self.bytes[start + 44] == UInt8(ascii: "\""), self.bytes[start + 43] == UInt8(ascii: "=") else {
             return nil
         }
-        // Where SSH keys begin so; a real pin does once in 16 million times.
+        // SSH keys begin so; a real pin does once in 16 million times.
         if self.bytes[start] == UInt8(ascii: "A"), self.bytes[start + 1] == UInt8(ascii: "A") { return nil }
         if self.bytes[start] == UInt8(ascii: "B"), self.bytes[start + 1] == UInt8(ascii: "B") { return nil }
         var isValid: UInt8 = 0
@@ -149,7 +149,7 @@ package struct CanonicalScanner {
         return table
     }()
 
-    /// The text of the object that begins here, told by its braces alone.
+    /// The text of the object that begins here, found by its braces alone.
     package mutating func object() -> UnsafeBufferPointer<UInt8>? {
         let start = self.at
         guard self.skip("{") else { return nil }

@@ -44,7 +44,7 @@ public enum JSON: Sendable, Hashable {
         return members
     }
 
-    /// What kind of value this is, in the words of an error message.
+    /// The kind of this value, in the words of an error message.
     public var kind: String {
         switch self {
         case .null: "null"

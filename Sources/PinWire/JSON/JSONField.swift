@@ -1,4 +1,4 @@
-/// One thing that is wrong with a JSON text, and where.
+/// One defect of a JSON text, and its place.
 public struct JSONDefect: Error, Hashable, Sendable, CustomStringConvertible {
     public let pointer: JSONPointer
     /// What is wrong, as a sentence without a full stop.
@@ -12,7 +12,7 @@ public struct JSONDefect: Error, Hashable, Sendable, CustomStringConvertible {
     public var description: String { "\(self.pointer.text.isEmpty ? "the body" : self.pointer.text): \(self.message)" }
 }
 
-/// A JSON value together with its place, so that what is wrong with it can be said precisely.
+/// A JSON value together with its place, for exact error messages.
 public struct JSONField: Sendable {
     public let value: JSON
     public let pointer: JSONPointer
@@ -70,7 +70,7 @@ public struct JSONField: Sendable {
         throw self.defect("must be one of \(T.allCases.map { "\"\($0.rawValue)\"" }.joined(separator: ", "))")
     }
 
-    /// An instant as RFC 3339 writes it.
+    /// An instant in the form of RFC 3339.
     public func timestamp() throws(JSONDefect) -> Timestamp {
         guard let time = Timestamp(rfc3339: try self.string()) else {
             throw self.defect("must be a time such as 2026-01-31T12:00:00Z (RFC 3339)")
@@ -98,7 +98,7 @@ public struct JSONField: Sendable {
     }
 }
 
-/// The members of one object, each read at most once, so that what is left over is unknown.
+/// The members of one object, each read at most once, so that the remaining ones are unknown.
 public struct JSONMembers: Sendable {
     private var unread: [String: JSON]
     private var known: [String] = []
@@ -124,7 +124,7 @@ public struct JSONMembers: Sendable {
         return field
     }
 
-    /// Whether the member `name` is there at all, be it null.
+    /// Whether the member `name` is there at all, even as null.
     public func mentions(_ name: String) -> Bool { self.unread[name] != nil }
 
     func refuseUnknown() throws(JSONDefect) {

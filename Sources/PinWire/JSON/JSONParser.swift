@@ -12,7 +12,7 @@ public struct JSONSyntaxError: Error, Hashable, Sendable, CustomStringConvertibl
     }
 }
 
-/// What a text may ask of the parser at the most; above it, it is refused before memory is spent.
+/// Limits on a text; above them, it is refused before memory is spent.
 public struct JSONLimits: Sendable {
     /// Nesting of arrays and objects.
     public var depth: Int
@@ -29,7 +29,7 @@ public struct JSONLimits: Sendable {
         self.nodes = nodes
     }
 
-    /// For what the program itself has recorded, at a time when texts had other bounds.
+    /// The limits for the program's own records, of a time when texts had other bounds.
     package static func stored(depth: Int, nodes: Int) -> JSONLimits {
         var limits = JSONLimits(depth: depth, nodes: nodes)
         limits.marks = StreamSafeText.storedMarkLimit
@@ -38,10 +38,10 @@ public struct JSONLimits: Sendable {
 }
 
 extension JSON {
-    /// Parses a whole text as one JSON value, strictly as RFC 8259 has it and narrower: UTF-8 without a byte order mark,
-    /// no duplicate names in an object (RFC 7493 section 2.3), none of more than 1024 bytes, no lone surrogates, no number
-    /// that overflows a double, no more than 30 combining marks in a row (UAX #15 section 13). So the time that reading
-    /// takes, and using what was read, grows linearly with the text.
+    /// Parses a whole text as one JSON value, strictly by RFC 8259 and narrower: UTF-8 without a byte order mark, no
+    /// duplicate names in an object (RFC 7493 section 2.3), none of more than 1024 bytes, no lone surrogates, no number
+    /// that overflows a double, no more than 30 combining marks in a row (UAX #15 section 13). So the time to read the
+    /// text, and to use its values, grows linearly with the text.
     public init(parsing bytes: some Collection<UInt8>, limits: JSONLimits = JSONLimits()) throws(JSONSyntaxError) {
         var parser = JSONParser(bytes: Array(bytes), limits: limits)
         self = try parser.document()
@@ -59,7 +59,7 @@ private struct JSONParser {
     let limits: JSONLimits
     var at = 0
     var nodes = 0
-    /// The place being read; spelled out only where something is wrong with it.
+    /// The path to the present value; spelled out only for an error.
     var path: [Part] = []
 
     enum Part {
@@ -241,7 +241,7 @@ private struct JSONParser {
     mutating func string() throws(JSONSyntaxError) -> String {
         let start = self.at
         self.at += 1
-        // Nearly every string has no escape, and is taken as it lies there.
+        // Nearly every string has no escape, and is copied unchanged.
         var end = self.at
         while end < self.bytes.count, self.bytes[end] >= 0x20, self.bytes[end] != UInt8(ascii: "\""),
             self.bytes[end] != UInt8(ascii: "\\")
@@ -272,7 +272,7 @@ private struct JSONParser {
         throw self.failure("the string does not end", at: start)
     }
 
-    /// The text that was spelled from byte `start` on.
+    /// The text of the number from byte `start` on.
     func text(of units: ArraySlice<UInt8>, at start: Int) throws(JSONSyntaxError) -> String {
         if let text = String(streamSafe: units, marks: self.limits.marks) { return text }
         guard String(validating: units, as: UTF8.self) == nil else {

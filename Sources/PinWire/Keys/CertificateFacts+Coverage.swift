@@ -1,21 +1,20 @@
 /// Whether a certificate is valid for the hosts of a pattern.
 public enum HostCoverage: Hashable, Sendable {
-    /// By this DNS name of the certificate.
+    /// Covered by this DNS name of the certificate.
     case covered(by: String)
-    /// By none of its DNS names, which are these. Clients refuse the connection, whatever its pins.
+    /// Covered by none of its DNS names, which are these. Clients refuse the connection, whatever its pins.
     case notCovered(names: [String])
-    /// By its common name alone, at which clients have not looked since RFC 2818 was given up for RFC 6125: as good as
-    /// not covered.
+    /// Covered by its common name alone, which clients ignore since RFC 6125 replaced RFC 2818: as good as not covered.
     case commonNameOnly
 
     public var isCovered: Bool { if case .covered = self { true } else { false } }
 }
 
 extension CertificateFacts {
-    /// Whether this certificate is valid for every host of `host`, as RFC 9525 section 6.3 compares names.
+    /// Whether this certificate is valid for every host of `host`, by the comparison of RFC 9525 section 6.3.
     ///
-    /// A wildcard counts only as the whole left-most label, and stands for exactly one label. A pattern with a wildcard
-    /// is covered by the same wildcard only: other names cover some of its hosts at most. IP addresses do not count.
+    /// A wildcard counts only as the whole left-most label, and stands for exactly one label. Only the same wildcard
+    /// covers a pattern with a wildcard: other names cover some of its hosts at most. IP addresses do not count.
     public func covers(_ host: HostPattern) -> HostCoverage {
         if let name = self.dnsNames.first(where: { Self.name($0, covers: host) }) { return .covered(by: name) }
         if let name = self.commonName?.lowercased(), Self.name(name, covers: host) { return .commonNameOnly }

@@ -1,6 +1,7 @@
-/// Host names that people take for others: mixed scripts within a label, and letters that look like Latin ones.
+/// Finds host names that people confuse with others: mixed scripts within a label, and letters that look like Latin
+/// ones.
 ///
-/// A small part of what Unicode TR 39 lists: the Cyrillic and Greek letters that domains were forged with.
+/// It covers a small part of Unicode TR 39: the Cyrillic and Greek letters that domains were forged with.
 package enum ConfusableHostName {
     private static let latin: [Unicode.Scalar: Character] = [
         "а": "a", "е": "e", "о": "o", "р": "p", "с": "c", "у": "y", "х": "x", "і": "i", "ј": "j", "ѕ": "s", "һ": "h",
@@ -8,7 +9,7 @@ package enum ConfusableHostName {
         "α": "a", "ο": "o", "ν": "v", "ρ": "p", "τ": "t", "υ": "u", "ι": "i", "κ": "k", "γ": "y", "η": "n", "χ": "x",
     ]
 
-    /// Why a pattern should be looked at twice, as a sentence; nil for an ordinary one.
+    /// Why a pattern needs a second look, as a sentence; nil for an ordinary one.
     package static func reason(_ pattern: HostPattern, among others: some Sequence<HostPattern>) -> String? {
         guard pattern.name.contains("xn--") else { return nil }
         let labels = pattern.name.split(separator: ".").map { label -> [Unicode.Scalar] in

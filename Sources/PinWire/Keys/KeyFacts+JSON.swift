@@ -1,5 +1,5 @@
 extension KeyFacts {
-    /// As it stands in events and answers. Digests are in lower-case hexadecimal but for the pin.
+    /// The form in events and answers. Digests are in lower-case hexadecimal except the pin.
     public var json: JSON {
         .members([
             "pin": .string(self.pin.description),
@@ -28,7 +28,7 @@ extension KeyFacts {
 }
 
 extension CertificateFacts {
-    /// As it stands in events and answers. Fingerprints are in lower-case hexadecimal; empty lists are left out.
+    /// The form in events and answers. Fingerprints are in lower-case hexadecimal; empty lists are left out.
     public var json: JSON {
         .members([
             "key": self.key.json,

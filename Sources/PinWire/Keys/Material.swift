@@ -1,4 +1,4 @@
-/// A public key or a certificate in DER, by whose SHA-256 it is known: a key's pin, a certificate's fingerprint.
+/// A public key or a certificate in DER, identified by its SHA-256: a key's pin, a certificate's fingerprint.
 package struct Material: Hashable, Sendable {
     package enum Kind: String, CaseIterable, Hashable, Sendable {
         /// A SubjectPublicKeyInfo (RFC 5280 section 4.1).
@@ -12,7 +12,7 @@ package struct Material: Hashable, Sendable {
     /// SHA-256 of ``der``, 32 bytes.
     package let digest: [UInt8]
 
-    /// The most bytes of one that is kept: larger ones can be pinned all the same.
+    /// The most bytes that are stored: larger keys and certificates can be pinned all the same.
     package static let maximumSize = 131_072
 
     package init(_ kind: Kind, der: [UInt8]) {

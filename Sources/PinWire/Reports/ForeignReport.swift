@@ -1,24 +1,24 @@
-/// A failure as TrustKit reports it, for iOS or Android, or a browser as RFC 7469 section 3 has it: one reader for all
-/// three, since neither can be changed any more.
+/// A failure in the report format of TrustKit, for iOS or Android, or of browsers (RFC 7469 section 3): one reader for
+/// all three, since none of them will change any more.
 ///
-/// Members that are not known are passed over. What is known must have its type, or be null, which is as good as nothing;
-/// a version, an id or a time that is none counts as not said.
+/// Unknown members are ignored. Known members must have their type, or be null, which counts as absent; a malformed
+/// version, id or time counts as not stated.
 package struct ForeignReport: Hashable, Sendable {
-    /// Without the keys that the client was shown.
+    /// Without the presented keys.
     package var report: OutcomeReport
     /// The certificate that the server presented, in PEM.
     package var certificate: String?
 
-    /// What a report may ask of its reader.
+    /// Limits on a report.
     package static let limits = JSONLimits(depth: 16, nodes: 1000)
 
-    /// Why a text is no such report.
+    /// Why a text is not such a report.
     package struct Malformed: Error, Hashable, Sendable {
         package let member: String
         package let message: String
     }
 
-    /// - Parameter json: An object whose members are named as in the formats.
+    /// - Parameter json: An object with the members of the formats.
     package init(_ json: JSON) throws(Malformed) {
         guard json.objectValue != nil else { throw Malformed(member: "", message: "must be an object") }
         guard let host = json["hostname"]?.stringValue.flatMap(OutcomeReport.hostName) else {
@@ -28,7 +28,7 @@ package struct ForeignReport: Hashable, Sendable {
         report.platform = try Self.text("app-platform", of: json).map(ClientPlatform.init(named:))
         report.release = try Self.text("app-version", of: json).flatMap { try? AppVersion($0) }?.release
         report.time = try Self.text("date-time", of: json).flatMap(Self.time)
-        // Not an id that we asked for, but it tells devices apart as well.
+        // Not an id by our own format, but it tells devices apart as well.
         if let vendor = try Self.text("app-vendor-id", of: json), (1...64).contains(vendor.utf8.count) {
             report.install = InstallID(bytes: Array(sha256(Array("app-vendor-id ".utf8) + vendor.utf8).prefix(16)))
         }
@@ -63,7 +63,7 @@ package struct ForeignReport: Hashable, Sendable {
         guard [nil, true, false].contains(isEnforced) else {
             throw Malformed(member: "enforce-pinning", message: "must be true or false")
         }
-        // RFC 7469 knows no other.
+        // RFC 7469 has no other reason.
         guard let result = Self.member("validation-result", of: json) else { return .pinMismatch }
         switch result.integerValue {
         case 0: throw Malformed(member: "validation-result", message: "must be a failure")
@@ -74,7 +74,7 @@ package struct ForeignReport: Hashable, Sendable {
         }
     }
 
-    /// As RFC 3339 has it, or with a zone that has no colon, as Java writes it.
+    /// In the form of RFC 3339, or with a zone without a colon, as Java writes it.
     private static func time(_ text: String) -> Timestamp? {
         if let time = Timestamp(rfc3339: text) { return time }
         let bytes = Array(text.utf8)

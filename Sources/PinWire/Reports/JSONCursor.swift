@@ -1,9 +1,9 @@
-/// Reads JSON (RFC 8259) where it lies, value by value, and makes nothing of what nobody asks for.
+/// Reads JSON (RFC 8259) in place, value by value, and makes values only of the parts that are asked for.
 ///
-/// As strict about the text as ``JSON/init(parsing:limits:)``, but for names that stand in one object twice, which the
-/// reader of the object has to mind. A value of another kind than is asked for is passed over and read as nil.
+/// As strict about the text as ``JSON/init(parsing:limits:)``, except for names that stand in one object twice, which
+/// the reader of the object has to check. A value of another kind than expected is skipped and read as nil.
 struct JSONCursor {
-    /// Valid as long as the buffer that the cursor was made of.
+    /// Valid as long as the buffer from which the cursor was made.
     private let bytes: UnsafeBufferPointer<UInt8>
     private let limits: JSONLimits
     private var at = 0
@@ -29,13 +29,13 @@ struct JSONCursor {
         }
     }
 
-    /// The first byte of what comes next; nil at the end.
+    /// The first byte of the next token; nil at the end.
     private mutating func next() -> UInt8? {
         self.skipSpace()
         return self.at < self.bytes.count ? self.bytes[self.at] : nil
     }
 
-    /// Goes past a mark if it comes next.
+    /// Skips a mark if it comes next.
     private mutating func take(_ mark: Unicode.Scalar) -> Bool {
         guard self.next() == UInt8(ascii: mark) else { return false }
         self.at += 1
@@ -49,7 +49,7 @@ struct JSONCursor {
         }
     }
 
-    /// Nothing but space is left.
+    /// Whether only white space is left.
     mutating func end() throws(JSONSyntaxError) {
         guard self.next() == nil else { throw self.failure("there is more after the end of the value") }
     }
@@ -58,7 +58,7 @@ struct JSONCursor {
 
     /// The members of an object, each of which `body` MUST read or ``skip()``. False for any other value.
     ///
-    /// Of a name that no reader can know, since it is longer than ``nameLength`` or not ASCII, `body` is given the empty
+    /// For a name that no reader can know, because it is longer than ``nameLength`` or not ASCII, `body` gets the empty
     /// text.
     mutating func object(
         _ body: (inout JSONCursor, String) throws(JSONSyntaxError) -> Void
@@ -125,14 +125,14 @@ struct JSONCursor {
         return try self.number()
     }
 
-    /// Whether null comes next; if so, goes past it.
+    /// Whether null comes next; if so, skips it.
     mutating func null() throws(JSONSyntaxError) -> Bool {
         guard self.next() == UInt8(ascii: "n") else { return false }
         try self.skip()
         return true
     }
 
-    /// Passes over any value.
+    /// Skips any value.
     mutating func skip() throws(JSONSyntaxError) {
         switch self.next() {
         case UInt8(ascii: "{"):
@@ -178,7 +178,7 @@ struct JSONCursor {
             if byte == UInt8(ascii: "\"") {
                 defer { self.at = place + 1 }
                 if isPlain { return String(decoding: self.bytes[start..<place], as: UTF8.self) }
-                // What is not plain ASCII is rare, and the parser knows all about it.
+                // Text that is not plain ASCII is rare, and is left to the parser.
                 guard case .string(let text) = try self.parse(start - 1, place + 1) else { return "" }
                 return text
             }
@@ -217,7 +217,7 @@ struct JSONCursor {
         return try self.parse(start, place).integerValue
     }
 
-    /// What the parser makes of some bytes.
+    /// The parser's result for some bytes.
     private func parse(_ start: Int, _ end: Int) throws(JSONSyntaxError) -> JSON {
         do { return try JSON(parsing: self.bytes[start..<end]) } catch {
             throw JSONSyntaxError(message: error.message, offset: start + error.offset, pointer: JSONPointer())

@@ -1,22 +1,22 @@
-/// What became of one TLS connection that a client judged by its pins, as the client tells it.
+/// A client's report of one TLS connection that it judged by its pins.
 public struct OutcomeReport: Hashable, Sendable {
     /// The name that the client connected to, in lower case and without a trailing dot.
     public var host: String
     public var outcome: ConnectionOutcome
-    /// The keys that the client was shown, the leaf's first.
+    /// The presented keys, the leaf's first.
     public var servedPins: [Pin]
     public var arm: PolicyArm?
-    /// Of the document that the client held; 0 for none.
+    /// The version of the document that the client held; 0 for none.
     public var documentVersion: Int64
     public var release: AppRelease?
     public var platform: ClientPlatform?
     /// Nil where the client has no such id: only in the formats of other libraries.
     public var install: InstallID?
-    /// By the client's clock, which is only a claim.
+    /// The time by the client's clock, which is only a claim.
     public var time: Timestamp?
-    /// How many connections with this outcome the report stands for.
+    /// The number of connections with this outcome.
     public var count: Int64
-    /// What the client calls the report, so that one that is sent twice counts once.
+    /// The client's id of the report, so that one that is sent twice counts once.
     public var id: String?
 
     public static let largestCount: Int64 = 1_000_000
@@ -42,7 +42,7 @@ public struct OutcomeReport: Hashable, Sendable {
     }
 }
 
-/// Whether a connection came about.
+/// Whether a connection was made.
 public enum ConnectionOutcome: Hashable, Sendable {
     case success
     case failure(OutcomeReason)
@@ -50,8 +50,8 @@ public enum ConnectionOutcome: Hashable, Sendable {
     public var isFailure: Bool { self != .success }
 }
 
-/// Why a connection did not come about, or would not have if pins had been enforced. The names are stable; a name that is
-/// not known reads as ``other``.
+/// Why a connection was not made, or would not have been if pins had been enforced. The names are stable; an unknown
+/// name reads as ``other``.
 public enum OutcomeReason: String, CaseIterable, Sendable, Hashable {
     /// No key of the validated chain is among the pins.
     case pinMismatch = "pin_mismatch"
@@ -61,7 +61,7 @@ public enum OutcomeReason: String, CaseIterable, Sendable, Hashable {
     case chainInvalid = "chain_invalid"
     /// The certificate is for other names.
     case hostMismatch = "host_mismatch"
-    /// The client's pins had run out, and it refuses to connect without.
+    /// The client's pins had expired, and it refuses to connect without.
     case expiredPins = "expired_pins"
     case other
 }
@@ -71,12 +71,12 @@ public enum OutcomeReason: String, CaseIterable, Sendable, Hashable {
 ///     {"install": "…", "platform": "ios", "app_version": "3.1.2", "document_version": 12,
 ///      "outcomes": [{"host": "api.example.com", "outcome": "failure", "reason": "pin_mismatch", …}]}
 ///
-/// What stands beside `outcomes` holds for every outcome that does not say it itself. Members that are not known are
-/// passed over, whatever they hold: clients are in the field for years, and some are newer than the server. What is
-/// known must be right: an outcome with a known member of a wrong type or an impossible value is refused, alone; a text
-/// that is not JSON is refused as a whole.
+/// Members beside `outcomes` apply to every outcome that does not have them itself. Unknown members are ignored,
+/// whatever they hold: clients are in the field for years, and some are newer than the server. Known members must be
+/// right: an outcome with a known member of a wrong type or an impossible value is refused alone; a text that is not
+/// JSON is refused as a whole.
 public struct ReportBatch: Hashable, Sendable {
-    /// Why one outcome is not taken.
+    /// Why one outcome is refused.
     public enum Refusal: String, CaseIterable, Sendable, Hashable {
         /// A member has a wrong type or an impossible value, or stands there twice.
         case malformed
@@ -86,7 +86,7 @@ public struct ReportBatch: Hashable, Sendable {
         case hostUnknown = "host_unknown"
         /// The app has no such version yet.
         case versionUnknown = "version_unknown"
-        /// There is no room for another host in this hour, however few versions are told apart.
+        /// There is no room for another host in this hour, even with all versions counted together.
         case noRoom = "no_room"
     }
 

@@ -1,6 +1,6 @@
 extension ReportBatch {
-    /// Who reported, and which version of the document each of them holds: every install once with each version that it
-    /// named, in the order in which they came.
+    /// The reporting installs, and the versions of the document that each of them holds: every install once with each
+    /// version that it named, in the order in which they came.
     package var holders: [ClientReport] {
         var seen: Set<Holder> = []
         return self.outcomes.compactMap { outcome in

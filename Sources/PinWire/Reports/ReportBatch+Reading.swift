@@ -1,13 +1,13 @@
 extension ReportBatch {
-    /// What a batch may ask of its reader.
+    /// Limits on a batch.
     package static let limits = JSONLimits(depth: 16, nodes: 20_000)
 
     /// Reads a batch.
     ///
     /// - Parameter pause: Called again and again, after some ten microseconds of work each time, for a reader that has
-    ///   to let others go first.
-    /// - Throws: ``JSONSyntaxError`` for what is not JSON, is no object, has no array `outcomes` or more than ``limit`` of
-    ///   them.
+    ///   to yield.
+    /// - Throws: ``JSONSyntaxError`` for a text that is not JSON, is not an object, has no array `outcomes` or more
+    ///   than ``limit`` of them.
     package init(parsing bytes: [UInt8], pause: () -> Void = {}) throws(JSONSyntaxError) {
         self = try bytes.withUnsafeBufferPointer { (buffer) throws(JSONSyntaxError) in
             var cursor = JSONCursor(buffer, limits: Self.limits)
@@ -106,7 +106,7 @@ private struct ReportDraft {
         }
     }
 
-    /// Reads one member; null is as good as nothing.
+    /// Reads one member; null counts as absent.
     mutating func read(_ name: String, _ cursor: inout JSONCursor) throws(JSONSyntaxError) {
         guard let member = Member(name) else { return try cursor.skip() }
         if self.seen & 1 << member.rawValue != 0 { self.isMalformed = true }
@@ -131,7 +131,7 @@ private struct ReportDraft {
                 version.flatMap { (0...ClientReport.largestVersion).contains($0) ? $0 : nil }, &self.documentVersion,
                 &self.isMalformed)
         case .release:
-            // Of what is no version is known that it is none, which is no reason to lose the outcome.
+            // A malformed version is recorded as malformed, which is no reason to drop the outcome.
             if let text = try cursor.text() {
                 self.release = (try? AppVersion(text))?.release
             } else {
@@ -172,9 +172,10 @@ private struct ReportDraft {
         self.servedPins = pins
     }
 
-    /// The outcome, completed by what holds for the whole batch.
+    /// The outcome, completed with the members of the whole batch.
     func report(with shared: ReportDraft) -> Swift.Result<OutcomeReport, Refused> {
-        // What is wrong beside the outcomes is wrong with each of them that relies on it, and which ones do is not told.
+        // A wrong member beside the outcomes makes each outcome wrong that relies on it; the answer does not say which
+        // ones do.
         guard !self.isMalformed, !shared.isMalformed else { return .failure(Refused(why: .malformed)) }
         guard let host = self.host ?? shared.host, let outcome = self.outcome ?? shared.outcome,
             let install = self.install ?? shared.install
@@ -194,6 +195,6 @@ private struct ReportDraft {
 }
 
 extension OutcomeReport {
-    /// A host's name as it is looked up; nil for what cannot be one.
+    /// A host's name in the form for look-up; nil for a malformed one.
     static func hostName(_ text: String) -> String? { HostIndex.canonical(text) }
 }

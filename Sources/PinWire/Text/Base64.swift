@@ -5,8 +5,8 @@ public enum Base64 {
         BaseCodec.encode(bytes, alphabet: BaseCodec.standard, padded: true)
     }
 
-    /// The bytes that `text` spells, or nil unless it is exactly what ``encode(_:)`` writes for them:
-    /// no white space, no missing padding, no stray bits in the last character.
+    /// The decoded bytes of `text`, or nil unless it is exactly what ``encode(_:)`` writes for them: no white space, no
+    /// missing padding, no stray bits in the last character.
     public static func decode(_ text: String) -> [UInt8]? {
         BaseCodec.decode(text, alphabet: BaseCodec.standard, padded: true)
     }
@@ -19,7 +19,7 @@ public enum Base64URL {
         BaseCodec.encode(bytes, alphabet: BaseCodec.urlSafe, padded: false)
     }
 
-    /// The bytes that `text` spells, or nil unless it is exactly what ``encode(_:)`` writes for them.
+    /// The decoded bytes of `text`, or nil unless it is exactly what ``encode(_:)`` writes for them.
     public static func decode(_ text: String) -> [UInt8]? {
         BaseCodec.decode(text, alphabet: BaseCodec.urlSafe, padded: false)
     }
@@ -41,7 +41,7 @@ public enum Hex {
         }
     }
 
-    /// The bytes that `text` spells, or nil for an odd length or anything but `0-9a-f`.
+    /// The decoded bytes of `text`, or nil for an odd length or anything but `0-9a-f`.
     public static func decode(_ text: String) -> [UInt8]? {
         func digit(_ character: UInt8) -> UInt8? {
             switch character {
@@ -69,7 +69,7 @@ private enum BaseCodec {
     private static let standardReverse = Self.reversed(standard)
     private static let urlSafeReverse = Self.reversed(urlSafe)
 
-    /// The value of each character; 255 for those that have none.
+    /// The value of each character; 255 for those outside the alphabet.
     private static func reversed(_ alphabet: [UInt8]) -> [UInt8] {
         var reverse = [UInt8](repeating: 255, count: 256)
         for (value, character) in alphabet.enumerated() { reverse[Int(character)] = UInt8(value) }

@@ -1,8 +1,8 @@
-/// The letters behind an A-label (RFC 3492), as far as it takes to tell a real A-label from a made-up one.
+/// Decodes A-labels (RFC 3492), as far as needed to tell a real A-label from an invented one.
 enum Punycode {
-    /// Whether `digits`, the part of a label after `xn--`, stands for a name that is written so and not otherwise.
+    /// Whether `digits`, the part of a label after `xn--`, stands for a name in its one spelling.
     ///
-    /// A text that decodes has one spelling only, so what remains is that no character would have been mapped to
+    /// A text that decodes has only one spelling, so it remains to check that no character would have been mapped to
     /// another (an upper-case letter, a soft hyphen: UTS 46) and that the label does not begin with a combining mark.
     static func isCanonical(_ digits: ArraySlice<UInt8>) -> Bool {
         guard let scalars = self.decode(digits), let first = scalars.first else { return false }
@@ -19,10 +19,10 @@ enum Punycode {
         }
     }
 
-    /// RFC 3492 section 6.2; nil unless at least one character beyond ASCII comes out of it.
+    /// RFC 3492 section 6.2; nil unless the result has at least one character beyond ASCII.
     static func decode(_ digits: ArraySlice<UInt8>) -> [Unicode.Scalar]? {
         let hyphen = digits.lastIndex(of: UInt8(ascii: "-"))
-        // A label's basic characters stand before the last hyphen; there is none where they are missing.
+        // A label's basic characters stand before the last hyphen; without any, there is no hyphen.
         if hyphen == digits.startIndex { return nil }
         var output = digits[..<(hyphen ?? digits.startIndex)].map { Unicode.Scalar($0) }
         let encoded = digits[(hyphen.map { $0 + 1 } ?? digits.startIndex)...]
@@ -40,7 +40,7 @@ enum Punycode {
             while true {
                 guard let digit = rest.popFirst().flatMap(Self.value) else { return nil }
                 place += digit * weight
-                // No code point at any place of a label comes near.
+                // No code point at any position of a label is near this limit.
                 guard place < 1 << 32 else { return nil }
                 threshold = min(max(step - bias, 1), 26)
                 if digit < threshold { break }

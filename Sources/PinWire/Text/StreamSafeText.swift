@@ -1,19 +1,20 @@
 /// Text from outside on which every operation takes time that grows linearly with its length.
 ///
-/// Swift compares, hashes and splits a `String` by what Unicode calls canonical equivalence, for which marks that follow
-/// each other are put in order: the time grows with the square of their number, and 200 KB of them take minutes. The
-/// Stream-Safe Text Format (UAX #15 section 13) bounds how many may follow each other at 30; no language needs half as
-/// many. So bytes become a `String` here, and only if they keep the bound; what is known to be ASCII, or to be a few
-/// hundred bytes at the most, needs no check. A test holds that nothing else in the program makes strings of bytes.
+/// Swift compares, hashes and splits a `String` by Unicode's canonical equivalence, which sorts marks that follow each
+/// other: the time grows with the square of their number, and 200 KB of them take minutes. The Stream-Safe Text Format
+/// (UAX #15 section 13) limits how many may follow each other to 30; no language needs half as many. So bytes become a
+/// `String` here, and only within this limit; bytes known to be ASCII, or to be a few hundred at the most, need no
+/// check. A test checks that no other code of the program makes strings of bytes.
 package enum StreamSafeText {
     /// Marks (general category M) that may follow each other.
     package static let markLimit = 30
 
-    /// Regional indicators that may follow each other: to go backwards over a row of flags, each looks for its beginning.
+    /// Regional indicators that may follow each other: going backwards over a row of flags, each searches for its
+    /// beginning.
     package static let indicatorLimit = 128
 
-    /// Marks in a row that are read of what was stored before the bound was there, for the records to stay readable. The
-    /// time is bounded by it too, if less tightly.
+    /// Marks in a row in records from before the limit existed, which must stay readable. It bounds the time too, if
+    /// less tightly.
     package static let storedMarkLimit = 2048
 
     /// Whether some UTF-8 keeps the bounds.
@@ -43,7 +44,7 @@ package enum StreamSafeText {
 }
 
 extension String {
-    /// The text of some UTF-8; nil for what is none, or has more marks in a row than ``StreamSafeText`` allows.
+    /// The text of some UTF-8; nil for malformed UTF-8, or more marks in a row than ``StreamSafeText`` allows.
     package init?(streamSafe bytes: some Collection<UInt8>) {
         self.init(streamSafe: bytes, marks: StreamSafeText.markLimit)
     }
@@ -63,7 +64,7 @@ extension String {
         self.init(decoding: bytes, as: UTF8.self)
     }
 
-    /// The text of some bytes to show to people: what is not printable ASCII is replaced by a question mark.
+    /// The text of some bytes for people: everything but printable ASCII becomes a question mark.
     package init(shown bytes: some Collection<UInt8>) {
         self.init(decoding: bytes.map { (0x20...0x7E).contains($0) ? $0 : UInt8(ascii: "?") }, as: UTF8.self)
     }

@@ -1,7 +1,8 @@
-/// A dictionary as HTTP fields spell it (RFC 8941 section 3.2), as far as fields read here need it: members whose values
-/// are integers, tokens, strings or bytes; of values of other kinds only that they are there.
+/// A dictionary of an HTTP field (RFC 8941 section 3.2), as far as the fields read here need it: members whose values
+/// are integers, tokens, strings or bytes; for values of other kinds only their presence.
 ///
-/// What is not a dictionary to its last byte is none at all (section 4.2); of members with the same key the last counts.
+/// A text that is not a dictionary to its last byte is malformed as a whole (section 4.2); of members with the same key
+/// the last counts.
 package struct StructuredDictionary: Hashable, Sendable {
     package enum Value: Hashable, Sendable {
         case integer(Int64)
@@ -19,10 +20,10 @@ package struct StructuredDictionary: Hashable, Sendable {
 
     package var count: Int { self.members.count }
 
-    /// Bytes that a field may have.
+    /// The most bytes of a field.
     package static let maximumLength = 1024
 
-    /// Reads a field's value, several joined by commas; nil for what is not a dictionary, or is too long for one.
+    /// Reads a field's value, several joined by commas; nil where it is malformed or too long.
     package init?(_ field: String) {
         guard field.utf8.count <= Self.maximumLength else { return nil }
         var scanner = StructuredFieldScanner(field)
@@ -38,7 +39,7 @@ package struct StructuredDictionary: Hashable, Sendable {
             self.members[key] = value
             scanner.skip(StructuredFieldScanner.isBlank)
             if scanner.isAtEnd { return }
-            // A comma with nothing behind it is an error.
+            // A comma with nothing after it is an error.
             guard scanner.take(",") else { return nil }
             scanner.skip(StructuredFieldScanner.isBlank)
             guard !scanner.isAtEnd else { return nil }
@@ -156,7 +157,7 @@ private struct StructuredFieldScanner {
         return nil
     }
 
-    /// Section 4.2.7. What a sender spelled without padding, or with stray bits, is none here.
+    /// Section 4.2.7. Padding must be there, and stray bits are refused.
     private mutating func byteSequence() -> StructuredDictionary.Value? {
         self.at += 1
         let text = self.text { Self.isLetter($0) || Self.isDigit($0) || "+/=".utf8.contains($0) }
