@@ -1,18 +1,18 @@
 import Foundation
 
-/// Where people and scripts read: data goes to standard output, everything else to standard error.
+/// The program's output for people and scripts: data goes to standard output, everything else to standard error.
 enum Console {
     /// Writes a line of data. A reader that is gone (`pinledger history | head`) ends the program as SIGPIPE would.
     static func print(_ text: String) {
         do { try FileHandle.standardOutput.write(contentsOf: Data((text + "\n").utf8)) } catch { exit(128 + SIGPIPE) }
     }
 
-    /// Writes data as it is, with the same end where its reader is gone.
+    /// Writes data unchanged, and ends the same way where its reader is gone.
     static func write(_ bytes: [UInt8]) {
         do { try FileHandle.standardOutput.write(contentsOf: Data(bytes)) } catch { exit(128 + SIGPIPE) }
     }
 
-    /// Writes a line for people; where nobody reads it, nothing is lost.
+    /// Writes a line for people; a reader that is gone loses nothing.
     static func error(_ text: String) {
         try? FileHandle.standardError.write(contentsOf: Data((text + "\n").utf8))
     }

@@ -3,15 +3,15 @@ import Foundation
 import NIOCore
 import Postgres
 
-/// What errors say to the operator: one place where each error that ends a command becomes a sentence.
+/// The errors' texts for the operator: one place where each error that ends a command becomes a sentence.
 enum ErrorText {
-    /// Whether the argument parser knows best what to say: usage, help, a version, an exit code.
+    /// Whether the argument parser has its own text: usage, help, a version, an exit code.
     static func isOfArguments(_ error: any Error) -> Bool {
         if error is ValidationError || error is CleanExit || error is ExitCode { return true }
         return String(reflecting: type(of: error)).hasPrefix("ArgumentParser.")
     }
 
-    /// The failure that the error ends the command with.
+    /// The failure with which the error ends the command.
     static func failure(for error: any Error) -> CommandFailure {
         switch error {
         case let failure as CommandFailure: failure
@@ -34,7 +34,7 @@ enum ErrorText {
         }
     }
 
-    /// The error in words, without names of Swift and places in source code.
+    /// The error in words, without names from Swift and places in source code.
     static func sentence(for error: any Error) -> String {
         switch error {
         case let failure as CommandFailure: return failure.message

@@ -91,7 +91,7 @@ enum ExitStatus: Int32 {
     case notVerified = 10
 }
 
-/// An error that a person is told, with what to do.
+/// An error for a person, with what to do.
 struct CommandFailure: Error {
     var message: String
     var advice: String?
@@ -103,10 +103,10 @@ struct CommandFailure: Error {
         self.status = status
     }
 
-    /// Why a file with a secret is not used.
+    /// Why a file with a secret is refused.
     ///
     /// - Parameters:
-    ///   - what: What the file holds, with an article.
+    /// - what: The contents of the file, with an article.
     init(_ failure: PrivateFile.Failure, _ what: String, _ path: String, status: ExitStatus = .failure) {
         let (message, advice) = failure.text(what, path)
         self.init(message, advice: advice, status: status)

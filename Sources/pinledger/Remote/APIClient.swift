@@ -4,7 +4,7 @@ import NIOCore
 import NIOHTTP1
 import PinWire
 
-/// The API as the operator's commands see it.
+/// The client of the API for the operator's commands.
 struct APIClient {
     let context: ServerContext
     private let http: HTTPClient
@@ -16,7 +16,7 @@ struct APIClient {
             configuration.tlsConfiguration = try context.trust.configuration()
         }
         configuration.redirectConfiguration = .disallow
-        // What does not connect is said at once; ``sendOnce(_:_:body:key:headers:)`` repeats by itself.
+        // A failed connection is reported at once; ``sendOnce(_:_:body:key:headers:)`` does the repeating.
         configuration.connectionPool.retryConnectionEstablishment = false
         configuration.timeout = .init(connect: .seconds(5), read: .seconds(60))
         self.http = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
@@ -42,7 +42,7 @@ struct APIClient {
         return base
     }
 
-    /// What came back.
+    /// The server's answer.
     struct Answer {
         var status: Int
         var headers: HTTPHeaders
@@ -81,8 +81,8 @@ struct APIClient {
         do { return try await self.exchange(method, path, body: body, headers: headers) } catch { throw error.failure }
     }
 
-    /// Sends one change and, while nobody can say whether it was recorded, the very same request again: by its
-    /// idempotency key the server knows it and records it once.
+    /// Sends one change and, while its outcome is unknown, repeats the same request: by its idempotency key the server
+    /// recognises it and records it once.
     ///
     /// - Parameter key: Nil for a new one.
     func sendOnce(
@@ -99,7 +99,7 @@ struct APIClient {
                     method, path, body: body, headers: headers + [("Idempotency-Key", key)])
                 let problem = answer.status == 503 ? try? answer.json : nil
                 if problem?["type"] == "/problems/outcome_unknown" { isUncertain = true }
-                // After an uncertain attempt, a server that can do nothing now tells nothing about it.
+                // After an uncertain attempt, the answer of a server that can do nothing now says nothing about it.
                 guard isUncertain, answer.status == 503 else { return answer }
                 last = problem?["detail"]?.stringValue ?? "the server answered 503"
             } catch {
@@ -145,7 +145,7 @@ struct APIClient {
         }
     }
 
-    /// A request that got no answer, or half of one.
+    /// A request without an answer, or with half of one.
     struct BrokenExchange: Error {
         var trouble: ConnectionTrouble
         var server: String
@@ -156,7 +156,7 @@ struct APIClient {
         var failure: CommandFailure { self.trouble.failure(server: self.server, trust: self.trust) }
     }
 
-    /// Asks without a body, and gives what came back or why nothing did.
+    /// Sends a request without a body, and returns the answer or why there is none.
     func look(_ path: String) async -> Result<Answer, BrokenExchange> {
         do { return .success(try await self.exchange("GET", path, body: nil, headers: [])) } catch {
             return .failure(error)
@@ -170,7 +170,7 @@ struct APIClient {
         return try answer.json
     }
 
-    /// Sends a change: reason, insistence and the rest of the options go where the API has them.
+    /// Sends a change, with reason, force and the other options in the API's form.
     func change(
         _ method: String, _ path: String, _ members: [String: JSON], _ options: ChangeOptions
     ) async throws -> JSON {

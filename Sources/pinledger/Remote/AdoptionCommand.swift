@@ -84,7 +84,7 @@ enum AdoptionText {
             + "to \(Self.percent(share?["upper_basis_points"]?.integerValue))."
     }
 
-    /// What guard rails go by.
+    /// The part that guard rails use.
     private static func signedSentence(_ json: JSON) -> String {
         let share = json["signed"]
         guard let points = share?["basis_points"]?.integerValue else {

@@ -22,13 +22,13 @@ enum ChangeReport {
         } else if let stream = json["stream"]?.stringValue, let version = json["version"]?.integerValue {
             Console.print("\(stream) is at version \(version).")
         }
-        // What did not stand in the way is for people, not for pipes.
+        // Findings that refused nothing are for people, not for pipes.
         FindingReport.print(json["guard_rail_findings"]?.arrayValue ?? []) { Console.error($0) }
     }
 }
 
 extension ChangeReport {
-    /// Sentences that a change is told in; the rest of a large one is counted.
+    /// The most sentences that describe a change; the rest of a large one is counted.
     private static let limit = 10
 
     private static func sentences(of events: [JSON]) -> [String] {
@@ -96,7 +96,7 @@ enum EventLine {
 }
 
 extension EventLine {
-    /// Of what was shown of a key only what people know it by.
+    /// Of an uploaded key only its names for people.
     private static func summary(of data: [String: JSON]) -> [String: JSON] {
         if let certificate = data["certificate"] {
             return [
@@ -123,9 +123,9 @@ extension JSON {
     }
 }
 
-/// What stands between a list in JSON and a table.
+/// The text between a list in JSON and a table.
 enum ListReport {
-    /// Prints `list` as it came, or as a table with a row for each element.
+    /// Prints `list` unchanged, or as a table with a row for each element.
     static func print(
         _ json: JSON, _ list: String, _ output: RemoteOptions.OutputForm, _ header: [String], _ row: (JSON) -> [String]
     ) {

@@ -115,7 +115,7 @@ struct ClientCommands: AsyncParsableCommand {
             }
             var members: [String: JSON] = [:]
             members["settings"] = try self.givenSettings()
-            // Before anything is recorded: a file that cannot be read would leave half of it done.
+            // Read before anything is recorded: an unreadable file would leave the change half done.
             let key: [String: JSON]? = try self.key.map(PrivateKeyInput.members) ?? (self.generateKey ? [:] : nil)
             try await self.remote.withClient { client in
                 let path = ClientCommands.path(self.app, self.kind)
@@ -134,7 +134,7 @@ struct ClientCommands: AsyncParsableCommand {
             }
         }
 
-        /// What the file says, and the options; nil where neither is there.
+        /// The file's settings and the options; nil where neither is there.
         private func givenSettings() throws -> JSON? {
             let given = try self.settings.map(Self.json)
             guard let hash = self.hash else { return given }
@@ -204,23 +204,23 @@ struct ClientCommands: AsyncParsableCommand {
     }
 }
 
-/// A file with a private key as the API takes it. Nothing of it is ever shown.
+/// A file with a private key in the API's form. Nothing of it is ever shown.
 private enum PrivateKeyInput {
-    /// Text as it is (PEM, or base64), anything else in base64.
+    /// Text unchanged (PEM, or base64), anything else in base64.
     static func members(_ path: String) throws -> [String: JSON] {
         let data =
             path == "-" ? FileHandle.standardInput.readDataToEndOfFile() : FileManager.default.contents(atPath: path)
         guard let data, !data.isEmpty else {
             throw CommandFailure("\(path) cannot be read, or is empty", status: .usage)
         }
-        // What the server takes of PEM, DER or base64, with room for white space.
+        // The server's limit for PEM, DER or base64, with room for white space.
         guard data.count <= 32 * 1024 else { throw CommandFailure("\(path) is too large for a key", status: .usage) }
         let isText = data.allSatisfy { (0x20...0x7E).contains($0) || (0x09...0x0D).contains($0) }
         return ["private_key": .string(isText ? String(decoding: data, as: UTF8.self) : Base64.encode(data))]
     }
 }
 
-/// What came of setting a key, for people.
+/// The result of setting a key, for people.
 private enum KeyReport {
     static func print(_ json: JSON, _ output: RemoteOptions.OutputForm) {
         ChangeReport.print(json, output)

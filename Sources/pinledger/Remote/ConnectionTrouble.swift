@@ -13,20 +13,20 @@ enum ConnectionTrouble: Hashable {
     case noWay(reason: String)
     case nameUnknown
     case connectTimedOut
-    /// Connected, asked, and no answer in time.
+    /// Connected and sent, without an answer in time.
     case answerTimedOut
     /// The connection ended before the answer did.
     case closed
     case answerTooLarge
-    /// `https` was asked for, and the port speaks something else.
+    /// `https` was used, and the port does not speak TLS.
     case noTLS
-    /// `http` was asked for, and the port speaks TLS.
+    /// `http` was used, and the port speaks TLS.
     case needsTLS
     case authorityUnknown
     case wrongName
     case certificateExpired
     case certificateNotYetValid
-    /// With OpenSSL's words.
+    /// With OpenSSL's text.
     case certificateRefused(reason: String)
     case handshakeFailed
     case badAddress
@@ -42,7 +42,7 @@ enum ConnectionTrouble: Hashable {
         }
     }
 
-    /// What an error of the HTTP client says; nil where a look at the port tells more.
+    /// The cause by the HTTP client's error; nil where a look at the port finds more.
     init?(of error: any Error) {
         switch error {
         case let error as NIOConnectionError:
@@ -80,12 +80,12 @@ enum ConnectionTrouble: Hashable {
         }
     }
 
-    /// What came between a request to `server` and its answer. Where the error alone does not tell, this asks the port
-    /// what it speaks, and which certificate it shows.
+    /// The trouble between a request to `server` and its answer. Where the error alone is not enough, this finds out
+    /// which protocol the port speaks, and which certificate it presents.
     static func found(_ error: any Error, server: String, trust: ServerTrust) async -> ConnectionTrouble {
         if let trouble = ConnectionTrouble(of: error) { return trouble }
         let isTLS = server.lowercased().hasPrefix("https:")
-        // The handshake itself has said so, of the very name that was asked for.
+        // The handshake itself has reported it, for exactly the requested name.
         if let extra = error as? NIOSSLExtraError, extra == .failedToValidateHostname { return .wrongName }
         let service = await Self.look(at: server, trust)
         switch service {
@@ -123,13 +123,13 @@ enum ConnectionTrouble: Hashable {
         case failed(ProbeFailure.Kind)
     }
 
-    /// What a server's port answers to a TLS handshake. Sends no request.
+    /// The answer of a server's port to a TLS handshake. Sends no request.
     private static func look(at server: String, _ trust: ServerTrust) async -> Service? {
         guard let url = URLComponents(string: server), let host = url.host, !host.isEmpty else { return nil }
         let port = url.port ?? (url.scheme?.lowercased() == "https" ? 443 : 80)
         let name = host.trimmingCharacters(in: CharacterSet(charactersIn: "[]"))
         let text = name.contains(":") ? "[\(name)]:\(port)" : "\(name.lowercased()):\(port)"
-        // The operator named the address: wherever it lies, it is meant.
+        // The operator named the address, so every address is allowed.
         let everywhere = ["0.0.0.0/0", "::/0"].compactMap { try? IPNetwork($0) }
         guard let target = try? ProbeTarget(text),
             let prober = try? await Prober.start(

@@ -1,7 +1,7 @@
 import ArgumentParser
 import PinWire
 
-/// What is known of a device, for commands that ask what it gets.
+/// The known attributes of a device, for commands that evaluate what it gets.
 struct DeviceOptions: ParsableArguments {
     @Option(help: "Id of the device.") var deviceID: String?
     @Option(help: "Id of the user.") var userID: String?
@@ -10,7 +10,7 @@ struct DeviceOptions: ParsableArguments {
     @Option(help: "Build number of the app.") var build: Int64?
     @Option(help: "Country of the device: two letters (ISO 3166-1).") var country: String?
 
-    /// As the API takes it.
+    /// The attributes in the API's form.
     var json: JSON {
         .members([
             "device_id": self.deviceID.map { .string($0) },

@@ -10,7 +10,7 @@ struct DocumentCommands: AsyncParsableCommand {
         subcommands: [Show.self, Verify.self]
     )
 
-    /// Where a document comes from.
+    /// The source of a document.
     struct Source: ParsableArguments {
         @Argument(help: "The app whose document to fetch.") var app: String?
         @Option(help: "Read the document from this file; - for standard input.") var file: String?
@@ -141,7 +141,7 @@ struct DocumentCommands: AsyncParsableCommand {
             }
         }
 
-        /// Compares with what was verified before, and remembers this document.
+        /// Compares the document with earlier verified ones, and remembers it.
         private func remember(_ issued: IssuedDocument, _ keyID: String, trusting keys: Set<String>) async throws {
             guard let path = self.state ?? VerifiedDocuments.defaultPath else {
                 throw CommandFailure(

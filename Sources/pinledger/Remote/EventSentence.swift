@@ -1,7 +1,7 @@
 import PinWire
 import Pinning
 
-/// What an event means, as a sentence for the operator who caused it.
+/// The meaning of an event, as a sentence for the operator who caused it.
 struct EventSentence {
     private let event: JSON
     private var data: JSON { self.event["data"] ?? .null }
@@ -17,7 +17,7 @@ struct EventSentence {
     }
 
     private var host: String { self.data.text("host") }
-    /// A host's, or where none is named the app's.
+    /// A host's, or the app's where none is named.
     private var place: String { self.data["host"] == nil ? self.app : "\(self.host) of \(self.app)" }
     private var policy: String { self.data.text("policy") }
     private var pin: String { self.data.text("pin") }

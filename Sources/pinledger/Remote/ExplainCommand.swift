@@ -69,7 +69,7 @@ struct ExplainCommand: AsyncParsableCommand {
         }
     }
 
-    /// Whether a text is meant as a guard rail's code.
+    /// Whether a text looks like a guard rail's code.
     private static func isCode(_ text: String) -> Bool {
         text.utf8.count == 3 && text.uppercased().hasPrefix("G") && Int(text.dropFirst()) != nil
     }

@@ -33,7 +33,7 @@ struct ExportCommand: AsyncParsableCommand {
                 "wultra_static cannot be checked: its signatures differ each time",
                 status: .usage)
         }
-        // Read first: a file that is not there needs no server.
+        // Read first: a missing file needs no server.
         let present = try self.check.map { path in
             guard let data = FileManager.default.contents(atPath: path) else {
                 throw CommandFailure("\(path) cannot be read", status: .notFound)
@@ -82,7 +82,7 @@ struct ExportCommand: AsyncParsableCommand {
         throw ExitCode(ExitStatus.failure.rawValue)
     }
 
-    /// The lines as text to be shown; what stands behind the last line feed is one too.
+    /// The lines as text; the text after the last line feed is a line too.
     private static func lines(_ bytes: [UInt8]) -> [String] {
         bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).map { line in
             String(

@@ -1,6 +1,6 @@
 import PinWire
 
-/// What guard rails say, for people: one line each, with what to do below it.
+/// The findings of guard rails, for people: one line each, with the advice below it.
 enum FindingReport {
     static func print(_ findings: [JSON], indent: String = "", _ write: (String) -> Void = { Console.print($0) }) {
         for line in Self.lines(findings) { write(indent + line) }

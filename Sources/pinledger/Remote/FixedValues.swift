@@ -11,7 +11,7 @@ extension AttentionItem.Severity: ExpressibleByArgument {}
 extension ClientKind: ExpressibleByArgument {}
 extension DeliveryState: ExpressibleByArgument {}
 extension Endpoint.StartTLS: ExpressibleByArgument {
-    // Those that probes speak: records may name others.
+    // The protocols that probes support: records may name others.
     package static var allValueStrings: [String] { Self.allCases.filter(\.isSpoken).map(\.rawValue) }
 
     package init?(argument: String) {
@@ -38,7 +38,7 @@ extension Logger.Level: @retroactive ExpressibleByArgument {
     public init?(argument: String) { self.init(rawValue: argument.lowercased()) }
 }
 
-/// The name of a file's format, as the API has it.
+/// The name of a file's format, as in the API.
 protocol FormatName: ExpressibleByArgument {
     static var names: [String] { get }
     var name: String { get }
@@ -57,7 +57,7 @@ extension FormatName {
 /// A format that files are exported in.
 struct ExportName: FormatName {
     static let names = ExportFormat.allCases.map(\.rawValue) + [Self.wultraStatic]
-    /// Signed anew each time, so that no two files are equal.
+    /// Signed again each time, so that no two files are equal.
     static let wultraStatic = "wultra_static"
 
     let name: String

@@ -64,7 +64,7 @@ struct HistoryCommand: AsyncParsableCommand {
         }
     }
 
-    /// The actor's id: what was given, or the id of the one token that is called so.
+    /// The actor's id: the given text, or the id of the only token with this name.
     private func actorID(_ client: APIClient) async throws -> String? {
         guard let actor, !actor.hasPrefix("tok_"), !Self.ownActors.contains(actor) else { return self.actor }
         let tokens = try await client.get("/v1/tokens")["tokens"]?.arrayValue ?? []
@@ -84,10 +84,10 @@ struct HistoryCommand: AsyncParsableCommand {
         return id
     }
 
-    /// Ids of actors that are no tokens.
+    /// Ids of actors that are not tokens.
     private static let ownActors = ["local", "pinledger"]
 
-    /// Where nothing was found: tells a name that is unknown from one that nothing matches.
+    /// After an empty result: distinguishes an unknown name from one without matches.
     private func checkNames(_ client: APIClient, _ actor: String?) async throws {
         for prefix in ["app/", "watch/"] where self.stream?.hasPrefix(prefix) == true {
             let app = self.stream?.dropFirst(prefix.count) ?? ""

@@ -141,7 +141,7 @@ struct HostCommands: AsyncParsableCommand {
     }
 }
 
-/// What probes see of a host, for people.
+/// Probes' results for a host, for people.
 enum ObservationText {
     static func print(_ json: JSON, of host: JSON) {
         let active = ["baseline", "candidate"].flatMap { slot in

@@ -5,7 +5,7 @@ import PinWire
 import PinledgerServer
 
 extension PinCommands {
-    /// Shows the pins and the other hashes of what a file holds. Needs no server.
+    /// Shows the pins and the other hashes of a file's contents. Needs no server.
     struct Inspect: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Show the pins and facts of a certificate, key, signing request or bundle. Needs no server.",

@@ -8,7 +8,7 @@ import PinledgerServer
 /// Files are read here first, so that a private key never leaves this machine.
 struct KeyInput {
     let pin: Pin
-    /// What the API is given.
+    /// The value for the API.
     let members: [String: JSON]
 
     init(_ text: String) throws {
@@ -32,7 +32,7 @@ struct KeyInput {
             ?? ["material_base64": .string(Base64.encode(bytes))]
     }
 
-    /// What a file holds, with its bytes.
+    /// A file's contents, with its bytes.
     static func read(_ path: String, password: String? = nil) throws -> ([UInt8], Upload) {
         guard let copy = SensitiveUpload(file: path) else { throw CommandFailure("\(path) cannot be read") }
         do {

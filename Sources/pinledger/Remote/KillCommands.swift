@@ -25,7 +25,7 @@ struct KillCommands: AsyncParsableCommand {
         @Option(help: ArgumentHelp("The lowest build number to include.", valueName: "build"))
         var minBuild: Int64?
 
-        /// The versions that are meant; nil for all.
+        /// The versions it covers; nil for all.
         func range() throws -> VersionGate? {
             guard self.versions != nil || !self.except.isEmpty || self.minBuild != nil else { return nil }
             guard self.app != nil, self.host == nil, !self.everything else {
@@ -78,7 +78,7 @@ struct KillCommands: AsyncParsableCommand {
         }
     }
 
-    /// A range of versions as `--versions` takes it, with what else bounds it.
+    /// A range of versions in the form of `--versions`, with its other bounds.
     static func text(versions: JSON) -> String {
         let (minimum, maximum) = (versions["minimum"]?.stringValue, versions["maximum"]?.stringValue)
         var parts: [String] = []
@@ -124,7 +124,7 @@ struct KillCommands: AsyncParsableCommand {
             }
         }
 
-        /// Asks whoever sits at a terminal. A script is not asked: it says what it means.
+        /// Asks for confirmation on a terminal. A script is not asked: its command is explicit.
         private static func confirm() throws {
             guard isatty(STDIN_FILENO) == 1 else { return }
             Console.error("This turns pinning off for every host of every app. Type everything to continue:")
@@ -153,7 +153,7 @@ struct KillCommands: AsyncParsableCommand {
             }
         }
 
-        /// The range as the API has it in queries.
+        /// The range in the form of the API's queries.
         private static func query(_ range: VersionGate) -> String {
             let parameters = [
                 ("minimum", range.minimum?.text), ("maximum", range.maximum?.text),
@@ -181,7 +181,7 @@ struct KillCommands: AsyncParsableCommand {
             var query = "type=\(APIClient.escaped("kill-switch.*"))&limit=\(self.limit)"
             if let since = self.since { query += "&since=\(APIClient.escaped(try TimeInput.rfc3339(since, .back)))" }
             try await self.remote.withClient { client in
-                // An app's own switches and the fleet's stand in two streams.
+                // An app's own switches and the fleet's are in two streams.
                 let paths =
                     self.app.map { ["/v1/apps/\(APIClient.escaped($0))/history?", "/v1/history?stream=fleet&"] }
                     ?? ["/v1/history?"]

@@ -12,7 +12,7 @@ enum LocalTime {
         return "\(here.date) \(here.time) local time (\(utc.date)T\(utc.time)Z)"
     }
 
-    /// The same of a time as the API writes it; unchanged where it is none.
+    /// The same for a time in the API's form; a malformed one is returned unchanged.
     static func text(_ text: String) -> String { Timestamp(rfc3339: text).map { Self.text($0) } ?? text }
 
     private static func parts(_ time: Timestamp, _ zone: TimeZone) -> (date: String, time: String) {

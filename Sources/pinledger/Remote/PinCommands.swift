@@ -110,7 +110,7 @@ struct PinCommands: AsyncParsableCommand {
 
         func run() async throws {
             let (bytes, _) = try KeyInput.read(self.file)
-            // What is not text is sent in base64, which is read as well.
+            // Bytes that are not text are sent in base64, which the server reads as well.
             let material = String(validating: bytes, as: UTF8.self) ?? Base64.encode(bytes)
             let path = "/v1/apps/\(APIClient.escaped(self.app))/key-facts"
             try await self.remote.change("POST", path, ["material": .string(material)], self.change)

@@ -61,7 +61,7 @@ struct RolloutCommands: AsyncParsableCommand {
             }
         }
 
-        /// Whether devices get by the candidate what they get by the baseline: mode and active pins, roles included.
+        /// Whether candidate and baseline give devices the same: mode and active pins, roles included.
         private func isEqual(toBaselineOf host: JSON, _ members: [String: JSON]) -> Bool {
             guard let baseline = host["baseline"], baseline["source"] != "builtin",
                 baseline["mode"]?.stringValue == self.mode.rawValue
@@ -71,7 +71,7 @@ struct RolloutCommands: AsyncParsableCommand {
             }
             let active = (baseline["pins"]?.arrayValue ?? []).filter { $0["state"] == "active" }
             let given = members["pins"]?.arrayValue ?? []
-            // What a file shows is sent as it is; whether the baseline has its key is left open.
+            // A file's contents are sent unchanged; whether the baseline has its key is left open.
             guard given.allSatisfy({ $0["pin"] != nil }) else { return false }
             let isCopied = self.copyBaseline ?? true
             let candidate = texts(.array(given)).union(isCopied ? texts(.array(active)) : [])

@@ -2,7 +2,7 @@ import ArgumentParser
 import PinWire
 import Pinning
 
-/// What has a rollout: an app, or one of its hosts.
+/// The owner of a rollout: an app, or one of its hosts.
 struct RolloutTarget: ParsableArguments {
     @Argument(help: "The app's id.") var app: String
     @Argument(help: "The host. Default: the app's own rollout.") var host: String?

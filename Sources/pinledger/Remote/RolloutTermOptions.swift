@@ -1,7 +1,7 @@
 import ArgumentParser
 import PinWire
 
-/// Which devices a rollout reaches besides its percentage, as options of a command.
+/// The devices that a rollout reaches besides its percentage, as options of a command.
 struct RolloutTermOptions: ParsableArguments {
     @Option(help: "What decides whether a device is in.") var method: Rollout.Method?
     @Option(help: "Id that a device's bucket is computed from. May be repeated, in order of preference.")
@@ -21,7 +21,7 @@ struct RolloutTermOptions: ParsableArguments {
 
     /// The members of a rollout.
     ///
-    /// - Parameter place: The salt of a rollout that has none of its own: `app:` and the app, or `host:` and the pattern.
+    /// - Parameter place: The salt of a rollout without one of its own: `app:` and the app, or `host:` and the pattern.
     func members(at place: String) -> [String: JSON?] {
         func list(_ texts: [String]) -> JSON? { texts.isEmpty ? nil : .array(texts.map { .string($0) }) }
         let salt = self.salt ?? place

@@ -76,7 +76,7 @@ struct RotationCommands: AsyncParsableCommand {
             }
         }
 
-        /// A name that says when: `2026-01-31.120000`.
+        /// A name made of the time: `2026-01-31.120000`.
         private static func name(at now: Timestamp) -> String {
             Timestamp(seconds: now.seconds).rfc3339.replacing(":", with: "").replacing("T", with: ".")
                 .replacing("Z", with: "")

@@ -3,11 +3,11 @@ import Foundation
 import Keys
 import PinWire
 
-/// Which server the operator's commands talk to, and with which token.
+/// The server of the operator's commands, and the token for it.
 struct ServerContext: Sendable {
     var server: String
     var token: String?
-    /// By what the server is known where its address is `https`.
+    /// The authorities by which the server is verified where its address is `https`.
     var trust: ServerTrust
 
     init(server: String, token: String?, trust: ServerTrust = .system) {
@@ -18,7 +18,7 @@ struct ServerContext: Sendable {
 
     /// Reads a context file, which `pinledger dev` writes into its directory; nil where there is none.
     ///
-    /// - Throws: ``CommandFailure`` where others may read the token, or have written the file.
+    /// - Throws: ``CommandFailure`` where others may read the token, or may have written the file.
     init?(path: String) throws {
         let data: [UInt8]
         do throws(PrivateFile.Failure) { data = try PrivateFile.read(path) } catch {
@@ -81,7 +81,7 @@ struct ServerOptions: ParsableArguments {
                 status: .usage
             )
         }
-        // A token is only sent to the server it was made for.
+        // A token is only sent to the server for which it was made.
         return ServerContext(
             server: url, token: token ?? (url == found?.server ? found?.token : nil),
             trust: ServerTrust(caFile: self.caFile))
@@ -101,7 +101,7 @@ struct ServerOptions: ParsableArguments {
     }
 }
 
-/// The flags of every command that shows what a server answers.
+/// The flags of every command that shows a server's answer.
 struct RemoteOptions: ParsableArguments {
     @OptionGroup var place: ServerOptions
 
@@ -125,7 +125,7 @@ struct RemoteOptions: ParsableArguments {
         }
     }
 
-    /// Sends a change that says nothing but why, and shows what was recorded.
+    /// Sends a change that has only a reason, and shows what was recorded.
     func change(_ method: String, _ path: String, _ options: ChangeOptions) async throws {
         try await self.change(method, path, [:], options)
     }
@@ -151,7 +151,7 @@ struct NewPinOptions: ParsableArguments {
     @Option(help: "Key that is ready to be served. May be repeated.") var backup: [String] = []
     @Option(help: "Key that is kept offline. May be repeated.") var emergency: [String] = []
 
-    /// The pins as the API takes them.
+    /// The pins in the API's form.
     var json: JSON {
         get throws {
             let roles = [("primary", self.primary), ("backup", self.backup), ("emergency", self.emergency)]

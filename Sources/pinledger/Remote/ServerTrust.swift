@@ -1,16 +1,16 @@
 import Foundation
 import NIOSSL
 
-/// By which authorities a command knows the server that it talks to.
+/// The authorities by which a command verifies the server.
 enum ServerTrust: Hashable, Sendable {
     /// Those of this machine.
     case system
     /// Those in a file in PEM, and no others.
     case authorities(file: String)
-    /// Any certificate. Only for a look at what listens on a port: no token goes there.
+    /// Any certificate. Only to examine a port: no token is sent there.
     case anything
 
-    /// What a flag says, then `PINLEDGER_CA_FILE`, then `SSL_CERT_FILE`, as most programs read it.
+    /// The flag, then `PINLEDGER_CA_FILE`, then `SSL_CERT_FILE`, which most programs read.
     init(caFile: String?) {
         let file = caFile ?? Environment["PINLEDGER_CA_FILE"] ?? Environment["SSL_CERT_FILE"]
         self = file.map { .authorities(file: $0) } ?? .system
@@ -22,7 +22,7 @@ enum ServerTrust: Hashable, Sendable {
         return file
     }
 
-    /// How TLS is spoken with the server.
+    /// The TLS settings for the server.
     ///
     /// - Throws: A ``CommandFailure`` where the file holds no certificate.
     func configuration() throws -> TLSConfiguration {

@@ -8,7 +8,7 @@ struct TelemetryCommands: AsyncParsableCommand {
         subcommands: [Show.self, Reactions.self, Key.self]
     )
 
-    /// The path of what belongs to an app.
+    /// The path of an app's part.
     fileprivate static func path(_ app: String, _ rest: String) -> String {
         "/v1/apps/\(APIClient.escaped(app))/\(rest)"
     }
@@ -36,7 +36,7 @@ struct TelemetryCommands: AsyncParsableCommand {
                 if self.minutes { path += "&minutes=true" }
                 let json = try await client.get(path)
                 if let host = self.host, json["cells"]?.arrayValue?.isEmpty != false {
-                    // A host that nothing was reported of is told apart from one that the app does not have.
+                    // Distinguishes a host without reports from one that the app does not have.
                     _ = try await client.get(HostCommands.path(self.app, host))
                 }
                 guard self.remote.output == .table else { return Console.print(json.canonicalText) }

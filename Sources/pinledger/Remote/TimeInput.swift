@@ -3,22 +3,22 @@ import PinWire
 /// Times as people write them, read in one way by every option that takes one.
 ///
 /// A length: `90s`, `30m`, `4h`, `2d`, `1w`, also together (`1h30m`). A moment: `2026-11-22` (the day's beginning),
-/// `2026-11-22 18:30`, `2026-11-22T18:30:00Z` or with an offset (`+01:00`; without one it is UTC), `now`, or a length from
-/// now: ahead where an option is about what comes, back where it is about what was.
+/// `2026-11-22 18:30`, `2026-11-22T18:30:00Z` or with an offset (`+01:00`; without one it is UTC), `now`, or a length
+/// from now: forward for options about the future, back for options about the past.
 enum TimeInput {
-    /// Which way a length from now leads.
+    /// The direction of a length from now.
     enum Direction {
         case ahead
         case back
     }
 
-    /// The help's words for a moment.
+    /// The help's text for a moment.
     static let moments = "as 2026-11-22, 2026-11-22T18:30:00Z"
 
     /// The longest length: a hundred years.
     private static let longest: Int64 = 100 * 365 * 86_400
 
-    /// A number of seconds, from a length or from a moment that lies ahead.
+    /// A number of seconds, from a length or from a moment in the future.
     static func seconds(_ text: String, now: Timestamp = Node.clock()) throws(CommandFailure) -> Int64 {
         if let seconds = Self.length(text) { return seconds }
         if let moment = Self.moment(text) {
@@ -31,7 +31,7 @@ enum TimeInput {
             status: .usage)
     }
 
-    /// A moment, as the API takes it.
+    /// A moment, in the API's form.
     static func rfc3339(
         _ text: String, _ direction: Direction, now: Timestamp = Node.clock()
     ) throws(CommandFailure) -> String {

@@ -1,21 +1,22 @@
 import Foundation
 import PinWire
 
-/// What `pinledger document verify` has verified so far on this machine: a file that only its owner can read and write.
+/// The documents that `pinledger document verify` has verified on this machine: a file that only its owner can read and
+/// write.
 ///
-/// Of each app it holds the highest version for each signing key. An entry counts where its key is among those that a
-/// document is verified with, so that two ledgers with an app of the same name do not meet in it, and a new signing key
-/// does not make it forget. If the process dies while it writes, the file is refused the next time.
+/// For each app it holds the highest version for each signing key. An entry counts where its key is among those used to
+/// verify a document, so that two ledgers with an app of the same name do not interfere, and a new signing key does not
+/// make it forget. If the process dies while it writes, the file is refused the next time.
 struct VerifiedDocuments {
     struct Entry: Hashable {
         var app: String
         var keyID: String
         var version: Int64
-        /// Hexadecimal; of an evaluated document, that of the document it was made from.
+        /// Hexadecimal; for an evaluated document, the digest of its source.
         var contentDigest: String
     }
 
-    /// The file that is used unless another is named; nil where there is no home directory.
+    /// The default file; nil where there is no home directory.
     static var defaultPath: String? {
         if let state = Environment["XDG_STATE_HOME"] { return "\(state)/pinledger/verified.json" }
         return Environment["HOME"].map { "\($0)/.local/state/pinledger/verified.json" }
@@ -27,7 +28,7 @@ struct VerifiedDocuments {
 
     private static let byteLimit = 1 << 20
 
-    /// Opens the file, or makes it, and keeps other processes out of it until this one ends.
+    /// Opens the file, or creates it, and locks other processes out of it until this one ends.
     init(path: String) async throws {
         self.path = path
         let directory = (path as NSString).deletingLastPathComponent
@@ -77,7 +78,7 @@ struct VerifiedDocuments {
         self.entries.filter { $0.app == app.text && keys.contains($0.keyID) }.max { $0.version < $1.version }
     }
 
-    /// Remembers a document in the place of the one before it, of its app and key.
+    /// Remembers a document in place of the earlier one of its app and key.
     mutating func remember(_ entry: Entry) throws {
         self.entries.removeAll { $0.app == entry.app && $0.keyID == entry.keyID }
         self.entries.append(entry)

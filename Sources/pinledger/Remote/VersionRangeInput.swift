@@ -9,7 +9,7 @@ struct VersionRangeInput: Sendable {
     var minimum: AppVersion?
     var maximum: AppVersion?
 
-    /// Why a text is no range.
+    /// Why a text is not a range.
     struct Malformed: Error, CustomStringConvertible {
         let description: String
     }

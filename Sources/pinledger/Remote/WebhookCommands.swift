@@ -17,7 +17,7 @@ struct WebhookCommands: AsyncParsableCommand {
     /// The path of a webhook.
     static func path(_ id: String) -> String { "/v1/webhooks/\(APIClient.escaped(id))" }
 
-    /// Which events are sent.
+    /// The events that are sent.
     struct Filter: ParsableArguments {
         @Option(
             help: ArgumentHelp(
@@ -31,7 +31,7 @@ struct WebhookCommands: AsyncParsableCommand {
             .array(text.split(separator: ",").map { .string(String($0)) })
         }
 
-        /// What such a filter leaves out that people would expect, as far as it can be told.
+        /// Events that people would expect and such a filter leaves out, as far as the program can tell.
         fileprivate static func warn(_ json: JSON, _ client: APIClient) async {
             let settings = (json["events"]?.arrayValue ?? []).compactMap { $0["data"] }.first {
                 $0["types"] != nil || $0["apps"] != nil
@@ -233,7 +233,7 @@ struct WebhookCommands: AsyncParsableCommand {
         }
     }
 
-    /// Shows a change that came with a secret: the secret alone goes to standard output.
+    /// Shows a change that returned a secret: the secret alone goes to standard output.
     fileprivate static func show(_ json: JSON, _ output: RemoteOptions.OutputForm) throws {
         guard let secret = json["secret"]?.stringValue else {
             ChangeReport.print(json, output)
