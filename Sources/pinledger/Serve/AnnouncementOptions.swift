@@ -1,7 +1,7 @@
 import ArgumentParser
 import Pinning
 
-/// How long before its end something is announced.
+/// How long before the end of a certificate or pin it is announced.
 struct AnnouncementOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -17,7 +17,7 @@ struct AnnouncementOptions: ParsableArguments {
         }
     }
 
-    /// Checks what was given, by the flag or by the environment.
+    /// Checks the value of the flag or of the environment.
     func read() throws -> Horizons {
         guard let text = self.warnDays ?? Environment["PINLEDGER_WARN_DAYS"] else { return .standard }
         do { return try Horizons(text) } catch {

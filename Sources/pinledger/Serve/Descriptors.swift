@@ -6,22 +6,22 @@ import PinledgerServer
 
 /// The file descriptors of this process.
 enum Descriptors {
-    /// Connections to the database: the pool's, the writer's, the listener's, and those that cancel statements. Each has a
-    /// socket and a descriptor to be woken by.
+    /// Connections to the database: the pool's, the writer's, the listener's, and those that cancel statements. Each
+    /// has a socket and a descriptor that wakes it.
     private static let database = 24
-    /// Certificates and tables that are read again, `/proc`, and what libraries open for a moment.
+    /// Certificates and tables that are read again, `/proc`, and files that libraries open for a moment.
     private static let files = 16
-    /// Connections that are accepted before it is seen that they are too many.
+    /// Connections that are accepted before the limit is noticed.
     private static let surplus = 16
     /// Probes, webhooks and pushes, which try again where there is none for them.
     private static let outgoing = 64
 
-    /// The limits, with no more connections than there are file descriptors for: a listener that runs out of them takes
-    /// those that the database and files need.
+    /// The limits, with no more connections than there are file descriptors for: a listener without a limit takes those
+    /// that the database and files need.
     ///
-    /// To be asked when the database's pool is there.
+    /// To be called when the database's pool exists.
     static func fit(_ limits: Server.Limits, _ logger: Logger) -> Server.Limits {
-        // Loops open theirs when they are made, which is otherwise when the first listener is.
+        // Loops open theirs when they are made, which otherwise happens at the first listener.
         _ = MultiThreadedEventLoopGroup.singleton
         let room = Self.connections
         guard room < limits.connections else { return limits }
@@ -35,7 +35,7 @@ enum Descriptors {
         return limits
     }
 
-    /// How many connections this process can accept, with descriptors left for everything else that it does.
+    /// The number of connections that this process can accept, with descriptors left for all its other work.
     private static var connections: Int {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return .max }

@@ -140,7 +140,7 @@ struct DevCommand: AsyncParsableCommand, HoldsKeys {
         await connection.close()
     }
 
-    /// Sees to a signing key, an admin token and the context that the other commands read.
+    /// Makes sure that there is a signing key, an admin token and the context that the other commands read.
     private static func settle(
         _ home: String, _ host: String, _ port: Int, _ services: Services
     ) async throws -> ServerContext {

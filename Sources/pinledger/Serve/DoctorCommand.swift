@@ -18,7 +18,7 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
     @Option(help: "Directory of `pinledger dev`, used when no database is given.") var data = ".pinledger"
     @Option(name: [.short, .long], help: "Form of the output.") var output: RemoteOptions.OutputForm = .table
 
-    /// What was found out about one thing.
+    /// The result of one check.
     private struct Finding {
         enum Verdict: String {
             case ok
@@ -97,8 +97,8 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
         }
     }
 
-    /// Whether the key-encryption key opens what is sealed: a node does not start with one that does not open the key
-    /// that signs.
+    /// Whether the key-encryption key opens the sealed secrets: a node does not start with one that does not open the
+    /// active signing key.
     private func secrets(_ connection: PostgresConnection, _ key: KeyEncryptionKey) async -> Finding {
         let subject = "sealed secrets"
         do {
@@ -267,7 +267,7 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
         }
     }
 
-    /// Whether the ports are free, or taken by a server of ours that is well.
+    /// Whether the ports are free, or taken by a healthy server of ours.
     private func server() async -> [Finding] {
         let isTLS = (self.options.tlsCertificate ?? Environment["PINLEDGER_TLS_CERTIFICATE"]) != nil
         let scheme = isTLS ? "https" : "http"
@@ -282,7 +282,7 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
         return findings
     }
 
-    /// Where a server that listens on an address is reached from this machine.
+    /// The address at which a server that listens is reached from this machine.
     private static func url(_ scheme: String, _ address: String) -> String {
         guard let listen = try? ListenAddress(address) else { return "\(scheme)://\(address)" }
         let host = ["0.0.0.0": "127.0.0.1", "::": "::1"][listen.host] ?? listen.host
@@ -290,7 +290,7 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
     }
 
     private func look(at url: String, _ subject: String) async -> Finding {
-        // Whoever listens there is asked for nothing secret: any certificate will do, and no token is sent.
+        // The request holds no secret: any certificate is accepted, and no token is sent.
         let context = ServerContext(server: url, token: nil, trust: .anything)
         guard let result = try? await APIClient.with(context, { await $0.look("/readyz") }) else {
             return Finding(subject: subject, verdict: .fail, detail: "\(url) cannot be reached")

@@ -3,9 +3,9 @@ import NIOCore
 
 /// The threads that serve connections.
 enum EventLoops {
-    /// Sees to it that there is one for each core that this process may run on. Called once, before any is used.
+    /// Sets their number to the cores that this process may run on. Called once, before any is used.
     ///
-    /// By default there is one for each core of the machine. Two of them on one core take turns for nothing.
+    /// The default is one for each core of the machine. Two of them on one core only add switches.
     static func fitToProcessors() {
         guard let count = Self.allowedProcessors, count < System.coreCount,
             Environment["NIO_SINGLETON_GROUP_LOOP_COUNT"] == nil
@@ -13,9 +13,9 @@ enum EventLoops {
         NIOSingletons.groupLoopCountSuggestion = count
     }
 
-    /// The cores this process may run on, as proc(5) tells; nil where it does not.
+    /// The cores this process may run on, from proc(5); nil where that is missing.
     ///
-    /// sched_getaffinity(2) would say it too, and is not among what Swift imports of glibc.
+    /// sched_getaffinity(2) would give them too, but Swift does not import it from glibc.
     private static var allowedProcessors: Int? {
         let status = try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)
         guard let line = status?.split(separator: "\n").first(where: { $0.hasPrefix("Cpus_allowed:") }) else {

@@ -4,17 +4,17 @@ import NIOPosix
 import ServiceLifecycle
 import UnixSignals
 
-/// Takes up files that somebody has replaced: at once on SIGHUP, and within ten seconds after they have changed.
+/// Reloads replaced files: at once on SIGHUP, and within ten seconds after they have changed.
 struct FileRenewal: Service {
-    /// A file, or some that belong together.
+    /// A file, or several that belong together.
     struct File: Sendable {
-        /// What people call it, with an article.
+        /// The name for people, with an article.
         let name: String
-        /// Reads it again if it was replaced, or in any case with true; says whether it was.
+        /// Reads it again if it was replaced, or in any case with true; returns whether it was read.
         let reload: @Sendable (Bool) throws(Unusable) -> Bool
     }
 
-    /// Why a file was not taken up. What was read before holds.
+    /// Why a file was not reloaded. The earlier contents stay in use.
     struct Unusable: Error {
         var reason: String
         var advice: String?
@@ -41,7 +41,7 @@ struct FileRenewal: Service {
 
     private func reload(isForced: Bool) async {
         for file in self.files {
-            // Fails for a pool that has ended: then the process does too.
+            // Fails for a pool that has ended: then the process ends too.
             try? await NIOThreadPool.singleton.runIfActive { self.reload(file, isForced: isForced) }
         }
     }

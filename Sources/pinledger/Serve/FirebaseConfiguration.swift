@@ -1,6 +1,6 @@
 import Firebase
 
-/// What a node needs to know to keep Firebase projects in step.
+/// A node's settings for keeping Firebase projects in step.
 struct FirebaseConfiguration: Sendable {
     /// One for each project.
     var accounts: [ServiceAccount]

@@ -3,7 +3,7 @@ import Firebase
 import Foundation
 import Keys
 
-/// Which Firebase projects a node keeps in step.
+/// The Firebase projects that a node keeps in step.
 struct FirebaseOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -23,7 +23,7 @@ struct FirebaseOptions: ParsableArguments {
             valueName: "url"))
     var firebaseEndpoint: String?
 
-    /// Checks what was given, and reads the files.
+    /// Checks the options, and reads the files.
     func read() throws -> FirebaseConfiguration {
         var endpoint = FirebaseEndpoint.google
         if let text = self.firebaseEndpoint ?? Environment["PINLEDGER_FIREBASE_ENDPOINT"] {
@@ -53,7 +53,7 @@ struct FirebaseOptions: ParsableArguments {
                 self.firebaseInterval, "PINLEDGER_FIREBASE_INTERVAL", default: 300, in: 1...86_400))
     }
 
-    /// Reads a key file that nobody else may read.
+    /// Reads a key file that only its owner may read.
     private static func account(_ file: String, _ endpoint: FirebaseEndpoint) throws -> ServiceAccount {
         let data: [UInt8]
         do throws(PrivateFile.Failure) { data = try PrivateFile.read(file) } catch {

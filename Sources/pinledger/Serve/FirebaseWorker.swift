@@ -7,12 +7,12 @@ import PinWire
 import PinledgerServer
 import Pinning
 
-/// Keeps one Firebase project in step with the apps that name it: soon after one of them changes, and again and again in
-/// case somebody else has changed the project.
+/// Keeps one Firebase project in step with the apps that name it: soon after one of them changes, and at intervals in
+/// case others have changed the project.
 ///
-/// Several nodes may do this at once. Whoever comes second finds nothing to put, or what it has read is out of date and
-/// it reads anew; and one that lags behind the ledger leaves alone what was written at a later position. Nodes that only
-/// read do not: what their probes see stays with them, and with it the order of pins.
+/// Several nodes may do this at once. The second one finds nothing to write, or what it has read is out of date and it
+/// reads again; a node that lags behind the ledger leaves entries of a later position alone. Nodes that only read do
+/// not push: their probes' results stay with them, and with those the order of pins.
 struct FirebaseWorker: Sendable {
     let services: Services
     let project: String
@@ -20,20 +20,20 @@ struct FirebaseWorker: Sendable {
     let interval: Duration
     let logger: Logger
 
-    /// After how long what was refused, and rollouts that were left out, are tried again while nothing changes.
+    /// How long until refused parts, and rollouts that were left out, are tried again while nothing changes.
     private static let patience = Duration.seconds(3600)
-    /// Between two pushes, so that many changes in a row become few versions.
+    /// The time between two pushes, so that many changes in a row become few versions.
     private static let pause = Duration.seconds(1)
 
-    /// What an app's part follows from, as far as the ledger says it.
+    /// The inputs of an app's part, as far as the ledger has them.
     private struct Stamp: Hashable {
         var app: AppID
         var version: Int64?
     }
 
-    /// What has been done so far. Bounded by the apps of the project.
+    /// The work done so far. Bounded by the apps of the project.
     private struct Progress {
-        /// The position that the ledger was last looked through at.
+        /// The position of the ledger at the last look.
         var position: Int64?
         var stamps: [Stamp] = []
         /// Whether there is something that was not pushed yet.
@@ -41,14 +41,14 @@ struct FirebaseWorker: Sendable {
         /// Whether nothing is pushed while the node is halted or suspended.
         var isIdle = false
         var known: ProjectPush.Known?
-        /// The apps that the last push which went well has put.
+        /// The apps of the last successful push.
         var holders: Set<AppID> = []
-        /// When what was left out is tried again.
+        /// When the parts that were left out are tried again.
         var retry = ContinuousClock.now
         var backoff = PushBackoff()
         var notBefore = ContinuousClock.now
         var nextCheck = ContinuousClock.now
-        /// What was last said of each app, so that it is said once.
+        /// The last log line about each app, so that it is logged once.
         var said: [AppID: String] = [:]
     }
 
@@ -59,7 +59,7 @@ struct FirebaseWorker: Sendable {
         await withDiscardingTaskGroup { group in
             group.addTask { for await _ in ledger.positions() { wake.yield() } }
             group.addTask {
-                // For what is to be tried again, and for what others have changed.
+                // The interval for repetitions, and for changes by others.
                 while !Task.isCancelled {
                     wake.yield()
                     try? await Task.sleep(for: .seconds(1))
@@ -92,7 +92,7 @@ struct FirebaseWorker: Sendable {
             }
         }
         if let why = fault.map({ "\($0)" }) ?? suspension {
-            // Without a word the last push would go on looking like the present.
+            // Without a record, the last push would go on looking current.
             if !progress.isIdle || isAnother {
                 let advice =
                     fault != nil
@@ -115,7 +115,7 @@ struct FirebaseWorker: Sendable {
         await self.bringInStep(view, &progress)
     }
 
-    /// The project's apps in the order of their names. Apps are gone through only after the ledger has grown.
+    /// The project's apps in the order of their names. Apps are listed only after the ledger has grown.
     private func stamps(in state: LedgerState) -> [Stamp] {
         var stamps: [Stamp] = []
         for (id, app) in state.apps where app.clients[.remoteConfig]?.settings.firebaseProject == self.project {
@@ -130,13 +130,13 @@ struct FirebaseWorker: Sendable {
         let isCheck = ContinuousClock.now >= progress.nextCheck
         let isKnown = progress.known?.parts == parts && progress.known?.spared == spared
         if parts.isEmpty || !isCheck && isKnown {
-            // What has changed does not show in the template.
+            // Changed inputs do not show in the template.
             progress.isChanged = false
             if isCheck { progress.nextCheck = .now + self.interval }
             if isKnown { self.tell(parts, at: position, nil, &progress) }
             return
         }
-        // Without what is known everything is tried again.
+        // Without the known state everything is tried again.
         let isSettled = progress.known.map { $0.refused.isEmpty && $0.withheld.isEmpty } ?? true
         let known = isSettled || ContinuousClock.now < progress.retry ? progress.known : nil
         do throws(PushFailure) {
@@ -164,7 +164,7 @@ struct FirebaseWorker: Sendable {
         }
     }
 
-    /// Writes down what is known of each part that was to be put.
+    /// Records the state of each part that was to be written.
     ///
     /// - Parameter version: The template's; nil where it was not read again.
     private func tell(
@@ -191,7 +191,7 @@ struct FirebaseWorker: Sendable {
         }
     }
 
-    /// What each app has to have in the project, and whose conditions are to stay as they are.
+    /// The parts that each app must have in the project, and the app whose conditions stay unchanged.
     private func parts(
         _ view: LedgerView, _ progress: inout Progress
     ) -> (parts: [RemoteConfigPart], spared: Set<AppID>) {
@@ -209,7 +209,7 @@ struct FirebaseWorker: Sendable {
         return (parts, spared)
     }
 
-    /// Tries again soon what passes by itself; anything else when something changes here, or at the next check.
+    /// Tries temporary failures again soon; others when something changes here, or at the next check.
     private func postpone(_ failure: PushFailure, _ parts: [RemoteConfigPart], _ progress: inout Progress) {
         progress.known = nil
         let now = ContinuousClock.now
@@ -219,7 +219,7 @@ struct FirebaseWorker: Sendable {
             progress.notBefore = now + .seconds(wait)
             progress.isChanged = true
         case .refused(.newer):
-            // Most likely this node is about to hear of it.
+            // Most likely this node is about to receive that event.
             progress.notBefore = now + .seconds(progress.backoff.delay(random: .random(in: 0..<1)))
             progress.isChanged = true
         case .service, .refused:
@@ -229,7 +229,7 @@ struct FirebaseWorker: Sendable {
         for part in parts { self.fail(part.app, failure.description, failure.advice, &progress) }
     }
 
-    /// Says once that rollouts are left out.
+    /// Logs once that rollouts are left out.
     private func warn(of withheld: String?, _ app: AppID, _ progress: inout Progress) {
         guard progress.said[app] != withheld else { return }
         progress.said[app] = withheld

@@ -67,7 +67,7 @@ struct FsckCommand: AsyncParsableCommand, HoldsKeys {
     var caFile: String?
     @Option(name: [.short, .long], help: "Form of the output.") var output: RemoteOptions.OutputForm = .table
 
-    /// What is read beside the ledger, at the same instant.
+    /// The data that is read beside the ledger, at the same instant.
     private struct Beside: Sendable {
         var time: Timestamp
         var documents: [DocumentCheck.Stored]
@@ -115,7 +115,7 @@ struct FsckCommand: AsyncParsableCommand, HoldsKeys {
         if !findings.isEmpty { throw Self.failure(findings) }
     }
 
-    /// What to do about the worst of what was found.
+    /// What to do about the worst finding.
     private static func failure(_ findings: LedgerFindings) -> CommandFailure {
         let parts = Set(findings.kept.map(\.code.part))
         let (what, advice) =
@@ -168,7 +168,7 @@ struct FsckCommand: AsyncParsableCommand, HoldsKeys {
         }
     }
 
-    /// How far the ledger is now.
+    /// The ledger's position now.
     private func position() async throws -> Int64 {
         try await self.withConnection { connection in
             try await connection.query("SELECT next_position FROM pinledger.head ORDER BY position_block DESC LIMIT 1")
@@ -225,7 +225,7 @@ struct FsckCommand: AsyncParsableCommand, HoldsKeys {
                     check.missing(app, "the server answers with status \(answer.status)")
                 }
             }
-            // Asked last: what was served is of no later position.
+            // Asked last: no served document is of a later position.
             let hasGrown = try await self.position() > outcome.position
             for (app, body) in served { check.take(served: body, of: app, mayBeNewer: hasGrown) }
             return check

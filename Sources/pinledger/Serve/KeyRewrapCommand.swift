@@ -138,7 +138,7 @@ struct KeyRewrapCommand: AsyncParsableCommand, HoldsKeys {
 }
 
 extension SnapshotKey {
-    /// What a node with this key-encryption key authenticates snapshots with.
+    /// The key with which a node with this key-encryption key authenticates snapshots.
     init(_ key: KeyEncryptionKey) {
         self.init { key.authenticate($0, for: "snapshot") }
     }

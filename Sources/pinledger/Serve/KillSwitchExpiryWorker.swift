@@ -4,19 +4,19 @@ import Logging
 import PinWire
 import Pinning
 
-/// Records the release of kill switches whose time is over. Clients look at the time themselves; this makes documents
-/// and history say it too. Several nodes may try at once: the second finds nothing to release.
+/// Records the release of kill switches whose time is over. Clients check the time themselves; this makes documents and
+/// history show it too. Several nodes may try at once: the second finds nothing to release.
 struct KillSwitchExpiryWorker: Sendable {
     let ledger: Ledger
     let writer: Writer?
     let clock: @Sendable () -> Timestamp
     let logger: Logger
 
-    /// Looks every second until cancelled.
+    /// Checks every second until cancelled.
     func run() async {
         var seen: Survey?
         while !Task.isCancelled {
-            // A node that may not write has said so, and does not repeat it every second.
+            // A node that may not write has logged it, and does not repeat it every second.
             if self.ledger.fault == nil, self.ledger.suspension == nil {
                 let view = self.ledger.view
                 if seen?.position != view.head.position { seen = Survey(of: view.state, at: view.head.position) }
@@ -30,7 +30,7 @@ struct KillSwitchExpiryWorker: Sendable {
         let request = CommandRequest(
             command: release.command,
             origin: Origin(actor: .system, reason: try? Reason("the kill switch has expired")),
-            // A switch that was engaged anew meanwhile has a new time: it is looked at again.
+            // A switch that was engaged again meanwhile has a new time: it is checked again.
             expectedVersion: release.version,
             digest: [UInt8](repeating: 0, count: 32)
         )
@@ -45,9 +45,9 @@ struct KillSwitchExpiryWorker: Sendable {
         }
     }
 
-    /// The kill switches that are engaged. Apps are gone through only after the ledger has grown.
+    /// The engaged kill switches. Apps are listed only after the ledger has grown.
     private struct Survey {
-        /// What releases all that is due in one stream, at the version that was looked at.
+        /// The command that releases all due switches of one stream, at the version that was read.
         struct Release {
             var command: Command
             var version: Int64

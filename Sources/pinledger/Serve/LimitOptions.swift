@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 import PinledgerServer
 
-/// What bounds the connections of a node, and its end.
+/// The limits on a node's connections, and on its shutdown.
 struct LimitOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp("Connections at once. Default: 10000. [env: PINLEDGER_MAX_CONNECTIONS]", valueName: "count"))

@@ -6,7 +6,7 @@ import Pinning
 import Publishing
 import Secrets
 
-/// Acts for whoever has the database itself, before there is a token: makes the first key and the first token.
+/// Acts for the owner of the database, before there is a token: makes the first key and the first token.
 struct LocalOperator: Sendable {
     let services: Services
 

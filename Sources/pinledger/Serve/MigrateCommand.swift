@@ -29,7 +29,7 @@ struct MigrateCommand: AsyncParsableCommand {
             throw CommandFailure(
                 "no database is given", advice: "Give --database or set PINLEDGER_DATABASE.", status: .usage)
         }
-        // Building an index on a large table takes its time.
+        // Building an index on a large table takes long.
         let configuration = PostgresConfiguration(
             connectionString: database, statementTimeout: nil, lockTimeout: .seconds(60))
         do {

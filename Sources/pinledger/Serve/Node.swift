@@ -114,7 +114,7 @@ struct Node {
                 .everything, host: listen.host, port: listen.port, connections: limits.connections)
         ]
         if let admin = self.configuration.adminListen {
-            // Operators are few; and clients, however many, leave them their share.
+            // Operators are few; clients, however many, leave them their share.
             let share = max(1, listeners[0].connections / 16)
             listeners[0].content = .client
             listeners[0].connections = max(1, listeners[0].connections - share)
@@ -124,11 +124,12 @@ struct Node {
         let applications: [any Service] = listeners.enumerated().map { index, listener in
             server.application(for: listener) { binding.yield((index, $0)) }
         }
-        // A little before the listeners cut off what is in flight, so that who waits for a commit still hears of it.
+        // A little before the listeners cut off requests in flight, so that a request that waits for a commit still
+        // gets its answer.
         let patience = Duration.milliseconds(900 * self.configuration.limits.drainSeconds)
         running.append(
             .init(service: Together(services: applications, patience: patience) { writer?.answerAll() }))
-        // Said from a service of its own: a listener accepts nobody before it has told that it is bound.
+        // Logged by a service of its own: a listener accepts no connection before it has announced that it is bound.
         let expected = listeners.count
         running.append(
             .init(
@@ -176,7 +177,7 @@ struct Node {
         self.logger.log(.serverStopped)
     }
 
-    /// What keeps the project of a service account in step.
+    /// The worker that keeps the project of a service account in step.
     private func rounds(of account: ServiceAccount, by google: FirebaseHTTP, _ services: Services) -> FirebaseWorker {
         let firebase = self.configuration.firebase
         let service = RemoteConfigService(
@@ -187,7 +188,7 @@ struct Node {
             interval: .seconds(firebase.interval), logger: self.logger)
     }
 
-    /// What this process is called where several nodes are told apart.
+    /// The name that tells this process from other nodes.
     private static var name: String {
         var name = [CChar](repeating: 0, count: 256)
         gethostname(&name, name.count - 1)
@@ -221,7 +222,7 @@ struct Node {
         var factSources: NodeFactSources
     }
 
-    /// What snapshots are authenticated with, where this node has the key-encryption key.
+    /// The key that authenticates snapshots, where this node has the key-encryption key.
     private var snapshotKey: SnapshotKey? {
         self.configuration.keyEncryptionKey.map(SnapshotKey.init)
     }
@@ -267,7 +268,7 @@ struct Node {
             }
         }
         try await Self.checkSigning(keys, ledger)
-        // Last, because it has threads to be ended: nothing behind it fails.
+        // Last, because it has threads to end: nothing after it fails.
         let factSources = try await NodeFactSources(
             self.configuration, pool: pool, ledger: ledger, documents: table, logger: self.logger, clock: now)
         let writer =
@@ -304,7 +305,7 @@ struct Node {
         return Parts(services: services, follower: follower, clock: clock, factSources: factSources)
     }
 
-    /// What is taken up when somebody replaces it.
+    /// The files that are reloaded when they are replaced.
     private var renewedFiles: [FileRenewal.File] {
         var files: [FileRenewal.File] = []
         if let certificate = self.configuration.certificate {
@@ -326,7 +327,7 @@ struct Node {
         return files
     }
 
-    /// What it takes to sign and send webhooks, where this node may.
+    /// The service that signs and sends webhooks, where this node may.
     private func webhookTools(_ pool: PostgresPool) -> WebhookServices {
         let key = self.configuration.isReadOnly ? nil : self.configuration.keyEncryptionKey
         let outgoing = self.configuration.outgoing
@@ -341,7 +342,7 @@ struct Node {
             pool: pool, secrets: WebhookSecrets(pool: pool, keyEncryptionKey: key), client: client)
     }
 
-    /// What was published before goes on being served when the ledger is damaged; nothing is published or changed.
+    /// When the ledger is damaged, earlier documents are still served; nothing is published or changed.
     private func haltOnDamage(_ ledger: Ledger, _ reading: () async throws -> Void) async throws {
         do { try await reading() } catch let fault as LedgerFault {
             ledger.halt(fault)
@@ -349,7 +350,7 @@ struct Node {
         }
     }
 
-    /// The writer's share of a command's time: what is left goes to finding out what became of a batch.
+    /// The writer's share of a command's time: the rest serves to find out the outcome of a batch.
     private static func writing(_ database: PostgresConfiguration, within limit: Duration) -> PostgresConfiguration {
         var configuration = database
         configuration.connectTimeout = limit * 0.6
@@ -369,7 +370,7 @@ struct Node {
         return limits
     }
 
-    /// A node that is meant to sign and cannot must say so at once, not when the first document goes stale.
+    /// A node that has the means to sign and cannot must say so at once, not when the first document goes stale.
     private static func checkSigning(_ keys: SigningKeys, _ ledger: Ledger) async throws {
         guard keys.canSign, ledger.fault == nil, let active = ledger.view.state.keys.active else { return }
         do { _ = try await keys.privateKey(of: active) } catch let unavailable as SigningKeys.Unavailable {

@@ -117,7 +117,8 @@ struct NodeOptions: ParsableArguments {
         guard (0...86_400).contains(self.documentMaxAge) else {
             throw ValidationError("--document-max-age must be from 0 to 86400 seconds")
         }
-        // A document is renewed at a quarter of its lifetime: what a cache holds longer than the rest has expired.
+        // A document is renewed at a quarter of its lifetime: a document that a cache holds longer than the rest has
+        // expired.
         guard self.documentMaxAge <= self.documentLifetime / 2 else {
             throw ValidationError("--document-max-age must be at most half of --document-lifetime")
         }
@@ -152,22 +153,22 @@ enum Environment {
     static func isSet(_ name: String) -> Bool { ["1", "true", "yes"].contains(Self[name]?.lowercased() ?? "") }
 }
 
-/// What a node needs to know before it starts.
+/// The settings that a node needs before it starts.
 struct NodeConfiguration: Sendable {
     var database: String
     var listen: ListenAddress
     var adminListen: ListenAddress?
     var keyEncryptionKey: KeyEncryptionKey?
     var isReadOnly: Bool
-    /// Changes that may wait.
+    /// The number of changes that may wait.
     var writeQueue: Int
     /// How long a change may take, from its arrival to its answer.
     var databaseTimeout: Duration
     var documentLifetime: Int64
     var documentMaxAge: Int
-    /// The field in which a trusted proxy says in which country a client is.
+    /// The field in which a trusted proxy states a client's country.
     var countryHeader: HTTPField.Name?
-    /// What says in which country an address is.
+    /// The database of addresses' countries.
     var countryDatabase: CountryDatabase?
     /// Whether the snapshot that the node starts from is checked against the ledger in the background; not with
     /// PINLEDGER_SNAPSHOT_AUDIT=0.
@@ -182,7 +183,7 @@ struct NodeConfiguration: Sendable {
     var drainDelay: Int
     var probing: ProbeConfiguration
     var telemetry: TelemetryConfiguration
-    /// How long before its end something is announced.
+    /// How long before the end of a certificate or pin it is announced.
     var horizons: Horizons
 
     static let defaultListen = "127.0.0.1:8440"
@@ -273,7 +274,7 @@ struct NodeConfiguration: Sendable {
         return level
     }
 
-    /// Reads a key-encryption key from a file that nobody else may read.
+    /// Reads a key-encryption key from a file that only its owner may read.
     static func readKey(_ path: String) throws -> KeyEncryptionKey {
         let data: [UInt8]
         do throws(PrivateFile.Failure) { data = try PrivateFile.read(path) } catch {

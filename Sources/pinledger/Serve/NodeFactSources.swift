@@ -9,7 +9,8 @@ import PublicSuffixes
 import Publishing
 import Signals
 
-/// What a node knows from outside the ledger: what servers present, what clients hold, whose names are whose.
+/// A node's facts from outside the ledger: the chains that servers present, the versions that clients hold, and the
+/// public suffixes.
 struct NodeFactSources: Sendable {
     let observations: ObservationSummary
     let probeScheduler: ProbeScheduler
@@ -18,13 +19,13 @@ struct NodeFactSources: Sendable {
     let environment: DecisionEnvironment
     private let prober: Prober
 
-    /// Reads what was recorded before. ``close()`` MUST be called at the end.
+    /// Reads earlier records. ``close()`` MUST be called at the end.
     init(
         _ configuration: NodeConfiguration, pool: PostgresPool, ledger: Ledger, documents: DocumentTable,
         logger: Logger, clock: @escaping @Sendable () -> Timestamp
     ) async throws {
         let observations = ObservationSummary()
-        // A node without the key has no salts: it counts requests and no installs, and takes all networks for one.
+        // A node without the key has no salts: it counts requests and no installs, and counts all networks as one.
         let key = configuration.keyEncryptionKey
         let adoption = AdoptionRecorder(
             store: AdoptionStore(pool: pool), salts: key.map { DailySalts($0, for: "installs") },

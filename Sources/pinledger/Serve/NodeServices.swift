@@ -6,7 +6,7 @@ struct Loop: Service {
 
     func run() async throws {
         await cancelWhenGracefulShutdown { await self.work() }
-        // What ends by itself waits for the rest: the loops report their own troubles, and serving goes on.
+        // A service that ends by itself waits for the rest: the loops report their own troubles, and serving goes on.
         try await gracefulShutdown()
     }
 }

@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 import Probing
 
-/// What a node may call on behalf of its users, and how.
+/// The addresses that a node may call for its users, and how.
 struct OutgoingOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -51,7 +51,7 @@ struct OutgoingOptions: ParsableArguments {
     }
 }
 
-/// What a node may call on behalf of its users, and how.
+/// The addresses that a node may call for its users, and how.
 struct OutgoingConfiguration: Sendable {
     var policy: AddressPolicy
     var allowsPlainWebhooks: Bool

@@ -1,11 +1,11 @@
 import Foundation
 
-/// A PostgreSQL server of our own, in a data directory, reached over a Unix socket that nobody else can open.
+/// A PostgreSQL server of our own, in a data directory, reached over a Unix socket that only this user can open.
 ///
 /// PostgreSQL refuses to run as root: started by root, it runs as the system's account `postgres`, in a directory that
 /// this account can reach.
 struct PrivateDatabase: Sendable {
-    /// Where the data and the socket lie.
+    /// The directories of the data and the socket.
     let directory: String
     private let programs: String
     private let account: String?
@@ -55,7 +55,7 @@ struct PrivateDatabase: Sendable {
         "host='\(self.directory)' port=5432 dbname=pinledger user=\(user)"
     }
 
-    /// Makes the cluster if there is none, and starts it unless it runs.
+    /// Creates the cluster if there is none, and starts it unless it runs.
     func start() async throws {
         let isNew = try await self.server(["test", "-f", "\(self.data)/PG_VERSION"]).status != 0
         if isNew {
@@ -84,7 +84,7 @@ struct PrivateDatabase: Sendable {
         ])
     }
 
-    /// Stops the server; connections that are left are closed.
+    /// Stops the server; remaining connections are closed.
     func stop() async {
         _ = try? await self.server(["\(self.programs)/pg_ctl", "-D", self.data, "-m", "fast", "-w", "-t", "60", "stop"])
     }
@@ -107,7 +107,7 @@ struct PrivateDatabase: Sendable {
         }
     }
 
-    /// The newest of Debian's PostgreSQL versions, or what is on the PATH.
+    /// The newest of Debian's PostgreSQL versions, or the one on the PATH.
     private static func findPrograms() -> String? {
         let base = "/usr/lib/postgresql"
         let versions = (try? FileManager.default.contentsOfDirectory(atPath: base)) ?? []

@@ -4,7 +4,7 @@ import PinWire
 import Probing
 import Signals
 
-/// How a node looks at what servers present.
+/// How a node probes servers.
 struct ProbeNodeOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -29,7 +29,7 @@ struct ProbeNodeOptions: ParsableArguments {
             valueName: "name"))
     var publicName: [String] = []
 
-    /// Checks what was given.
+    /// Checks the options.
     func read() throws -> ProbeConfiguration {
         let vantage = self.vantage ?? Environment["PINLEDGER_VANTAGE"]
         if let vantage {
@@ -64,17 +64,17 @@ struct ProbeNodeOptions: ParsableArguments {
     }
 }
 
-/// What a node needs to know to probe.
+/// A node's settings for probes.
 struct ProbeConfiguration: Sendable {
-    /// Nil where the node probes only when asked.
+    /// Nil where the node probes only on request.
     var vantage: String?
     var interval: Int64
-    /// Addresses of names that DNS is not asked for.
+    /// Addresses of names for which DNS is not used.
     var addresses: [String: [IPAddress]]
     /// Names under which clients reach this service.
     var ownHosts: Set<String>
 
-    /// The name under which observations of this node stand.
+    /// The name under which this node's observations are recorded.
     var place: String { self.vantage ?? ProbeScheduler.unnamed }
 
     /// Finds the addresses of a name; blocks.

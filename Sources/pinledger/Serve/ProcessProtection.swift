@@ -1,17 +1,17 @@
 import CProcess
 import Foundation
 
-/// A command in whose memory private keys stand.
+/// A command whose memory holds private keys.
 ///
 /// Such a process leaves no copy of its memory behind: see ``ProcessProtection``.
 protocol HoldsKeys {}
 
-/// Keeps a process's memory from getting out when it crashes, or by way of a debugger.
+/// Prevents a process's memory from leaking when it crashes, or through a debugger.
 enum ProcessProtection {
-    /// Forbids core dumps and debuggers, and sees to it that Swift's crash reports show neither registers nor memory.
+    /// Forbids core dumps and debuggers, and makes sure that Swift's crash reports show neither registers nor memory.
     ///
-    /// The Swift runtime reads its settings when the process starts, so that the program executes itself once more where
-    /// they are others: same process, same arguments. A crash report still names the functions.
+    /// The Swift runtime reads its settings when the process starts, so that the program executes itself once more
+    /// where they differ: same process, same arguments. A crash report still names the functions.
     static func apply() {
         var none = rlimit(rlim_cur: 0, rlim_max: 0)
         if setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none) != 0 || process_forbid_dumps() != 0 {
@@ -19,7 +19,7 @@ enum ProcessProtection {
                 "pinledger: warning: core dumps cannot be forbidden: \(String(cString: strerror(errno)))")
         }
         self.hideMemoryFromCrashReports()
-        // A program that executed itself is called after the link that it was reached by.
+        // A program that executed itself is named after the link through which it was started.
         process_set_name("pinledger")
     }
 
@@ -34,7 +34,7 @@ enum ProcessProtection {
         var arguments = CommandLine.arguments.map { strdup($0) }
         arguments.append(nil)
         execv("/proc/self/exe", arguments)
-        // Still here: without /proc. The process goes on, and its crash reports may show registers.
+        // This line is reached without /proc. The process goes on, and its crash reports may show registers.
         for argument in arguments { free(argument) }
         Console.error("pinledger: warning: set \(Self.variable)=\(Self.setting), so that crash reports show no memory")
     }

@@ -4,8 +4,8 @@ import Logging
 import PinWire
 import Pinning
 
-/// Does what clients' reports have come to, for apps that want it done. Several nodes may try at once: what is done is
-/// recorded once, since what the writer still finds due decides.
+/// Carries out the due reactions to clients' reports, for apps that allow it. Several nodes may try at once: a reaction
+/// is recorded once, since the writer checks again that it is due.
 struct ReactionWorker: Sendable {
     let ledger: Ledger
     let writer: Writer?
@@ -15,21 +15,21 @@ struct ReactionWorker: Sendable {
 
     private static let interval = Duration.seconds(5)
 
-    /// How long something is not tried again after a refusal, which other changes or time may lift.
+    /// How long a reaction is not tried again after a refusal, which other changes or time may lift.
     private static let patience: Int64 = 300
 
-    /// Something that is due of one app.
+    /// A due reaction of one app.
     private struct Attempt: Hashable {
         var app: AppID
         var due: Reaction.Due
     }
 
-    /// Looks every few seconds until cancelled.
+    /// Checks every few seconds until cancelled.
     func run() async {
         var refused: [Attempt: Timestamp] = [:]
         var survey: (position: Int64, apps: [AppID])?
         while !Task.isCancelled {
-            // A node that may not write has said so, and does not repeat it every time.
+            // A node that may not write has logged it, and does not repeat it every time.
             if self.ledger.fault == nil, self.ledger.suspension == nil {
                 let view = self.ledger.view
                 if survey?.position != view.head.position {
@@ -47,12 +47,12 @@ struct ReactionWorker: Sendable {
         }
     }
 
-    /// Apps are gone through only after the ledger has grown.
+    /// Apps are listed only after the ledger has grown.
     private static func apps(in state: LedgerState) -> [AppID] {
         state.apps.values.filter { $0.monitoring.isEnabled && $0.monitoring.reaction == .act }.map(\.id)
     }
 
-    /// Does all that is due, one thing after the other; what is refused keeps from nothing else.
+    /// Carries out all due reactions, one after the other; a refused one does not prevent the others.
     private func look(at id: AppID, in state: LedgerState, _ refused: inout [Attempt: Timestamp]) async {
         let context = DecisionContext(
             now: self.clock(), reason: nil, isForced: false, facts: self.environment.facts(), actor: .system,
@@ -65,7 +65,7 @@ struct ReactionWorker: Sendable {
             do throws(WriteFailure) {
                 try await self.record(due, of: id)
             } catch {
-                // Something changed meanwhile: it is looked at again.
+                // Something changed meanwhile: it is checked again.
                 if case .stale = error { return }
                 self.logger.log(
                     .reactionNotRecorded,
@@ -77,7 +77,7 @@ struct ReactionWorker: Sendable {
         }
     }
 
-    /// Records what is due for the app as it is now, if it still is: what was done before may have changed it.
+    /// Records the app's due reaction as it is now, if it still is due: an earlier one may have changed it.
     private func record(_ due: Reaction.Due, of id: AppID) async throws(WriteFailure) {
         guard let version = self.ledger.view.state.apps[id]?.version else { return }
         let request = CommandRequest(

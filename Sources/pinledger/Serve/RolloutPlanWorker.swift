@@ -4,9 +4,9 @@ import Logging
 import PinWire
 import Pinning
 
-/// Does what the plans of rollouts have come to: the next step, the bake time, the end. All that it goes by is in the
-/// ledger, so that it takes up again wherever it was broken off. Several nodes may try at once: a step is recorded for the
-/// version of the app that was looked at, and so once.
+/// Carries out the due steps of rollout plans: the next step, the bake time, the end. All of its inputs are in the
+/// ledger, so that it resumes wherever it was interrupted. Several nodes may try at once: a step is recorded for the
+/// version of the app that was read, and so once.
 struct RolloutPlanWorker: Sendable {
     let ledger: Ledger
     let writer: Writer?
@@ -14,11 +14,11 @@ struct RolloutPlanWorker: Sendable {
     let clock: @Sendable () -> Timestamp
     let logger: Logger
 
-    /// Looks every second until cancelled.
+    /// Checks every second until cancelled.
     func run() async {
         var survey: (position: Int64, places: [Place])?
         while !Task.isCancelled {
-            // A node that may not write has said so, and does not repeat it every second.
+            // A node that may not write has logged it, and does not repeat it every second.
             if self.ledger.fault == nil, self.ledger.suspension == nil {
                 let view = self.ledger.view
                 if survey?.position != view.head.position {
@@ -26,7 +26,7 @@ struct RolloutPlanWorker: Sendable {
                 }
                 for place in survey?.places ?? [] {
                     guard !Task.isCancelled else { return }
-                    // Where one cannot be recorded, no other can: later, all of them.
+                    // Where one cannot be recorded, no other can: all of them are tried later.
                     guard await self.look(at: place, in: view.state) else { break }
                 }
             }
@@ -40,7 +40,7 @@ struct RolloutPlanWorker: Sendable {
         var host: HostPattern?
     }
 
-    /// Apps are gone through only after the ledger has grown.
+    /// Apps are listed only after the ledger has grown.
     private static func places(in state: LedgerState) -> [Place] {
         var places: [Place] = []
         for (id, app) in state.apps {
@@ -51,7 +51,7 @@ struct RolloutPlanWorker: Sendable {
         return places
     }
 
-    /// Does what a plan has come to. False where nothing can be recorded now.
+    /// Carries out a plan's due step. False where nothing can be recorded now.
     private func look(at place: Place, in state: LedgerState) async -> Bool {
         let context = DecisionContext(
             now: self.clock(), reason: nil, isForced: false, facts: self.environment.facts(), actor: .system,
@@ -64,7 +64,7 @@ struct RolloutPlanWorker: Sendable {
             try await self.record(.drive, "the rollout's plan has come to it", at: place, version)
         } catch {
             switch error {
-            // Something changed meanwhile: it is looked at again.
+            // Something changed meanwhile: it is checked again.
             case .stale, .refused(.appUnknown), .refused(.hostUnknown), .refused(.rolloutPlanUnknown),
                 .refused(.rolloutPlanState):
                 break
@@ -77,7 +77,7 @@ struct RolloutPlanWorker: Sendable {
         return true
     }
 
-    /// What stands in the way of a plan is for people to judge.
+    /// People judge the obstacles of a plan.
     private func pause(_ place: Place, _ version: Int64, _ refusal: Refusal) async -> Bool {
         do throws(WriteFailure) {
             try await self.record(

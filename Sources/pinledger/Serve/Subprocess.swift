@@ -4,7 +4,7 @@ import Foundation
 ///
 /// Its output goes to a file, never through a pipe: a server that the program leaves running would hold the pipe open.
 enum Subprocess {
-    /// What a program left behind.
+    /// The result of a program.
     struct Outcome: Sendable {
         var status: Int32
         var output: String
@@ -69,7 +69,7 @@ enum Subprocess {
         return Outcome(status: code, output: text)
     }
 
-    /// Where a program lies: as given with a slash, else on the PATH.
+    /// The path of a program: as given with a slash, else on the PATH.
     static func path(of program: String) -> String? {
         if program.contains("/") { return FileManager.default.isExecutableFile(atPath: program) ? program : nil }
         let path = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/local/bin:/usr/bin:/bin"

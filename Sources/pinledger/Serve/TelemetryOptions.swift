@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 import Probing
 
-/// What becomes of clients' reports.
+/// The settings for clients' reports.
 struct TelemetryOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -41,10 +41,10 @@ struct TelemetryOptions: ParsableArguments {
     }
 }
 
-/// What becomes of clients' reports.
+/// The settings for clients' reports.
 struct TelemetryConfiguration: Sendable {
     var retentionDays: Int
-    /// Outcomes a second that one network may report; 0 for any number.
+    /// Outcomes a second that one network may report; 0 for no limit.
     var rate: Double
     var trustedProxies: [IPNetwork]
 }

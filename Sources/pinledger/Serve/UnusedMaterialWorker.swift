@@ -3,8 +3,8 @@ import LogLines
 import Logging
 import Publishing
 
-/// Erases keys and certificates that the ledger does not know, once an hour: of changes that were refused, or not
-/// recorded any more.
+/// Erases keys and certificates that the ledger does not name, once an hour: those of changes that were refused, or not
+/// recorded.
 struct UnusedMaterialWorker: Sendable {
     let ledger: Ledger
     let material: MaterialStore
@@ -13,7 +13,7 @@ struct UnusedMaterialWorker: Sendable {
     /// Sweeps until cancelled.
     func run() async {
         while !Task.isCancelled {
-            // A fault stops the ledger, and what comes to be known of keys is not seen any more.
+            // A fault stops the ledger, and later events that name keys are not seen any more.
             if self.ledger.fault == nil {
                 let view = self.ledger.view
                 do { try await self.material.eraseUnnamed(by: view.state, at: view.head.position) } catch {

@@ -6,13 +6,13 @@ import Publishing
 import Secrets
 import Signals
 
-/// Erases secrets that the ledger does not name any more, once an hour: whoever retired or made them may have died before
-/// the ledger or the table knew.
+/// Erases secrets that the ledger does not name any more, once an hour: the process that retired or made them may have
+/// died before the ledger or the table had it.
 struct UnusedSecretWorker: Sendable {
     let ledger: Ledger
-    /// What apps' reports are signed with.
+    /// The keys that sign apps' reports.
     let telemetry: TelemetrySecrets
-    /// What deployed clients' formats are signed with.
+    /// The keys that sign deployed clients' formats.
     let clients: ClientKeys
     let logger: Logger
 

@@ -4,8 +4,8 @@ import Logging
 import PinWire
 import Pinning
 
-/// Records what is to be warned of, so that receivers of events hear of it without asking. Several nodes may look at
-/// once: what one has said, the others have nothing to add to.
+/// Records due warnings, so that receivers of events get them without asking. Several nodes may check at once: a
+/// warning that one has recorded is not due for the others.
 struct WarningWorker: Sendable {
     let ledger: Ledger
     let writer: Writer?
@@ -14,13 +14,13 @@ struct WarningWorker: Sendable {
     let interval: Duration
     let logger: Logger
 
-    /// Apps that are looked at before other work gets its turn.
+    /// The number of apps that are checked before other work runs.
     private static let stride = 32
 
-    /// Looks at every app once per interval until cancelled.
+    /// Checks every app once per interval until cancelled.
     func run() async {
         while !Task.isCancelled {
-            // A node has probed nothing when it starts; nor does it hurry.
+            // A node has no probes when it starts, so it waits first.
             try? await Task.sleep(for: self.interval)
             await self.look()
         }
@@ -43,7 +43,7 @@ struct WarningWorker: Sendable {
         }
     }
 
-    /// False where nothing can be recorded at the moment: the next round says it.
+    /// False where nothing can be recorded at the moment: the next round does it.
     private func record(_ id: AppID) async -> Bool {
         let request = CommandRequest(
             command: .watch(id), origin: Origin(actor: .system), expectedVersion: nil,
