@@ -19,7 +19,7 @@ enum KeyWeakness {
                 found.append("has the RSA exponent 0, so it cannot work")
             }
             if let last = modulus?.last, last.isMultiple(of: 2) {
-                found.append("has an even RSA modulus, so anybody can factor it")
+                found.append("has an even RSA modulus, so anyone can factor it")
             }
             if let modulus, ROCA.made(modulus) {
                 found.append("was made by a chip with the ROCA defect (CVE-2017-15361), so it can be factored")

@@ -110,7 +110,7 @@ import Testing
             ("rsa-1024", ["is an RSA key of 1024 bits, and 2048 are the least"]),
             ("rsa-exponent-1", ["has the RSA exponent 1, so it protects nothing"]),
             ("rsa-even-exponent", ["has an even RSA exponent, so it cannot work"]),
-            ("rsa-even-modulus", ["has an even RSA modulus, so anybody can factor it"]),
+            ("rsa-even-modulus", ["has an even RSA modulus, so anyone can factor it"]),
             ("rsa-roca", ["was made by a chip with the ROCA defect (CVE-2017-15361), so it can be factored"]),
             ("explicit-curve", ["brings a curve of its own, which clients refuse"]),
             ("compressed-point", []), ("rsa-without-null", []),

@@ -28,6 +28,6 @@ ALTER TABLE pinledger.migration OWNER TO pinledger_owner;
 GRANT USAGE ON SCHEMA pinledger TO pinledger_app, pinledger_reader;
 GRANT SELECT ON pinledger.migration TO pinledger_app, pinledger_reader;
 
--- A new function may be called by nobody but the owner until it is granted. PostgreSQL's default is everybody.
+-- Only the owner may call a new function until it is granted. By PostgreSQL's default every role may.
 SET LOCAL ROLE pinledger_owner;
 ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC;

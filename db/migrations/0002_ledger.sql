@@ -191,7 +191,7 @@ GRANT EXECUTE ON FUNCTION pinledger.forget_commands TO pinledger_app;
 
 -- Appending -----------------------------------------------------------------------------------------------------------
 
--- Locks the head for the rest of the transaction and returns it. A writer that lost a race uses it: nobody can move the
+-- Locks the head for the rest of the transaction and returns it. A writer that lost a race uses it: no other can move the
 -- head between this read and its append. So does a writer that answers from what was recorded before: the lock is
 -- written to the log, so the commit waits for the disk, and for a standby, as that of an append does.
 CREATE FUNCTION pinledger.lock_head(OUT next_position bigint, OUT frontier bytea, OUT last_time timestamptz)

@@ -69,7 +69,7 @@ BEGIN
             USING ERRCODE = 'PL004';
     END IF;
 
-    -- Everybody locks in the same order, so two publishers cannot wait for each other. Each statement below sees what
+    -- All publishers lock in the same order, so two of them cannot wait for each other. Each statement below sees what
     -- the previous publisher stored.
     INSERT INTO published_app SELECT DISTINCT a.app FROM unnest(p_app) a (app) ORDER BY 1 ON CONFLICT DO NOTHING;
     PERFORM FROM published_app a WHERE a.app = ANY (p_app) ORDER BY a.app FOR UPDATE;

@@ -148,7 +148,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pinledger, pg_temp AS $$
 $$;
 GRANT EXECUTE ON FUNCTION pinledger.sealed_secrets TO pinledger_app, pinledger_reader;
 
--- Keeps everybody else from changing secrets until the transaction ends. Reads go on.
+-- Keeps other sessions from changing secrets until the transaction ends. Reads go on.
 CREATE FUNCTION pinledger.lock_secrets() RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pinledger, pg_temp AS $$
 BEGIN
@@ -209,7 +209,7 @@ CREATE FUNCTION pinledger.store_material(p_kind text[], p_der bytea[]) RETURNS v
 LANGUAGE sql SECURITY DEFINER SET search_path = pinledger, pg_temp AS $$
     INSERT INTO material AS m (digest, kind, der)
     SELECT DISTINCT ON (1) sha256(n.der), n.kind, n.der FROM unnest(p_kind, p_der) n (kind, der)
-     -- Everybody writes in the same order, so two writers cannot wait for each other.
+     -- All writers use the same order, so two of them cannot wait for each other.
      ORDER BY 1
         ON CONFLICT (digest) DO UPDATE SET stored_at = now() WHERE m.stored_at < now() - interval '1 hour'
 $$;

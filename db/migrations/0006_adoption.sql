@@ -45,7 +45,7 @@ CREATE FUNCTION pinledger.add_adoption_counts(
 ) RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path = pinledger, pg_temp AS $$
     INSERT INTO adoption_count AS c
     SELECT * FROM unnest(p_app, p_hour, p_version, p_app_version, p_platform, p_requests, p_reports, p_identified)
-     -- Everybody writes in the same order, so two nodes cannot wait for each other.
+     -- All nodes write in the same order, so two of them cannot wait for each other.
      ORDER BY 1, 2, 3, 4, 5
         ON CONFLICT (app, hour, version, app_version, platform) DO UPDATE
        SET requests = c.requests + excluded.requests, reports = c.reports + excluded.reports,

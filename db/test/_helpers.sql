@@ -1,4 +1,4 @@
--- What the tests say things with. Lives as long as the transaction that every test file runs in.
+-- The functions that the tests use. They live as long as the transaction that every test file runs in.
 SET client_min_messages = warning;
 CREATE SCHEMA test;
 GRANT USAGE ON SCHEMA test TO PUBLIC;
@@ -12,7 +12,7 @@ BEGIN
 END
 $$;
 
--- Fails unless the statement ends with that SQLSTATE; what it did is undone.
+-- Fails unless the statement ends with that SQLSTATE; its effects are undone.
 CREATE FUNCTION test.refused(statement text, state text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     got text := 'success';
@@ -39,7 +39,7 @@ DECLARE
     grown    bytea;
 BEGIN
     SELECT coalesce(at, h.next_position), h.frontier INTO first, frontier FROM pinledger.head h;
-    -- Of the right length, and not the tree's: the function does not compute it.
+    -- It has the right length, and is not the tree's: the function does not compute it.
     grown := decode(repeat('ab', 32 * length(replace((first + count)::bit(63)::text, '0', ''))), 'hex');
     SELECT a.outcome, a.head INTO outcome, head FROM pinledger.append(
         first, frontier, grown, "time",

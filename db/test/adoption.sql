@@ -1,4 +1,4 @@
--- Adoption: counts add up, sketches are merged byte by byte, what is old is forgotten, and nobody writes by hand.
+-- Adoption: counts add up, sketches are merged byte by byte, old rows are forgotten, and only the functions write.
 SET LOCAL ROLE pinledger_app;
 
 CREATE FUNCTION pg_temp.count(app text, hour timestamptz, version bigint, requests bigint)
@@ -15,7 +15,7 @@ SELECT pg_temp.count('a', '2020-01-05T10:00Z', 5, 10), pg_temp.count('a', '2020-
        pg_temp.count('a', '2020-01-05T11:00Z', 5, 1), pg_temp.count('a', '2020-01-05T10:00Z', 4, 1);
 SELECT test.same(string_agg(format('%s %s %s %s', version, requests, reports, identified), ', ' ORDER BY hour, version),
     '4 1 1 2, 5 17 2 4, 5 1 1 2', 'counts add up') FROM pinledger.adoption_count;
--- Several at once, none of which may stand there twice in one call.
+-- Several at once; one call may not name a row twice.
 SELECT pinledger.add_adoption_counts('{b,a}', '{2020-01-05T10:00Z,2020-01-05T10:00Z}', '{0,-1}', '{"",other}', '{"",""}',
     '{3,4}', '{0,0}', '{0,0}');
 SELECT test.same(count(*), 5::bigint, 'rows') FROM pinledger.adoption_count;
@@ -37,13 +37,13 @@ SELECT pg_temp.count('b', now() - interval '34 days', 1, 1), pg_temp.count('b', 
 SELECT pinledger.forget_adoption();
 SELECT test.same(string_agg(version::text, ','), '1', 'retention') FROM pinledger.adoption_count WHERE app = 'b';
 
--- What was signed stands beside what was not.
+-- Signed counts stand beside unsigned ones.
 SELECT pg_temp.sketch('a', date_trunc('day', now()), 5, decode(repeat('00', 2048), 'hex'));
 SELECT pinledger.merge_adoption_sketches('{a}', ARRAY[date_trunc('day', now())], '{5}', '{true}',
     ARRAY[decode(repeat('01', 2048), 'hex')]);
 SELECT test.same(string_agg(signed::text, ' ' ORDER BY signed), 'false true', 'signed and not')
   FROM pinledger.adoption_sketch;
--- A version that there is not.
+-- A version that does not exist.
 SELECT pg_temp.count('a', now(), -2 - 109, 1);
 SELECT test.refused($$DELETE FROM pinledger.adoption_count$$, '42501');
 SELECT test.refused($$INSERT INTO pinledger.adoption_sketch SELECT * FROM pinledger.adoption_sketch$$, '42501');

@@ -14,7 +14,7 @@ SELECT test.same(s.version, 2::bigint, 'stream'), test.same(s.last_position, 1::
 SELECT test.same(c.first_position, 0::bigint, 'command'), test.same(c.event_count, 2, 'its events')
   FROM pinledger.command c WHERE key = 'k1';
 
--- Somebody was first: nothing is written.
+-- Another writer was first: nothing is written.
 SELECT test.same(a.outcome, 'moved', 'a stale position'), test.same(a.head, 2::bigint, 'where it stands')
   FROM test.append('app/a', 2, 1, 'k2', at => 1) a;
 SELECT test.same(a.outcome, 'moved', 'another tree')
@@ -22,7 +22,7 @@ SELECT test.same(a.outcome, 'moved', 'another tree')
        '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}') a;
 SELECT test.same(count(*), 0::bigint, 'no key of it') FROM pinledger.command WHERE key = 'k2';
 
--- A key that was seen: nothing is written.
+-- A known key: nothing is written.
 SELECT test.refused($$SELECT test.append('app/a', 2, 1, 'k1')$$, '23505');
 SELECT test.same(count(*), 2::bigint, 'no event of it') FROM pinledger.event;
 
@@ -41,7 +41,7 @@ SELECT test.refused($$SELECT test.append('app/a', 0)$$, '23505');
 SELECT test.refused($$SELECT test.append('app/a', 2, "time" => '2025-12-31T23:59:59Z')$$, 'PL002');
 SELECT test.same(a.outcome, 'appended', 'the same instant') FROM test.append('app/a', 2) a;
 
--- What does not fit an entry bundle does not fit the table.
+-- An entry that does not fit an entry bundle does not fit the table.
 SELECT test.refused($$
     SELECT pinledger.append(h.next_position, h.frontier, h.frontier, now(), '{fleet}', '{1}', '{T}', '{token}', '{a}',
         ARRAY[convert_to(repeat('x', 65536), 'UTF8')], '{}', '{}', '{}', '{fleet}', '{0}', '{1}', '{0}', '{}', '{}', '{}', '{}', '{}')

@@ -1,4 +1,4 @@
--- Nobody changes what is recorded: not on the table, not on a leaf, not as a replica.
+-- No role changes recorded rows: not on the table, not on a partition, not as a replica.
 SELECT test.append('app/a', 0, 3);
 INSERT INTO pinledger.tree_node VALUES (8, 0, sha256('x'));
 

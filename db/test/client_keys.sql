@@ -1,8 +1,8 @@
--- The private halves of what deployed clients' formats are signed with: stored, sealed anew, erased, and nobody's to read.
+-- The private halves of the keys of deployed clients' formats: stored, sealed again, erased, and readable by no reader.
 SET LOCAL ROLE pinledger_app;
 SELECT pinledger.store_client_secret('k1:a', 'a', 'kek', 'n', 'c'), pinledger.store_client_secret('k2:a', 'a', 'kek', 'n', 'c');
 SELECT pinledger.store_client_secret('k2:a', 'a', 'kek2', 'n2', 'c2');
-SELECT test.same(format('%s %s', count(*), max(kek_id)), '1 kek2', 'a secret that is stored again is sealed anew')
+SELECT test.same(format('%s %s', count(*), max(kek_id)), '1 kek2', 'a secret that is stored again is sealed again')
   FROM pinledger.client_secret WHERE secret = 'k2:a';
 SELECT pinledger.erase_client_secret('k1:a');
 SELECT test.same(pinledger.erase_client_secrets_except('{}'), 0::bigint, 'a young secret stays');

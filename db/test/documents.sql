@@ -1,4 +1,4 @@
--- pinledger.publish_documents: what is served never goes back, one version never has two contents, and nothing is stored
+-- pinledger.publish_documents: served documents never go back, one version never has two contents, and nothing is stored
 -- of events that the ledger does not hold.
 SET LOCAL ROLE pinledger_app;
 SELECT test.append('fleet', 0, 1), test.append('app/a', 0, 6), test.append('app/b', 0, 2);
@@ -20,7 +20,7 @@ SELECT test.same(pg_temp.publish('a', 6, 'six', '2026-01-01'), ARRAY['a'], 'a ne
 SELECT test.refused($$SELECT pg_temp.publish('a', 6, 'other', '2026-02-01')$$, 'PL003');
 SELECT test.refused($$SELECT pg_temp.publish('a', 6, 'other', '2020-02-01')$$, 'PL003');
 
--- Several at once: a clash fails all of them; what is passed over fails nobody.
+-- Several at once: a clash fails all of them; a skipped document fails none.
 SELECT test.refused($$SELECT pinledger.publish_documents('{a,b}', '{6,1}', '{6,1}', ARRAY[sha256('x'), sha256('y')],
     '{2026-03-01,2026-03-01}', '{2026-03-02,2026-03-02}', '{k,k}', '{b,b}')$$, 'PL003');
 SELECT test.same(count(*), 0::bigint, 'nothing of it') FROM pinledger.document WHERE app = 'b';

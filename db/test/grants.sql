@@ -27,11 +27,11 @@ SELECT test.same(array_agg(p.proname::text ORDER BY p.proname), ARRAY['sealed_se
   FROM pg_proc p WHERE p.pronamespace = 'pinledger'::regnamespace
    AND has_function_privilege('pinledger_reader', p.oid, 'EXECUTE');
 
--- Nothing belongs to an account that can log in, and nobody but the owner may create here.
+-- Nothing belongs to an account that can log in, and only the owner may create here.
 SELECT test.same(count(*), 0::bigint, 'foreign owners')
   FROM pg_class c WHERE c.relnamespace = 'pinledger'::regnamespace
    AND pg_get_userbyid(c.relowner) <> 'pinledger_owner';
 SELECT test.same(bool_or(rolcanlogin OR rolsuper), false, 'roles that can log in')
   FROM pg_roles WHERE rolname IN ('pinledger_owner', 'pinledger_app', 'pinledger_reader');
 SELECT test.same(has_schema_privilege('pinledger_app', 'pinledger', 'CREATE'), false, 'the application creates');
-SELECT test.same(has_schema_privilege('public', 'pinledger', 'USAGE'), false, 'everybody sees the schema');
+SELECT test.same(has_schema_privilege('public', 'pinledger', 'USAGE'), false, 'every role sees the schema');

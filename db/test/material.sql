@@ -15,7 +15,7 @@ SELECT test.refused($$INSERT INTO pinledger.material SELECT * FROM pinledger.mat
 SELECT test.refused($$DELETE FROM pinledger.material$$, '42501');
 SELECT test.refused($$UPDATE pinledger.material SET der = 'x'$$, '42501');
 
--- What is young stays. What is old and shown again is young.
+-- Young bytes stay. Old bytes that are uploaded again count as young.
 SELECT test.same(pinledger.erase_material(ARRAY[sha256('key'), sha256('certificate')], 0), 0::bigint, 'young ones');
 SET LOCAL ROLE pinledger_owner;
 UPDATE pinledger.material SET stored_at = now() - interval '25 hours';
@@ -28,7 +28,7 @@ SELECT test.same(pinledger.erase_material(ARRAY[sha256('key'), sha256('certifica
 SELECT test.same(count(*), 2::bigint, 'what was not named, and what was shown again') FROM pinledger.material;
 SELECT test.same(pinledger.erase_material('{}', 2), 0::bigint, 'nothing');
 
--- Not even the owner files something under another digest.
+-- Not even the owner can store bytes under another digest.
 SET LOCAL ROLE pinledger_owner;
 SELECT test.refused($$INSERT INTO pinledger.material VALUES (sha256('a'), 'certificate', 'b')$$, '23514');
 SET LOCAL ROLE pinledger_reader;

@@ -1,4 +1,4 @@
--- Observations: an older probe moves no time back, what is old is deleted, and nobody writes by hand.
+-- Observations: an older probe moves no time back, old rows are deleted, and only the functions write.
 SET LOCAL ROLE pinledger_app;
 
 CREATE FUNCTION pg_temp.probe(endpoint text, at timestamptz, complete boolean, failures integer DEFAULT 0)

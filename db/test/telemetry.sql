@@ -1,4 +1,4 @@
--- Reports: a process replaces its own rows and nobody else's, what is old is forgotten, and nobody writes by hand.
+-- Reports: a process replaces only its own rows, old rows are forgotten, and only the functions write.
 SET LOCAL ROLE pinledger_app;
 
 CREATE FUNCTION pg_temp.record(node text, minute timestamptz, level integer, units bytea) RETURNS void LANGUAGE sql AS $$
@@ -28,13 +28,13 @@ SELECT pinledger.erase_telemetry_secret('tlk_1');
 SELECT test.same(pinledger.erase_telemetry_secrets_except('{}'), 0::bigint, 'a young secret stays');
 SELECT test.same(string_agg(secret, ','), 'tlk_2', 'secrets') FROM pinledger.telemetry_secret;
 
--- What addresses are hashed with is not in the database.
+-- The salts of addresses are not in the database.
 SELECT test.same(count(*), 0::bigint, 'salts') FROM information_schema.tables
  WHERE table_schema = 'pinledger' AND table_name LIKE '%salt%';
 SELECT test.refused($$DELETE FROM pinledger.outcome_minute$$, '42501');
 SELECT test.refused($$INSERT INTO pinledger.telemetry_secret SELECT * FROM pinledger.telemetry_secret$$, '42501');
 
--- Whoever only reads sees what was counted, and cannot find out of whom.
+-- A reader sees the counts, and cannot find out whose they are.
 SET LOCAL ROLE pinledger_reader;
 SELECT test.same(count(*), 1::bigint, 'what a reader sees') FROM pinledger.outcome_minute;
 SELECT test.refused($$SELECT ciphertext FROM pinledger.telemetry_secret$$, '42501');

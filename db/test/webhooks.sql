@@ -1,4 +1,4 @@
--- The feeds of webhooks and their deliveries: what is leased, in which order, and who may settle it.
+-- The feeds of webhooks and their deliveries: what is leased, in which order, and which attempt may settle it.
 SET LOCAL ROLE pinledger_app;
 
 CREATE FUNCTION pg_temp.lease(slots integer DEFAULT 10) RETURNS bigint[] LANGUAGE sql AS $$
@@ -24,7 +24,7 @@ SELECT test.same(pinledger.feed_webhook('x', 9999, '{}', '{}', 100), NULL::bigin
 SELECT test.same(array_agg(d.position ORDER BY d.position), ARRAY[2, 3, 4, 5]::bigint[], 'deliveries')
   FROM pinledger.webhook_delivery d;
 
--- Of each stream the first, and nothing else of it while that is leased.
+-- The first of each stream, and nothing else of it while that is leased.
 SELECT test.same(pg_temp.lease(1), ARRAY[2]::bigint[], 'as many as there are slots');
 SELECT test.same(pg_temp.lease(), ARRAY[4]::bigint[], 'the other stream');
 SELECT test.same(pg_temp.lease(), NULL::bigint[], 'nothing is left');
@@ -41,7 +41,7 @@ SELECT test.same(char_length(d.last_error), 500, 'the error is cut'), test.same(
 SELECT test.same(pg_temp.lease(), NULL::bigint[], 'it waits');
 SELECT test.refused($$SELECT pinledger.settle_delivery('w', 4, 1, 'lost', 0, 200, NULL)$$, '23514');
 
--- What is settled or waits is replayed, what is under way is not.
+-- Settled and waiting deliveries are replayed, those under way are not.
 SELECT test.same(pinledger.replay_deliveries('w', 0, 100, false, '{}', '{}'), 3::bigint, 'replayed');
 SELECT test.same(pg_temp.lease(), ARRAY[2]::bigint[], 'the first of its stream again');
 SELECT test.same(pinledger.replay_deliveries('w', 0, 100, true, '{}', '{app/c}'), 1::bigint, 'what passes the filters');

@@ -1,12 +1,12 @@
 /// The encoding of private keys at rest: PKCS#8's PrivateKeyInfo in DER (RFC 5208), in locked memory.
 enum PKCS8 {
-    /// Of a seed of 32 bytes: 48 bytes (RFC 8410 section 7).
+    /// Encodes a seed of 32 bytes: 48 bytes (RFC 8410 section 7).
     static func ed25519(seed: SecureBytes) -> SecureBytes {
         SecureBytes(
             [0x30, 0x2E, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2B, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20], seed)
     }
 
-    /// Of a number of 32 bytes and its point of 65: 138 bytes, as OpenSSL writes them (RFC 5915, the curve named once).
+    /// Encodes a number of 32 bytes and its point of 65: 138 bytes, in OpenSSL's form (RFC 5915, the curve named once).
     static func p256(number: SecureBytes, point: [UInt8]) -> SecureBytes {
         let head: [UInt8] = [
             0x30, 0x81, 0x87, 0x02, 0x01, 0x00,
@@ -18,7 +18,7 @@ enum PKCS8 {
         return SecureBytes(head, number, [0xA1, 0x44, 0x03, 0x42, 0x00] + point)
     }
 
-    /// Of an RSAPrivateKey in DER, which for the accepted sizes is between 256 and 65,000 bytes long.
+    /// Encodes an RSAPrivateKey in DER, which for the accepted sizes is between 256 and 65,000 bytes long.
     static func rsa(pkcs1: SecureBytes) -> SecureBytes {
         func long(_ length: Int) -> [UInt8] { [0x82, UInt8(length >> 8 & 0xFF), UInt8(length & 0xFF)] }
         // rsaEncryption, NULL.

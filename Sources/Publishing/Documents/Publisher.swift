@@ -310,7 +310,7 @@ package actor Publisher {
             if held.version == version {
                 let renewal = held.issuedAt.adding(seconds: self.schedule.renewalSeconds)
                 guard held.keyID != kid || renewal <= now || self.unfit[app] != nil else { return nil }
-                // Of two signatures over one version the later issue wins.
+                // The later of two signatures over one version wins.
                 issuedAt = max(now, held.issuedAt.adding(seconds: 1))
             }
         }

@@ -16,7 +16,7 @@ package final class EvaluatedDocuments<Answer: Sendable>: Sendable {
         var entries: [String: Entry] = [:]
         /// The apps of ``entries``, the oldest first.
         var order: [String] = []
-        /// Of all entries together.
+        /// The memory of all entries together, in bytes.
         var cost = 0
 
         mutating func put(_ entry: Entry, of app: String) {

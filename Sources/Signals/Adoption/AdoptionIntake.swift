@@ -10,7 +10,7 @@ package final class AdoptionIntake: Sendable {
         var places: [AppID: Int] = [:]
         var apps: [AppID] = []
         var batches: [AdoptionBatch] = []
-        /// Of signed reports: unsigned ones take none of their room.
+        /// The batches of signed reports: unsigned ones take none of their room.
         var signed: [AdoptionBatch] = []
         /// From callers that count too little for a batch of their own.
         var single = AdoptionBatch()

@@ -20,7 +20,7 @@ struct OutcomeMinuteTally: Sendable {
     private var places: [OutcomeKey: Int] = [:]
     private(set) var releases: [AppRelease] = []
     private(set) var units: [OutcomeUnit] = []
-    /// Of the hour's sample.
+    /// The level of the hour's sample.
     private(set) var level: Int
     /// The approximate memory, in sizes of units.
     private(set) var weight = 0

@@ -79,7 +79,7 @@ enum AdoptionText {
         let sample = share?.text("sample") ?? "-"
         let basis =
             share?["basis"] == "installs" ? "about \(sample) installs" : "\(sample) requests and reports"
-        return "Of what was seen since \(since) (\(basis)), \(Self.percent(points)) holds \(version); "
+        return "\(Self.percent(points)) of the clients seen since \(since) (\(basis)) hold \(version); "
             + "with 95 % confidence from \(Self.percent(share?["lower_basis_points"]?.integerValue)) "
             + "to \(Self.percent(share?["upper_basis_points"]?.integerValue))."
     }
@@ -91,8 +91,8 @@ enum AdoptionText {
             return
                 "Guard rails count signed reports only, and there are none: they wait until older documents are stale."
         }
-        return "Of about \(share?.text("sample") ?? "-") installs that signed their reports, which guard rails count, "
-            + "\(Self.percent(points)) holds it; with 95 % confidence from "
+        return "Guard rails count installs that signed their reports, about \(share?.text("sample") ?? "-"): "
+            + "\(Self.percent(points)) of them hold it; with 95 % confidence from "
             + "\(Self.percent(share?["lower_basis_points"]?.integerValue)) "
             + "to \(Self.percent(share?["upper_basis_points"]?.integerValue))."
     }

@@ -96,7 +96,7 @@ enum EventLine {
 }
 
 extension EventLine {
-    /// Of an uploaded key only its names for people.
+    /// Keeps only the names for people of an uploaded key.
     private static func summary(of data: [String: JSON]) -> [String: JSON] {
         if let certificate = data["certificate"] {
             return [
