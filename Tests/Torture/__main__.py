@@ -27,7 +27,7 @@ from report import Experiment, Impossible, MissingFeature, Row, table, write_jso
 from stage import Ground, Stage  # noqa: E402
 
 SEED = 20261121
-#: What every change has to pass: the short form of those that see most in little time.
+#: The experiments that every change has to pass: the short forms of those that find most in little time.
 CI = ("F01+F02", "F06", "F06-log", "F08", "F14", "F16", "F18", "F27", "F28", "F31", "F32")
 MODULES = (kill, disk, network, clocks, clients, malformed, smuggling, order, starting, corruption)
 
@@ -66,7 +66,7 @@ def main() -> int:
         return 69
     is_release = options.release or "/release/" in BINARY
 
-    # Whoever ends the run, what it started ends with it.
+    # However the run ends, the processes that it started end with it.
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
     faulthandler.enable()

@@ -20,7 +20,7 @@ CLEAN, DAMAGED = 0, 10
 
 @dataclass
 class Account:
-    """What is found in the database of a ledger."""
+    """The contents of a ledger's database."""
 
     events: int = 0
     faults: list[str] = field(default_factory=list)
@@ -36,7 +36,7 @@ class Account:
 
 
 def audit(ledger: Ledger, acknowledged: list[Acknowledged] = (), *, verify_hashes: bool = True) -> Account:
-    """Reads every row of the ledger; with `verify_hashes` False as somebody would who takes the rows' word for it."""
+    """Reads every row of the ledger; with `verify_hashes` False as a reader would that trusts the rows."""
     account = Account()
     leaves: list[bytes] = []
     frontier = tree.Frontier()
@@ -118,7 +118,7 @@ def audit(ledger: Ledger, acknowledged: list[Acknowledged] = (), *, verify_hashe
             continue
         found = places.get((each.actor, each.key))
         if not found:
-            # A command may be acknowledged that had nothing to change; it is on record all the same.
+            # A command that changes nothing may be acknowledged too; it is on record all the same.
             if commands.get((each.actor, each.key), (0, 1))[1] != 0:
                 account.lost.append(each.key)
         elif each.position is not None and each.position != found[-1] + 1:

@@ -22,7 +22,7 @@ ARRIVALS = 200
 
 
 class Crowd:
-    """Many sockets at once, each with something to send now and then, and what became of them."""
+    """Many sockets at once, each with something to send at intervals, and their outcomes."""
 
     def __init__(self, port: int):
         self.port = port
@@ -34,7 +34,7 @@ class Crowd:
 
     def join(self, kind: str, first: bytes, *, drip: Callable[[int], bytes] | None = None, reads: bool = True,
              receive_buffer: int | None = None) -> None:  # fmt: skip
-        """Connects and sends `first`; `drip` gives what is sent each second after that."""
+        """Connects and sends `first`; `drip` gives the bytes for each second after that."""
         member = socket.socket()
         if receive_buffer:
             member.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
@@ -54,7 +54,7 @@ class Crowd:
             self.selector.register(member, selectors.EVENT_READ)
 
     def live(self, seconds: float) -> None:
-        """For so long: reads what comes, and once a second sends what is to be sent."""
+        """Reads for so long, and once a second sends the next bytes."""
         end = time.monotonic() + seconds
         dripped = time.monotonic()
         while (now := time.monotonic()) < end:
@@ -187,7 +187,7 @@ def slow_clients(stage: Stage, is_broken: bool) -> Measurement:
         "fetch_p99_before": base, "fetch_p99": slowed.p(0.99), "fetches": len(slowed.all),
         "fetches_failed": slowed.failures, "memory_growth": grown,
     }  # fmt: skip
-    # What is sent slowly is noticed at the next byte, a second later at the most.
+    # A slow sender notices the close at its next byte, a second later at the most.
     allowed = limit + 3
     measurement.expect("closed", not any(left.values()), f"still open after {duration} s: {left}")
     measurement.expect("in time", max(lives.values(), default=0) <= allowed, f"the slowest lived {lives}")
@@ -218,7 +218,7 @@ def idle_clients(stage: Stage, is_broken: bool) -> Measurement:
     )  # fmt: skip
     apps = stage.apps(node, 4)
     previous = stage.before(ledger)
-    # What the server needs once and for all is not the connections'.
+    # The server's fixed costs do not belong to the connections.
     warm = Crowd(node.port)
     request = f"GET /client/v1/apps/{apps[0]}/document HTTP/1.1\r\nHost: x\r\n\r\n".encode()
     for _ in range(100):

@@ -28,7 +28,7 @@ CLIENTS = 8
 
 
 class Clock:
-    """What time it is for the processes that are started with it."""
+    """The time of day for the processes that are started with it."""
 
     def __init__(self, library: Path, path: Path, ahead: int):
         self.library = library
@@ -170,7 +170,7 @@ def order_by_position(stage: Stage) -> Measurement:
 
     missed = sum(len(set(range(start, final)) - set(reader.seen)) for reader in readers)
     unordered = sum(one >= other for reader in readers for one, other in zip(reader.seen, reader.seen[1:]))  # noqa: B905
-    # Whoever has an answer, and sends another command, finds it later in the ledger.
+    # A command that is sent after the answer to another stands later in the ledger.
     per_client: dict[str, list[int]] = collections.defaultdict(list)
     for each in writers.acknowledged:
         if each.position is not None:

@@ -1,4 +1,4 @@
-"""A PostgreSQL cluster that may be killed: with fsync on, in a directory of its own, as many at once as are wanted."""
+"""A PostgreSQL cluster that may be killed: with fsync on, in a directory of its own, any number at once."""
 
 import os
 import pwd
@@ -69,7 +69,7 @@ class Cluster:
             "unix_socket_directories": f"'{self.home}'",
             "unix_socket_permissions": "0777",
             "max_connections": "300",
-            # What is acknowledged has to be on the disk: this is what the experiments are about.
+            # Acknowledged changes have to be on the disk: the experiments check this.
             "fsync": "on",
             "synchronous_commit": "on",
             "full_page_writes": "on",
@@ -134,7 +134,7 @@ class Cluster:
             except ProcessLookupError:
                 pass
         process.wait()
-        # A new postmaster refuses to start while anybody holds the old one's shared memory.
+        # A new postmaster refuses to start while a process holds the old one's shared memory.
         deadline = time.monotonic() + 30
         while not all(has_ended(victim) for victim in victims) and time.monotonic() < deadline:
             time.sleep(0.002)

@@ -1,4 +1,4 @@
-"""Damage done by somebody who may do anything to the database: every piece of it is found, named, and not published."""
+"""Damage done by an attacker who may do anything to the database: every piece of it is found, named, and not published."""
 
 import subprocess
 import time
@@ -43,7 +43,7 @@ TAIL = "(SELECT next_position FROM pinledger.head)"
 
 
 def tail_frontier(ledger: Ledger, count: int) -> str:
-    """The right edge of the tree without its last leaves: what somebody who cuts off the tail would put there."""
+    """The right edge of the tree without its last leaves: what an attacker who cuts off the tail would put there."""
     frontier = tree.Frontier()
     for (leaf,) in ledger.execute("SELECT leaf_hash FROM pinledger.event ORDER BY position LIMIT %s", count):
         frontier.append(leaf)
@@ -179,7 +179,7 @@ def corruption(stage: Stage, is_broken: bool) -> Measurement:
             account = audit(copy, verify_hashes=False)
             outcome["found"] = bool(account.faults)
             measurement.expect("found", outcome["found"], f"{damage.name} is not seen")
-            # Whoever sees nothing at all is no checker without hashes.
+            # A checker without hashes still finds something; one that finds nothing is broken.
             saw = "seen" if outcome["found"] else "not seen"
             measurement.expect("sees what is plain", outcome["found"] == damage.shows_without_hashes, f"{damage.name} is {saw}")
             copy.drop()
@@ -219,7 +219,7 @@ def corruption(stage: Stage, is_broken: bool) -> Measurement:
             measurement.expect("refuses to start", refuses, f"{damage.name}: it starts, and says {starts}")
             measurement.expect("says why", not words or "damaged" in words, f"{damage.name}: {words}")
         elif starts:
-            # What was damaged may be signed again, which gives other bytes than before the damage; they have to verify.
+            # A damaged document may be signed again, which gives other bytes than before the damage; they have to verify.
             faults = verify_documents(copy, starting) if damage.name == "byte of a document" else []
             measurement.expect("publishes nothing bad", not faults, f"{damage.name}: {'; '.join(faults)}")
         starting.destroy()

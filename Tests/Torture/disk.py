@@ -41,7 +41,7 @@ class SmallDisk:
 
     def _unmount(self) -> None:
         if subprocess.run(["umount", str(self.path)], capture_output=True).returncode != 0:
-            # Somebody who is on the way out still has a file open there.
+            # A process that is ending still has a file open there.
             subprocess.run(["umount", "--lazy", str(self.path)], check=True, capture_output=True)
 
     @property
@@ -147,7 +147,7 @@ def database_disk(stage: Stage, is_broken: bool) -> Measurement:
             recoveries[name] = 99 if again is None else again
     if is_broken:
         writers.join()
-        # What was not lost is to arrive.
+        # Everything that was not lost is to arrive.
         front.drain()
     writers.stop()
     supervisor.stop()
@@ -183,7 +183,7 @@ def database_disk(stage: Stage, is_broken: bool) -> Measurement:
 
 
 def log_disk(stage: Stage, is_broken: bool) -> Measurement:
-    """F06-log: the disk with the server's own log is full when the database fails, which there is much to say about."""
+    """F06-log: the disk with the server's own log is full when the database fails, which makes it log much."""
     measurement = Measurement()
     disk = SmallDisk(stage, "log", 1)
     ledger = stage.ledger()

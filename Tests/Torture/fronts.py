@@ -72,7 +72,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def answers_before_commit(port: Callable[[], int], token: str) -> HastyFront:
-    """Acknowledges every command at once and passes it on afterwards: what dies in between was acknowledged."""
+    """Acknowledges every command at once and passes it on afterwards: commands lost in between were acknowledged."""
     waiting: queue.Queue = queue.Queue()
 
     def pass_on() -> None:
@@ -131,7 +131,7 @@ def takes_any_json() -> Front:
 
 
 def parses_naively() -> Front:
-    """Believes the first Content-Length, knows nothing of Transfer-Encoding, and takes any line end for one."""
+    """Uses the first Content-Length, ignores Transfer-Encoding, and accepts any line end."""
 
     class Handler(socketserver.BaseRequestHandler):
         def handle(self) -> None:

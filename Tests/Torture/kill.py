@@ -32,7 +32,7 @@ def expect_answers(measurement: Measurement, writers: Writers) -> None:
 
 
 def kill_server(stage: Stage, is_broken: bool) -> Measurement:
-    """F01: the server dies; what it acknowledged does not."""
+    """F01: the server is killed; acknowledged changes survive."""
     measurement = Measurement()
     ledger = stage.ledger()
     node = stage.node(ledger)
@@ -47,7 +47,7 @@ def kill_server(stage: Stage, is_broken: bool) -> Measurement:
         port = front.port
     commands = mixed_commands(apps, CLIENTS, count, stage.seed)
     writers = Writers([lambda: port], node.api.token, stage.actor(node), commands)
-    # Of the node itself, often enough to see what it serves in the first moments after its start.
+    # Asks the node itself, often enough to see what it serves in the first moments after its start.
     fetcher = stage.fetcher(node.port, apps, rate=400)
     stage.on_exit(writers.stop)
     recoveries: list[float] = []
@@ -62,7 +62,7 @@ def kill_server(stage: Stage, is_broken: bool) -> Measurement:
     took = time.monotonic() - started
     fetcher.stop()
     if is_broken:
-        # What was not lost is to arrive.
+        # Everything that was not lost is to arrive.
         front.drain()
 
     measurement.figures |= {
@@ -80,7 +80,7 @@ def kill_server(stage: Stage, is_broken: bool) -> Measurement:
 
 
 def without_synchronous_commit(stage: Stage, ledger) -> None:
-    """PostgreSQL acknowledges what is not on the disk yet, and takes its time to write it there.
+    """PostgreSQL acknowledges commits before they are on the disk, and writes them there slowly.
 
     The process that writes it there is held up besides: left alone it hands full pages to the kernel at once, which a
     SIGKILL does not take back, and only a handful of commands would be at stake.
@@ -239,7 +239,7 @@ def kill_both(stage: Stage, is_broken: bool) -> Measurement:
 
 
 def drain(stage: Stage, is_broken: bool) -> Measurement:
-    """F03: of two nodes behind a balancer that looks at /readyz, one is told to stop, and nobody notices."""
+    """F03: of two nodes behind a balancer that looks at /readyz, one is stopped, and no client notices."""
     measurement = Measurement()
     ledger = stage.ledger()
     options = ["--drain-delay", "3", "--drain-timeout", "10"]

@@ -1,4 +1,4 @@
-"""A ledger to be maltreated: a database of its own, made from a template that holds the schema, a key and a token."""
+"""A ledger for experiments: a database of its own, made from a template that holds the schema, a key and a token."""
 
 import base64
 import os

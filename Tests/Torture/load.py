@@ -20,7 +20,7 @@ TROUBLE = (OSError, http.client.HTTPException)
 
 
 class Client:
-    """One kept-alive connection; made anew where it broke."""
+    """One kept-alive connection; made again where it broke."""
 
     def __init__(self, port: Callable[[], int], token: str | None, seconds: float = 30):
         self._port, self._token, self._seconds = port, token, seconds
@@ -65,7 +65,7 @@ class Command:
 
 @dataclass
 class Acknowledged:
-    """What a client was told is recorded."""
+    """A change that was acknowledged to a client."""
 
     key: str
     #: None: sent without a key.
@@ -92,7 +92,7 @@ class Writers:
         #: When each acknowledgement came, by the monotonic clock.
         self.times: list[float] = []
         self.latencies: list[float] = []
-        #: Answers nobody should get.
+        #: Answers that no client should get.
         self.wrong: list[str] = []
         #: 503 without Retry-After.
         self.bare_503 = 0

@@ -1,4 +1,4 @@
-"""Requests that are too large, and bodies that are not what they should be."""
+"""Requests that are too large, and malformed bodies."""
 
 import gzip
 import itertools
@@ -26,7 +26,7 @@ class Oversize:
 
 
 def repeated(head: bytes, chunk: bytes):
-    """A head, and then a chunk for ever."""
+    """A head, and then an endless chunk."""
     yield head
     yield from itertools.repeat(chunk)
 
@@ -103,7 +103,7 @@ def oversize(stage: Stage, is_broken: bool) -> Measurement:
     #: Until when there has to be an answer, or the connection closed.
     limit = 2.0
     with ThreadPoolExecutor(4) as pool:
-        # Whoever sends without end goes on after the answer, until the connection is closed.
+        # A sender without an end goes on after the answer, until the connection is closed.
         replies = list(pool.map(lambda case: exchange(port, case.sent, seconds=limit + 1, quiet=0.2), cases))
     for case, reply in zip(cases, replies, strict=True):
         is_answered = reply.status in case.expected if reply.responses else reply.is_closed and case.is_closed

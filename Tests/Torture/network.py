@@ -282,7 +282,7 @@ def too_many_writers(stage: Stage, is_broken: bool) -> Measurement:
         wrong = {status for _, status in waits} - {200, 503}
         measurement.expect("200 or 503", not wrong, f"{name}: {wrong}")
     if not is_broken:
-        # Fair: nobody is passed over for ever.
+        # Fair: every client gets its turn.
         measurement.expect("fair", served["slow"] == count, f"{served['slow']} of {count} writers got through")
         types = set().union(*(asker.types for asker in askers))
         measurement.expect("overloaded", "/problems/overloaded" in types, f"only {types}")

@@ -222,7 +222,7 @@ def ledger_cursor(stage: Stage) -> Measurement:
     writers.stop()
     slow.heal()
     final = ledger.position()
-    # Everybody is given the time to catch up, and then a moment more, in which nothing may follow.
+    # Every subscriber gets the time to catch up, and then a moment more, in which nothing may follow.
     deadline = time.monotonic() + 30
     while any(reader.last < final - 1 for reader in readers) and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -287,7 +287,7 @@ def serial_cursor(stage: Stage) -> Measurement:
     for thread in threads:
         thread.join(20)
     stored = {number for (number,) in ledger.execute("SELECT id FROM public.serial")}
-    # What was stored after the last look is nobody's loss.
+    # Events stored after the last look count as lost for none.
     lost = [number for number in stored - set(seen) if number < max(seen)]
     measurement.figures |= {"events": len(stored), "missed": len(lost)}
     measurement.expect("every event", not lost, f"{len(lost)} of {len(stored)} events were missed")

@@ -1,4 +1,4 @@
-"""The fault proxy: TCP in the middle, in front of PostgreSQL or of the HTTP server, misbehaving as it is told.
+"""The fault proxy: TCP in the middle, in front of PostgreSQL or of the HTTP server, with the faults that are set.
 
 It runs on a thread with an event loop of its own; every method may be called from any thread, at any time. "Up" is what
 flows from the client to the server, "down" what comes back.
@@ -19,7 +19,7 @@ UP, DOWN = "up", "down"
 
 @dataclass
 class Faults:
-    """What is wrong with one direction."""
+    """The faults of one direction."""
 
     #: Seconds that everything takes longer, and at random up to so many more.
     latency: float = 0

@@ -1,4 +1,4 @@
-"""HTTP as bytes: what is sent is what is written here, and what comes back is read without mercy."""
+"""HTTP as bytes: it sends exactly the given bytes, and reads answers strictly."""
 
 import re
 import socket
@@ -28,7 +28,7 @@ class Reply:
 
     @property
     def status(self) -> int | None:
-        """Of the first final answer; None where there is none."""
+        """The status of the first final answer; None where there is none."""
         return next((each.status for each in self.responses if each.status >= 200), None)
 
     @property

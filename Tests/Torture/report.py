@@ -1,4 +1,4 @@
-"""What an experiment found, and the table of all of them."""
+"""The results of an experiment, and the table of all of them."""
 
 import json
 import math
@@ -14,12 +14,12 @@ class Impossible(Exception):
 
 
 class MissingFeature(Exception):
-    """The program lacks what the experiment is about."""
+    """The program lacks the feature that the experiment tests."""
 
 
 @dataclass
 class Check:
-    """One criterion, and how it came out."""
+    """One criterion and its result."""
 
     name: str
     is_met: bool
@@ -28,7 +28,7 @@ class Check:
 
 @dataclass
 class Measurement:
-    """What one run of an experiment gave."""
+    """The results of one run of an experiment."""
 
     figures: dict = field(default_factory=dict)
     checks: list[Check] = field(default_factory=list)
@@ -155,7 +155,7 @@ def write_json(path: Path, rows: list[Row], **more) -> None:
 # MARK: Figures
 
 def percentile(values: Iterable[float], share: float) -> float:
-    """The value that so large a share of all does not exceed; NaN of none."""
+    """The value that so large a share of all does not exceed; NaN of an empty list."""
     ordered = sorted(values)
     if not ordered:
         return math.nan

@@ -90,10 +90,10 @@ def attacks() -> list[tuple[str, bytes]]:
         return "\r\n".join(["POST /v1/apps HTTP/1.1", "Host: x", *fields, "", ""]).encode("latin-1")
 
     for name, line in ENCODINGS.items():
-        # Who goes by the length reads on to the end; who goes by the chunks must close after the answer.
+        # A reader that uses the length reads on to the end; one that uses the chunks must close after the answer.
         body = b"0\r\n\r\n" + HIDDEN
         made.append((f"length, then encoding: {name}", post(f"Content-Length: {len(body)}", line) + body))
-        # Who goes by the chunks reads on to the end; who goes by the length must not be there.
+        # A reader that uses the chunks reads on to the end; no reader may use the length.
         size = f"{len(HIDDEN):x}\r\n".encode()
         body = size + HIDDEN + b"\r\n0\r\n\r\n"
         made.append((f"encoding, then length: {name}", post(line, f"Content-Length: {len(size)}") + body))
@@ -129,7 +129,7 @@ def attacks() -> list[tuple[str, bytes]]:
         ("HTTP/1.0 without keep-alive", b"GET /healthz HTTP/1.0\r\n\r\n" + HIDDEN),
         ("told to close", request("GET /healthz HTTP/1.1", "Connection: close") + HIDDEN),
         ("the length named as the connection's", request("POST /v1/apps HTTP/1.1", "Connection: Content-Length", count) + HIDDEN),
-        ("a version that is none", b"GET /healthz HTTP/1.10\r\nHost: x\r\n\r\n" + HIDDEN),
+        ("a malformed version", b"GET /healthz HTTP/1.10\r\nHost: x\r\n\r\n" + HIDDEN),
         ("HTTP/0.9", b"GET /healthz\r\n" + HIDDEN),
         ("a target with a request in it", b"GET /healthz HTTP/1.1\r\rHost: x\r\r\r\r" + HIDDEN),
         ("a header without a colon", request("GET /healthz HTTP/1.1", "X-A") + HIDDEN),
@@ -220,7 +220,7 @@ def smuggling(stage: Stage, is_broken: bool) -> Measurement:
 
         def attack(case: tuple[str, bytes], port: int = port, victims: int = 1 if way == "directly" else 3) -> dict:
             reply = exchange(port, case[1], seconds=1, quiet=0.1)
-            # Whoever comes next has to get the answer to their own request.
+            # The next client has to get the answer to its own request.
             own = b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
             next_ones = [exchange(port, own, quiet=0) for _ in range(victims)]
             robbed = [v.raw[:200] for v in next_ones if v.status != 200 or b'"alive"' not in v.raw or MARK in v.raw]

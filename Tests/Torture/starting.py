@@ -242,7 +242,7 @@ def snapshots(stage: Stage, is_broken: bool) -> Measurement:
     node, outcome = start("right", kept)
     right = outcome["name"] == TRUE_NAME and outcome["position"] == ledger.position()
     measurement.expect("true to the ledger", right, f"right: {outcome}")
-    measurement.expect("no false alarm", not outcome["noticed"], "a right snapshot is passed over")
+    measurement.expect("no false alarm", not outcome["noticed"], "a right snapshot is skipped")
     if stage.is_release:
         measurement.expect("in time", outcome["seconds"] <= 1, f"ready after {outcome['seconds']:.2f} s, allowed 1 s")
     if not stage.is_short:
@@ -285,7 +285,7 @@ def snapshots(stage: Stage, is_broken: bool) -> Measurement:
     found = [each["found_after"] for each in outcomes.values() if "found_after" in each]
     measurement.headline = (
         f"{events} events: ready after {milliseconds(seconds)} (from the beginning {milliseconds(from_beginning)}); "
-        f"{passed_over} of {len(bad)} bad snapshots passed over, {len(found)} forged ones found within {max(found):.1f} s"
+        f"{passed_over} of {len(bad)} bad snapshots skipped, {len(found)} forged ones found within {max(found):.1f} s"
     )
     return measurement
 

@@ -1,5 +1,5 @@
 // Preloaded into a process, it adds the seconds that stand in a file to the time of day, and to no other clock: timers go
-// on as they do when somebody sets a machine's clock. The file holds one 64-bit integer and may be written at any time.
+// on as they do when an operator sets a machine's clock. The file holds one 64-bit integer and may be written at any time.
 //
 // libfaketime would do as much, but it changes the environment before main, after which a Swift program does not find its
 // arguments.

@@ -4,7 +4,7 @@ import SeededRandom
 
 /// The uploads that inputs are made from, and how these are made.
 struct Corpus {
-    /// Of every folder in the given one, in the order of their names.
+    /// The corpora of every folder in the given one, in the order of their names.
     let files: [(name: String, bytes: [UInt8])]
 
     private static let labels = [
