@@ -47,12 +47,12 @@ package struct ProjectPush: Sendable {
     /// Pushes.
     ///
     /// - Parameters:
-    /// - spared: Apps of the project with nothing to write now.
-    /// - holders: Apps that were pushed before, and come before others that want the same parameter.
-    /// - known: The state after the last push. While the template has its ETag, and nothing else is to be written,
-    ///   nothing is compared or asked again: neither refused parts, nor values that the service stores in its own
-    ///   spelling, which this process would otherwise write again and again. Other nodes write such values again after
-    ///   each of these versions.
+    ///   - spared: Apps of the project with nothing to write now.
+    ///   - holders: Apps that were pushed before, and come before others that want the same parameter.
+    ///   - known: The state after the last push. While the template has its ETag, and nothing else is to be written,
+    ///     nothing is compared or asked again: neither refused parts, nor values that the service stores in its own
+    ///     spelling, which this process would otherwise write again and again. Other nodes write such values again
+    ///     after each of these versions.
     package func run(
         _ parts: [RemoteConfigPart], position: Int64, sparing spared: Set<AppID> = [], holders: Set<AppID> = [],
         known: Known? = nil

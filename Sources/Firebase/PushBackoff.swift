@@ -10,7 +10,7 @@ package struct PushBackoff: Hashable, Sendable {
     /// Counts a failure.
     ///
     /// - Parameters:
-    /// - random: Uniform from 0 to 1; half of the wait is random, so that nodes do not come together.
+    ///   - random: Uniform from 0 to 1; half of the wait is random, so that nodes do not come together.
     ///   - requested: The seconds that the service asked for.
     /// - Returns: The seconds to wait: about 1, 2, 4 and so on.
     package mutating func delay(random: Double, requested: Int64? = nil) -> Double {

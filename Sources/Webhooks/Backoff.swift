@@ -14,7 +14,7 @@ package enum Backoff {
     /// Seconds to wait after an attempt: full jitter, from one second to twice the step.
     ///
     /// - Parameters:
-    /// - attempt: The number of the failed attempt, from 1.
+    ///   - attempt: The number of the failed attempt, from 1.
     ///   - random: Uniform from 0 to 1.
     ///   - requested: The seconds that the receiver asked for; granted within bounds.
     package static func delay(after attempt: Int, random: Double, requested: Int64? = nil) -> Double {

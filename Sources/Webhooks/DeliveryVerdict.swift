@@ -53,8 +53,8 @@ package enum DeliveryVerdict: Hashable, Sendable {
     case released
 
     /// - Parameters:
-    /// - attempt: The attempt's number, from 1.
-    /// - first: The time of the first attempt.
+    ///   - attempt: The attempt's number, from 1.
+    ///   - first: The time of the first attempt.
     ///   - random: Uniform from 0 to 1.
     package init(
         _ result: Result<ReceiverAnswer, SendFailure>, attempt: Int, first: Timestamp, now: Timestamp, random: Double

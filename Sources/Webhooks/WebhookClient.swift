@@ -53,7 +53,7 @@ package final class WebhookClient: Sendable {
     ///   - refusal: Why an address may not be called; nil where it may.
     ///   - allowsPlain: Whether `http` URLs are called.
     ///   - trustFile: PEM of authorities that are trusted besides the system's.
-    /// - resolve: Replaces the system's resolver.
+    ///   - resolve: Replaces the system's resolver.
     package init(
         limits: Limits = Limits(), refusal: @escaping @Sendable (SocketAddress) -> String?, allowsPlain: Bool = false,
         trustFile: String? = nil, userAgent: String = "pinledger", resolve: Resolve? = nil

@@ -106,7 +106,7 @@ struct CommandFailure: Error {
     /// Why a file with a secret is refused.
     ///
     /// - Parameters:
-    /// - what: The contents of the file, with an article.
+    ///   - what: The contents of the file, with an article.
     init(_ failure: PrivateFile.Failure, _ what: String, _ path: String, status: ExitStatus = .failure) {
         let (message, advice) = failure.text(what, path)
         self.init(message, advice: advice, status: status)

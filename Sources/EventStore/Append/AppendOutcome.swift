@@ -18,7 +18,7 @@ enum AppendOutcome: Sendable {
     /// Appends, in one round trip.
     ///
     /// - Parameters:
-    /// - isAnnounced: Whether to notify the other nodes.
+    ///   - isAnnounced: Whether to notify the other nodes.
     ///   - meanwhile: What to do while the database works. Not called where nothing can be sent.
     init(
         appending batch: Batch, isAnnounced: Bool, on connection: isolated PostgresConnection,

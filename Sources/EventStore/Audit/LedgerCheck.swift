@@ -48,7 +48,7 @@ struct LedgerCheck: Sendable {
     private var lastMissing: Int64 = -1
 
     /// - Parameters:
-    /// - end: The number of events by the head.
+    ///   - end: The number of events by the head.
     ///   - stored: Every stored node of the tree.
     init(end: Int64, stored: [TileRoot], commands: CommandCheck, previous: AuditReport?) {
         self.end = end

@@ -24,7 +24,7 @@ package struct Follower: Sendable {
     private let bulkSize: Int64
 
     /// - Parameters:
-    /// - audit: The check to run in the background, where the node started from a snapshot.
+    ///   - audit: The check to run in the background, where the node started from a snapshot.
     package init(
         ledger: Ledger, pool: PostgresPool, listener: PostgresListener, audit: SnapshotAudit? = nil, logger: Logger,
         pageSize: Int = 2000, bulkSize: Int64 = 8000

@@ -96,8 +96,8 @@ extension PrivateFile.Failure {
     /// What is wrong, as the end of a sentence that begins with the file's contents, and what to do.
     ///
     /// - Parameters:
-    /// - what: The contents of the file, such as "the key-encryption key".
-    /// - path: Its path.
+    ///   - what: The contents of the file, such as "the key-encryption key".
+    ///   - path: Its path.
     package func text(_ what: String, _ path: String) -> (message: String, advice: String?) {
         switch self {
         case .unreadable(let reason): ("\(what) cannot be read from \(path): \(reason)", nil)

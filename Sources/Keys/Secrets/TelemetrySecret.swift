@@ -19,7 +19,7 @@ package struct TelemetrySecret: DrawnSecret {
     /// Whether a code is the one of a request for an app.
     ///
     /// - Parameters:
-    /// - time: Seconds since the epoch, as the request states them.
+    ///   - time: Seconds since the epoch, as the request states them.
     ///   - body: As it was sent, compressed if it was.
     package func isAuthentic(_ code: [UInt8], app: String, time: Int64, body: [UInt8]) -> Bool {
         self.key.isAuthentic(code, of: Self.head(app, time), body)

@@ -171,8 +171,8 @@ public struct Document: Hashable, Sendable {
     ///
     /// - Parameters:
     ///   - issuedAt: `iat`, written in whole seconds.
-    /// - expiresAt: `exp`; after it a client fetches the document again before it connects to a pinned host. Where it
-    ///   cannot, it uses the pins it has, until `pins_valid_until`, and reports that they are stale.
+    ///   - expiresAt: `exp`; after it a client fetches the document again before it connects to a pinned host. Where it
+    ///     cannot, it uses the pins it has, until `pins_valid_until`, and reports that they are stale.
     public func payload(issuedAt: Timestamp, expiresAt: Timestamp) -> [UInt8] {
         let content = self.content
         guard case .object(var members) = content else { return [] }

@@ -55,9 +55,9 @@ public struct Evaluator: Sendable {
     /// The decision for a device that connects to a host, without a trace.
     ///
     /// - Parameters:
-    /// - hostName: The name to connect to, in A-labels, in any case, with or without a trailing dot.
-    /// - device: The known attributes of the device.
-    /// - now: The time.
+    ///   - hostName: The name to connect to, in A-labels, in any case, with or without a trailing dot.
+    ///   - device: The known attributes of the device.
+    ///   - now: The time.
     public func decide(_ hostName: String, for device: Device, at now: Timestamp) -> DeviceDecision {
         var round = Round(self, device, now, isTracing: false)
         return self.decide(hostName, &round)

@@ -15,7 +15,7 @@ extension PostgresConnection {
     /// The rows have no column names or types: COPY sends none.
     ///
     /// - Parameters:
-    /// - first: The size of the first batch where it differs.
+    ///   - first: The size of the first batch where it differs.
     @discardableResult
     package func copyRows(
         _ sql: String,

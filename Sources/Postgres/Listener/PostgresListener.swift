@@ -22,9 +22,9 @@ package final class PostgresListener: Sendable {
     private let bufferLimit: Int
 
     /// - Parameters:
-    /// - channels: Names as in NOTIFY, case-sensitive.
-    /// - pollInterval: How often a `tick` comes, connected or not.
-    /// - bufferLimit: How many events may wait for the reader.
+    ///   - channels: Names as in NOTIFY, case-sensitive.
+    ///   - pollInterval: How often a `tick` comes, connected or not.
+    ///   - bufferLimit: How many events may wait for the reader.
     package init(
         configuration: PostgresConfiguration,
         channels: [String],

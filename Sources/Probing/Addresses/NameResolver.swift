@@ -20,7 +20,7 @@ package final class NameResolver: Sendable {
 
     /// - Parameters:
     ///   - threads: Started; its number of threads SHOULD be `concurrency`, or look-ups wait in it without a bound.
-    /// - loop: Measures the time.
+    ///   - loop: Measures the time.
     package init(
         threads: NIOThreadPool, concurrency: Int, maximumWaiting: Int, loop: any EventLoop,
         lookUp: @escaping LookUp = SystemLookUp.addresses

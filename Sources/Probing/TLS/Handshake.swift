@@ -27,7 +27,7 @@ package import PinWire
     private var received = 0
 
     /// - Parameters:
-    /// - name: The name for SNI, and for verification.
+    ///   - name: The name for SNI, and for verification.
     ///   - address: Verified if there is no name.
     ///   - applicationProtocols: Offered by ALPN, most wanted first; each 1 to 255 bytes. None: not offered.
     ///   - time: When the certificates have to be valid for ``PresentedChain/verification``.

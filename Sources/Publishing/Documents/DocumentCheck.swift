@@ -57,9 +57,9 @@ package struct DocumentCheck: Sendable {
     private var damagedStreams: Set<String> { self.ledger.damagedStreams }
 
     /// - Parameters:
-    /// - ledger: The result of reading the ledger.
+    ///   - ledger: The result of reading the ledger.
     ///   - now: When it was read.
-    /// - grace: How many seconds nodes may take to publish recorded changes.
+    ///   - grace: How many seconds nodes may take to publish recorded changes.
     package init(ledger: LedgerAuditor.Outcome, previous: AuditReport?, at now: Timestamp, grace: Int64) {
         self.ledger = ledger
         self.previous = previous

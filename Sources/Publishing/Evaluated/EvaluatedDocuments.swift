@@ -52,9 +52,9 @@ package final class EvaluatedDocuments<Answer: Sendable>: Sendable {
     private let queue: EvaluatedQueue
 
     /// - Parameters:
-    /// - byteLimit: The memory that documents and variants may take, roughly.
-    /// - queue: Bounds the requests that wait for variants to be signed.
-    /// - prepare: Makes the stored value from a signed variant and its source.
+    ///   - byteLimit: The memory that documents and variants may take, roughly.
+    ///   - queue: Bounds the requests that wait for variants to be signed.
+    ///   - prepare: Makes the stored value from a signed variant and its source.
     package init(
         documents: DocumentTable, signer: EvaluatedSigner, byteLimit: Int = 128 << 20,
         queue: EvaluatedQueue = EvaluatedQueue(),

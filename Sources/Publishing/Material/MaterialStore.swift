@@ -101,8 +101,8 @@ package final class MaterialStore: Sendable {
     /// uploaded.
     ///
     /// - Parameters:
-    /// - position: The ledger's position of the state.
-    /// - pageSize: The number of digests examined together.
+    ///   - position: The ledger's position of the state.
+    ///   - pageSize: The number of digests examined together.
     @discardableResult
     package func eraseUnnamed(
         by state: LedgerState, at position: Int64, pageSize: Int32 = 50_000

@@ -45,8 +45,8 @@ package final class AdoptionIntake: Sendable {
     /// Reads a request for a document.
     ///
     /// - Parameters:
-    /// - place: The app's index.
-    /// - version: The version of the app's current document. A statement to hold a newer one is counted apart.
+    ///   - place: The app's index.
+    ///   - version: The version of the app's current document. A statement to hold a newer one is counted apart.
     ///   - isCurrent: Whether `condition` names it.
     ///   - condition: The value of `If-None-Match`.
     ///   - report: The value of `Pinledger-Client`.
@@ -95,7 +95,7 @@ package final class AdoptionIntake: Sendable {
     /// Counts clients' reports that came without a request for the document.
     ///
     /// - Parameters:
-    /// - version: The version of the app's current document.
+    ///   - version: The version of the app's current document.
     ///   - isSigned: Whether they showed that they are clients of the app.
     func note(_ reports: some Collection<ClientReport>, of app: AppID, current version: Int64, isSigned: Bool) {
         let place = self.place(of: app)

@@ -39,10 +39,11 @@ package actor AdoptionRecorder {
     private static let sketchesAtOnce = 100
 
     /// - Parameters:
-    /// - salts: The salts for install ids, the same on every node that has them; nil for a node without the
-    ///   key-encryption key, which counts requests and no installs.
-    /// - windowSeconds: How far back ``facts(of:)`` goes: an active client asks at least once in a document's lifetime.
-    /// - currentVersion: The version of an app's document; nil where there is none.
+    ///   - salts: The salts for install ids, the same on every node that has them; nil for a node without the
+    ///     key-encryption key, which counts requests and no installs.
+    ///   - windowSeconds: How far back ``facts(of:)`` goes: an active client asks at least once in a document's
+    ///     lifetime.
+    ///   - currentVersion: The version of an app's document; nil where there is none.
     package init(
         store: AdoptionStore, salts: DailySalts?, windowSeconds: Int64, logger: Logger,
         clock: @escaping @Sendable () -> Timestamp, currentVersion: @escaping @Sendable (AppID) -> Int64?

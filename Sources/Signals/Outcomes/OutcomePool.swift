@@ -61,7 +61,7 @@ struct OutcomePool: Sendable {
 
     /// - Parameters:
     ///   - mark: Nil for a report that is counted and is no install's outcome.
-    /// - key: Changed to the key that it is counted under.
+    ///   - key: Changed to the key that it is counted under.
     ///   - newest: The app's version.
     ///   - isCrowded: Whether all apps together have as many cells as there may be.
     mutating func enter(

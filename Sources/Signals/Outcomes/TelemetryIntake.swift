@@ -53,11 +53,11 @@ package final class TelemetryIntake: Sendable {
     private let ownSalt = Random.bytes(32)
 
     /// - Parameters:
-    /// - salts: The salts for installs and networks, the same on every node that has them. Nil for a node without the
-    ///   key-encryption key: it counts all networks as one, so that its counts never satisfy a rule that requires
-    ///   several networks, and its installs never match those of another node.
-    /// - rate: Outcomes a second that one network may report; 0 for no limit.
-    /// - recent: The least number of ids, and of signatures, that are remembered.
+    ///   - salts: The salts for installs and networks, the same on every node that has them. Nil for a node without the
+    ///     key-encryption key: it counts all networks as one, so that its counts never satisfy a rule that requires
+    ///     several networks, and its installs never match those of another node.
+    ///   - rate: Outcomes a second that one network may report; 0 for no limit.
+    ///   - recent: The least number of ids, and of signatures, that are remembered.
     package init(
         salts: DailySalts?, rate: Double, limits: TelemetryTally.Limits = .init(), recent: Int = RecentReports.usual
     ) {

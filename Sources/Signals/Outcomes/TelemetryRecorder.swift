@@ -47,7 +47,7 @@ package actor TelemetryRecorder {
 
     /// - Parameters:
     ///   - node: Different for every process.
-    /// - thread: Used by nothing else. It ends with the recorder.
+    ///   - thread: Used by nothing else. It ends with the recorder.
     package init(
         store: TelemetryStore, intake: TelemetryIntake, node: String, thread: ThreadExecutor, logger: Logger,
         clock: @escaping @Sendable () -> Timestamp

@@ -37,7 +37,7 @@ package final class ProbeScheduler: Sendable {
     private static let concurrency = 32
 
     /// - Parameters:
-    /// - isScheduled: Whether it probes by itself, and not only on request.
+    ///   - isScheduled: Whether it probes by itself, and not only on request.
     ///   - records: Whether it may write to the database.
     package init(
         book: ObservationSummary, store: ObservationStore, ledger: Ledger, vantage: String, schedule: ProbeSchedule,
