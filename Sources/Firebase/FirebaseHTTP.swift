@@ -38,6 +38,9 @@ package struct FirebaseHTTP: Sendable {
     /// Ends all requests under way. To be called once, after which nothing can be sent.
     package func close() async { try? await self.client.shutdown() }
 
+    /// Sends one request and reads the whole answer, whatever its status.
+    ///
+    /// - Throws: ``FirebaseFailure/unreachable(_:)`` where no whole answer comes in time, or it is too large.
     package func send(
         _ method: String, _ url: String, fields: [(name: String, value: String)], body: [UInt8]? = nil
     ) async throws(FirebaseFailure) -> Answer {

@@ -26,6 +26,7 @@ package struct ProjectPush: Sendable {
         package var put: Set<AppID> { Set(self.parts.map(\.app).filter { self.refused[$0] == nil }) }
     }
 
+    /// The result of one push.
     package struct Outcome: Sendable {
         /// The state for the next push.
         package var known: Known

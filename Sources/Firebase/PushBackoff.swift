@@ -20,5 +20,6 @@ package struct PushBackoff: Hashable, Sendable {
         return max(own, min(Double(requested ?? 0), Self.limits.requested))
     }
 
+    /// Counts a success: the next wait is the shortest again.
     package mutating func reset() { self.failures = 0 }
 }

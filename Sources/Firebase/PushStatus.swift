@@ -33,6 +33,7 @@ package final class PushStatus: Sendable {
         }
     }
 
+    /// The state of one app's pushes.
     package struct Entry: Hashable, Sendable {
         package var project: String
         /// Nil before the first.
@@ -52,6 +53,7 @@ package final class PushStatus: Sendable {
         }
     }
 
+    /// The last failure of a push, for people; nothing in it is secret.
     package struct Trouble: Hashable, Sendable {
         package var at: Timestamp
         package var detail: String
@@ -85,6 +87,7 @@ package final class PushStatus: Sendable {
         }
     }
 
+    /// Records why an app is not in step; the last success stays known.
     package func fail(_ app: AppID, in project: String, _ trouble: Trouble) {
         self.change(app, project) { $0.trouble = trouble }
     }

@@ -7,6 +7,7 @@ package struct ProbeFailure: Error, Hashable, Sendable, CustomStringConvertible 
         case handshake
     }
 
+    /// The kind of a failure. The raw values are stable: records and the API hold them.
     package enum Kind: String, Hashable, Sendable, CaseIterable {
         /// There is no such name, or it has no address.
         case nameNotResolved = "name_not_resolved"

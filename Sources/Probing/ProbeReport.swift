@@ -42,6 +42,7 @@ package struct ProbeReport: Hashable, Sendable {
 
 /// The result at one address.
 package struct AddressReport: Hashable, Sendable {
+    /// Chains, or why there are none.
     package enum Outcome: Hashable, Sendable {
         case served(ServedChains)
         case failed(ProbeFailure)

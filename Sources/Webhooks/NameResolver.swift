@@ -19,6 +19,7 @@ package final class NameResolver: Sendable {
         self.threads.start()
     }
 
+    /// Ends the threads. Waits for look-ups under way, which nothing can stop.
     package func close() async { try? await self.threads.shutdownGracefully() }
 
     /// The addresses of a name, or of an address's text, in the system's order.

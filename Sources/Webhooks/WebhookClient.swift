@@ -24,6 +24,7 @@ package final class WebhookClient: Sendable {
 
         package init() {}
 
+        /// Limits with this total; no part is longer than the total.
         package init(total: Duration) {
             self.total = total
             self.connect = min(self.connect, total)

@@ -93,6 +93,7 @@ package struct LedgerFindings: Sendable {
 
     package init() {}
 
+    /// Counts a finding, and keeps it if it is among the first thousand.
     package mutating func add(_ finding: LedgerFinding) {
         self.count += 1
         if self.kept.count < Self.limit { self.kept.append(finding) }

@@ -7,6 +7,7 @@ package struct TelemetrySecret: DrawnSecret {
 
     private let key: MessageKey
 
+    /// Draws a new secret.
     package static func generate() -> TelemetrySecret { TelemetrySecret(key: .generate()) }
 
     private init(key: MessageKey) {
@@ -44,6 +45,7 @@ package struct TelemetrySecret: DrawnSecret {
         self.init(key: try MessageKey(opening: sealed, under: Self.label(id, of: owner), with: key))
     }
 
+    /// The label that binds a sealed secret to its name and its app.
     package static func label(_ id: String, of app: String) -> SealingLabel {
         SealingLabel(role: "telemetry", algorithm: "HMAC-SHA256", keyID: id, publicKey: Array(app.utf8))
     }

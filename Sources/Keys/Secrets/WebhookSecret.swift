@@ -56,6 +56,7 @@ package struct WebhookSecret: DrawnSecret {
         self.init(try MessageKey(opening: sealed, under: Self.label(id, of: webhook), with: key))
     }
 
+    /// The label that binds a sealed secret to its name and its webhook.
     package static func label(_ id: String, of webhook: String) -> SealingLabel {
         SealingLabel(role: "webhook", algorithm: "HMAC-SHA256", keyID: id, publicKey: Array(webhook.utf8))
     }

@@ -89,6 +89,7 @@ extension ClientSigningKey: SealableSecret {
         self = key
     }
 
+    /// The label that binds a sealed key to its name and its app.
     package static func label(_ id: String, of app: String) -> SealingLabel {
         SealingLabel(role: "client", algorithm: "PKCS8", keyID: id, publicKey: Array(app.utf8))
     }

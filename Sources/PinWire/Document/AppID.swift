@@ -11,6 +11,9 @@ public struct AppID: Hashable, Sendable, Comparable, CustomStringConvertible {
         public let description: String
     }
 
+    /// Takes the canonical text; nothing is trimmed or changed.
+    ///
+    /// - Throws: ``Malformed`` with the rule for names.
     public init(_ text: String) throws(Malformed) {
         func isPlain(_ byte: UInt8) -> Bool {
             switch byte {

@@ -23,6 +23,9 @@ public struct AppVersion: Sendable, CustomStringConvertible {
         public let description: String
     }
 
+    /// Parses a version of at most 128 bytes; nothing is trimmed.
+    ///
+    /// - Throws: ``Malformed`` with the rule for versions.
     public init(_ text: String) throws(Malformed) {
         let malformed = Malformed(
             description: "must be a version such as 1.5.0: one to four groups of up to nine digits, "

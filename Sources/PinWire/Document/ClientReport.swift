@@ -79,6 +79,7 @@ public struct AppRelease: Hashable, Sendable, Comparable, CustomStringConvertibl
 public struct InstallID: Hashable, Sendable, CustomStringConvertible, CustomReflectable {
     public let bytes: [UInt8]
 
+    /// The number of bytes of an id.
     public static let size = 16
 
     /// Nil unless there are 16 bytes.

@@ -21,6 +21,9 @@ public struct HostPattern: Hashable, Sendable, Comparable, CustomStringConvertib
         public let description: String
     }
 
+    /// Parses a pattern in its one spelling.
+    ///
+    /// - Throws: ``Malformed`` with the reason, and the text to use instead where there is one.
     public init(_ text: String) throws(Malformed) {
         func refuse(_ reason: String) -> Malformed { Malformed(description: reason) }
         guard !text.isEmpty else { throw refuse("must not be empty") }

@@ -1,5 +1,6 @@
 /// A public key or a certificate in DER, identified by its SHA-256: a key's pin, a certificate's fingerprint.
 package struct Material: Hashable, Sendable {
+    /// The kind of the bytes. The raw values are stored.
     package enum Kind: String, CaseIterable, Hashable, Sendable {
         /// A SubjectPublicKeyInfo (RFC 5280 section 4.1).
         case publicKey = "public_key"

@@ -19,8 +19,11 @@ public struct OutcomeReport: Hashable, Sendable {
     /// The client's id of the report, so that one that is sent twice counts once.
     public var id: String?
 
+    /// The most connections that one report may stand for.
     public static let largestCount: Int64 = 1_000_000
+    /// The most presented keys of a report.
     public static let pinLimit = 10
+    /// The most bytes of a report's id.
     public static let idLimit = 64
 
     public init(

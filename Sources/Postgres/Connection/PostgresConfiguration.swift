@@ -23,7 +23,9 @@ package struct PostgresConfiguration: Sendable {
     /// The time for each statement, limited by the server; this process gives up `answerGrace` later and drops the
     /// connection.
     package var statementTimeout: Duration?
+    /// How long a statement waits for a lock (SQLSTATE 55P03 after it); nil for no limit of its own.
     package var lockTimeout: Duration?
+    /// How long a transaction may be idle before the server ends the session; nil for no limit.
     package var idleInTransactionTimeout: Duration?
     /// How long to wait for a server's answer beyond the statement timeout, and after a cancellation.
     package var answerGrace: Duration

@@ -61,6 +61,7 @@ package final class ThreadExecutor: SerialExecutor {
         self.work.signal()
     }
 
+    /// Ends the thread after the jobs that it has. No job may come after this.
     package func stop() {
         self.state.withLock { $0.isStopped = true }
         self.work.signal()

@@ -26,6 +26,7 @@ package actor Publisher {
 
         package init() {}
 
+        /// Documents with this lifetime, which are renewed at a quarter of it.
         package init(lifetimeSeconds: Int64) {
             self.lifetimeSeconds = lifetimeSeconds
             self.renewalSeconds = max(1, lifetimeSeconds / 4)

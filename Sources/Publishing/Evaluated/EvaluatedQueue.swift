@@ -13,6 +13,7 @@ package final class EvaluatedQueue: Sendable {
     private let limit: Int
     private let appLimit: Int
 
+    /// A queue with `limit` places, of which one app gets at most `appLimit`.
     package init(limit: Int = 512, appLimit: Int = 256) {
         self.limit = limit
         self.appLimit = appLimit
@@ -29,6 +30,7 @@ package final class EvaluatedQueue: Sendable {
         }
     }
 
+    /// Gives back a place that ``enter(_:)`` took: once for each.
     package func leave(_ app: String) {
         self.content.withLock { content in
             let own = content.apps[app, default: 0] - 1

@@ -111,6 +111,7 @@ package final class AdoptionIntake: Sendable {
 
     // MARK: Handing over
 
+    /// Counts one sighting, in a batch that all callers share; drops it where that batch is full.
     package func count(_ sighting: AdoptionSighting) {
         self.content.withLock { content in
             if content.single.isFull { content.lost += 1 } else { content.single.add(sighting) }
@@ -118,6 +119,7 @@ package final class AdoptionIntake: Sendable {
         self.signal.continuation.yield()
     }
 
+    /// Takes over an event loop's counts; drops them where too many batches wait.
     package func take(_ batch: AdoptionBatch) { self.take(batch, isSigned: false) }
 
     private func take(_ batch: AdoptionBatch, isSigned: Bool) {

@@ -17,6 +17,7 @@ package struct NetworkBuckets: Sendable {
     private let limit: Int
     private var forgottenAt: ContinuousClock.Instant?
 
+    /// Buckets that fill at `rate` tokens a second and hold ten seconds of it, for at most `limit` networks.
     package init(rate: Double, limit: Int = 65_536) {
         self.rate = rate
         // A request takes a whole token, however slowly they come.

@@ -14,6 +14,7 @@ package struct OutcomeUnit: Hashable, Sendable {
     package var release: UInt8
     private var flags: UInt8
 
+    /// The number of bytes of the stored form.
     package static let size = 16
     /// Where the client did not state the app's version.
     package static let noRelease: UInt8 = 0
@@ -57,6 +58,7 @@ package struct OutcomeUnit: Hashable, Sendable {
 
     // MARK: Bytes
 
+    /// Appends the stored form: ``size`` bytes, numbers in network order.
     package func append(to bytes: inout [UInt8]) {
         func append<T: FixedWidthInteger>(_ number: T) {
             withUnsafeBytes(of: number.bigEndian) { bytes.append(contentsOf: $0) }

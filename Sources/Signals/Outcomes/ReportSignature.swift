@@ -6,6 +6,7 @@ package import PinWire
 /// the HMAC-SHA-256 of `pinledger-reports/v1`, the app and the time, a line each, and the body as it is sent.
 package struct ReportSignature: Hashable, Sendable {
     package let keyID: String
+    /// Seconds since the epoch.
     package let time: Int64
     package let code: [UInt8]
 
