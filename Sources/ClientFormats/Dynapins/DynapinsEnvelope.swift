@@ -2,18 +2,18 @@ package import PinWire
 
 /// The answer of Dynapins' first protocol (server and iOS SDK 0.0.1): a flat JSON object signed with Ed25519.
 ///
-/// The SDK puts the signed text together again out of the members, so they stand in one order and are spelled as Go's
+/// The SDK rebuilds the signed text from the members, so they stand in one order and are spelled as Go's
 /// `encoding/json` spells them. It compares the first pin alone with the leaf's, in lower-case hexadecimal.
 package struct DynapinsEnvelope: Hashable, Sendable {
-    /// What is to be signed with Ed25519 (RFC 8032): the object without its `signature`.
+    /// The bytes to sign with Ed25519 (RFC 8032): the object without its `signature`.
     package let signingBytes: [UInt8]
 
     /// - Parameters:
-    ///   - pins: What is answered.
+    ///   - pins: The served pins.
     ///   - issuedAt: `created`, in whole seconds, rounded down.
-    ///   - expiresAt: `expires`, which clients do not look at; nil for `ttlSeconds` after `issuedAt`.
-    ///   - ttlSeconds: For how long clients go by the answer from when they get it.
-    ///   - keyID: Of the Ed25519 key, see `DynapinsProtocol.keyID(of:)`.
+    ///   - expiresAt: `expires`, which clients ignore; nil for `ttlSeconds` after `issuedAt`.
+    ///   - ttlSeconds: How long clients use the answer from when they get it.
+    ///   - keyID: The id of the Ed25519 key, see `DynapinsProtocol.keyID(of:)`.
     package init(
         _ pins: DynapinsPins, issuedAt: Timestamp, expiresAt: Timestamp? = nil, ttlSeconds: Int64, keyID: String
     ) {
@@ -31,7 +31,7 @@ package struct DynapinsEnvelope: Hashable, Sendable {
         self.signingBytes = json.bytes(escaping: .html)
     }
 
-    /// The whole body: the signed bytes as they are, with `signature` as their last member.
+    /// The whole body: the signed bytes unchanged, with `signature` as their last member.
     ///
     /// - Parameter signature: Over ``signingBytes``; nil is returned unless it is 64 bytes.
     package func body(signature: [UInt8]) -> [UInt8]? {

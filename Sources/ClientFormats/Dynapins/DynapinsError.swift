@@ -3,16 +3,16 @@ package import Pinning
 /// Why a Dynapins client gets no pins.
 ///
 /// Status codes and texts are those of the Dynapins server, versions 0.0.1 and 0.2.1, which write every error as
-/// `{"error":"…","code":…}`. To its SDKs all that is not 200 is the same: the connection is refused.
+/// `{"error":"…","code":…}`. Its SDKs treat every status but 200 the same: the connection is refused.
 package enum DynapinsError: Error, Hashable, Sendable, CaseIterable {
     case methodNotAllowed
     /// The query has no `domain`, or an empty one.
     case missingDomain
     /// `domain` is longer than 253 bytes, or neither a host name nor `*.` and one.
     case invalidDomain
-    /// The app's document has no pins for the domain, or leaves it to the pins built into the app.
+    /// The app's document has no pins for the domain, or leaves it to the app's built-in pins.
     case unknownDomain
-    /// Fewer than two distinct pins are published. SDK 0.2 hands them to TrustKit, which ends the process below two.
+    /// Fewer than two distinct pins are published. SDK 0.2 passes them to TrustKit, which ends the process below two.
     case tooFewPins
     /// There is no signature.
     case notSigned
@@ -28,8 +28,8 @@ package enum DynapinsError: Error, Hashable, Sendable, CaseIterable {
         }
     }
 
-    /// The text that the server of a protocol has for it. ``tooFewPins``, which that server does not know, goes under
-    /// its text for a domain it cannot make pins for.
+    /// The text of the server of a protocol. ``tooFewPins``, which that server does not know, has its text for a domain
+    /// without pins.
     package func message(for version: DynapinsProtocol) -> String {
         switch self {
         case .methodNotAllowed: "Method not allowed"

@@ -1,11 +1,11 @@
 import PinWire
 
-/// The answer under `/cert-fingerprint`, which Dynapins' first documentation describes and no known client asks for:
-/// the first pin alone, with an Ed25519 signature over its text.
+/// The answer under `/cert-fingerprint`, which Dynapins' first documentation describes and no known client uses: the
+/// first pin alone, with an Ed25519 signature over its text.
 ///
 /// The signature covers neither domain nor time: one host's answer can be replayed for another of the same key.
 package struct DynapinsFingerprint: Hashable, Sendable {
-    /// What is to be signed with Ed25519 (RFC 8032): the fingerprint's text.
+    /// The bytes to sign with Ed25519 (RFC 8032): the fingerprint's text.
     package var signingBytes: [UInt8] { Array(self.fingerprint.utf8) }
 
     /// SHA-256 of the served key's SubjectPublicKeyInfo, 64 hexadecimal digits in lower case.
@@ -13,7 +13,7 @@ package struct DynapinsFingerprint: Hashable, Sendable {
     private let domain: String
     private let ttlSeconds: Int64
 
-    /// - Parameter ttlSeconds: For how long clients go by the answer from when they get it.
+    /// - Parameter ttlSeconds: How long clients use the answer from when they get it.
     package init(_ pins: DynapinsPins, ttlSeconds: Int64) {
         self.fingerprint = Hex.encode(pins.pins[0].bytes)
         self.domain = pins.domain

@@ -1,6 +1,6 @@
 package import Pinning
 
-/// The answers under `/health` and `/readiness`, as the Dynapins server gives them to what watches over it.
+/// The answers under `/health` and `/readiness`, as the Dynapins server gives them to monitoring.
 package enum DynapinsHealth: Hashable, Sendable {
     /// `/health`: the process answers.
     case healthy
@@ -13,7 +13,7 @@ package enum DynapinsHealth: Hashable, Sendable {
 
     /// `/readiness` for the clients of an app.
     ///
-    /// - Parameter keyID: Of the signing key; nil where there is none.
+    /// - Parameter keyID: The id of the signing key; nil where there is none.
     package static func readiness(of view: ClientView, keyID: String?) -> DynapinsHealth {
         guard let keyID else { return .notReady(reason: "crypto keys not initialized") }
         return .ready(domainCount: view.hosts.count { $0.mode != nil }, keyID: keyID)

@@ -2,8 +2,9 @@ import PinWire
 package import Pinning
 
 extension DynapinsProtocol {
-    /// The name that answers have for the signing key: the first 8 hexadecimal digits of a SHA-256, in lower case.
-    /// `keyId` of protocol ``ed25519``, which hashes the raw key; `kid` of ``es256``, which hashes all that is given.
+    /// The name of the signing key in answers: the first 8 hexadecimal digits of a SHA-256, in lower case. It is
+    /// `keyId` of protocol ``ed25519``, which hashes the raw key, and `kid` of ``es256``, which hashes the whole
+    /// argument.
     ///
     /// - Parameter publicKey: The key's SubjectPublicKeyInfo in DER. One of Ed25519 ends with the raw 32 bytes (RFC 8410
     ///   section 4).

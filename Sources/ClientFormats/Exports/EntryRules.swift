@@ -1,30 +1,30 @@
-/// What the entries of a format can say of names.
+/// The names that entries of a format can cover.
 struct EntryRules {
-    /// What an entry with pins can stand for, the widest first.
+    /// The names that an entry with pins can cover, the widest first.
     var reaches: [Reach]
-    /// What an entry can stand for that excepts names from a wider one's pins; empty where there is no such entry.
+    /// The names that an entry can except from a wider one's pins; empty where there is no such entry.
     var exceptions: [Reach] = []
     /// Whether one name can have several entries.
     var isRepeatable = false
     var overlap = Overlap.nearest
-    /// Whether an entry can be there to report alone.
+    /// Whether an entry can be report-only.
     var canReportOnly = false
-    /// What ``reaches`` says, as a sentence without its full stop.
+    /// ``reaches``, as a sentence without its full stop.
     var words: String
 
-    /// Whose pins hold for a name that several entries stand for.
+    /// Whose pins hold for a name that several entries cover.
     enum Overlap {
         /// Those of the entry with the longest name.
         case nearest
         /// Those of all of them.
         case sum
-        /// The client's makers do not say.
+        /// The client's documentation does not say.
         case unknown
     }
 }
 
 extension ExportFormat {
-    /// How the entries of the format are matched with names; nil for those that take the app's hosts as they are.
+    /// How the format's entries are matched with names; nil for formats that take the app's hosts unchanged.
     var rules: EntryRules? {
         let oneOrAll = "An entry stands for one name, or for that and all names below it"
         return switch self {
@@ -42,7 +42,7 @@ extension ExportFormat {
         case .hpkp:
             EntryRules(reaches: [.all, .own], canReportOnly: true, words: oneOrAll)
         case .reactNative:
-            // On Android it is OkHttp that compares.
+            // On Android, OkHttp does the comparison.
             EntryRules(reaches: [.all, .own], overlap: .sum, words: oneOrAll)
         case .okhttp:
             EntryRules(
@@ -59,10 +59,10 @@ extension ExportFormat {
         }
     }
 
-    /// Whether a host that only reports can be written as such.
+    /// Whether a report-only host can be written as such.
     var canReportOnly: Bool { self.rules?.canReportOnly ?? (self == .json) }
 
-    /// Whether the format has a place for the end of the pins' validity, and for how much of it.
+    /// Whether, and how exactly, the format has a place for the end of the pins' validity.
     var validity: Validity {
         switch self {
         case .androidNSC, .trustkitAndroid: .localDate
@@ -72,12 +72,12 @@ extension ExportFormat {
         }
     }
 
-    /// How exactly a format says until when pins hold.
+    /// How exactly a format states until when pins hold.
     enum Validity {
         case none
         /// At the beginning of a day in UTC.
         case date
-        /// At the beginning of a day where the device is.
+        /// At the beginning of a day in the device's time zone.
         case localDate
         case instant
     }

@@ -1,7 +1,7 @@
 import PinWire
 package import Pinning
 
-/// A file that has an app's pins built in, for one kind of client, and what it could not say.
+/// A file with an app's pins built in, for one kind of client, and what it could not express.
 ///
 /// The same hosts, pins and material make the same bytes, in whatever order they come, whichever key is served, and at
 /// whatever time: the file is made to be committed and compared.
@@ -9,20 +9,20 @@ package struct Export: Hashable, Sendable {
     package let format: ExportFormat
     /// The file's content: UTF-8 that ends in a line feed.
     package let bytes: [UInt8]
-    /// What was left out or bent, as sentences; empty where the file says all that the app's hosts ask for.
+    /// The parts that were left out or changed, as sentences; empty where the file expresses everything that the app's
+    /// hosts require.
     package let notes: [String]
 
     /// Renders an app's pins.
     ///
     /// - Parameters:
-    ///   - format: what to render.
-    ///   - view: what holds for the app's clients. Of hosts whose mode is `enforce` the pins are taken, of those with
-    ///     `report_only` where the format can express it, whether or not a kill switch or the end of their validity
-    ///     turns them off now. All others are left out, and where a wider entry would give them another host's pins
-    ///     they are excepted from it, or it is narrowed.
+    ///   - format: The format to render.
+    ///   - view: The policies for the app's clients. Pins are taken from hosts whose mode is `enforce`, and from those
+    ///     with `report_only` where the format can express it, whether or not a kill switch or the end of their
+    ///     validity turns them off now. All others are left out, and where a wider entry would give them another host's
+    ///     pins they are excepted from it, or it is narrowed.
     ///   - material: DER by its SHA-256 (32 bytes): the SubjectPublicKeyInfo of pins and whole certificates, where the
-    ///     format takes it (``ExportFormat/takesMaterial``). What does not have the digest that it is filed under is not
-    ///     taken.
+    ///     format takes it (``ExportFormat/takesMaterial``). Bytes whose digest differs from their key are ignored.
     /// - Throws: ``ExportRefusal`` where nothing is left and the format has no form for that, or an app with the file
     ///   would not start.
     package static func render(
@@ -59,11 +59,11 @@ package struct Export: Hashable, Sendable {
 
 /// Why there is no file.
 package enum ExportRefusal: Error, Hashable, Sendable, CustomStringConvertible {
-    /// These hosts have one pin, and what reads the format throws when it is started with it.
+    /// These hosts have one pin, and the file's reader throws when it is started with it.
     case singlePin(ExportFormat, hosts: [String])
     /// No host is left, and the format's reader takes no file without one. The notes say why.
     case nothingToPin(ExportFormat, notes: [String])
-    /// Of no pin more is known than its digest, or what is known is not at hand. The notes say how to change that.
+    /// The material of no pin is available. The notes say how to change that.
     case noMaterial(notes: [String])
 
     package var description: String {
@@ -83,7 +83,7 @@ package enum ExportRefusal: Error, Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// A file while it is written.
+/// A file that is being written.
 struct ExportDraft {
     let format: ExportFormat
     let view: ClientView
@@ -96,10 +96,10 @@ struct ExportDraft {
         self.notes = notes
     }
 
-    /// What made the file.
+    /// The program that made the file.
     var origin: String { "Made by Pinledger for \(self.view.app) (\(self.view.displayName)): \(self.format.title)." }
 
-    /// How to see whether the file still says what the server would.
+    /// The command that shows whether the file still matches the server.
     var check: String { "pinledger export \(self.format.rawValue) \(self.view.app) --check FILE" }
 
     /// The first lines of a file in whose language a line with `mark` in front is a comment.
@@ -135,7 +135,7 @@ struct ExportDraft {
         self.view.document.pinsValidUntil.map { String($0.rfc3339.prefix { $0 != "T" }) }
     }
 
-    /// Says what becomes of the end of the pins' validity.
+    /// Notes how the end of the pins' validity is expressed.
     fileprivate mutating func noteValidity(ofAny isPinned: Bool) {
         guard let end = self.view.document.pinsValidUntil, isPinned else { return }
         let isOver = end <= self.view.now

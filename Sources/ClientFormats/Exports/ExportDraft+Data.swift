@@ -43,8 +43,8 @@ extension ExportDraft {
     }
 
     /// By host, SHA-256 of whole certificates in hexadecimal, as `allowedSHAFingerprints` of http_certificate_pinning 3
-    /// takes them. It compares the server's own certificate alone, so that those of authorities would match nothing. A
-    /// certificate that has expired stays: the file must not change with the time.
+    /// takes them. It compares only the server's own certificate, so that authorities' certificates would match
+    /// nothing. An expired certificate stays: the file must not change with the time.
     mutating func flutter(_ entries: [ExportPlan.Entry]) {
         let title = self.format.title
         var members: [String: JSON] = [:]
@@ -64,8 +64,8 @@ extension ExportDraft {
         self.bytes = JSON.object(members).indentedBytes
     }
 
-    /// One command line for each host, to take the option `--pinnedpubkey` from (curl 7.47 and later). It is the
-    /// server's own key that curl compares.
+    /// One command line for each host, from which to take the option `--pinnedpubkey` (curl 7.47 and later). curl
+    /// compares the server's own key.
     mutating func curl(_ entries: [ExportPlan.Entry]) {
         let title = self.format.title
         var out = SourceText()
@@ -85,10 +85,10 @@ extension ExportDraft {
         self.bytes = out.bytes
     }
 
-    /// The pins of a host that a reader can go by, which may be none: with those of keys alone that no server has yet,
-    /// it would refuse them all.
+    /// The pins of a host that a reader can use, which may be none: with only the pins of keys that no server has yet,
+    /// it would refuse every connection.
     ///
-    /// - Parameter obstacle: Why it cannot go by one, as a sentence without its full stop.
+    /// - Parameter obstacle: Why it cannot use one, as a sentence without its full stop.
     private mutating func usable(
         of host: ClientView.Host, as name: String, _ obstacle: (ClientView.ClientPin) -> String?
     ) -> [ClientView.ClientPin] {
@@ -114,7 +114,8 @@ extension ExportDraft {
     /// The header that each host would send (RFC 7469 section 2.1), after the host's name as requests write it.
     ///
     /// `max-age` counts from the last response, and cannot be taken from a date without changing every day; it is
-    /// always 60 days, which section 4.1 calls a balance. Without a backup pin the header is passed over (section 4.3).
+    /// always 60 days, which section 4.1 calls a balance. Without a backup pin browsers ignore the header (section
+    /// 4.3).
     mutating func publicKeyPins(_ entries: [ExportPlan.Entry]) {
         var out = SourceText()
         out.add(self.header("#"))
@@ -135,8 +136,8 @@ extension ExportDraft {
         self.bytes = out.bytes
     }
 
-    /// The public keys of all pins, and the certificates known of them, with lines between that readers pass over
-    /// (RFC 7468 section 5.2). A key that several hosts pin stands once. What is not at hand is named.
+    /// The public keys of all pins, and their known certificates, with lines between that readers ignore (RFC 7468
+    /// section 5.2). A key that several hosts pin stands once. Missing material is named.
     mutating func pem(_ hosts: [ClientView.Host], _ material: [[UInt8]: [UInt8]]) throws(ExportRefusal) {
         var places: [Pin: [String]] = [:]
         var pins: [ClientView.ClientPin] = []

@@ -3,10 +3,10 @@ import Pinning
 
 extension ExportDraft {
     /// A network security configuration as Android 7 and later reads it (`XmlConfigSource`), and with `trustkit-config`
-    /// as TrustKit for Android does besides.
+    /// also as TrustKit for Android does.
     ///
-    /// Each `domain-config` has one domain, because TrustKit keeps only the last of several. Android goes by the
-    /// longest domain that stands for a name, so that one without pins excepts names from a shorter one's.
+    /// Each `domain-config` has one domain, because TrustKit keeps only the last of several. Android uses the longest
+    /// domain that covers a name, so that one without pins excepts names from a shorter one's.
     mutating func networkSecurityConfiguration(_ entries: [ExportPlan.Entry]) {
         let isTrustKit = self.format == .trustkitAndroid
         var out = SourceText()
@@ -39,7 +39,7 @@ extension ExportDraft {
             }
             out.add("</pin-set>", depth: 2)
         } else if isTrustKit {
-            // TrustKit passes over a domain without a pin-set, and would go by the shorter one's pins.
+            // TrustKit ignores a domain without a pin-set, and would use the shorter one's pins.
             out.add("<pin-set/>", depth: 2)
         }
         if isTrustKit {

@@ -24,7 +24,7 @@ extension ExportDraft {
         self.write(.dictionary([("NSAppTransportSecurity", .dictionary([("NSPinnedDomains", .dictionary(domains))]))]))
     }
 
-    /// Says what is left out, and what is taken for granted.
+    /// Notes what is left out, and what is assumed.
     private mutating func note(_ identities: PinnedIdentities, of host: ClientView.Host, as name: String) {
         if !identities.dropped.isEmpty {
             self.notes.append(
@@ -49,8 +49,8 @@ extension ExportDraft {
         let domains = entries.map { entry -> (String, PropertyList) in
             // An exception must have no other member.
             guard let host = entry.host else {
-                // TrustKit's constant has a T, and its value has not: any other key it takes for a policy without pins,
-                // and throws (TSKTrustKitConfig.m, 3.0).
+                // TrustKit's constant has a T, and its value does not: TrustKit takes any other key for a policy
+                // without pins, and throws (TSKTrustKitConfig.m, 3.0).
                 return (entry.name, .dictionary([("kSKExcludeSubdomainFromParentPolicy", .boolean(true))]))
             }
             var members: [(String, PropertyList)] = [

@@ -32,10 +32,10 @@ extension ExportDraft {
         self.bytes = out.bytes
     }
 
-    /// A dictionary of NetKit's `PinnedKey` values by host. NetKit compares names as they are.
+    /// A dictionary of NetKit's `PinnedKey` values by host. NetKit compares names exactly.
     ///
     /// Versions without that type compare keys themselves. Where they are known of all pins of a host, they stand there
-    /// too, behind a condition of the compiler: one key fewer could be the one that is served.
+    /// too, behind a condition of the compiler: the one missing key could be the served one.
     mutating func netKit(_ entries: [ExportPlan.Entry], _ material: NetKitMaterial) {
         var out = SourceText()
         out.add(self.header("//"))
@@ -154,7 +154,7 @@ extension ExportDraft {
         self.view.document.pinsValidUntil.map { "\($0.seconds)\(suffix)  // \($0)" } ?? none
     }
 
-    /// One line for each pin, with a comma but for the last: Kotlin takes one there only since 1.4.
+    /// One line for each pin, each but the last with a comma: Kotlin allows a trailing one only since 1.4.
     private static func listed(_ pins: [ClientView.ClientPin], _ literal: (Pin) -> String) -> [String] {
         pins.enumerated().map { place, pin in
             "\(literal(pin.pin))\(place + 1 < pins.count ? "," : "")  // \(pin.role.rawValue)"
@@ -163,7 +163,7 @@ extension ExportDraft {
 }
 
 extension ExportHosts {
-    /// Hosts with their pins, and those without any that have to be excepted from them, by pattern.
+    /// Hosts with their pins, and hosts without any that have to be excepted from them, by pattern.
     var withExceptions: [(host: ClientView.Host, pins: [ClientView.ClientPin])] {
         (self.kept.map { ($0, $0.orderedPins) } + self.exceptions.map { ($0, []) })
             .sorted { $0.0.pattern < $1.0.pattern }
@@ -171,7 +171,7 @@ extension ExportHosts {
 }
 
 extension ExportDraft {
-    /// Says which hosts stand in the file without pins.
+    /// Notes the hosts that stand in the file without pins.
     mutating func noteExceptions(_ hosts: ExportHosts) {
         for host in hosts.exceptions {
             self.notes.append(

@@ -1,8 +1,8 @@
 package import Pinning
 
-/// A format of files that have an app's pins built in: made once, committed to the app's repository, and compared.
+/// A format of files with an app's pins built in: made once, committed to the app's repository, and compared.
 ///
-/// The raw values are the names in commands and paths, and are for ever.
+/// The raw values are the names in commands and paths, and never change.
 package enum ExportFormat: String, CaseIterable, Sendable, Hashable {
     /// `NSPinnedDomains` of an Info.plist (iOS 14, macOS 11).
     case appleATS = "apple_ats"
@@ -22,7 +22,7 @@ package enum ExportFormat: String, CaseIterable, Sendable, Hashable {
     case flutter
     /// Command lines with curl's option `--pinnedpubkey`.
     case curl
-    /// Response headers of RFC 7469, for reference: no browser heeds them any more.
+    /// Response headers of RFC 7469, for reference: no browser uses them any more.
     case hpkp
     /// A constant in Swift, without dependencies.
     case swift
@@ -30,18 +30,18 @@ package enum ExportFormat: String, CaseIterable, Sendable, Hashable {
     case kotlin
     /// NetKit's `PinnedKey` values in Swift.
     case netkit
-    /// Hosts with their modes and pins, for whatever reads JSON.
+    /// Hosts with their modes and pins, for any program that reads JSON.
     case json
     /// The public keys and certificates themselves (RFC 7468), as far as they are known.
     case pem
 
-    /// The client that reads the format; nil for those that are nobody's own.
+    /// The client that reads the format; nil for formats of no particular client.
     package var client: ClientKind? { ClientKind(rawValue: self.rawValue) }
 
-    /// Whether files may have keys or certificates themselves in them, and not their digests alone.
+    /// Whether files may have keys or certificates themselves in them, and not only their digests.
     package var takesMaterial: Bool { self == .pem || self == .netkit }
 
-    /// As people know it.
+    /// The name for people.
     package var title: String {
         switch self {
         case .hpkp: "HTTP Public Key Pinning"
@@ -53,7 +53,7 @@ package enum ExportFormat: String, CaseIterable, Sendable, Hashable {
         }
     }
 
-    /// What a file of the format is called where nobody wants another name.
+    /// The default name of a file of the format.
     package var fileName: String {
         switch self {
         case .appleATS: "NSAppTransportSecurity.plist"

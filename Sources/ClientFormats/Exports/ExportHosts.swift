@@ -1,7 +1,7 @@
 import PinWire
 import Pinning
 
-/// An app's hosts, parted into those whose pins a format can have and those that it must leave alone.
+/// An app's hosts, divided into those whose pins a format can have and those that it must leave alone.
 struct ExportHosts {
     /// In the order of their patterns, as are the others.
     private(set) var kept: [ClientView.Host] = []
@@ -25,7 +25,7 @@ struct ExportHosts {
 
     /// Why a host's pins cannot be in a file, as a sentence without its full stop; nil where they can.
     ///
-    /// It goes by the policy alone: what turns pins off for a while, or from some day on, must not decide what apps are
+    /// Only the policy decides: a temporary switch, or a date from which pins are off, must not decide what apps are
     /// built with.
     private static func obstacle(of host: ClientView.Host, _ format: ExportFormat) -> String? {
         switch host.mode {
@@ -38,8 +38,8 @@ struct ExportHosts {
         return host.pins.isEmpty ? HostNotes.hasNoPins : nil
     }
 
-    /// Hosts that are left out and lie within what a kept one stands for: a file that takes patterns as they are has to
-    /// say of them that they have no pins, or the kept one's would be taken.
+    /// Left-out hosts that a kept one covers: a file that takes patterns unchanged has to say that they have no pins,
+    /// or readers would use the kept one's.
     var exceptions: [ClientView.Host] {
         let upper = self.kept.map { ($0.reach, NameRules($0.pattern.name)) }
         return self.leftOut.filter { host in

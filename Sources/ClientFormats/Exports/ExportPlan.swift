@@ -1,16 +1,16 @@
 import PinWire
 import Pinning
 
-/// The entries by which a format comes closest to what an app's hosts ask for, and what it does not reach.
+/// The entries by which a format comes closest to what an app's hosts require, and what they do not reach.
 ///
-/// No entry pins a name to keys that are not its own: where a format can only say more than is asked, less is written,
-/// and the difference is noted.
+/// No entry pins a name to keys that are not its own: where a format can only say more than is required, less is
+/// written, and the difference is noted.
 struct ExportPlan {
     /// One entry of a file.
     struct Entry {
         var name: String
         var reach: Reach
-        /// The host whose pins hold; nil for an exception, to which nobody's do.
+        /// The host whose pins hold; nil for an exception, to which no pins apply.
         var host: ClientView.Host?
     }
 
@@ -20,9 +20,9 @@ struct ExportPlan {
 
     private let rules: EntryRules
     private let title: String
-    /// Names with the most labels first, so that what lies below a name is settled before it.
+    /// Names with the most labels first, so that the names below a name are settled before it.
     private var names: [NameRules] = []
-    /// What kept an entry from reaching further, by the name of the entry.
+    /// The reasons why entries do not reach further, by the name of the entry.
     private var obstacles: [String: String] = [:]
 
     init(_ hosts: ExportHosts, _ rules: EntryRules, title: String) {
@@ -45,7 +45,7 @@ struct ExportPlan {
     private mutating func settle(_ place: Int) {
         for reach in self.rules.reaches {
             let names = self.names[place]
-            // An exception may stand there already, and another entry may reach as far.
+            // An exception may be there already, and another entry may reach as far.
             guard names.settled.isDisjoint(with: reach), self.rules.isRepeatable || names.settled.isEmpty,
                 let first = reach.elements.first, let rule = names.rules[first], rule.isPinned,
                 reach.elements.allSatisfy({ names.rules[$0]?.isSame(as: rule) == true })
@@ -64,8 +64,8 @@ struct ExportPlan {
         }
     }
 
-    /// Looks at the names below one that an entry would reach: which have to be excepted from it, and which ask for the
-    /// same as it says. False where one has to be excepted and cannot be.
+    /// Examines the names below one that an entry would reach: which have to be excepted from it, and which require the
+    /// same. False where one has to be excepted and cannot be.
     private mutating func examine(
         below place: Int, _ reach: Reach, _ rule: NameRules.Rule, _ exceptions: inout [(place: Int, reach: Reach)],
         _ inherited: inout [(place: Int, parts: Reach)]
@@ -74,7 +74,7 @@ struct ExportPlan {
         let upper = self.names[place]
         var widened: [String] = []
         var lost: [(name: String, wanted: Reach, besides: Reach)] = []
-        // The nearest first: what an exception takes out with all below it needs no further one.
+        // The nearest first: names below an exception that takes them all out need no further one.
         for at in self.names[..<place].indices.reversed() {
             let names = self.names[at]
             guard let labels = names.labels(below: upper) else { continue }
@@ -127,15 +127,15 @@ struct ExportPlan {
         }
     }
 
-    /// The entry that excepts `parts`, and as little else as can be; nil where there is none, or the name has an entry
-    /// already.
+    /// The entry that excepts `parts`, and as little else as possible; nil where there is none, or the name has an
+    /// entry already.
     private func exception(for parts: Reach, of names: NameRules) -> Reach? {
         guard names.settled.isEmpty else { return nil }
         return self.rules.exceptions.filter { $0.isSuperset(of: parts) }
             .min { $0.elements.count < $1.elements.count }
     }
 
-    /// Says what becomes of a name with an entry of its own that a wider one stands for too.
+    /// Notes the effect on a name with an entry of its own that a wider one covers too.
     private mutating func noteOverlap(of name: String, _ upper: String) {
         switch self.rules.overlap {
         case .nearest: break
@@ -150,7 +150,7 @@ struct ExportPlan {
         }
     }
 
-    /// Says what is not reached by any entry with its pins.
+    /// Notes the names that no entry with their pins reaches.
     private mutating func noteRest(of names: NameRules) {
         let rest = names.parts.elements.filter { names.rules[$0]?.isPinned == true }
             .reduce(Reach()) { $0.union($1) }.subtracting(names.settled.subtracting(names.excepted))
@@ -161,7 +161,7 @@ struct ExportPlan {
 }
 
 extension Array where Element: Equatable {
-    /// Without neighbours that are equal.
+    /// Without equal neighbours.
     var uniqued: [Element] {
         self.reduce(into: []) { if $0.last != $1 { $0.append($1) } }
     }

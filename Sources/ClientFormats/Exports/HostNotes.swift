@@ -1,7 +1,7 @@
 import PinWire
 import Pinning
 
-/// What notes on several formats say in the same words. Reasons are sentences without their full stop.
+/// Notes that several formats share. Reasons are sentences without their full stop.
 enum HostNotes {
     static let isBuiltin = "Its pins are those built into the app, which the server does not have"
     static let hasNoPins = "It has no pins"
@@ -13,8 +13,8 @@ enum HostNotes {
         return "\(host.pattern): a candidate is on its way to some installs; the file has what all others get."
     }
 
-    /// That the file has pins which are turned off for a while; nil where none of these hosts' are. What the file is
-    /// built into outlasts the switch.
+    /// That pins in the file are temporarily turned off; nil where none are. Apps built with the file outlive the
+    /// switch.
     static func killSwitch(among hosts: [ClientView.Host]) -> String? {
         let names = hosts.filter { $0.reason == .killSwitchEngaged }.map(\.pattern.text)
         guard !names.isEmpty else { return nil }

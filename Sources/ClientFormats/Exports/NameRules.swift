@@ -1,15 +1,15 @@
 import PinWire
 import Pinning
 
-/// What an app's hosts ask for one name and those below it, an exact pattern and a wildcard taken together.
+/// The requirements of an app's hosts for one name and those below it, an exact pattern and a wildcard taken together.
 struct NameRules {
-    /// What holds for the names of one ``Reach``.
+    /// The policy for the names of one ``Reach``.
     struct Rule {
         var host: ClientView.Host
-        /// Whether its pins can be written; otherwise nobody else's may hold for its names either.
+        /// Whether its pins can be written; otherwise no other host's may hold for its names either.
         var isPinned: Bool
 
-        /// Whether it comes to the same as `other`, from whichever pattern.
+        /// Whether it has the same effect as `other`, from whichever pattern.
         func isSame(as other: Rule) -> Bool {
             self.isPinned == other.isPinned
                 && (!self.isPinned
@@ -22,9 +22,9 @@ struct NameRules {
     let labels: Int
     private let suffix: String
     private(set) var rules: [Reach: Rule] = [:]
-    /// The parts that an entry stands for, whether with their pins or as an exception.
+    /// The parts that an entry covers, whether with their pins or as an exception.
     var settled: Reach = []
-    /// Of ``settled``, the parts that an exception stands for.
+    /// The parts of ``settled`` that an exception covers.
     var excepted: Reach = []
 
     init(_ name: String) {
@@ -33,14 +33,14 @@ struct NameRules {
         self.labels = name.utf8.count { $0 == UInt8(ascii: ".") } + 1
     }
 
-    /// Takes a pattern of this name. A wildcard goes before an exact pattern, as it does on a device.
+    /// Takes a pattern of this name. A wildcard takes precedence over an exact pattern, as it does on a device.
     mutating func add(_ rule: Rule) {
         for part in rule.host.reach.elements where rule.host.pattern.isWildcard || self.rules[part] == nil {
             self.rules[part] = rule
         }
     }
 
-    /// The parts that something is said of.
+    /// The parts with a rule.
     var parts: Reach { Reach(self.rules.keys) }
 
     /// How many labels this name has before another; nil where it does not lie below it.
@@ -55,7 +55,7 @@ extension Reach {
 }
 
 extension ClientView.Host {
-    /// What the pattern stands for, seen from its name without the wildcard.
+    /// The names that the pattern covers, relative to its name without the wildcard.
     var reach: Reach {
         switch (self.pattern.isWildcard, self.includesSubdomains) {
         case (false, false): .own

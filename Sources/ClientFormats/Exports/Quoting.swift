@@ -1,7 +1,7 @@
-/// Writes texts so that they mean themselves in the languages that files are written in.
+/// Quotes texts for the languages of the files.
 enum Quoting {
-    /// A text for a comment of one line: what could end the line, cannot be seen, or turns the direction in which the
-    /// rest is shown becomes a question mark.
+    /// A text for a comment of one line: a character that could end the line, is invisible, or turns the direction of
+    /// the following text becomes a question mark.
     static func comment(_ text: String) -> String {
         var out = ""
         for scalar in text.unicodeScalars {
@@ -26,8 +26,8 @@ enum Quoting {
         return wasHyphen ? out + " " : out
     }
 
-    /// A text for an XML element's content or, between either kind of quotation marks, an attribute's value. What XML
-    /// 1.0 (section 2.2) cannot say at all becomes U+FFFD.
+    /// A text for an XML element's content or, between either kind of quotation marks, an attribute's value. Characters
+    /// that XML 1.0 (section 2.2) cannot express become U+FFFD.
     static func xml(_ text: String) -> String {
         var out = ""
         for scalar in text.unicodeScalars {

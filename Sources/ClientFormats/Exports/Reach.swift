@@ -1,4 +1,4 @@
-/// Which names an entry stands for, seen from the name that it is written under.
+/// The names that an entry covers, relative to the name that it is written under.
 struct Reach: OptionSet, Hashable {
     let rawValue: UInt8
 
@@ -13,14 +13,14 @@ struct Reach: OptionSet, Hashable {
     /// The single members, in order.
     static let parts: [Reach] = [.own, .below, .deeper]
 
-    /// Which of them stands for names of `labels` further labels.
+    /// The member for names of `labels` further labels.
     init(labels: Int) {
         self = labels == 0 ? .own : labels == 1 ? .below : .deeper
     }
 
     init(rawValue: UInt8) { self.rawValue = rawValue }
 
-    /// Where the single member `part` of a name lies that is `labels` labels below this one's.
+    /// The member that corresponds to the single member `part` of a name `labels` labels below this one.
     static func place(of part: Reach, labels: Int) -> Reach {
         switch part {
         case .own: Reach(labels: labels)
@@ -29,7 +29,7 @@ struct Reach: OptionSet, Hashable {
         }
     }
 
-    /// In words, of a name.
+    /// In words, for a name.
     func words(of name: String) -> String {
         var words: [String] = []
         if self.contains(.own) { words.append(name) }

@@ -1,13 +1,13 @@
 package import PinWire
 
-/// Why a MueJam client gets no fingerprints or no verdict: `{"error":{"code","message","details"}}`, codes, texts and
-/// status codes as the MueJam server has them.
+/// Why a MueJam client gets no fingerprints or no verdict: `{"error":{"code","message","details"}}`, with the codes,
+/// texts and status codes of the MueJam server.
 package enum MueJamError: Error, Hashable, Sendable {
     /// A member of the request is missing or empty.
     case missingFingerprint
-    /// `algorithm` is neither `sha256` nor `sha1`, but this.
+    /// `algorithm` is neither `sha256` nor `sha1`, but this value.
     case unknownAlgorithm(JSON)
-    /// `fingerprint` is not a string, but this.
+    /// `fingerprint` is not a string, but this value.
     case malformedFingerprint(JSON)
     /// The body is not a JSON object.
     case malformedBody

@@ -1,19 +1,20 @@
 package import PinWire
 package import Pinning
 
-/// The answer under `GET …/security/certificate/fingerprints` that MueJam clients pin by: hashes of whole certificates.
+/// The answer under `GET …/security/certificate/fingerprints`, with which MueJam clients pin: hashes of whole
+/// certificates.
 ///
-/// The MueJam server names the one certificate that it presents. Here every certificate is named that is known of the
-/// policy's keys, is not expired and can be a server's own, those of the served key first and of each key the newest
-/// first; so that clients hold the next one before it is served. The format has no word for "off": as long as the
-/// policy has pins they are answered, whatever its mode, as for every client that knows nothing else.
+/// The MueJam server names the one certificate that it presents. Here the answer names every known certificate of the
+/// policy's keys that is not expired and can be a server's own, those of the served key first and of each key the
+/// newest first; so that clients have the next one before it is served. The format cannot say "off": as long as the
+/// policy has pins they are served, whatever its mode, as for every client with this limit.
 package struct MueJamFingerprints: Hashable, Sendable {
-    /// As it was asked for.
+    /// The domain in the spelling of the request.
     package let domain: String
     /// At least one.
     package let certificates: [CertificateFacts]
 
-    /// - Parameter domain: The host name that is asked for, in any case.
+    /// - Parameter domain: The requested host name, in any case.
     /// - Throws: ``MueJamError/certificate(reason:)``.
     package init(_ view: ClientView, domain: String) throws(MueJamError) {
         guard let host = view.host(for: domain), host.mode != nil else {
@@ -30,8 +31,8 @@ package struct MueJamFingerprints: Hashable, Sendable {
         self.certificates = certificates
     }
 
-    /// The answer. `valid_until`, `subject` and `issuer` are the first certificate's; the time in OpenSSL's form, as
-    /// the deployed server has it.
+    /// The answer. `valid_until`, `subject` and `issuer` are the first certificate's; the time is in OpenSSL's form, as
+    /// in the deployed server.
     package var reply: FormatReply {
         let first = self.certificates[0]
         return FormatReply([
@@ -44,7 +45,7 @@ package struct MueJamFingerprints: Hashable, Sendable {
         ])
     }
 
-    /// The verdict on what a client shows: `{"valid","algorithm","message"}`, always 200.
+    /// The verdict on a client's fingerprint: `{"valid","algorithm","message"}`, always 200.
     package func reply(to request: MueJamVerification) -> FormatReply {
         let isValid = self.certificates.contains {
             request.isFingerprint(of: request.algorithm == .sha256 ? $0.sha256 : $0.sha1)
@@ -57,7 +58,7 @@ package struct MueJamFingerprints: Hashable, Sendable {
         ])
     }
 
-    /// The answer to a request to verify a fingerprint, whatever becomes of it.
+    /// The answer to a request to verify a fingerprint, whatever the result.
     ///
     /// - Parameter body: See ``MueJamVerification``.
     package static func reply(verifying body: [UInt8], for domain: String, in view: ClientView) -> FormatReply {

@@ -1,26 +1,26 @@
 import PinWire
 
-/// What a MueJam client asks under `POST …/security/certificate/verify`: whether a fingerprint is of a certificate that
-/// is answered.
+/// A MueJam client's request under `POST …/security/certificate/verify`: whether a fingerprint belongs to a served
+/// certificate.
 package struct MueJamVerification: Hashable, Sendable {
-    /// The hashes that fingerprints are made with.
+    /// The hash algorithms of fingerprints.
     package enum Algorithm: String, CaseIterable, Sendable, Hashable {
         case sha256
         case sha1
     }
 
     package let algorithm: Algorithm
-    /// As it was given.
+    /// The fingerprint as it was given.
     private let fingerprint: String
 
     /// Reads a request's body: `{"fingerprint":"…","algorithm":"sha256"}`, of which the second is optional. Other
-    /// members are passed over.
+    /// members are ignored.
     ///
     /// - Throws: ``MueJamError``.
     package init(_ body: [UInt8]) throws(MueJamError) {
         guard let json = try? JSON(parsing: body), case .object(let members) = json else { throw .malformedBody }
         let fingerprint = members["fingerprint"] ?? .null
-        // What Python takes for nothing is missing.
+        // Values that are false in Python count as missing.
         let nothing: [JSON] = [.null, "", false, 0, [], [:]]
         guard !nothing.contains(fingerprint) else { throw .missingFingerprint }
         guard let text = fingerprint.stringValue else { throw .malformedFingerprint(fingerprint) }
@@ -35,7 +35,7 @@ package struct MueJamVerification: Hashable, Sendable {
         }
     }
 
-    /// Whether the fingerprint is of this digest: hexadecimal in any case, colons counting for nothing.
+    /// Whether the fingerprint is of this digest: hexadecimal in any case, colons ignored.
     func isFingerprint(of digest: [UInt8]) -> Bool {
         self.fingerprint.utf8.filter { $0 != UInt8(ascii: ":") }.elementsEqual(Hex.encode(digest).utf8) {
             given, wanted in
@@ -44,7 +44,7 @@ package struct MueJamVerification: Hashable, Sendable {
     }
 }
 
-/// How MueJam writes fingerprints.
+/// MueJam's written form of fingerprints.
 enum MueJamFingerprint {
     /// Two upper-case hexadecimal digits for each byte, with colons between.
     static func text(of digest: [UInt8]) -> String {

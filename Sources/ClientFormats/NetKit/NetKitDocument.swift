@@ -27,7 +27,7 @@ package import Pinning
 ///   validation.
 /// - `builtinHosts`: The pins built into the app hold on.
 package struct NetKitDocument: Hashable, Sendable {
-    /// What is compared.
+    /// The compared objects.
     package enum Mode: String, CaseIterable, Sendable, Hashable {
         case publicKey
         case certificate
@@ -37,12 +37,12 @@ package struct NetKitDocument: Hashable, Sendable {
     package let bytes: [UInt8]
 
     /// - Parameters:
-    ///   - view: What the clients see.
+    ///   - view: The clients' view.
     ///   - names: The host names that the app connects to. NetKit knows exact names only, so that a pattern with a
-    ///     wildcard, or one that includes subdomains, holds for those names that are given here. Names that no pattern
-    ///     stands for are passed over. Empty for the exact patterns' own names.
-    ///   - mode: What is compared; public keys outlive the renewal of their certificates.
-    ///   - material: What is known in DER, by its SHA-256: SubjectPublicKeyInfos by the pin's bytes, certificates by
+    ///     wildcard, or one that includes subdomains, holds for the names given here. Names that no pattern covers are
+    ///     ignored. Empty for the exact patterns' own names.
+    ///   - mode: The compared objects; public keys outlive the renewal of their certificates.
+    ///   - material: Known bytes in DER, by their SHA-256: SubjectPublicKeyInfos by the pin's bytes, certificates by
     ///     theirs.
     package init(
         _ view: ClientView, for names: [String] = [], mode: Mode = .publicKey, material: [[UInt8]: [UInt8]] = [:]

@@ -6,7 +6,8 @@ struct NetKitMaterial: Sendable {
     /// SubjectPublicKeyInfos by the pin's bytes, certificates by ``CertificateFacts/sha256``.
     var material: [[UInt8]: [UInt8]]
 
-    /// The key of a pin as NetKit takes it out of a certificate; nil where it is not known, or not what is known of it.
+    /// The key of a pin as NetKit takes it out of a certificate; nil where it is unknown, or the stored bytes are not
+    /// it.
     func rawKey(of pin: ClientView.ClientPin) -> [UInt8]? {
         guard let der = self.der(pin.pin.bytes), let key = SubjectPublicKeyInfo.rawKey(of: der) else { return nil }
         if let facts = pin.knowledge?.key, facts.rawKeySHA256 != sha256(key) { return nil }
@@ -18,7 +19,7 @@ struct NetKitMaterial: Sendable {
         pin.certificates.filter { $0.notAfter > now }.compactMap { self.der($0.sha256) }
     }
 
-    /// What has this digest, having made sure that it does.
+    /// The bytes with this digest, which is checked.
     private func der(_ digest: [UInt8]) -> [UInt8]? {
         guard let der = self.material[digest], sha256(der) == digest else { return nil }
         return der

@@ -1,7 +1,7 @@
 /// A SubjectPublicKeyInfo (RFC 5280 section 4.1) in DER.
 enum SubjectPublicKeyInfo {
-    /// The raw key: the contents of the BIT STRING, which is PKCS#1 for RSA and the X9.63 point for EC, as
-    /// `SecKeyCopyExternalRepresentation` has it. Nil for what is no SubjectPublicKeyInfo and nothing else.
+    /// The raw key: the contents of the BIT STRING, which is PKCS#1 for RSA and the X9.63 point for EC, as in
+    /// `SecKeyCopyExternalRepresentation`. Nil for anything but exactly one SubjectPublicKeyInfo.
     static func rawKey(of der: [UInt8]) -> [UInt8]? {
         var rest = der[...]
         guard var parts = Self.take(0x30, from: &rest), rest.isEmpty,
@@ -12,8 +12,8 @@ enum SubjectPublicKeyInfo {
         return Array(bits.dropFirst())
     }
 
-    /// The contents of the element at the start, which is taken away; nil unless it is of this tag and has a definite
-    /// length in its shortest form.
+    /// Takes the contents of the element at the start; nil unless it has this tag and a definite length in its shortest
+    /// form.
     private static func take(_ tag: UInt8, from rest: inout ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
         guard rest.popFirst() == tag, let first = rest.popFirst() else { return nil }
         var length = Int(first)

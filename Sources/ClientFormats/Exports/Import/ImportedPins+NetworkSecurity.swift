@@ -2,10 +2,10 @@ import PinWire
 import Pinning
 
 extension ImportedPins {
-    /// What a `domain-config` has of its own or from the one around it.
+    /// The settings of a `domain-config`, its own or inherited.
     private struct Inherited {
         var pins: [Pin] = []
-        /// Whether there is a `pin-set` with anything in it, understood or not.
+        /// Whether there is a `pin-set` with any content, understood or not.
         var isPinned = false
         var validUntil: Timestamp?
         var mode: PinMode = .enforce
@@ -30,7 +30,7 @@ extension ImportedPins {
     private mutating func readDomains(_ config: XMLElement, _ outer: Inherited) {
         var own = outer
         var domains: [(includesSubdomains: Bool, element: XMLElement)] = []
-        // An element's place among its siblings makes no difference.
+        // An element's position among its siblings makes no difference.
         for element in config.children {
             switch element.name {
             case "domain":
@@ -50,7 +50,7 @@ extension ImportedPins {
             }
         }
         for (isDeep, element) in domains {
-            // Names of test servers stand in many files, to be reached without TLS: nothing is lost with those.
+            // Many files have names of test servers that are reached without TLS: ignoring those loses nothing.
             let name = self.name(element.trimmedText.lowercased(), at: element, isPinned: own.isPinned)
             guard let pattern = name else { continue }
             var host = Host(pattern: pattern, includesSubdomains: isDeep, mode: .off)
@@ -78,7 +78,7 @@ extension ImportedPins {
         return self.pins(texts)
     }
 
-    /// What does not concern pins is passed over, unless it keeps them from being looked at.
+    /// Elements that do not concern pins are ignored, unless they disable pinning.
     private mutating func readOther(_ element: XMLElement, of parent: String) {
         let anchors = element.name == "trust-anchors" ? element.children : element.children.flatMap(\.children)
         if let certificates = anchors.first(where: { $0.attribute("overridePins") == "true" }) {

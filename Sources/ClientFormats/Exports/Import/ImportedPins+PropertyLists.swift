@@ -14,7 +14,7 @@ extension ImportedPins {
     }
 
     private mutating func readTrustKit(_ pattern: HostPattern, _ policy: XMLElement) throws(TextDefect) {
-        // What TrustKit takes where a member is missing.
+        // TrustKit's default where a member is missing.
         var host = Host(pattern: pattern)
         var texts: [(text: String, element: XMLElement)] = []
         for (key, value) in try policy.members() {
@@ -30,7 +30,7 @@ extension ImportedPins {
                 return
             case "TSKReportUris":
                 self.say("\(pattern): where reports are sent is not taken over.", at: value)
-            // Versions before 1.6 had to be told; now there is one way to hash a key.
+            // Versions before 1.6 needed this member; now there is one way to hash a key.
             case "TSKDisableDefaultReportUri", "TSKPublicKeyAlgorithms": break
             default: self.say("\(pattern): \(Self.quoted(key)) is not known.", at: value)
             }
@@ -39,8 +39,8 @@ extension ImportedPins {
         self.add(host, at: policy)
     }
 
-    /// `NSPinnedDomains` of App Transport Security. An entry with subdomains stands for its name and one more label,
-    /// and so becomes two hosts.
+    /// `NSPinnedDomains` of App Transport Security. An entry with subdomains covers its name and one more label, and so
+    /// becomes two hosts.
     mutating func readTransportSecurity(_ root: XMLElement) throws(TextDefect) {
         let security = try root.member("NSAppTransportSecurity") ?? root
         guard let domains = try security.member("NSPinnedDomains") else {

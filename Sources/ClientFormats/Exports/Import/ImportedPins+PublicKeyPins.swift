@@ -1,8 +1,8 @@
 import PinWire
 
 extension ImportedPins {
-    /// Headers of RFC 7469, each in one line. `Host:` says whose the following ones are; empty lines and those that
-    /// begin with `#` are passed over. `max-age` says nothing of a time, and is not taken over.
+    /// Headers of RFC 7469, each in one line. `Host:` names the sender of the following ones; empty lines and those
+    /// that begin with `#` are ignored. `max-age` is not a date, and is not taken over.
     mutating func readPublicKeyPins(_ bytes: [UInt8], _ host: HostPattern?) throws(TextDefect) {
         guard bytes.count <= XMLReader.sizeLimit else {
             throw TextDefect(line: 1, column: 1, "the text has more than \(XMLReader.sizeLimit) bytes")
@@ -90,7 +90,7 @@ extension ImportedPins {
         self.add(imported, line: line, column: 1)
     }
 
-    /// Directives by RFC 7469 section 2.1, names in lower case; nil where the text is none.
+    /// Directives by RFC 7469 section 2.1, names in lower case; nil where the text is malformed.
     private static func directives(_ text: String) -> [(name: String, value: String?)]? {
         var directives: [(name: String, value: String?)] = []
         var rest = Substring(text).trimmedStart
@@ -148,7 +148,7 @@ extension StringProtocol {
 
     /// Without spaces and tabs before and after it.
     fileprivate var trimmed: String {
-        // Of a Substring the last character goes in constant time.
+        // Removing the last character of a Substring takes constant time.
         var rest = Substring(self.trimmedStart)
         while let last = rest.last, last == " " || last == "\t" { rest.removeLast() }
         return String(rest)

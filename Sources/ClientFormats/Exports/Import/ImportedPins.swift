@@ -1,13 +1,13 @@
 package import PinWire
 package import Pinning
 
-/// The files with built-in pins that are read.
+/// The readable formats of files with built-in pins.
 package enum ImportFormat: String, CaseIterable, Sendable, Hashable {
     /// A network security configuration of Android, with or without `trustkit-config`.
     case androidNSC = "android_nsc"
-    /// A property list with `TSKConfiguration`, or what is in it.
+    /// A property list with `TSKConfiguration`, or its content.
     case trustkitIOS = "trustkit_ios"
-    /// A property list with `NSAppTransportSecurity`, or what is in it.
+    /// A property list with `NSAppTransportSecurity`, or its content.
     case appleATS = "apple_ats"
     /// Headers of RFC 7469.
     case hpkp
@@ -23,35 +23,36 @@ package enum ImportFormat: String, CaseIterable, Sendable, Hashable {
     }
 }
 
-/// The pins that a file for another client has built in, and what of it could not be taken over.
+/// The built-in pins of a file for another client, and what of it could not be taken over.
 package struct ImportedPins: Hashable, Sendable {
     /// By pattern, each once.
     package internal(set) var hosts: [Host] = []
     /// In the order of their places.
     package internal(set) var findings: [Finding] = []
-    /// The clients whose file it is; nil for headers, which browsers read that look at them no more.
+    /// The clients of the file; nil for headers, which browsers ignore today.
     package internal(set) var kind: ClientKind?
-    /// What the file has too much of; nothing of it is taken then.
+    /// The limit that the file exceeds; nothing of it is taken then.
     private var excess: TextDefect?
 
-    /// Findings of one file: whoever has more has another file, or should take it in parts.
+    /// The most findings of one file: a file with more is of another kind, or should be imported in parts.
     package static let findingLimit = 500
-    /// Pins of all hosts together. Few lines can give many hosts many pins; a document would have no room for more.
+    /// The most pins of all hosts together. Few lines can give many hosts many pins; a document would have no room for
+    /// more.
     package static let pinLimit = 10_000
     private var pinCount = 0
 
-    /// What the file says of one pattern.
+    /// The file's settings of one pattern.
     package struct Host: Hashable, Sendable {
         package var pattern: HostPattern
-        /// Whether all names below are meant too.
+        /// Whether the pattern covers all names below.
         package var includesSubdomains: Bool
         /// In the file's order, each once. None where the mode is `off`.
         package var pins: [Pin]
         /// `off` for names that the file excepts from a wider pattern.
         package var mode: PinMode
-        /// Where the file has a date, its beginning in UTC.
+        /// The beginning in UTC of the file's date, if it has one.
         package var validUntil: Timestamp?
-        /// Where it stands in the file.
+        /// Its place in the file.
         package internal(set) var line = 1
         package internal(set) var column = 1
 
@@ -73,7 +74,7 @@ package struct ImportedPins: Hashable, Sendable {
         package let column: Int
         /// A sentence.
         package let message: String
-        /// Whether the file means pins here that could not be read: what is left is not what its author wanted.
+        /// Whether pins that the file means here could not be read: the rest is not what its author wanted.
         package let isDefect: Bool
 
         package var description: String { "line \(self.line), column \(self.column): \(self.message)" }
@@ -82,9 +83,9 @@ package struct ImportedPins: Hashable, Sendable {
     /// Reads a file of at most ``XMLReader/sizeLimit`` bytes.
     ///
     /// - Parameters:
-    ///   - host: of ``ImportFormat/hpkp``, the host that sent headers before which no line `Host:` stands.
+    ///   - host: For ``ImportFormat/hpkp``, the host that sent headers that follow no line `Host:`.
     /// - Throws: ``TextDefect`` where the text is not of the format at all, or has more findings, hosts or pins than
-    ///   can be kept; what is wrong with a part of it is a finding.
+    ///   can be kept; a defect of one part is a finding.
     package init(_ bytes: [UInt8], as format: ImportFormat, host: HostPattern? = nil) throws(TextDefect) {
         self.kind = format.kind
         switch format {
@@ -99,7 +100,7 @@ package struct ImportedPins: Hashable, Sendable {
         self.findings.sort { ($0.line, $0.column) < ($1.line, $1.column) }
     }
 
-    /// What of a file is repeated in a message: no more than a line of it.
+    /// The part of a file that a message repeats: at most a line.
     static func quoted(_ text: String) -> String { Quoting.comment(String(text.prefix(100))) }
 
     mutating func say(_ message: String, at element: XMLElement, isDefect: Bool = false) {
@@ -115,7 +116,7 @@ package struct ImportedPins: Hashable, Sendable {
         self.findings.append(Finding(line: line, column: column, message: message, isDefect: isDefect))
     }
 
-    /// Notes the first thing of which the file has too much.
+    /// Notes the first limit that the file exceeds.
     private mutating func refuse(_ message: String, line: Int, column: Int) {
         self.excess = self.excess ?? TextDefect(line: line, column: column, message)
     }
@@ -130,9 +131,9 @@ package struct ImportedPins: Hashable, Sendable {
         pins.append(pin)
     }
 
-    /// The pattern that a name is, for formats that know no wildcards.
+    /// The pattern of a name, for formats that know no wildcards.
     ///
-    /// - Parameter isPinned: Whether pins are lost where it is none.
+    /// - Parameter isPinned: Whether pins are lost where it is malformed.
     mutating func name(_ text: String, at element: XMLElement, isPinned: Bool = true) -> HostPattern? {
         do {
             let pattern = try HostPattern(text)
@@ -144,7 +145,7 @@ package struct ImportedPins: Hashable, Sendable {
         return nil
     }
 
-    /// The pins of a host, each once; what is no pin is said.
+    /// The pins of a host, each once; malformed ones are noted.
     mutating func pins(_ texts: [(text: String, element: XMLElement)]) -> [Pin] {
         var pins: [Pin] = []
         for (text, element) in texts {
