@@ -11,7 +11,7 @@ import Testing
     static let certificate = Array("a certificate that takes more than forty-eight bytes".utf8)
 
     private static let missing =
-        "What is missing is kept once somebody shows it: pinledger pin describe com.example.shop FILE."
+        "Store the missing material with: pinledger pin describe com.example.shop FILE."
 
     private func der(_ text: String) throws -> [UInt8] { try #require(Base64.decode(text)) }
 

@@ -110,8 +110,8 @@ import Testing
         #expect(own.text == ExportsGolden.texts[format])
         #expect(
             own.notes.filter { !agreed.contains($0) } == [
-                "A kill switch has turned off the pins of api.example.com for now. The file has them all the same: it "
-                    + "outlasts the switch, and installs that go by it do not hear of it."
+                "A kill switch has turned off the pins of api.example.com for now. The file still has them: it outlives "
+                    + "the switch, and installs that use it do not receive a kill switch."
             ])
         let over = try Export.render(
             format, of: try ExportsSample.view(hosts, validUntil: ExportsSample.until, at: ExportsSample.until))

@@ -484,7 +484,7 @@ def test_pem_has_the_keys_and_certificates_themselves(server, api, app, keys):
     notes = api.must("GET", f"/v1/apps/{app}/export/pem?notes=true").json["notes"]
     for number in (1, 2):
         assert f"{pin_of(f'{WIDE} {number}')}: left out. Nobody showed more than the pin." in notes
-    assert notes[-1] == f"What is missing is kept once somebody shows it: pinledger pin describe {app} FILE."
+    assert notes[-1] == f"Store the missing material with: pinledger pin describe {app} FILE."
 
 
 def test_a_pem_export_asks_for_keys_that_were_never_shown(server, api, tmp_path):

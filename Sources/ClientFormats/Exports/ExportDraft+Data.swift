@@ -180,7 +180,7 @@ extension ExportDraft {
         }
         if !isWhole {
             self.notes.append(
-                "What is missing is kept once somebody shows it: pinledger pin describe \(self.view.app) FILE.")
+                "Store the missing material with: pinledger pin describe \(self.view.app) FILE.")
         }
         guard !isEmpty else { throw .noMaterial(notes: self.notes) }
         self.bytes = out.bytes

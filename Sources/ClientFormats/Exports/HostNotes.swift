@@ -19,7 +19,7 @@ enum HostNotes {
         let names = hosts.filter { $0.reason == .killSwitchEngaged }.map(\.pattern.text)
         guard !names.isEmpty else { return nil }
         return
-            "A kill switch has turned off the pins of \(names.joined(separator: ", ")) for now. The file has them all "
-            + "the same: it outlasts the switch, and installs that go by it do not hear of it."
+            "A kill switch has turned off the pins of \(names.joined(separator: ", ")) for now. The file still has "
+            + "them: it outlives the switch, and installs that use it do not receive a kill switch."
     }
 }
