@@ -8,7 +8,7 @@ package struct DynapinsRequest: Hashable, Sendable {
 
     /// Reads a query.
     ///
-    /// - Parameter query: The parameters in their order, decoded. Of several domains the first counts; all other
+    /// - Parameter query: The parameters in their order, decoded. The first of several domains counts; all other
     ///   parameters are ignored, among them `include-backup-pins`: backups are always included.
     /// - Throws: ``DynapinsError/missingDomain`` or ``DynapinsError/invalidDomain``.
     package init(query: [(name: String, value: String)]) throws(DynapinsError) {

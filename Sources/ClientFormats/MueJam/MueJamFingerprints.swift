@@ -73,8 +73,8 @@ package struct MueJamFingerprints: Hashable, Sendable {
     }
 
     /// A name as an object. The documentation has short names of attributes (`CN`), the deployed server, which reads
-    /// certificates through Python, long ones (`commonName`): both are given where there are two. Of one type's
-    /// attributes the last counts, as in Python.
+    /// certificates through Python, long ones (`commonName`): both are given where there are two. The last of one
+    /// type's attributes counts, as in Python.
     private static func name(_ text: String) -> OrderedJSON {
         let name = DistinguishedName(text)
         var seen: Set<String> = []

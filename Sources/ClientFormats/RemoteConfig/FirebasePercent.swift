@@ -1,15 +1,16 @@
 import PinWire
 
-/// Where an id lies among all, as Firebase's server SDKs draw it: SHA-256 of `seed.id` as one big-endian number, modulo
-/// 100,000,000, so that one unit is a millionth of a per cent (firebase-admin 7, conditions of server templates).
+/// The position of an id among all, as Firebase's server SDKs compute it: SHA-256 of `seed.id` as one big-endian
+/// number, modulo 100,000,000, so that one unit is a millionth of a per cent (firebase-admin 7, conditions of server
+/// templates).
 ///
-/// Firebase draws the lots of installs of an app on its own servers and does not say how; only server templates are
-/// known to be drawn like this.
+/// Firebase computes the positions of an app's installs on its own servers and does not document how; only server
+/// templates are known to use this formula.
 package struct FirebasePercent: Hashable, Sendable {
     /// From 0 to 99,999,999.
     package let position: Int64
 
-    /// All there is, in millionths of a per cent.
+    /// The whole range, in millionths of a per cent.
     package static let whole: Int64 = 100_000_000
 
     /// Millionths of a per cent in one basis point.
@@ -18,8 +19,8 @@ package struct FirebasePercent: Hashable, Sendable {
     /// Nil for an empty id, which no percentage lets in.
     ///
     /// - Parameters:
-    ///   - id: what the SDKs call the randomization id.
-    ///   - seed: what makes one condition's lots independent of another's; without one the id is hashed alone.
+    ///   - id: The SDKs' randomization id.
+    ///   - seed: Makes one condition's draw independent of another's; without one the id is hashed alone.
     package init?(of id: String, seed: String) {
         guard !id.isEmpty else { return nil }
         let message = seed.isEmpty ? id : "\(seed).\(id)"
@@ -32,8 +33,8 @@ package struct FirebasePercent: Hashable, Sendable {
     /// The condition `BETWEEN`: above `lower`, up to and with `upper`.
     package func isBetween(_ lower: Int64, _ upper: Int64) -> Bool { lower < self.position && self.position <= upper }
 
-    /// The seed for a rollout's salt: the salt itself where the service takes it (up to 32 letters, digits, `_`, `-`
-    /// and `.`), so that it can be shared with conditions that somebody wrote by hand; else 32 digits of its SHA-256.
+    /// The seed for a rollout's salt: the salt itself where the service accepts it (up to 32 letters, digits, `_`, `-`
+    /// and `.`), so that handwritten conditions can share it; else 32 digits of its SHA-256.
     package static func seed(salt: String) -> String {
         let isPlain = salt.utf8.allSatisfy {
             switch $0 {

@@ -1,40 +1,40 @@
 import PinWire
 import Pinning
 
-/// The groups of devices that an app's rollouts come to, as far as conditions have to part them.
+/// The groups of devices that result from an app's rollouts, as far as conditions have to distinguish them.
 ///
-/// Rollouts with lots of their own part devices independently: each has as many levels as it has shares, and a level
-/// for those outside. A group is one level of each. In the order of the groups, each level before the wider ones, the
-/// first whose tests hold is the device's: a device within 10 % is also within 50 %, and it comes first where both say
-/// 10 %.
+/// Rollouts with draws of their own divide devices independently: each has as many levels as it has shares, and a level
+/// for devices outside. A group is one level of each. The groups are ordered with each level before the wider ones, and
+/// a device belongs to the first whose tests hold: a device within 10 % is also within 50 %, and the group of 10 %
+/// comes first.
 struct RemoteConfigGroups: Sendable {
     struct Group: Sendable {
         /// Any of these lists, of which all tests must hold.
         var alternatives: [[RemoteConfigTest]]
         /// By host, in the hosts' order.
         var exposures: [RemoteConfigExposure]
-        /// The hosts whose candidate devices get by their lots, in order. No two groups have the same ones.
+        /// The hosts whose candidate the draws give to devices, in order. No two groups have the same ones.
         var chosen: [HostPattern]
     }
 
     /// In the order in which they are to be tried.
     private(set) var inside: [Group] = []
-    /// What devices outside of the app's gate and rollout get.
+    /// The policy of devices outside of the app's gate and rollout.
     let outside: [RemoteConfigExposure]
 
-    /// A lot that several hosts' rollouts may draw.
+    /// A draw that several hosts' rollouts may share.
     private struct Lot: Hashable {
         var seed: String
         var countries: [String]
     }
 
-    /// - Parameter isWithholding: whether nobody draws a lot, so that those who would have to get the baseline.
+    /// - Parameter isWithholding: Whether no device is chosen, so that all that would have to be get the baseline.
     init(
         _ hosts: [RemoteConfigHost], _ document: Document, _ schema: RemoteConfigSchema, isWithholding: Bool
     ) throws(RemoteConfigRefusal) {
         let gate = document.versionGate.flatMap { $0.isOpen ? nil : $0 }
         let app = document.rollout
-        // The simple schema carries no candidate's pins; what is left is who gets one without being chosen.
+        // The simple schema has no candidate's pins; there remains the part of the devices that is not chosen.
         let isAdvanced = schema == .advanced
         var exposures = hosts.map { host -> RemoteConfigExposure in
             let isForAll =
@@ -71,7 +71,7 @@ struct RemoteConfigGroups: Sendable {
         let levels = lots.map { (lot: $0.key, shares: $0.value.sorted()) }.sorted {
             ($0.lot.seed, $0.lot.countries.joined()) < ($1.lot.seed, $1.lot.countries.joined())
         }
-        // Far above the limit it no longer matters how far.
+        // Far above the limit the exact number does not matter.
         let count = levels.reduce(1) { min($0 * ($1.shares.count + 1), 1 << 20) }
         guard count <= RemoteConfigRules.groupLimit else {
             throw .tooManyRollouts(values: count, limit: RemoteConfigRules.groupLimit)
@@ -79,7 +79,7 @@ struct RemoteConfigGroups: Sendable {
         let common = Self.tests(app, seed: FirebasePercent.seed(salt: app?.salt ?? "app:\(document.app)"))
         let gates = gate.map(RemoteConfigTest.alternatives) ?? [[]]
         for number in 0..<count {
-            // The number's digits are the levels, the first lot's the most significant.
+            // The number's digits are the levels, the first draw's the most significant.
             var rest = number
             var level: [Lot: Int] = [:]
             for one in levels.reversed() {
@@ -105,7 +105,7 @@ struct RemoteConfigGroups: Sendable {
         }
     }
 
-    /// What a rollout asks of a device.
+    /// A rollout's test of a device.
     private static func tests(_ rollout: Rollout?, seed: String) -> [RemoteConfigTest] {
         guard let rollout else { return [] }
         var tests: [RemoteConfigTest] = []

@@ -5,26 +5,26 @@ import Pinning
 struct RemoteConfigHost: Sendable {
     struct Policy: Hashable, Sendable {
         var mode: PinMode
-        /// Those in use as the server's key first.
+        /// Pins in use as the server's key come first.
         var pins: [RemoteConfigPin]
     }
 
     let pattern: HostPattern
-    /// When the host's own kill switch ends that is in force; nil where there is none.
+    /// When the host's own kill switch in force ends; nil where there is none.
     var switchedOffUntil: Timestamp?
-    /// Nil for the pins built into the app.
+    /// Nil for the app's built-in pins.
     let baseline: Policy?
     /// Nil where there is none.
     let candidate: Policy?
     let rollout: Rollout?
-    /// Whether a percentage in the value says what the host's rollout says.
+    /// Whether a percentage in the value expresses the host's rollout.
     let carriesShares: Bool
-    /// What settled the outcome for the view's device.
+    /// The rule that decided the outcome for the view's device.
     let reason: DeviceDecision.Reason
 
     var isSwitchedOff: Bool { self.switchedOffUntil != nil }
 
-    /// What a device gets that is inside or outside of the host's rollout.
+    /// The policy of a device inside or outside of the host's rollout.
     func policy(_ arm: PolicyArm) -> Policy? { arm == .candidate ? self.candidate : self.baseline }
 
     /// The hosts of a view, in its order.
@@ -53,7 +53,7 @@ struct RemoteConfigHost: Sendable {
 }
 
 extension Rollout {
-    /// Whether somebody who knows neither ids nor keyed hashes of them can choose the rollout's devices: exclusions
-    /// cannot be kept out, and a whitelist alone lets in nobody.
+    /// Whether conditions can choose the rollout's devices without ids or keyed hashes of them: they cannot keep
+    /// exclusions out, and a whitelist alone lets no device in.
     var isDrawable: Bool { self.method != .whitelist && self.exclusions.isEmpty }
 }

@@ -1,39 +1,38 @@
 package import PinWire
 
-/// What apps have in a Firebase project, put into the client template that the project has.
+/// Merges apps' parts of a Firebase project into the project's client template.
 ///
-/// Ours are the parameters that the apps name, and the conditions whose names begin as these apps' do, or as all that
-/// are rendered here do and that no parameter but ours uses. All else stays byte for byte and in its order, unknown
-/// members and values in our parameters under other people's conditions among it; only a value under a condition that
-/// is removed goes with it, since the service refuses such a template. A parameter in a group stays there. But a group's
-/// parameters come after its other members, members of the whole that are null are left out, and a parameter that is
+/// Ours are the parameters that the apps name, and the conditions whose names begin as these apps' do, or as all
+/// rendered ones do and that no other parameter uses. Everything else stays byte for byte and in its order, including
+/// unknown members and values in our parameters under other people's conditions; only a value under a condition that is
+/// removed is removed with it, since the service refuses such a template. A parameter in a group stays there. But a
+/// group's parameters come after its other members, null members of the whole are left out, and a parameter that is
 /// taken over gets our description.
 ///
-/// Each of our parameters says at which position of the ledger it was written, whatever of ours was changed then: who
-/// lags behind leaves it alone.
+/// Each of our parameters states the position of the ledger at which it was written, whatever part of ours was changed
+/// then: a node that lags behind leaves it alone.
 ///
-/// Our conditions come before all others, kill switches first, so that nothing wins over them. Where they stand now is
-/// left alone as long as no condition of others that one of our parameters uses comes before them.
+/// Our conditions come before all others, kill switches first, so that nothing wins over them. They stay where they are
+/// as long as no condition of others that one of our parameters uses comes before them.
 ///
-/// What is the same by its meaning is the same: then there is nothing to put, and no version is spent.
+/// Texts with the same meaning are equal: then there is nothing to write, and no version is used up.
 package struct RemoteConfigMerge: Hashable, Sendable {
     /// The template to put; nil where the project is in step.
     package let body: [UInt8]?
-    /// What changes, as sentences without a full stop.
+    /// The changes, as sentences without a full stop.
     package let differences: [String]
-    /// By parameter of ours, the conditions of others under which it has values, which are left alone.
+    /// By parameter of ours, the conditions of others under which it has values, which stay unchanged.
     package let foreignConditions: [String: [String]]
-    /// Apps that nothing is put of, because others want their parameter.
+    /// Apps of which nothing is written, because others want their parameter.
     package let conflicts: [AppID: RemoteConfigMergeRefusal]
 
     /// - Parameters:
-    ///   - parts: What the apps have there; of those that are not named, nothing is touched.
+    ///   - parts: The apps' parts; apps that are not named stay untouched.
     ///   - text: The project's template.
-    ///   - position: How far the ledger is that the parts were rendered from. A project that was written later is
-    ///     refused.
-    ///   - spared: Apps of the project that there is nothing to put of now, and whose conditions stay.
-    ///   - holders: Apps that are known to have been put, and so come before others that want the same parameter; as do
-    ///     those whose conditions or value it has.
+    ///   - position: The ledger's position when the parts were rendered. A project that was written later is refused.
+    ///   - spared: Apps of the project with nothing to write now, whose conditions stay.
+    ///   - holders: Apps that are known to have been pushed, and so come before others that want the same parameter; as
+    ///     do those whose conditions or value it has.
     package init(
         _ parts: [RemoteConfigPart], into text: [UInt8], position: Int64, sparing spared: Set<AppID> = [],
         holders: Set<AppID> = []
@@ -106,7 +105,7 @@ package struct RemoteConfigMerge: Hashable, Sendable {
         guard size <= RemoteConfigQuota.characters else { throw .tooLarge(size, limit: RemoteConfigQuota.characters) }
     }
 
-    /// What the service shows of the version that comes of it, within the 1024 characters that it takes.
+    /// The version's description in the service, within the 1024 characters that it allows.
     private static func description(_ parts: [RemoteConfigPart], _ position: Int64) -> String {
         let apps = parts.map(\.app.text).joined(separator: ", ")
         return "Pinledger, position \(position): \(apps.count <= 900 ? apps : "\(parts.count) apps")"
@@ -116,11 +115,11 @@ package struct RemoteConfigMerge: Hashable, Sendable {
 // MARK: Conditions
 
 extension RemoteConfigMerge {
-    /// Which of a project's conditions are ours.
+    /// Decides which of a project's conditions are ours.
     private struct Ownership {
         let wanted: Set<String>
         private let present: Set<String>
-        /// What the names of spared apps' conditions begin with.
+        /// The prefixes of spared apps' conditions.
         private let spared: [String]
 
         init(_ parts: [RemoteConfigPart], _ project: RemoteConfigProject, _ spared: Set<AppID>) {
@@ -143,7 +142,7 @@ extension RemoteConfigMerge {
 
         func isOurs(_ name: String) -> Bool { self.wanted.contains(name) || self.present.contains(name) }
 
-        /// Whether it is ours, or one of an app that there is nothing to put of now.
+        /// Whether it is ours, or belongs to an app with nothing to write now.
         func isAnApps(_ name: String) -> Bool { self.isOurs(name) || self.spared.contains(where: name.hasPrefix) }
 
         func isGone(_ name: String) -> Bool { self.present.contains(name) && !self.wanted.contains(name) }
@@ -170,7 +169,7 @@ extension RemoteConfigMerge {
         return differences
     }
 
-    /// Whether an expression is the same but for white space outside of quotes.
+    /// Whether an expression is equal except for white space outside of quotes.
     private static func isSame(
         _ present: RemoteConfigProject.Condition, _ condition: RemoteConfigPart.Condition
     ) -> Bool {
@@ -200,7 +199,8 @@ extension RemoteConfigMerge {
         return project.conditions[..<last].contains { used.contains($0.name) && !owned.isOurs($0.name) }
     }
 
-    /// A condition of ours, with what others gave the one of its name: its colour in the console, for one.
+    /// A condition of ours, with the members that others gave the one of its name: its colour in the console, for
+    /// example.
     private static func condition(
         _ condition: RemoteConfigPart.Condition, _ present: RemoteConfigProject.Condition?
     ) -> RemoteConfigProject.Condition {
@@ -216,12 +216,12 @@ extension RemoteConfigMerge {
 // MARK: Parameters
 
 extension RemoteConfigMerge {
-    /// What our parameters are to hold, of all apps that share one.
+    /// The contents of our parameters, of all apps that share one.
     private struct Values {
         struct Value {
             /// By condition, in the conditions' order.
             var conditional: [(name: String, text: String)] = []
-            /// Nil for what each app has built in.
+            /// Nil for each app's built-in value.
             var otherwise: String?
         }
 
@@ -232,7 +232,7 @@ extension RemoteConfigMerge {
                 self.byParameter[part.parameter, default: Value()].conditional += part.conditions.map {
                     ($0.name, $0.value)
                 }
-                // One that is limited to its Firebase app has none, and others do not share.
+                // A parameter that is limited to its Firebase app has none, and others do not share it.
                 if let text = part.otherwise { self.byParameter[part.parameter]?.otherwise = text }
             }
         }
@@ -259,7 +259,7 @@ extension RemoteConfigMerge {
         return changes
     }
 
-    /// Whether a value says what a text says, be it in another spelling.
+    /// Whether a value has the meaning of a text, even in another spelling.
     private static func isSame(_ present: JSON?, _ text: String?) -> Bool {
         guard let text else { return present?["useInAppDefault"] == .bool(true) }
         guard let there = present?["value"]?.stringValue else { return false }
@@ -308,7 +308,7 @@ extension RemoteConfigMerge {
 
     private static let written = "TLS pins at position "
 
-    /// How far the ledger was when a parameter was written; nil where that is not said.
+    /// The ledger's position when a parameter was written; nil where it is not stated.
     private static func position(in parameter: RemoteConfigProject.Parameter) -> Int64? {
         guard let text = parameter.text.value["description"]?.stringValue, text.hasPrefix(Self.written) else {
             return nil

@@ -1,10 +1,10 @@
 package import PinWire
 
-/// Why a project's template is left as it is, for all apps or for one.
+/// Why a project's template stays unchanged, for all apps or for one.
 package enum RemoteConfigMergeRefusal: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What the project has is no template.
+    /// The project's template is malformed.
     case unreadable(String)
-    /// The project was written at a later position of a ledger than is known here.
+    /// The project was written at a later position of the ledger than is known here.
     case newer(parameter: String, position: Int64, here: Int64)
     /// Other apps want the parameter too.
     case conflict(parameter: String, apps: [AppID])
@@ -45,7 +45,7 @@ package enum RemoteConfigMergeRefusal: Error, Hashable, Sendable, CustomStringCo
         }
     }
 
-    /// Whether it may not be so of fewer apps.
+    /// Whether fewer apps might be accepted.
     package var isOfOneApp: Bool {
         switch self {
         case .tooManyConditions, .tooManyParameters, .tooLarge, .newer: true

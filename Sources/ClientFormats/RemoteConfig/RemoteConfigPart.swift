@@ -1,16 +1,16 @@
 package import PinWire
 package import Pinning
 
-/// What one app has in a Firebase project's client template: conditions in their order, and the value of one parameter.
+/// One app's part of a Firebase project's client template: conditions in their order, and the value of one parameter.
 package struct RemoteConfigPart: Hashable, Sendable {
     package struct Condition: Hashable, Sendable {
         package var name: String
         package var expression: String
-        /// The parameter's text for those whom the condition finds.
+        /// The parameter's text for devices that match the condition.
         package var value: String
         /// Whether it turns pinning off.
         package var isKill: Bool
-        /// Whether it chooses the devices of a rollout, who get the baseline without it.
+        /// Whether it chooses the devices of a rollout, which get the baseline without it.
         package var isRollout: Bool
 
         package init(name: String, expression: String, value: String, isKill: Bool, isRollout: Bool = false) {
@@ -25,9 +25,9 @@ package struct RemoteConfigPart: Hashable, Sendable {
     package let app: AppID
     package let parameter: String
     package private(set) var conditions: [Condition]
-    /// The parameter's text for everybody else; nil for what the app has built in.
+    /// The parameter's text for all other devices; nil for the app's built-in value.
     package let otherwise: String?
-    /// The Firebase app that all of it is limited to; nil for every app of the project.
+    /// The Firebase app to which all of it is limited; nil for every app of the project.
     package let firebaseApp: FirebaseAppID?
     /// Why rollouts are left out; nil where all are there.
     package let withheld: RemoteConfigRefusal?
@@ -44,14 +44,15 @@ package struct RemoteConfigPart: Hashable, Sendable {
         self.withheld = withheld
     }
 
-    /// The same with the baseline for whoever would have to be chosen: kill switches, and what everybody gets.
+    /// The same with the baseline for all devices that would have to be chosen: kill switches, and the value for all
+    /// devices.
     package var withoutRollouts: RemoteConfigPart {
         var part = self
         part.conditions.removeAll(where: \.isRollout)
         return part
     }
 
-    /// The parameter's default value as templates have it.
+    /// The parameter's default value in the form of templates.
     var defaultValue: JSON { Self.defaultValue(self.otherwise) }
 
     static func defaultValue(_ text: String?) -> JSON {
@@ -60,10 +61,10 @@ package struct RemoteConfigPart: Hashable, Sendable {
 
     // MARK: Names
 
-    /// What the names of all conditions begin with that are rendered here, whatever their app.
+    /// The prefix of all conditions that are rendered here, whatever their app.
     static let mark = "pinledger "
 
-    /// What the names of an app's conditions begin with.
+    /// The prefix of an app's conditions.
     static func prefix(of app: AppID) -> String { "\(Self.mark)\(Self.label(app)) " }
 
     /// The app's name in conditions, which may have 100 characters.
@@ -73,11 +74,11 @@ package struct RemoteConfigPart: Hashable, Sendable {
 
     // MARK: Apps that are in each other's way
 
-    /// Those of `parts` that are not to be put, because another app wants their parameter and Firebase does not tell
-    /// the two apart.
+    /// Those of `parts` that are not to be written, because another app wants their parameter and Firebase cannot
+    /// distinguish the two apps.
     ///
-    /// - Parameter holders: the apps that have what they want already. Of those that are in each other's way the first of
-    ///   them stays; without any nobody knows whose the parameter is, and none is put.
+    /// - Parameter holders: The apps that have their parameter already. The first of them among conflicting apps stays;
+    ///   without any it is unknown whose the parameter is, and none is written.
     static func conflicts(
         in parts: [RemoteConfigPart], holders: Set<AppID>
     ) -> [AppID: RemoteConfigMergeRefusal] {

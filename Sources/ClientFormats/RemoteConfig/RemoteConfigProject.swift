@@ -1,7 +1,6 @@
 import PinWire
 
-/// The client template that a Firebase project has, taken apart as far as merging needs it and otherwise as it was
-/// written.
+/// A Firebase project's client template, parsed as far as merging needs it and otherwise unchanged.
 struct RemoteConfigProject: Sendable {
     struct Condition: Sendable {
         var name: String
@@ -15,7 +14,7 @@ struct RemoteConfigProject: Sendable {
         var group: String?
         var text: RawJSON
 
-        /// The members but `conditionalValues`.
+        /// The members except `conditionalValues`.
         var members: [(name: String, value: RawJSON)] {
             (self.text.members ?? []).filter { $0.name != "conditionalValues" }
         }
@@ -29,15 +28,15 @@ struct RemoteConfigProject: Sendable {
     /// In the order in which they are tried.
     var conditions: [Condition] = []
     var parameters: [Parameter] = []
-    /// The groups' own members but their parameters.
+    /// The groups' own members except their parameters.
     var groups: [(name: String, members: [(name: String, value: RawJSON)])] = []
-    /// What else the template has, but for its version, which the service writes.
+    /// The template's other members, except its version, which the service writes.
     var others: [(name: String, value: RawJSON)] = []
 
-    /// What is read of a template. The service keeps far fewer values, and none that nest so deep.
+    /// The limits on a template. The service stores far fewer values, and none nested so deep.
     static let limits = JSONLimits(depth: 64, nodes: 1_000_000)
 
-    /// Reads what the service answers. What nobody here needs to know is not looked at.
+    /// Reads the service's answer. Unneeded parts are not examined.
     init(_ text: [UInt8]) throws(RemoteConfigMergeRefusal) {
         let whole: RawJSON
         do throws(JSONSyntaxError) { whole = try RawJSON(parsing: text, limits: Self.limits) } catch {
@@ -81,7 +80,7 @@ struct RemoteConfigProject: Sendable {
         return members.map { Parameter(name: $0.name, group: group, text: $0.value) }
     }
 
-    /// The whole template as it is to be put, with a description of the version that it becomes.
+    /// The whole template to write, with a description of the version that it becomes.
     func text(description: String) -> [UInt8] {
         func list(_ group: String?) -> RawJSON {
             RawJSON(members: self.parameters.filter { $0.group == group }.map { ($0.name, $0.text) })

@@ -1,6 +1,6 @@
-/// Why a template has no room for all that it should say.
+/// Why a template has no room for all of its parts.
 package enum RemoteConfigRefusal: Error, Hashable, Sendable, CustomStringConvertible {
-    /// Rollouts with lots of their own would need more values than a template is to have: each doubles them.
+    /// Rollouts with draws of their own would need more values than a template may have: each doubles them.
     case tooManyRollouts(values: Int, limit: Int)
     case tooManyConditions(Int, limit: Int)
     /// All values together, in bytes.

@@ -1,7 +1,7 @@
 import PinWire
 import Pinning
 
-/// What a value says of one host's rollout.
+/// A value's statement about one host's rollout.
 enum RemoteConfigExposure: Hashable, Sendable {
     /// Every device gets the baseline.
     case baseline
@@ -21,11 +21,11 @@ struct RemoteConfigRenderer: Sendable {
     private(set) var hosts: [RemoteConfigHost]
     /// Whether devices that would have to be chosen get the baseline.
     private(set) var isWithholding = false
-    /// The hosts that the app has pins for, and the place of the host that stands for each in the document.
+    /// The hosts that the app has pins for, and the index of the host that covers each in the document.
     private let shipped: [(pattern: HostPattern, place: Int?)]
 
-    /// A version that no app is below: what the clients do to older apps, which is not to pin at all, is nothing that a
-    /// version gate asks for.
+    /// A version that no app is below: these clients do not pin at all in older apps, which a version gate does not ask
+    /// for.
     private static let noMinimum = "0.0.0"
 
     init(_ view: ClientView, _ settings: ClientSettings) {
@@ -42,7 +42,7 @@ struct RemoteConfigRenderer: Sendable {
         }
     }
 
-    /// The same once hosts' kill switches are over that end by some time.
+    /// The same once the hosts' kill switches that end by some time are over.
     func after(_ end: Timestamp) -> Self {
         var later = self
         for place in self.hosts.indices {
@@ -60,7 +60,7 @@ struct RemoteConfigRenderer: Sendable {
         return rest
     }
 
-    /// Pinning is off: what both schemas' clients read as that, whichever of the two they decode.
+    /// Pinning is off: a text that both schemas' clients read so, whichever of the two they decode.
     var killed: OrderedJSON {
         switch self.schema {
         case .simple: ["enabled": false, "target_hosts": [], "min_app_version": "1.0.0"]
@@ -73,7 +73,7 @@ struct RemoteConfigRenderer: Sendable {
         }
     }
 
-    /// The value in which each host's rollout has come as far as `exposures` say, in the hosts' order.
+    /// The value in which each host's rollout has reached its element of `exposures`, in the hosts' order.
     func value(_ exposures: [RemoteConfigExposure]) -> OrderedJSON {
         switch self.schema {
         case .simple:
@@ -98,7 +98,7 @@ struct RemoteConfigRenderer: Sendable {
         }
         let builtin = self.builtin(exposures)
         return [
-            // All devices: what the clients do to those outside is not to pin at all.
+            // All devices: these clients do not pin at all outside.
             "enabled": true, "rollout_percentage": 100, "min_app_version": .string(Self.noMinimum),
             "hosts": .object(members), "rollout_strategy": Self.strategy(seed ?? .deviceID),
             "fallback": [
@@ -109,7 +109,7 @@ struct RemoteConfigRenderer: Sendable {
         ]
     }
 
-    /// A host's entry; nil where the value says of it by leaving it out that no remote pins hold.
+    /// A host's entry; nil where its absence from the value says that no remote pins hold.
     private func entry(_ host: RemoteConfigHost, _ exposure: RemoteConfigExposure) -> OrderedJSON? {
         guard let policy = host.policy(exposure.arm) else { return nil }
         let unknown = policy.pins.filter { self.hash.text(of: $0) == nil }
@@ -117,8 +117,8 @@ struct RemoteConfigRenderer: Sendable {
         let known =
             unknown.contains { $0.isServed || $0.role == .primary } ? [] : policy.pins.filter { !unknown.contains($0) }
         guard let pins = RemoteConfigSlots(known)?.json(self.hash) else { return nil }
-        // A host that only reports lets every connection through: not to look at its pins keeps that, and to enforce
-        // them would not. What gets lost is reports, which these clients do not send.
+        // A host that only reports lets every connection through: disabling it keeps that, and enforcing its pins would
+        // not. What is lost are reports, which these clients do not send.
         let isEnabled = policy.mode == .enforce && !host.isSwitchedOff
         var percent: Int64 = isEnabled ? 100 : 0
         if case .share(let share) = exposure, isEnabled { percent = Int64(share) }
@@ -129,11 +129,11 @@ struct RemoteConfigRenderer: Sendable {
         ]
     }
 
-    /// The hosts for which the app's own pins hold wherever remote ones do not, in order. The clients go by them for
-    /// every host that is disabled, unknown or outside its rollout: a host whose pins are not to be looked at must not
-    /// be among them.
+    /// The hosts for which the app's own pins hold wherever remote ones do not, in order. The clients use those for
+    /// every host that is disabled, unknown or outside its rollout: a host whose pins are to be ignored must not be
+    /// among them.
     private func builtin(_ exposures: [RemoteConfigExposure]) -> [HostPattern] {
-        /// Nil where pins built in hold only if the app is known to have some.
+        /// Nil where built-in pins hold only if the app is known to have some.
         func holds(_ place: Int) -> Bool? {
             let host = self.hosts[place]
             if host.isSwitchedOff { return false }
@@ -150,7 +150,7 @@ struct RemoteConfigRenderer: Sendable {
                 if self.view.document.fallback.usesBuiltinPins { patterns.insert(pattern) }
                 continue
             }
-            // The simple schema enforces nothing but the app's own pins, whenever a document can be had.
+            // The simple schema enforces only the app's own pins, even when a document is available.
             if holds(place) ?? (self.view.document.fallback.usesBuiltinPins || self.schema == .simple) {
                 patterns.insert(pattern)
             }
@@ -158,7 +158,7 @@ struct RemoteConfigRenderer: Sendable {
         return patterns.sorted()
     }
 
-    /// `sticky` is always true: without it the clients draw anew whenever the app starts.
+    /// `sticky` is always true: without it the clients draw again whenever the app starts.
     private static func strategy(_ seed: Rollout.Seed) -> OrderedJSON {
         ["method": "percentage", "seed": .string(seed.rawValue), "sticky": true]
     }

@@ -3,9 +3,9 @@ import PinWire
 extension RemoteConfigRules {
     /// A client template for `PUT …/v1/projects/{project}/remoteConfig` (Firebase Remote Config REST API v1), as UTF-8.
     ///
-    /// It is a whole template and replaces whatever other parameters the project has, unless its conditions and its
-    /// parameter are put into the project's own, the conditions before all others. `conditionalValues` stand in the
-    /// order of the conditions.
+    /// It is a whole template and replaces all other parameters of the project, unless its conditions and its parameter
+    /// are merged into the project's own, the conditions before all others. `conditionalValues` stand in the order of
+    /// the conditions.
     package var clientTemplate: [UInt8] {
         let part = self.clientPart
         return self.template(
@@ -13,7 +13,7 @@ extension RemoteConfigRules {
             values: part.conditions.map { ($0.name, $0.value) }, otherwise: OrderedJSON(part.defaultValue))
     }
 
-    /// What of ``clientTemplate`` is the app's own, to be put into a project's template.
+    /// The app's own part of ``clientTemplate``, to be merged into a project's template.
     package var clientPart: RemoteConfigPart {
         let limit: [RemoteConfigTest] = self.firebaseApp.map { [.app($0)] } ?? []
         var conditions = self.rules.map { rule in
@@ -37,15 +37,16 @@ extension RemoteConfigRules {
     /// The same as a server template in the form in which server SDKs load it (firebase-admin 7), as UTF-8: conditions
     /// are structures and not expressions.
     ///
-    /// The app's backend passes the install's `randomization_id` to the SDK, and as custom signals what it knows:
-    /// `app_version`, `app_build`, `country`. What it does not pass lets no condition hold. No condition knows the time:
-    /// this is what holds now, and who keeps it past the end of a kill switch, or of the pins, keeps what held before.
+    /// The app's backend passes the install's `randomization_id` to the SDK, and its known attributes as custom
+    /// signals: `app_version`, `app_build`, `country`. A condition on a missing signal does not hold. No condition
+    /// knows the time: this is the present state, and a copy kept past the end of a kill switch, or of the pins, stays
+    /// in that state.
     package var serverTemplate: [UInt8] {
         var rules: [(name: String, tests: [OrderedJSON], value: OrderedJSON)] = []
         for rule in self.rules where !rule.tests.contains(where: \.isAhead) {
             let tests = rule.tests.compactMap(\.structure)
             rules.append((rule.name, tests.isEmpty ? [["true": [:]]] : tests, rule.value))
-            // What follows holds for nobody yet.
+            // The following conditions hold for no device yet.
             if tests.isEmpty { break }
         }
         return self.template(

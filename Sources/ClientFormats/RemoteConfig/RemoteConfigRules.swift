@@ -1,24 +1,24 @@
 package import PinWire
 package import Pinning
 
-/// Which devices get which value: an ordered list of conditions, of which the first that holds settles it, and the
-/// value for all others.
+/// Which devices get which value: an ordered list of conditions, of which the first that holds decides, and the value
+/// for all others.
 ///
-/// Kill switches for everything, the app and its versions come first, so that nothing wins over them, and then the pins'
-/// own end. A host's kill switch is in the value, since a parameter is one value for all hosts: there is a stage for each
-/// end of one, which holds until then. All of them know their end, and what follows them is what holds once they are
-/// over. A stage has what the app's gate, the app's rollout and those rollouts of hosts choose that a value cannot carry
-/// by itself (see ``RemoteConfigValue``): one condition for each combination of these rollouts. Rollouts of one salt are
-/// nested, as everywhere.
+/// Kill switches for everything, the app and its versions come first, so that nothing wins over them, and then the
+/// pins' own end. A host's kill switch is in the value, since a parameter is one value for all hosts: there is a stage
+/// for each end of one, which holds until then. All of them know their end, and the conditions after them hold once
+/// they are over. A stage has the choices of the app's gate, the app's rollout and those rollouts of hosts that a value
+/// cannot express by itself (see ``RemoteConfigValue``): one condition for each combination of these rollouts. Rollouts
+/// of one salt are nested, as everywhere.
 ///
-/// Firebase draws the lots, from an id of its own: a device may be inside here and outside in the native document.
-/// Conditions are exact to the basis point, which is ten thousand of Firebase's units; a share that a value carries is
-/// rounded down, and one of less than a per cent becomes a condition.
+/// Firebase draws by an id of its own: a device may be inside here and outside in the native document. Conditions are
+/// exact to the basis point, which is ten thousand of Firebase's units; a share in a value is rounded down, and one of
+/// less than a per cent becomes a condition.
 ///
-/// A condition's name follows from what it is for: the kill switch, or the hosts whose candidate it gives. It stays the
+/// A condition's name follows from its purpose: the kill switch, or the hosts whose candidate it gives. It stays the
 /// same while the share or the end changes and others come and go, since other parameters of a project may use it.
 ///
-/// What has no room holds up no kill switch: then the rollouts are left out, and whoever would have to be chosen gets
+/// A lack of room holds up no kill switch: then the rollouts are left out, and devices that would have to be chosen get
 /// the baseline.
 package struct RemoteConfigRules: Sendable {
     package struct Rule: Hashable, Sendable {
@@ -26,9 +26,9 @@ package struct RemoteConfigRules: Sendable {
         package var name: String
         package var tests: [RemoteConfigTest]
         package var value: OrderedJSON
-        /// Whether it turns all pinning off, for everybody or for versions of the app.
+        /// Whether it turns all pinning off, for all devices or for versions of the app.
         package var isKill = false
-        /// Whether it chooses the devices of a rollout, who get the baseline without it.
+        /// Whether it chooses the devices of a rollout, which get the baseline without it.
         package var isRollout = false
     }
 
@@ -38,23 +38,23 @@ package struct RemoteConfigRules: Sendable {
     /// The document's version, for the template's description.
     package let version: Int64
     package let app: AppID
-    /// The Firebase app that the client template is limited to.
+    /// The Firebase app to which the client template is limited.
     package let firebaseApp: FirebaseAppID?
     /// Why rollouts are left out; nil where all are there.
     package let withheld: RemoteConfigRefusal?
 
-    /// Groups of devices that hosts' rollouts may part.
+    /// The most groups of devices by hosts' rollouts.
     package static let groupLimit = 16
-    /// Conditions of one template: the service takes 500 in old projects and more in new ones.
+    /// The most conditions of one template: the service allows 500 in old projects and more in new ones.
     package static let ruleLimit = 500
-    /// Ends of hosts' kill switches that are told apart. Of more the later ones wait for the last.
+    /// The most ends of hosts' kill switches that are distinguished. Later ones wait for the last.
     package static let stageLimit = 8
 
     /// - Parameters:
-    ///   - view: of a device of which nothing is known.
-    ///   - settings: the schema, the parameter's name and the hash.
-    ///   - firebaseApp: where a project has several apps, the one that this is for. The parameter's default value then
-    ///     leaves all others what they have built in.
+    ///   - view: The view of a device without known attributes.
+    ///   - settings: The schema, the parameter's name and the hash.
+    ///   - firebaseApp: The Firebase app, where a project has several. The parameter's default value then leaves all
+    ///     others their built-in value.
     package init(
         _ view: ClientView, settings: ClientSettings, firebaseApp: FirebaseAppID? = nil
     ) throws(RemoteConfigRefusal) {
@@ -76,12 +76,12 @@ package struct RemoteConfigRules: Sendable {
         self.firebaseApp = firebaseApp
     }
 
-    /// Rules in order, and the value for whom none holds.
+    /// Rules in order, and the value for devices that match none.
     private struct Content: Hashable {
         var rules: [Rule]
         var otherwise: OrderedJSON
 
-        /// - Throws: where it is more than a template may have.
+        /// - Throws: Where it is more than a template may have.
         func checkSize() throws(RemoteConfigRefusal) {
             guard self.rules.count < RemoteConfigRules.ruleLimit else {
                 throw .tooManyConditions(self.rules.count, limit: RemoteConfigRules.ruleLimit)
@@ -92,7 +92,7 @@ package struct RemoteConfigRules: Sendable {
             }
         }
 
-        /// Whether devices get the same by both, whatever the conditions are called.
+        /// Whether both give devices the same, whatever the names of the conditions.
         func isSame(as other: Content) -> Bool {
             self.otherwise == other.otherwise
                 && self.rules.elementsEqual(other.rules) { $0.tests == $1.tests && $0.value == $1.value }
@@ -107,14 +107,14 @@ package struct RemoteConfigRules: Sendable {
         let refusal: RemoteConfigRefusal
         do throws(RemoteConfigRefusal) { return (try Self.content(renderer), nil) } catch { refusal = error }
         do throws(RemoteConfigRefusal) { return (try Self.content(renderer.withholdingRollouts), refusal) } catch {
-            // What has no room must not hold up a kill switch that nothing of it shows under.
+            // A part without room must not hold up a kill switch that hides it.
             guard view.isEverythingOff else { throw error }
             return (Content(rules: [], otherwise: renderer.killed), error)
         }
     }
 
-    /// Everything, with as many ends of hosts' kill switches as there is room for: to be told of a kill switch matters
-    /// more than to be told of its end, which the next template knows.
+    /// Everything, with as many ends of hosts' kill switches as there is room for: receiving a kill switch matters more
+    /// than receiving its end, which the next template has.
     private static func content(_ renderer: RemoteConfigRenderer) throws(RemoteConfigRefusal) -> Content {
         let ends = Set(renderer.hosts.compactMap(\.switchedOffUntil)).sorted()
         let told = ends.count <= Self.stageLimit ? ends : ends.prefix(Self.stageLimit - 1) + ends.suffix(1)
@@ -124,8 +124,8 @@ package struct RemoteConfigRules: Sendable {
         return try Self.content(renderer, [])
     }
 
-    /// - Parameter ends: the ends that are told, in order. A host's kill switch ends by the first that is not before its
-    ///   own; after the last, if there is one, none is left.
+    /// - Parameter ends: The distinguished ends, in order. A host's kill switch ends with the first that is not before
+    ///   its own; after the last, if there is one, none is left.
     private static func content(
         _ renderer: RemoteConfigRenderer, _ ends: [Timestamp]
     ) throws(RemoteConfigRefusal) -> Content {
@@ -156,7 +156,7 @@ package struct RemoteConfigRules: Sendable {
         return content
     }
 
-    /// What holds while the same hosts are switched off.
+    /// The rules while the same hosts are switched off.
     private static func stage(_ renderer: RemoteConfigRenderer) throws(RemoteConfigRefusal) -> Content {
         let groups = try RemoteConfigGroups(
             renderer.hosts, renderer.view.document, renderer.schema, isWithholding: renderer.isWithholding)
@@ -172,7 +172,7 @@ package struct RemoteConfigRules: Sendable {
             }
         }
         let otherwise = renderer.value(everybody?.exposures ?? groups.outside)
-        // What comes last and changes nothing.
+        // Trailing rules that change nothing.
         while let last = rules.last, last.value == otherwise { rules.removeLast() }
         return Content(rules: rules, otherwise: otherwise)
     }
@@ -182,7 +182,7 @@ package struct RemoteConfigRules: Sendable {
         renderer.hosts.filter(\.isSwitchedOff).map(\.pattern.text)
     }
 
-    /// A kind of condition and eight digits of what it is for.
+    /// A kind of condition and eight digits of its purpose.
     private static func name(_ kind: String, _ key: [String]) -> String {
         "\(kind) \(Hex.encode(sha256(Array(key.joined(separator: "\n").utf8))).prefix(8))"
     }
@@ -193,7 +193,7 @@ package struct RemoteConfigRules: Sendable {
             Rule(name: "kill switch \($0.scope)", tests: [.before($0.expiresAt)], value: value, isKill: true)
         }
         let narrow = view.killSwitchesInForce.filter { $0.scope == "app_versions" }.flatMap { one -> [Rule] in
-            // Without a range it would be the scope `app`, which nobody has said.
+            // Without a range it would be the scope `app`, which was not stated.
             guard let versions = one.versions, !versions.isOpen else { return [] }
             return RemoteConfigTest.alternatives(of: versions).enumerated().map { place, tests in
                 let name = Self.name(

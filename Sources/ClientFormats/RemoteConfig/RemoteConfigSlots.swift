@@ -1,13 +1,13 @@
 package import PinWire
 package import Pinning
 
-/// A published pin, as far as these clients' formats need to know it.
+/// A published pin, as far as these clients' formats need it.
 package struct RemoteConfigPin: Hashable, Sendable {
     package var pin: Pin
     package var role: PinRole
     /// Whether a probe saw it in use as the server's own key when it last looked.
     package var isServed: Bool
-    /// SHA-256 of the raw key, 32 bytes; nil where nobody showed the key.
+    /// SHA-256 of the raw key, 32 bytes; nil where the key is unknown.
     package var rawKeySHA256: [UInt8]?
 
     package init(_ pin: Pin, _ role: PinRole, isServed: Bool = false, rawKeySHA256: [UInt8]? = nil) {
@@ -28,11 +28,11 @@ extension RemoteConfigHash {
     }
 }
 
-/// The three places that these clients have for a host's pins: `primary`, `backup` and, where there is a third,
-/// `emergency`. A connection may match any of them.
+/// The three places of these clients for a host's pins: `primary`, `backup` and, where there is a third, `emergency`. A
+/// connection may match any of them.
 ///
-/// Strict clients cannot read a configuration in which any host lacks `primary` or `backup`; they then go without pins
-/// everywhere. The one pin of a host with one stands in both places: it is what the document says, and enforced.
+/// Strict clients cannot read a configuration in which any host lacks `primary` or `backup`; they then have no pins at
+/// all. A host's only pin stands in both places: the document has only that one, and it is enforced.
 package struct RemoteConfigSlots: Hashable, Sendable {
     package let primary: RemoteConfigPin
     package let backup: RemoteConfigPin
@@ -40,9 +40,9 @@ package struct RemoteConfigSlots: Hashable, Sendable {
 
     /// Chooses among a policy's pins; nil where it has none.
     ///
-    /// - Parameter pins: those in use as the server's key first, then primary before backup before emergency. Of more
-    ///   than three the first three are taken, as leaving out a key that is served locks clients out at once. If there
-    ///   is none in reserve among them, the last gives way to the first that is, unless it is served.
+    /// - Parameter pins: Those in use as the server's key first, then primary before backup before emergency. The first
+    ///   three of more are taken, because leaving out a served key locks clients out at once. If none of them is in
+    ///   reserve, the last gives way to the first that is, unless it is served.
     package init?(_ pins: [RemoteConfigPin]) {
         guard !pins.isEmpty else { return nil }
         var chosen = Array(pins.prefix(3))
@@ -60,7 +60,7 @@ package struct RemoteConfigSlots: Hashable, Sendable {
         self.emergency = take(.emergency)
     }
 
-    /// The pins as the clients read them; nil where one of them is not known in that form.
+    /// The pins in the clients' form; nil where one of them is not known in that form.
     package func json(_ hash: RemoteConfigHash) -> OrderedJSON? {
         guard let primary = hash.text(of: self.primary), let backup = hash.text(of: self.backup) else { return nil }
         var members = [

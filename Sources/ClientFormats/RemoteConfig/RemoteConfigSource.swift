@@ -1,34 +1,34 @@
 package import PinWire
 
-/// The one value of `ssl_pinning_config` that an import is to read, taken out of whatever somebody exported: a whole
-/// template, the parameter in an object of its name, or the bare value; as an object or as a text that holds one.
+/// The one value of `ssl_pinning_config` that an import reads, found in an export of any form: a whole template, the
+/// parameter in an object of its name, or the bare value; as an object or as a text that holds one.
 package struct RemoteConfigSource: Hashable, Sendable {
-    /// The bare value, an object as a rule: what is wrong with it otherwise is for its reader to say.
+    /// The bare value, normally an object: its reader reports other defects.
     package var value: JSON
-    /// Where the value stands in what was given. Inside a text there are no pointers; what is wrong there is reported
-    /// as if the text were the value.
+    /// The place of the value in the export. Inside a text there are no pointers; a defect there is reported as if the
+    /// text were the value.
     package var pointer: JSONPointer
     /// The condition under which devices get the value; nil for the default value, and outside of templates.
     package var condition: String?
-    /// What was not taken, and what was assumed.
+    /// Values that were left out, and assumptions.
     package var findings: [Finding]
 
     package struct Finding: Hashable, Sendable {
         package var pointer: JSONPointer
-        /// What is the matter, as a sentence without a full stop.
+        /// The finding, as a sentence without a full stop.
         package var message: String
         package var advice: String
     }
 
     /// Finds the value.
     ///
-    /// Of a template's values the default is taken, as it is what holds for whoever no condition names; without one,
-    /// the only conditional value there is. Every other value is named in a finding.
+    /// It takes the default of a template's values, which holds for devices that match no condition; without one, the
+    /// only conditional value. A finding names every other value.
     ///
     /// - Parameters:
-    ///   - json: the file's content.
-    ///   - parameter: the parameter's name.
-    ///   - condition: takes that condition's value instead of the default.
+    ///   - json: The file's content.
+    ///   - parameter: The parameter's name.
+    ///   - condition: Takes that condition's value instead of the default.
     package init(
         _ json: JSON, parameter: String = "ssl_pinning_config", condition: String? = nil
     ) throws(JSONDefect) {
@@ -127,7 +127,7 @@ package struct RemoteConfigSource: Hashable, Sendable {
         }
     }
 
-    /// The JSON inside a text; anything else as it is.
+    /// The JSON inside a text; any other value unchanged.
     private static func unwrap(_ field: JSONField) throws(JSONDefect) -> JSON {
         guard case .string(let text) = field.value else { return field.value }
         do { return try JSON(text: text) } catch { throw field.defect("is a text that does not hold JSON: \(error)") }

@@ -1,9 +1,9 @@
 package import PinWire
 
 /// A Remote Config template as the REST API and the Firebase console write it, as far as finding a parameter's values
-/// takes: conditions in their order of precedence, and parameters with a default value and conditional ones.
+/// needs: conditions in their order of precedence, and parameters with a default value and conditional ones.
 ///
-/// Members that are not known are passed over, since the service adds some from time to time.
+/// Unknown members are ignored, since the service adds some from time to time.
 package struct RemoteConfigTemplate: Hashable, Sendable {
     package struct Condition: Hashable, Sendable {
         package var name: String
@@ -21,7 +21,7 @@ package struct RemoteConfigTemplate: Hashable, Sendable {
 
     package struct Parameter: Hashable, Sendable {
         package var name: String
-        /// Where it stands in the template.
+        /// Its place in the template.
         package var pointer: JSONPointer
         package var defaultValue: Value?
         /// By condition, the one that wins first.
@@ -41,7 +41,7 @@ package struct RemoteConfigTemplate: Hashable, Sendable {
     /// By name.
     package let parameters: [Parameter]
 
-    /// Whether a JSON value is meant as a template.
+    /// Whether a JSON value looks like a template.
     package static func isTemplate(_ json: JSON) -> Bool {
         json["parameters"] != nil || json["parameterGroups"] != nil || json["conditions"] != nil
     }
@@ -132,7 +132,7 @@ package struct RemoteConfigTemplate: Hashable, Sendable {
 }
 
 extension JSONField {
-    /// Reads the known ones of an object's members, and passes over the others.
+    /// Reads the known members of an object, and ignores the others.
     fileprivate func known<T>(
         _ names: [String], _ body: (inout JSONMembers) throws(JSONDefect) -> T
     ) throws(JSONDefect) -> T {
@@ -140,7 +140,7 @@ extension JSONField {
         let rest = JSONField(.object(members.filter { names.contains($0.key) }), at: self.pointer)
         return try rest.object { (reader) throws(JSONDefect) in
             let result = try body(&reader)
-            // What was not looked at because something else settled it is no defect.
+            // Parts that were not examined because something else decided are not defects.
             for name in names { _ = reader.optional(name) }
             return result
         }

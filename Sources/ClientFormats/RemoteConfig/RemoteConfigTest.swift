@@ -1,27 +1,26 @@
 package import PinWire
 package import Pinning
 
-/// One thing that a condition asks of an install. A condition holds where all that it asks does; what is not known of
-/// an install does not hold.
+/// One test of an install. A condition holds where all of its tests do; a test of an unknown attribute does not hold.
 ///
-/// Both spellings that the service takes: the expression of a client template (Remote Config's conditional expression
-/// reference), and the structure that server SDKs evaluate (firebase-admin 7), to which an app passes what it knows of
-/// the install as custom signals.
+/// In both spellings of the service: the expression of a client template (Remote Config's conditional expression
+/// reference), and the structure that server SDKs evaluate (firebase-admin 7), to which an app passes the install's
+/// known attributes as custom signals.
 package enum RemoteConfigTest: Hashable, Sendable {
     /// The Firebase app, such as `1:1234567890:ios:0a1b2c3d`. Server templates know none.
     case app(FirebaseAppID)
     /// The app's version, without a pre-release: up to four numbers with dots. Firebase has no order for pre-releases,
-    /// and finds no install of one on either side.
+    /// and matches no install of one on either side.
     case version(Order, String)
     /// The app's build number is this one or a higher one.
     case minimumBuild(Int64)
     /// Upper-case ISO 3166-1 codes; any of them.
     case country([String])
-    /// The install's lot under a seed lies within a share, in basis points, 1 to 9999.
+    /// The install's draw under a seed lies within a share, in basis points, 1 to 9999.
     case share(Int, seed: String)
-    /// It is earlier than this. Server templates know no time: it is left out there, and they hold for now.
+    /// The time is before this. Server templates know no time: the test is left out there, so that they hold for now.
     case before(Timestamp)
-    /// It is this time or later, which it is not yet. Server templates leave out what asks for it.
+    /// The time is this or later, which it is not yet. Server templates leave out conditions with this test.
     case since(Timestamp)
 
     package enum Order: String, CaseIterable, Sendable, Hashable {
@@ -40,13 +39,13 @@ package enum RemoteConfigTest: Hashable, Sendable {
         }
     }
 
-    /// The custom signals that server templates ask for.
+    /// The custom signals of server templates.
     package static let versionSignal = "app_version"
     package static let buildSignal = "app_build"
     package static let countrySignal = "country"
 
-    /// As an expression says it. Only operators that the service's reference lists; nothing in them needs escaping, as
-    /// every text was checked or comes from a closed set of characters.
+    /// The text in an expression. It uses only operators of the service's reference; nothing in it needs escaping,
+    /// because every text was checked or comes from a closed set of characters.
     package var expression: String {
         switch self {
         case .app(let id): "app.id == '\(id)'"
@@ -59,15 +58,15 @@ package enum RemoteConfigTest: Hashable, Sendable {
         }
     }
 
-    /// Without a zone, which the service takes for GMT; whole seconds, rounded down.
+    /// Without a zone, which the service reads as GMT; whole seconds, rounded down.
     private static func dateTime(_ time: Timestamp) -> String {
         String(Timestamp(seconds: time.seconds).rfc3339.dropLast())
     }
 
-    /// Whether it holds for nobody yet.
+    /// Whether it holds for no device yet.
     var isAhead: Bool { if case .since = self { true } else { false } }
 
-    /// As server SDKs have it; nil for what they cannot ask.
+    /// The form of server SDKs; nil for tests that they do not have.
     package var structure: OrderedJSON? {
         switch self {
         case .app: nil
@@ -95,8 +94,8 @@ package enum RemoteConfigTest: Hashable, Sendable {
         ]
     }
 
-    /// A gate as alternatives, each of tests that hold together: the stretches between the versions it leaves out, as
-    /// no operator says "other than" for a version by its value.
+    /// A gate as alternatives, each of tests that hold together: the ranges between the versions it excludes, because
+    /// no operator means "other than" for a version by its value.
     static func alternatives(of gate: VersionGate) -> [[RemoteConfigTest]] {
         // Among releases, "from 1.5-rc1" is "from 1.5", and "up to 1.5-rc1" is "below 1.5".
         var low = gate.minimum.map { RemoteConfigTest.version(.atLeast, Self.release($0)) }

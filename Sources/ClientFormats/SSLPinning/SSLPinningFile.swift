@@ -19,14 +19,14 @@ package import Pinning
 /// accepted. So the policy's pins are in it under a kill switch, in those modes and after `pins_valid_until` as well.
 /// Hosts that are left to the pins built into the app are not.
 package struct SSLPinningFile: Hashable, Sendable {
-    /// What is to be signed with RSASSA-PKCS1-v1_5 and SHA-512 (RFC 8017 section 8.2): the payload.
+    /// The bytes to sign with RSASSA-PKCS1-v1_5 and SHA-512 (RFC 8017 section 8.2): the payload.
     package let signingBytes: [UInt8]
 
     /// Nil where no host has a pin: the server makes no file without keys either.
     ///
     /// - Parameters:
     ///   - issuedAt: The instant of the file.
-    ///   - ttlSeconds: `expire` of keys of which nothing says until when they hold, above 0.
+    ///   - ttlSeconds: `expire` of keys without a known end, above 0.
     package init?(_ view: ClientView, issuedAt: Timestamp, ttlSeconds: Int64) {
         let issuedAt = Timestamp(seconds: issuedAt.seconds)
         let keys = view.hosts.flatMap { host in
@@ -45,8 +45,8 @@ package struct SSLPinningFile: Hashable, Sendable {
         self.signingBytes = JSON.object(["keys": .array(keys)]).canonicalBytes
     }
 
-    /// Until the key's last certificate expires, else until the document's pins do. What has passed says nothing: a key
-    /// outlives its certificates, and its renewal need not be known here.
+    /// Until the key's last certificate expires, else until the document's pins do. An end in the past is ignored: a
+    /// key outlives its certificates, and its renewal may be unknown here.
     private static func secondsLeft(
         of pin: ClientView.ClientPin, document: Document, at instant: Timestamp
     ) -> Int64? {
@@ -54,7 +54,7 @@ package struct SSLPinningFile: Hashable, Sendable {
             .map { $0.seconds - instant.seconds }.first { $0 > 0 }
     }
 
-    /// The whole body: the signed bytes as they are, and the signature in base64.
+    /// The whole body: the signed bytes unchanged, and the signature in base64.
     ///
     /// - Parameter signature: Over ``signingBytes``, as long as the key's modulus.
     package func body(signature: [UInt8]) -> [UInt8] {

@@ -1,8 +1,8 @@
-/// What is answered to a request in a client's own format: an HTTP status and a body of JSON.
+/// The answer to a request in a client's own format: an HTTP status and a body of JSON.
 package struct FormatReply: Hashable, Sendable {
-    /// Of HTTP (RFC 9110 section 15).
+    /// The HTTP status (RFC 9110 section 15).
     package var status: Int
-    /// UTF-8, to be sent as it is under `application/json`.
+    /// UTF-8, to be sent unchanged under `application/json`.
     package var body: [UInt8]
 
     package init(status: Int = 200, _ json: OrderedJSON) {

@@ -1,9 +1,9 @@
 package import PinWire
 
-/// A JSON value (RFC 8259) whose objects keep the order that their members are given in.
+/// A JSON value (RFC 8259) whose objects keep the order of their members.
 ///
-/// For formats that sign or compare text in an order of their own; where RFC 8785's order will do, `JSON` of PinWire is
-/// the one to take. Written without white space, as UTF-8. Member names are not checked for being unique.
+/// For formats that sign or compare text in an order of their own; where RFC 8785's order will do, use `JSON` of
+/// PinWire. Written without white space, as UTF-8. Duplicate member names are not detected.
 package enum OrderedJSON: Hashable, Sendable {
     case null
     case bool(Bool)
@@ -28,9 +28,9 @@ package enum OrderedJSON: Hashable, Sendable {
         }
     }
 
-    /// Which characters of strings are escaped that need not be.
+    /// The characters of strings that are escaped although they need not be.
     package enum Escaping: Sendable {
-        /// None: quotes, backslashes and control characters are, as RFC 8785 escapes them.
+        /// None: only quotes, backslashes and control characters are, as RFC 8785 escapes them.
         case minimal
         /// `<`, `>`, `&`, U+2028 and U+2029 too, as `\u003c` and so on: what Go's `encoding/json` does.
         case html
@@ -68,7 +68,7 @@ package enum OrderedJSON: Hashable, Sendable {
         String(decoding: self.bytes(escaping: escaping), as: UTF8.self)
     }
 
-    /// Appends what ``bytes(escaping:)`` is without further escaping.
+    /// Appends the unescaped form of ``bytes(escaping:)``.
     func append(to out: inout [UInt8]) {
         switch self {
         case .null: out.append(contentsOf: "null".utf8)
@@ -102,7 +102,7 @@ package enum OrderedJSON: Hashable, Sendable {
         return "\(hundredths < 0 ? "-" : "")\(whole).\(digits)"
     }
 
-    /// None of these characters stands in JSON outside of strings, so that the whole text can be gone through.
+    /// None of these characters stands in JSON outside of strings, so that the whole text can be searched.
     private static func escapedForHTML(_ text: [UInt8]) -> [UInt8] {
         var out: [UInt8] = []
         out.reserveCapacity(text.count)

@@ -6,7 +6,7 @@ package enum PEM {
     ///
     /// - Parameters:
     ///   - der: The bytes.
-    ///   - kind: What they are, for the label.
+    ///   - kind: Their kind, for the label.
     package static func text(_ der: [UInt8], _ kind: Material.Kind) -> String {
         self.lines(der, kind).map { $0 + "\n" }.joined()
     }

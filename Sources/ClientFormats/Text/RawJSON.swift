@@ -1,11 +1,11 @@
 package import PinWire
 
-/// A JSON text that is taken apart only where somebody looks, so that all else stays as it was written: the order of
-/// members, the spelling of numbers and strings, members of which nothing is known.
+/// A JSON text that is parsed only where a value is read, so that everything else stays unchanged: the order of
+/// members, the spelling of numbers and strings, unknown members.
 package struct RawJSON: Hashable, Sendable {
     /// The text of this value, without white space around it.
     package let bytes: [UInt8]
-    /// What it says.
+    /// The parsed value.
     package let value: JSON
 
     /// Reads a whole text; see ``JSON/init(parsing:limits:)``.
@@ -63,8 +63,8 @@ package struct RawJSON: Hashable, Sendable {
         return members
     }
 
-    /// Whether another text says the same. White space, the order of members and escapes in strings do not matter; how a
-    /// number is spelled does, since there are clients to which `5` is not `5.0`.
+    /// Whether another text has the same meaning. White space, the order of members and escapes in strings do not
+    /// matter; the spelling of a number does, since to some clients `5` is not `5.0`.
     package func isSame(as other: RawJSON) -> Bool {
         guard self.value == other.value else { return false }
         switch self.value {
@@ -91,7 +91,7 @@ private struct Cutter {
     let bytes: [UInt8]
     var at = 0
 
-    /// The next value, or the next name of a member; what separates it from the one before is passed over.
+    /// The next value, or the next name of a member; skips the separator before it.
     mutating func cut() -> Range<Int> {
         while self.at < self.bytes.count, Self.separates(self.bytes[self.at]) { self.at += 1 }
         let start = self.at

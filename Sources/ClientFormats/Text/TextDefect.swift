@@ -1,4 +1,4 @@
-/// One thing that keeps a text from being read, and where: lines and columns count from 1, columns in Unicode scalars.
+/// One defect that makes a text unreadable, and its place: lines and columns count from 1, columns in Unicode scalars.
 package struct TextDefect: Error, Hashable, Sendable, CustomStringConvertible {
     package let line: Int
     package let column: Int

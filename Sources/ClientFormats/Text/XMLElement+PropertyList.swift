@@ -1,5 +1,5 @@
 extension XMLElement {
-    /// The value that a property list holds: the one child of `plist`.
+    /// The value of a property list: the one child of `plist`.
     package func propertyList() throws(TextDefect) -> XMLElement {
         guard self.name == "plist" else { throw self.defect("the root element should be plist, and is \(self.name)") }
         guard let value = self.children.first, self.children.count == 1, self.trimmedText.isEmpty else {
@@ -47,7 +47,7 @@ extension XMLElement {
         return self.text
     }
 
-    /// A boolean: Info.plist files have it as `true` and `false`, as `YES` and `NO`, or as a number too, all of which
+    /// A boolean: Info.plist files write it as `true` and `false`, as `YES` and `NO`, or as a number too, all of which
     /// `boolValue` takes.
     package func boolean() throws(TextDefect) -> Bool {
         switch (self.name, self.trimmedText.lowercased()) {

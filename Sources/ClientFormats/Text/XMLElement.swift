@@ -3,7 +3,7 @@ package struct XMLElement: Hashable, Sendable {
     package let name: String
     package internal(set) var attributes: [Attribute]
     package internal(set) var children: [XMLElement]
-    /// The text between the children, all of it, with entities replaced and white space as it stands.
+    /// The text between the children, all of it, with entities replaced and white space kept.
     package internal(set) var text: String
     package let line: Int
     package let column: Int

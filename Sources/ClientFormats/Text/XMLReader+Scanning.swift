@@ -9,14 +9,14 @@ extension XMLReader {
             || byte == UInt8(ascii: "\r")
     }
 
-    /// A defect at the place that is reached.
+    /// A defect at the present place.
     func defect(_ message: String) -> TextDefect { TextDefect(line: self.line, column: self.column, message) }
 
     func isAt(_ text: String) -> Bool { self.isAt(text.utf8) }
 
     func isAt(_ bytes: some Collection<UInt8>) -> Bool { self.bytes[self.place...].starts(with: bytes) }
 
-    /// Goes on by some bytes. A line ends with LF, CR, or CR and LF.
+    /// Advances by some bytes. A line ends with LF, CR, or CR and LF.
     mutating func advance(_ count: Int = 1) {
         for _ in 0..<count {
             let byte = self.bytes[self.place]
@@ -30,7 +30,7 @@ extension XMLReader {
         }
     }
 
-    /// Whether there was white space to pass over.
+    /// Skips white space; whether there was any.
     @discardableResult
     mutating func skipSpace() -> Bool {
         let start = self.place
@@ -77,7 +77,7 @@ extension XMLReader {
                 self.advance()
             }
         }
-        // An element's text may end with the whole; then the element says so.
+        // An element's text may end with the whole; then the element reports it.
         guard !inAttribute || self.peek != nil else { throw start.defect("the attribute's value does not end") }
         guard let text = String(streamSafe: out) else { throw start.defect(Self.tooManyMarks) }
         return text
@@ -85,7 +85,7 @@ extension XMLReader {
 
     static let tooManyMarks = "there are more than \(StreamSafeText.markLimit) combining marks in a row"
 
-    /// What an entity or a character reference stands for.
+    /// The text of an entity or a character reference.
     private mutating func reference() throws(TextDefect) -> [UInt8] {
         let start = self
         self.advance()

@@ -1,12 +1,12 @@
 import PinWire
 
-/// Reads the XML that configurations of apps are written in, and nothing beyond.
+/// Reads the part of XML in which configurations of apps are written.
 ///
 /// A part of XML 1.0: UTF-8, elements and attributes with ASCII names, comments, the five predefined entities and
-/// character references. Refused are document types (but for the one that every property list names, which is passed
-/// over and never fetched), entities of any other name, CDATA sections and processing instructions; texts of more than
+/// character references. It refuses document types (except the one that every property list names, which it ignores and
+/// never fetches), entities of any other name, CDATA sections and processing instructions; texts of more than
 /// ``sizeLimit`` bytes, elements more than ``depthLimit`` deep and those of more than ``attributeLimit`` attributes.
-/// Names with a colon are taken as they are.
+/// Names with a colon are taken unchanged.
 package struct XMLReader {
     /// 1 MiB.
     package static let sizeLimit = 1 << 20
@@ -87,7 +87,7 @@ package struct XMLReader {
         self.advance(2)
     }
 
-    /// Passes over white space and comments, and once over the document type of property lists.
+    /// Skips white space and comments, and once the document type of property lists.
     private mutating func misc(allowsDoctype: Bool) throws(TextDefect) {
         var allowsDoctype = allowsDoctype
         while true {
@@ -107,7 +107,7 @@ package struct XMLReader {
         }
     }
 
-    /// False, and nothing passed over, for any other document type.
+    /// False, without skipping, for any other document type.
     private mutating func skipPropertyListDoctype() -> Bool {
         var copy = self
         copy.advance(9)
@@ -188,7 +188,7 @@ package struct XMLReader {
                 self.skipSpace()
                 guard self.isAt(">") else { throw self.defect("the end tag should end here") }
                 self.advance()
-                // Each of its pieces keeps the bound, and comments between them may make one row of many.
+                // Each of its pieces keeps the limit, and comments between them may join several rows of marks.
                 guard StreamSafeText.accepts(element.text.utf8) else { throw element.defect(Self.tooManyMarks) }
                 return
             } else if self.isAt("<!--") {

@@ -1,8 +1,8 @@
 import PinWire
 
 extension AppVersion {
-    /// Reads a version as Wultra's server takes it: three groups of digits, then optionally `-` and any text, which counts
-    /// as a pre-release. Nil for anything else.
+    /// Reads a version by the rules of Wultra's server: three groups of digits, then optionally `-` and any text, which
+    /// counts as a pre-release. Nil for anything else.
     init?(wultra text: String) {
         guard text.utf8.count <= 128, Self.hasThreeGroups(text) else { return nil }
         if let version = try? AppVersion(text) {
@@ -10,7 +10,7 @@ extension AppVersion {
             return
         }
         guard let mark = text.firstIndex(of: "-") else { return nil }
-        // A text that is no pre-release by itself becomes one word of one.
+        // A text that is not a valid pre-release becomes one word of one.
         let word = text[text.index(after: mark)...].utf8.map { byte in
             switch byte {
             case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),

@@ -1,12 +1,12 @@
 package import PinWire
 package import Pinning
 
-/// The answers of the administrative interface of Wultra's mobile utility server, as JSON. What is null is left out.
+/// The answers of the administrative interface of Wultra's mobile utility server, as JSON. Null members are left out.
 package enum WultraAdminAnswer {
-    /// To what was deleted.
+    /// The answer to a deletion.
     package static let ok = OrderedJSON.members(["status": .string("OK")]).bytes()
 
-    /// To `GET /admin/apps`: the apps by name.
+    /// The answer to `GET /admin/apps`: the apps by name.
     package static func apps(_ apps: [(name: AppID, displayName: String)]) -> [UInt8] {
         let list = apps.sorted { $0.name < $1.name }.map { app -> OrderedJSON in
             .members(["name": .string(app.name.text), "displayName": .string(app.displayName)])
@@ -14,11 +14,11 @@ package enum WultraAdminAnswer {
         return OrderedJSON.members(["applications": .array(list)]).bytes()
     }
 
-    /// To `GET /admin/apps/{name}`, and to what created the app.
+    /// The answer to `GET /admin/apps/{name}`, and to the creation of the app.
     ///
     /// - Parameters:
-    ///   - point: the app's P-256 key as ANSI X9.63 has it uncompressed, 65 bytes; nil where it has none.
-    ///   - material: certificates in DER by their SHA-256. The ledger has none; one that is missing is shown without
+    ///   - point: The app's P-256 key as an uncompressed point (ANSI X9.63), 65 bytes; nil where it has none.
+    ///   - material: Certificates in DER by their SHA-256. The ledger has none; one that is missing is shown without
     ///     its `pem`.
     package static func app(
         _ app: App, publicKey point: [UInt8]?, material: [[UInt8]: [UInt8]], at now: Timestamp
@@ -44,29 +44,29 @@ package enum WultraAdminAnswer {
         ]).bytes()
     }
 
-    /// To what added a certificate.
+    /// The answer to the addition of a certificate.
     ///
-    /// - Parameter der: the certificate; nil where nobody has it, and it is shown without its `pem`.
+    /// - Parameter der: The certificate; nil where it is not stored, and is shown without its `pem`.
     package static func certificate(
         _ certificate: CertificateFacts, der: [UInt8]?, of pattern: HostPattern
     ) -> [UInt8] {
         Self.json(certificate, der, name: pattern.text).bytes()
     }
 
-    /// To `GET …/versions`.
+    /// The answer to `GET …/versions`.
     package static func versionRules(_ rules: [ClientVersionRule]) -> [UInt8] {
         OrderedJSON.members(["applicationVersions": .array(rules.sorted { $0.id < $1.id }.map(Self.json))]).bytes()
     }
 
-    /// To `GET …/versions/{id}`, and to what added the rule.
+    /// The answer to `GET …/versions/{id}`, and to the addition of the rule.
     package static func versionRule(_ rule: ClientVersionRule) -> [UInt8] { Self.json(rule).bytes() }
 
-    /// To `GET /admin/texts`.
+    /// The answer to `GET /admin/texts`.
     package static func texts(_ texts: [ClientText]) -> [UInt8] {
         OrderedJSON.members(["texts": .array(texts.map(Self.json))]).bytes()
     }
 
-    /// To `GET /admin/texts/{key}/{language}`, and to what set the text.
+    /// The answer to `GET /admin/texts/{key}/{language}`, and to setting the text.
     package static func text(_ text: ClientText) -> [UInt8] { Self.json(text).bytes() }
 
     private static func json(_ certificate: CertificateFacts, _ der: [UInt8]?, name: String? = nil) -> OrderedJSON {

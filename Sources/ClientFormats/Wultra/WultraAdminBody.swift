@@ -1,8 +1,8 @@
 import PinWire
 import Pinning
 
-/// The members of an administrative request's body. Members that nobody asks for are passed over, as Wultra's server
-/// does, and null counts as missing.
+/// The members of an administrative request's body. Unknown members are ignored, as by Wultra's server, and null counts
+/// as missing.
 struct WultraAdminBody {
     private let members: [String: JSON]
 
@@ -17,9 +17,9 @@ struct WultraAdminBody {
         self.members = members
     }
 
-    /// That a member is not as it must be.
+    /// The error for a wrong member.
     ///
-    /// - Parameter hint: what is wrong with it, as the end of a sentence.
+    /// - Parameter hint: What is wrong with it, as the end of a sentence.
     func error(_ name: String, _ hint: String) -> WultraAdminError {
         WultraAdminError(name, hint, value: OrderedJSON(repeating: self.members[name]))
     }
@@ -48,7 +48,7 @@ struct WultraAdminBody {
         }
     }
 
-    /// What `parse` makes of a text that is there and not empty.
+    /// The result of `parse` for a text that is there and not empty.
     func parse<T, E: Error & CustomStringConvertible>(
         _ name: String, _ parse: (String) throws(E) -> T
     ) throws(WultraAdminError) -> T {
@@ -62,7 +62,7 @@ struct WultraAdminBody {
         return try self.parse(name, ClientVersion.init)
     }
 
-    /// The host that a domain's name stands for.
+    /// The host of a domain's name.
     func host(_ name: String) throws(WultraAdminError) -> HostPattern {
         try self.parse(name) { (text) throws(HostPattern.Malformed) in try HostPattern(text.lowercased()) }
     }

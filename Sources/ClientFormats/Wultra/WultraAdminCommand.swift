@@ -1,18 +1,18 @@
 package import PinWire
 package import Pinning
 
-/// What an administrative request of Wultra's comes to: commands for the ledger, and settings of the kind of client.
+/// The effect of an administrative request of Wultra's: commands for the ledger, and settings of the kind of client.
 ///
-/// Nothing of it is decided here: the ledger judges the commands, and may refuse them.
+/// It decides nothing: the ledger judges the commands, and may refuse them.
 package struct WultraAdminCommand: Hashable, Sendable {
-    /// To be recorded as one change; none where all is as wanted.
+    /// The commands to record as one change; none where nothing needs to change.
     package var commands: [AppCommand]
-    /// What the app's settings for ``ClientKind/wultra`` are to be, in the same change; nil where they stay.
+    /// The app's new settings for ``ClientKind/wultra``, in the same change; nil where they stay.
     package var settings: ClientSettings?
-    /// To be recorded with ``commands`` where the ledger takes them together; where it refuses that, ``commands`` are
-    /// recorded alone, and the request has succeeded.
+    /// Commands to record with ``commands`` where the ledger accepts them together; where it refuses that, ``commands``
+    /// are recorded alone, and the request has succeeded.
     package var desired: [AppCommand]
-    /// Why, for the ledger: Wultra's interface has no place for reasons.
+    /// The reason for the ledger: Wultra's interface has no place for reasons.
     package var reason: String
 
     init(
@@ -26,7 +26,7 @@ package struct WultraAdminCommand: Hashable, Sendable {
 
     /// A new app with clients of this kind.
     ///
-    /// - Parameter texts: all that are there already: with Wultra, texts belong to no app.
+    /// - Parameter texts: All existing texts: with Wultra, texts belong to no app.
     /// - Throws: ``WultraAdminError`` where these are more than one app may have.
     package static func creating(displayName: String, texts: [ClientText]) throws(WultraAdminError) -> Self {
         guard texts.count <= ClientSettings.ruleLimit else {
@@ -39,21 +39,21 @@ package struct WultraAdminCommand: Hashable, Sendable {
     }
 }
 
-// Certificates and domains. An app's baseline alone is meant: Wultra knows no rollouts.
+// Certificates and domains. They concern only an app's baseline: Wultra knows no rollouts.
 extension WultraAdminCommand {
     /// A certificate for a domain, uploaded or looked up.
     ///
-    /// The host is added where it is not there. Its first certificate's key becomes the primary pin, further ones
+    /// The host is added where it is missing. Its first certificate's key becomes the primary pin, further ones
     /// backups; one more certificate of a pinned key is noted with the key.
     ///
     /// A host with one pin cannot enforce (guard rail G01), while operators of Wultra expect a domain to be pinned once
     /// it has a certificate. So a host begins with reporting, and is to enforce, as ``desired``, with the certificate
-    /// that gives it a second pin and a reserve. Where a guard rail refuses that, since servers present another key for
-    /// instance, the certificate is recorded all the same. Whoever sets a mode by hand is not overruled: of a host that
-    /// could have enforced before, the mode stays. Clients before 2.x look at no mode, and pin from the first
-    /// certificate on. A certificate that had been deleted is given to clients again.
+    /// that gives it a second pin and a reserve. Where a guard rail refuses that, for example because servers present
+    /// another key, the certificate is recorded all the same. A mode that an operator set stays: the mode of a host
+    /// that could have enforced before is not changed. Clients before 2.x ignore the mode, and pin from the first
+    /// certificate on. A deleted certificate is given to clients again.
     ///
-    /// - Parameter depth: what the request says; it is not kept, but follows from the certificates.
+    /// - Parameter depth: The request's depth; it is not stored, but follows from the certificates.
     /// - Throws: ``WultraAdminError`` for a server's certificate that is not for the domain, a depth that is not the
     ///   certificate's, and a host whose pins are built into the app.
     package static func adding(
@@ -111,14 +111,14 @@ extension WultraAdminCommand {
         }
     }
 
-    /// What guard rail G01 asks of a policy that enforces.
+    /// The requirement of guard rail G01 for a policy that enforces.
     private static func canEnforce(_ roles: [PinRole]) -> Bool {
         roles.count >= 2 && roles.contains(where: \.isReserve)
     }
 
-    /// The certificate with a fingerprint is to go. Of a key with another certificate, it is withheld from Wultra's
+    /// Removes the certificate with a fingerprint. Where its key has another certificate, it is withheld from Wultra's
     /// clients; where it is its key's last one, the key's pin is retired, and where that was the primary one, the pin
-    /// whose certificate expires first takes its place. Where there is no such certificate, nothing is wanted.
+    /// whose certificate expires first takes its place. Where there is no such certificate, there is no command.
     ///
     /// - Throws: ``WultraAdminError`` where as many are withheld as may be. The ledger refuses to leave a host that
     ///   enforces with fewer than two pins.
@@ -155,7 +155,7 @@ extension WultraAdminCommand {
         return Self([], reason: reason)
     }
 
-    /// A domain is to go, with all that is known of it. Where there is none, nothing is wanted.
+    /// Removes a domain, with everything known of it. Where there is none, there is no command.
     package static func deletingDomain(_ pattern: HostPattern, of app: App) -> Self {
         let reason = "Domain \(pattern) deleted"
         guard app.hosts[pattern] != nil else { return Self([], reason: reason) }
@@ -165,15 +165,15 @@ extension WultraAdminCommand {
             [.removeHost(pattern)], settings: settings == app.wultraSettings ? nil : settings, reason: reason)
     }
 
-    /// Keys of a host are to go all of whose certificates have expired, where nobody can be in need of them.
+    /// Removes a host's keys whose certificates have all expired, where no install can need them.
     ///
-    /// What is known of a key is what somebody showed: a renewed certificate need not be among it, and clients that look
-    /// at keys go by the key for as long as a server presents it. So a key stays unless every service of the host was seen
-    /// within a day, and none of them still presents it. A host that could not enforce without those that go, and does,
-    /// keeps them too, since clients of this kind are not told of them anyway.
+    /// Only uploaded certificates of a key are known: a renewed one may be missing, and clients that compare keys
+    /// accept the key for as long as a server presents it. So a key stays unless every service of the host was seen
+    /// within a day, and none of them still presents it. A host that enforces and could not without those keys keeps
+    /// them too, since clients of this kind do not get them anyway.
     ///
-    /// - Parameter facts: What probes have seen of an endpoint; nil where none ever answered for it.
-    /// - Returns: The command, which wants nothing where no key goes; and the pins of the keys that have expired and stay.
+    /// - Parameter facts: Probes' results for an endpoint; nil where none ever answered for it.
+    /// - Returns: The command, which does nothing where no key is removed; and the pins of expired keys that stay.
     package static func deletingExpired(
         from pattern: HostPattern, of app: App, at now: Timestamp, facts: (Endpoint) -> EndpointFacts?
     ) -> (command: Self, kept: [Pin]) {
@@ -192,7 +192,7 @@ extension WultraAdminCommand {
         return (Self(retirement.commands, reason: reason), expired.filter { !unused.contains($0) })
     }
 
-    /// The commands that take pins away, and the roles of those that remain.
+    /// The commands that remove pins, and the roles of those that remain.
     private static func retirement(
         of pins: Set<Pin>, _ policy: Policy, _ pattern: HostPattern, _ app: App
     ) -> (commands: [AppCommand], remaining: [PinRole]) {
@@ -212,8 +212,8 @@ extension WultraAdminCommand {
 }
 
 extension KeyKnowledge {
-    /// The certificates that Wultra's administrators see of the key for a host, the newest first: those that are valid,
-    /// or the last one that was, but for those that they deleted.
+    /// The certificates that Wultra's administrators see of the key for a host, the newest first: the valid ones, or
+    /// the last valid one, without those that they deleted.
     func listed(at pattern: HostPattern, _ settings: ClientSettings, _ now: Timestamp) -> [CertificateFacts] {
         let kept = self.certificates.filter { !settings.withholds($0, at: pattern) }
         let valid = kept.filter { now < $0.notAfter }
@@ -222,7 +222,7 @@ extension KeyKnowledge {
 }
 
 extension App {
-    /// What is settled for clients of Wultra's kind.
+    /// The app's settings for clients of Wultra's kind.
     var wultraSettings: ClientSettings { self.clients[.wultra]?.settings ?? ClientSettings() }
 
     /// Whether a host has a key with a certificate that has not expired.
@@ -234,7 +234,7 @@ extension App {
 }
 
 extension ClientSettings {
-    /// The settings by which a certificate is given to Wultra's clients for a host; nil where it is.
+    /// The settings that give a certificate to Wultra's clients for a host; nil where they have it.
     fileprivate func keeping(_ certificate: CertificateFacts, at pattern: HostPattern) -> ClientSettings? {
         guard self.withholds(certificate, at: pattern) else { return nil }
         var settings = self
@@ -246,11 +246,11 @@ extension ClientSettings {
 extension Host {
     /// The keys that services of the host present, authorities' too; nil where not all of them were seen within a day.
     ///
-    /// An address that was silent today counts with what it presented last, for a week.
+    /// An address that did not answer today counts with its last chain, for a week.
     fileprivate func presented(
         as pattern: HostPattern, at now: Timestamp, _ facts: (Endpoint) -> EndpointFacts?
     ) -> Set<Pin>? {
-        // What stands below a host is looked at only where it is named.
+        // Names below a host are examined only where they are listed.
         guard self.endpoints != nil || !self.includesSubdomains else { return nil }
         let endpoints = self.probed(of: pattern)
         guard !endpoints.isEmpty else { return nil }

@@ -1,10 +1,10 @@
 import PinWire
 
-/// What somebody is told whose administrative request failed, in the envelope of Wultra's mobile utility server:
+/// The error of an administrative request, in the envelope of Wultra's mobile utility server:
 /// `{"status":"ERROR","responseObject":{"code","message","violations"}}`.
 package struct WultraAdminError: Error, Hashable, Sendable {
     package enum Code: String, CaseIterable, Sendable, Hashable {
-        /// The request is well-formed, and the state of the app, or a rule, stands in its way.
+        /// The request is well-formed, and the state of the app, or a rule, refuses it.
         case refused = "APP_EXCEPTION"
         /// The request is not well-formed.
         case malformed = "ERROR_REQUEST"
@@ -15,10 +15,10 @@ package struct WultraAdminError: Error, Hashable, Sendable {
         case notFound = "ERROR_NOT_FOUND"
     }
 
-    /// One member or parameter that is not as it must be.
+    /// One wrong member or parameter.
     package struct Violation: Hashable, Sendable {
         package var field: String
-        /// What the request has there; nil where it has nothing, or what is not to be repeated.
+        /// The request's value; nil where it is missing, or must not be repeated.
         package var value: OrderedJSON?
         /// What is wrong with it, as the end of a sentence.
         package var hint: String
@@ -54,15 +54,15 @@ package struct WultraAdminError: Error, Hashable, Sendable {
         self.listsViolations = listsViolations
     }
 
-    /// A member or parameter is not as it must be.
+    /// A member or parameter is wrong.
     ///
-    /// - Parameter value: what it is.
+    /// - Parameter value: Its value.
     package init(_ field: String, _ hint: String, value: OrderedJSON? = nil) {
         self.init(.malformed, "\(field) \(hint).", violations: [Violation(field: field, value: value, hint: hint)])
     }
 
-    /// The request is well-formed, and something that it names is not there, or there already: Wultra's server counts
-    /// that among requests that are not, with no violation.
+    /// The request is well-formed, and an object that it names is missing, or exists already: Wultra's server counts
+    /// that as malformed, without a violation.
     package static func unmet(_ message: String) -> WultraAdminError {
         WultraAdminError(.malformed, message, violations: [], listsViolations: true)
     }
@@ -72,7 +72,7 @@ package struct WultraAdminError: Error, Hashable, Sendable {
         WultraAdminError(.appNotFound, "There is no app \(name).")
     }
 
-    /// Something came up that is not the request's fault.
+    /// An error that is not the request's fault.
     package static let unforeseen = WultraAdminError(.unforeseen, "An unexpected error occurred.")
 
     /// HTTP's status.
@@ -99,10 +99,10 @@ package struct WultraAdminError: Error, Hashable, Sendable {
 }
 
 extension OrderedJSON {
-    /// The most bytes of a text that are repeated to whoever sent it.
+    /// The most bytes of a text that are repeated to its sender.
     private static let repeatedLimit = 255
 
-    /// What of a request is repeated where it is wrong: texts that are not long, whole numbers, truth values.
+    /// The values of a request that an error repeats: short texts, whole numbers, truth values.
     init?(repeating json: JSON?) {
         switch json {
         case .string(let text)? where text.utf8.count <= Self.repeatedLimit: self = .string(text)

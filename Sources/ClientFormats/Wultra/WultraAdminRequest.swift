@@ -1,16 +1,16 @@
 package import PinWire
 package import Pinning
 
-/// A request to the administrative interface of Wultra's mobile utility server 1.x and 2.x that changes something, as
-/// far as it can be read without the ledger. The app stands in the path, but for a new one.
+/// A changing request to the administrative interface of Wultra's mobile utility server 1.x and 2.x, as far as it can
+/// be read without the ledger. The app stands in the path, except for a new one.
 package enum WultraAdminRequest: Hashable, Sendable {
     /// `POST /admin/apps`.
     case createApp(AppID, displayName: String)
-    /// `POST …/certificates/auto`: the certificate that the host serves now is to be looked up.
+    /// `POST …/certificates/auto`: looks up the certificate that the host serves now.
     case addServedCertificate(HostPattern)
     /// `POST …/certificates/pem`. `depth` is 2.x's; nil as 0.
     case addCertificate(HostPattern, pem: String, depth: Int64?)
-    /// `DELETE …/certificates`: of a fingerprint of 32 bytes.
+    /// `DELETE …/certificates`: with a fingerprint of 32 bytes.
     case deleteCertificate(HostPattern, fingerprint: [UInt8])
     /// `DELETE …/domains`.
     case deleteDomain(HostPattern)
@@ -22,7 +22,7 @@ package enum WultraAdminRequest: Hashable, Sendable {
     /// Reads the body of `POST /admin/apps`.
     ///
     /// Wultra's names have 2 to 255 letters, digits, hyphens and underscores, beginning with a letter or digit. Names
-    /// of apps have at most 128 characters here: longer ones are refused and say why.
+    /// of apps have at most 128 characters here: longer ones are refused with that reason.
     package static func createApp(_ bytes: [UInt8]) throws(WultraAdminError) -> Self {
         let body = try WultraAdminBody(bytes)
         let name = try body.text("name")
@@ -55,9 +55,9 @@ package enum WultraAdminRequest: Hashable, Sendable {
 
     /// Reads the query of `DELETE …/certificates`.
     ///
-    /// - Parameter fingerprint: base64 of 32 bytes. Scripts that send `+` unescaped mean it, although it spells a
+    /// - Parameter fingerprint: Base64 of 32 bytes. Scripts that send `+` unescaped mean it, although it spells a
     ///   space.
-    /// - Returns: Nil where it names what no app can have, so that there is nothing to delete.
+    /// - Returns: Nil for a name that no app can have, so that there is nothing to delete.
     /// - Throws: ``WultraAdminError`` where a parameter is missing.
     package static func deleteCertificate(domain: String?, fingerprint: String?) throws(WultraAdminError) -> Self? {
         let host = HostPattern(deleted: try Self.required(domain, "domain"))
@@ -68,7 +68,7 @@ package enum WultraAdminRequest: Hashable, Sendable {
 
     /// Reads the query of `DELETE …/domains`.
     ///
-    /// - Returns: Nil where it names what no app can have, so that there is nothing to delete.
+    /// - Returns: Nil for a name that no app can have, so that there is nothing to delete.
     /// - Throws: ``WultraAdminError`` where the parameter is missing.
     package static func deleteDomain(_ domain: String?) throws(WultraAdminError) -> Self? {
         guard let host = HostPattern(deleted: try Self.required(domain, "domain")) else { return nil }
@@ -109,7 +109,7 @@ package enum WultraAdminRequest: Hashable, Sendable {
                 text: try body.parse("text", MessageText.init)))
     }
 
-    /// Reads what names a text in the path of `GET` and `DELETE /admin/texts/{key}/{language}`.
+    /// Reads the name of a text in the path of `GET` and `DELETE /admin/texts/{key}/{language}`.
     package static func textName(
         key: String, language: String
     ) throws(WultraAdminError) -> (key: TextKey, language: TextLanguage) {
@@ -145,7 +145,7 @@ package enum WultraAdminRequest: Hashable, Sendable {
 }
 
 extension HostPattern {
-    /// The host that a domain's name stands for; nil where it can be none.
+    /// The host of a domain's name; nil where it is malformed.
     fileprivate init?(deleted text: String) {
         guard let host = try? HostPattern(text.lowercased()) else { return nil }
         self = host

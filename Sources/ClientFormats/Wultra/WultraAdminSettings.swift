@@ -1,14 +1,14 @@
 package import Pinning
 
-// Which versions are asked to update, and what people are told. The commands are settings alone.
+// The versions that should update, and the texts for people. The commands are settings alone.
 extension WultraAdminCommand {
-    /// One more rule for versions.
+    /// Adds a rule for versions.
     ///
     /// - Parameters:
-    ///   - rule: the rule; its id is not looked at. As it is recorded it is the last of ``settings``: its id is above all
-    ///     that the app ever had, since no event of the app's comes before its own.
-    ///   - settings: the app's settings so far.
-    /// - Throws: ``WultraAdminError`` where a rule for the same platform and system is there, and where there are as many
+    ///   - rule: The rule; its id is ignored. As recorded it is the last of ``settings``: its id is above all that the
+    ///     app ever had, since no event of the app's comes before its own.
+    ///   - settings: The app's settings so far.
+    /// - Throws: ``WultraAdminError`` where a rule for the same platform and system exists, and where there are as many
     ///   as may be.
     package static func adding(
         _ rule: ClientVersionRule, to settings: ClientSettings, of app: App
@@ -26,7 +26,7 @@ extension WultraAdminCommand {
         return Self([], settings: settings, reason: "Version rule \(rule.id) added")
     }
 
-    /// A rule is to go. Where there is none with the id nothing is wanted, and ``settings`` is nil.
+    /// Removes a rule. Where there is none with the id there is nothing to do, and ``settings`` is nil.
     package static func deletingVersionRule(_ id: Int64, from settings: ClientSettings) -> Self {
         var remaining = settings
         remaining.versionRules.removeAll { $0.id == id }
@@ -34,8 +34,8 @@ extension WultraAdminCommand {
             [], settings: remaining == settings ? nil : remaining, reason: "Version rule \(id) deleted")
     }
 
-    /// A text is to be added, or to take the place of the one with its key and language. With Wultra, texts belong to
-    /// no app: to be done for every app with clients of this kind.
+    /// Adds a text, or replaces the one with its key and language. With Wultra, texts belong to no app: do it for every
+    /// app with clients of this kind.
     ///
     /// - Throws: ``WultraAdminError`` where there are as many texts as may be.
     package static func setting(
@@ -49,7 +49,7 @@ extension WultraAdminCommand {
         return Self([], settings: settings, reason: "Text \(text.key.text) set in \(text.language.text)")
     }
 
-    /// A text is to go, from every app with clients of this kind. Of an app that does not have it nothing is wanted, and
+    /// Removes a text, from every app with clients of this kind. For an app without it there is nothing to do, and
     /// ``settings`` is nil.
     package static func deletingText(
         _ key: TextKey, _ language: TextLanguage, from settings: ClientSettings

@@ -1,19 +1,19 @@
 import PinWire
 import Pinning
 
-/// For which domains clients of 2.x are not to look at pins: the member `domainsConfig`. Clients keep it until an
-/// answer comes without it.
+/// The domains for which clients of 2.x ignore pins: the member `domainsConfig`. Clients keep it until an answer comes
+/// without it.
 struct WultraDomains {
-    /// What holds for domains that are not named.
+    /// The setting for domains that are not named.
     let isRequiredForOthers: Bool
     /// Domains for which pins are not required, each once.
     let unpinned: [String]
 
-    /// Nil where there is nothing to be said.
+    /// Nil where it would be empty.
     ///
-    /// Unpinned are hosts that are off, whatever turned them off, and hosts that only report, which these clients
-    /// cannot. A host is named by its pattern, and by the names of its certificates, since clients know a server by
-    /// those; but not by one under which a host with pins is known as well.
+    /// Unpinned are hosts that are off, by whatever cause, and hosts that only report, which these clients cannot. A
+    /// host is named by its pattern, and by the names of its certificates, since clients identify a server by those;
+    /// but not by one that also identifies a host with pins.
     init?(_ view: ClientView, _ settings: ClientSettings) {
         guard settings.understandsDomains else { return nil }
         func names(_ host: ClientView.Host) -> [String] {

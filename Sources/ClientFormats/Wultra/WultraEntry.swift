@@ -1,21 +1,21 @@
 import PinWire
 import Pinning
 
-/// A certificate that clients are to trust, as they are told of it: an element of `fingerprints`.
+/// A certificate that clients are to trust: an element of `fingerprints`.
 ///
-/// Clients find it by `name` to the letter: the SDKs look the common name of the server's certificate up, and apps that
-/// name the domain themselves look that up, under which Wultra's server answers. So a certificate has an entry under each
-/// of ``CertificateFacts/wultraNames(at:)``. Of several entries of one name any will do; that is how backups are given.
-/// Pins of which no certificate is known cannot be said.
+/// Clients find it by `name` to the letter: the SDKs look up the common name of the server's certificate, and apps that
+/// name the domain themselves look that up, under which Wultra's server answers. So a certificate has an entry under
+/// each of ``CertificateFacts/wultraNames(at:)``. Any of several entries of one name will do; backups use that. The
+/// format cannot express pins without a known certificate.
 package struct WultraEntry: Hashable, Sendable {
-    /// A name by which clients know the server's own certificate, whichever of the chain the fingerprint is of.
+    /// A name by which clients identify the server's own certificate, whichever of the chain the fingerprint is of.
     package var name: String
     /// SHA-256 of the whole certificate in DER, 32 bytes.
     package var fingerprint: [UInt8]
-    /// Until when clients trust it, in seconds since the epoch. Nothing they are told later shortens it.
+    /// Until when clients trust it, in seconds since the epoch. No later answer shortens it.
     package var expires: Int64
-    /// Where in the chain the certificate is: 0 for the server's own, 1 for its issuer's. Other depths than 0 are known
-    /// to clients of 2.x only.
+    /// The certificate's position in the chain: 0 for the server's own, 1 for its issuer's. Only clients of 2.x know
+    /// other depths than 0.
     package var depth: Int64
 
     package init(name: String, fingerprint: [UInt8], expires: Int64, depth: Int64 = 0) {
@@ -25,15 +25,16 @@ package struct WultraEntry: Hashable, Sendable {
         self.depth = depth
     }
 
-    /// `fingerprint` as it is written: base64, 44 characters.
+    /// The text of `fingerprint`: base64, 44 characters.
     package var text: String { Base64.encode(self.fingerprint) }
 
-    /// What is signed for the entry in a static file: name, fingerprint and expiry in decimal, with `&` between them.
+    /// The bytes to sign for the entry in a static file: name, fingerprint and expiry in decimal, with `&` between
+    /// them.
     package var signingInput: [UInt8] { Array("\(self.name)&\(self.text)&\(self.expires)".utf8) }
 
     var json: OrderedJSON { self.json(signature: nil) }
 
-    /// - Parameter signature: an ECDSA-Sig-Value in DER; nil in an answer, which is signed as a whole.
+    /// - Parameter signature: An ECDSA-Sig-Value in DER; nil in an answer, which is signed as a whole.
     func json(signature: [UInt8]?) -> OrderedJSON {
         .members([
             "name": .string(self.name),
@@ -48,9 +49,9 @@ package struct WultraEntry: Hashable, Sendable {
 extension WultraEntry {
     /// The entries of a view: one for each name of each certificate of each pin, in the view's order, none twice.
     ///
-    /// Also those of hosts whose pinning is off or only reports: without its entry a client refuses a server, and none
-    /// before 2.x can be told otherwise. Authorities' certificates only where clients understand `depth`. What has
-    /// expired, or is withheld, is left out.
+    /// Also those of hosts that are off or report-only: without its entry a client refuses a server, and only 2.x can
+    /// learn otherwise. Authorities' certificates only where clients understand `depth`. Expired and withheld
+    /// certificates are left out.
     static func entries(of view: ClientView, _ settings: ClientSettings, _ expiry: WultraExpiry) -> [WultraEntry] {
         var seen: Set<WultraEntry> = []
         return view.hosts.flatMap { host in
@@ -68,7 +69,7 @@ extension WultraEntry {
         host.pins.flatMap(\.certificates).filter { !settings.withholds($0, at: host.pattern) }
     }
 
-    /// Under which names and at which depths a certificate is to be found.
+    /// The names and depths under which clients look for a certificate.
     private static func places(
         of certificate: CertificateFacts, _ host: ClientView.Host, among known: [CertificateFacts],
         _ settings: ClientSettings
@@ -83,7 +84,7 @@ extension WultraEntry {
             return leaf.wultraNames(at: host.pattern).map { ($0, depth) }
         }
         guard above.isEmpty else { return above }
-        // Of none of the known certificates is it seen to be above: a root mostly has one authority between.
+        // It is not seen to be above any known certificate: a root mostly has one authority between.
         let names = leaves.isEmpty ? [host.pattern.text] : leaves.flatMap { $0.wultraNames(at: host.pattern) }
         let depth: Int64 = certificate.isSelfSigned ? 2 : 1
         return names.map { ($0, depth) }
@@ -95,7 +96,7 @@ extension CertificateFacts {
     /// where they lead elsewhere.
     fileprivate func depth(above leaf: CertificateFacts, among known: [CertificateFacts]) -> Int64? {
         var issuer = leaf.issuer
-        // Longer chains are nobody's.
+        // No real chain is longer.
         for depth in 1...8 {
             if self.subject == issuer { return Int64(depth) }
             guard let next = known.first(where: { $0.isAuthority && !$0.isSelfSigned && $0.subject == issuer }) else {

@@ -1,23 +1,23 @@
 import PinWire
 
-/// What a client is told that gets no pins, as Wultra's mobile utility server 1.x answers it.
+/// The error for a client that gets no pins, in the form of Wultra's mobile utility server 1.x.
 ///
-/// Clients look at the status alone. The answer is signed as every other one where the challenge is sound and the app
-/// is known.
+/// Clients read only the status. The answer is signed like every other one where the challenge is sound and the app is
+/// known.
 package struct WultraError: Error, Hashable, Sendable {
-    /// What the member `code` says. Wultra's documentation has other names for some; these are those of its code.
+    /// The values of the member `code`. Wultra's documentation has other names for some; these are those of its code.
     package enum Code: String, CaseIterable, Sendable, Hashable {
         case invalidChallenge = "INVALID_CHALLENGE"
         case appNotFound = "APP_NOT_FOUND"
         case publicKeyNotFound = "PUBLIC_KEY_NOT_FOUND"
-        /// A parameter is missing, or is not as it must be.
+        /// A parameter is missing or wrong.
         case malformed = "ERROR_REQUEST"
     }
 
     package let code: Code
     /// What is wrong, as a sentence.
     package let message: String
-    /// Which parameter is not as it must be; nil where one is missing, and of other errors.
+    /// The wrong parameter; nil where one is missing, and for other errors.
     package let violation: WultraAdminError.Violation?
 
     init(_ code: Code, _ message: String, _ violation: WultraAdminError.Violation? = nil) {
@@ -31,11 +31,11 @@ package struct WultraError: Error, Hashable, Sendable {
         WultraError(.malformed, "The parameter \(parameter) is required.")
     }
 
-    /// A parameter is not as it must be.
+    /// A parameter is wrong.
     ///
     /// - Parameters:
-    ///   - field: the name that Wultra's server has for it.
-    ///   - hint: what is wrong with it, as a sentence.
+    ///   - field: The name that Wultra's server has for it.
+    ///   - hint: What is wrong with it, as a sentence.
     static func malformed(_ field: String, _ value: String, _ hint: String) -> WultraError {
         let violation = WultraAdminError.Violation(
             field: field, value: OrderedJSON(repeating: .string(value)), hint: hint)
@@ -61,7 +61,7 @@ package struct WultraError: Error, Hashable, Sendable {
         }
     }
 
-    /// The body: JSON with `code` and `message`; of a malformed request in the envelope that ``WultraAdminError`` has.
+    /// The body: JSON with `code` and `message`; for a malformed request in the envelope of ``WultraAdminError``.
     package var body: [UInt8] {
         guard self.code != .malformed else {
             let violations = self.violation.map { [$0] } ?? []

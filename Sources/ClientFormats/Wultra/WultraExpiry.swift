@@ -1,11 +1,11 @@
 import PinWire
 
-/// Until when clients are told to trust certificates: as long as these are valid, or at most for a number of days.
+/// Until when clients trust certificates: as long as these are valid, or at most for a number of days.
 ///
-/// A client cannot be told to forget an entry: it trusts one until the end it was first given, and takes the same
-/// fingerprint with another end for another entry. So a bound does not slide along with the clock, which would give
-/// clients one more entry at each update, but moves on in steps of a quarter of its length: an entry is trusted for at
-/// least three quarters of the days and never for longer than all of them, and an answer stays the same in between.
+/// A client cannot forget an entry: it trusts one until the end that it got first, and takes the same fingerprint with
+/// another end for another entry. So a limit does not move continuously with the clock, which would give clients one
+/// more entry at each update, but in steps of a quarter of its length: an entry is trusted for at least three quarters
+/// of the days and never for longer than all of them, and an answer stays the same in between.
 struct WultraExpiry {
     private let now: Timestamp
     /// In seconds since the epoch; nil for as long as the certificate.
@@ -13,10 +13,10 @@ struct WultraExpiry {
     /// When ``limit`` moves on; nil where there is none.
     let nextStep: Timestamp?
 
-    /// Longer bounds than a hundred years bound nothing.
+    /// A limit of more than a hundred years has no effect.
     private static let longest: Int64 = 36_500
 
-    /// - Parameter days: ``ClientSettings/entryDays``.
+    /// - Parameter days: The setting ``ClientSettings/entryDays``.
     init(days: Int64?, at now: Timestamp) {
         self.now = now
         guard let days else {

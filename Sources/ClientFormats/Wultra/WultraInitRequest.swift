@@ -1,22 +1,21 @@
 package import PinWire
 package import Pinning
 
-/// A client's request for its pins: `GET /app/init` of Wultra's mobile utility server, but for the challenge.
+/// A client's request for its pins: `GET /app/init` of Wultra's mobile utility server, without the challenge.
 package struct WultraInitRequest: Hashable, Sendable {
     package let app: AppID
-    /// The app's version; nil where it is not said.
+    /// The app's version; nil where it is not stated.
     package let appVersion: AppVersion?
-    /// What the version gate is asked about; nil unless the request has all of `appVersion`, `osVersion` and
-    /// `platform`.
+    /// The version gate's input; nil unless the request has all of `appVersion`, `osVersion` and `platform`.
     package let device: WultraDevice?
     package let languages: WultraLanguages
 
-    /// Reads the query's parameters. An empty one counts as missing. Of the system's version and the platform nothing is
-    /// refused where the gate is not asked: a client without pins is worse off than one without an answer of the gate.
+    /// Reads the query's parameters. An empty one counts as missing. A wrong system version or platform is not refused
+    /// where the gate is not asked: a client without pins is worse off than one without the gate's answer.
     ///
     /// - Parameters:
-    ///   - acceptLanguage: the header `Accept-Language`.
-    /// - Throws: ``WultraError``: `ERROR_REQUEST` without `appName` and for a version or platform that is none,
+    ///   - acceptLanguage: The header `Accept-Language`.
+    /// - Throws: ``WultraError``: `ERROR_REQUEST` without `appName` and for a malformed version or platform,
     ///   `APP_NOT_FOUND` for a name that no app can have.
     package init(
         appName: String?, appVersion: String? = nil, osVersion: String? = nil, platform: String? = nil,
@@ -47,11 +46,11 @@ package struct WultraInitRequest: Hashable, Sendable {
         self.device = WultraDevice(appVersion: version, platform: known, majorOSVersion: major)
     }
 
-    /// What the native rules can go by: the app's version.
+    /// The native rules' input: the app's version.
     package var facts: Device { Device(appVersion: self.appVersion?.text) }
 }
 
-/// What a client says of itself for the version gate.
+/// A client's statement for the version gate.
 package struct WultraDevice: Hashable, Sendable {
     package var appVersion: AppVersion
     package var platform: WultraPlatform
@@ -64,7 +63,7 @@ package struct WultraDevice: Hashable, Sendable {
         self.majorOSVersion = majorOSVersion
     }
 
-    /// The number that a version of an operating system begins with. Wultra's server takes `17` and `17.4.1` only, and
+    /// The number at the beginning of an operating system's version. Wultra's server takes `17` and `17.4.1` only, and
     /// refuses the `17.4` that iOS gives; here only the beginning counts. Nil without one of up to nine digits.
     static func majorVersion(_ text: String) -> Int64? {
         let digits = text.utf8.prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }

@@ -1,18 +1,18 @@
 package import PinWire
 package import Pinning
 
-/// The answers to `GET /app/init` for one view: all of them but for the time and the version gate's answer, made once
-/// so that an answer takes one concatenation.
+/// The answers to `GET /app/init` for one view: all of them except for the time and the version gate's answer, made
+/// once so that an answer takes one concatenation.
 ///
 /// The body is JSON with the members `timestamp`, `fingerprints`, `domainsConfig` and `verifyVersionResult` in this
-/// order, the last two only where there is something to be said: as Wultra's mobile utility server 1.x and 2.x answer.
-/// It goes out with `Cache-Control: no-store`, and signed as ``WultraChallenge`` says.
+/// order, the last two only where they have content: as in Wultra's mobile utility server 1.x and 2.x. It is sent with
+/// `Cache-Control: no-store`, and signed by the rules of ``WultraChallenge``.
 package struct WultraInitTemplate: Sendable {
     package let entries: [WultraEntry]
     /// From this instant on a view of the same document may have other answers; nil where time alone changes nothing.
     package let changesAt: Timestamp?
     private let gate: WultraVersionGate
-    /// What stands between the time and the gate's answer.
+    /// The text between the time and the gate's answer.
     private let middle: [UInt8]
 
     package init(_ view: ClientView, _ settings: ClientSettings) {
@@ -36,8 +36,8 @@ package struct WultraInitTemplate: Sendable {
     }
 
     /// - Parameters:
-    ///   - now: when the answer is made; written in whole seconds since the epoch.
-    ///   - result: the version gate's answer; nil where it was not asked.
+    ///   - now: When the answer is made; written in whole seconds since the epoch.
+    ///   - result: The version gate's answer; nil where it was not asked.
     package func body(at now: Timestamp, _ result: WultraVersionResult? = nil) -> [UInt8] {
         var body: [UInt8] = []
         body.reserveCapacity(self.middle.count + 128 + (result?.message?.utf8.count ?? 0))
@@ -52,7 +52,7 @@ package struct WultraInitTemplate: Sendable {
         return body
     }
 
-    /// The instants at which time changes what holds, or what is said of it.
+    /// The instants at which time changes the answers.
     private static func changes(of view: ClientView, _ expiry: WultraExpiry) -> [Timestamp] {
         let ends = view.hosts.flatMap { $0.pins.flatMap(\.certificates).map(\.notAfter) }
         let switches = view.document.killSwitches.flatMap { [$0.engagedAt, $0.expiresAt] }
@@ -64,7 +64,7 @@ package struct WultraInitTemplate: Sendable {
 package enum WultraPublicKey {
     /// JSON with `publicKey`: base64 of the uncompressed point.
     ///
-    /// - Parameter point: the app's P-256 key as ANSI X9.63 has it uncompressed, 65 bytes.
+    /// - Parameter point: The app's P-256 key as an uncompressed point (ANSI X9.63), 65 bytes.
     package static func body(_ point: [UInt8]) -> [UInt8] {
         OrderedJSON.members(["publicKey": .string(Base64.encode(point))]).bytes()
     }

@@ -1,16 +1,16 @@
-/// The languages that a person reads, the preferred first: what `Accept-Language` (RFC 9110 section 12.5.4) comes to
-/// where texts are kept by language alone.
+/// A person's languages, the preferred first: `Accept-Language` (RFC 9110 section 12.5.4) reduced to languages, since
+/// texts are stored by language alone.
 package struct WultraLanguages: Hashable, Sendable {
     /// Two lower-case letters each (ISO 639-1), each once.
     package let codes: [String]
 
-    /// Ranges of one header that are looked at.
+    /// The most ranges of one header that are read.
     private static let rangeLimit = 32
 
-    /// Reads a header; what is not well-formed in it is passed over. A range for any language (`*`) adds none: the
-    /// fallback is there anyway.
+    /// Reads a header; malformed parts are ignored. A range for any language (`*`) adds none: the fallback is there
+    /// anyway.
     ///
-    /// - Parameter header: the header's value; nil where there is none.
+    /// - Parameter header: The header's value; nil where there is none.
     package init(acceptLanguage header: String?) {
         var ranges: [(code: String, weight: Int)] = []
         for range in (header ?? "").split(separator: ",").prefix(Self.rangeLimit) {

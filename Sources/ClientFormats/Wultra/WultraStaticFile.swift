@@ -1,15 +1,15 @@
 import PinWire
 package import Pinning
 
-/// The file from which clients read their pins where they ask no server (`useChallenge(false)` on Android, iOS up to
+/// The file from which clients read their pins where they use no server (`useChallenge(false)` on Android, iOS up to
 /// 1.8): JSON with `fingerprints`, each entry with a signature of its own, as Wultra's ssl-pinning-tool writes it.
 ///
-/// What such a signature does not cover is not said, since whoever can change the file could say it too: no `depth` and
-/// so no authorities' certificates, no `domainsConfig`.
+/// It leaves out everything that such a signature does not cover, because anyone who can change the file could write it
+/// too: no `depth` and so no authorities' certificates, no `domainsConfig`.
 package struct WultraStaticFile: Sendable {
     /// By name; of one name those first that expire last; then by fingerprint.
     package let entries: [WultraEntry]
-    /// What was left out or is otherwise than clients may think, as sentences; empty where there is nothing to say.
+    /// Parts that were left out or differ from clients' expectation, as sentences; empty where there are none.
     package let notes: [String]
 
     package init(_ view: ClientView, _ settings: ClientSettings) {
@@ -61,7 +61,7 @@ package struct WultraStaticFile: Sendable {
 
     /// The file as UTF-8.
     ///
-    /// - Parameter signatures: for each of ``entries`` in their order, an ECDSA-Sig-Value in DER of its
+    /// - Parameter signatures: For each of ``entries`` in their order, an ECDSA-Sig-Value in DER of its
     ///   ``WultraEntry/signingInput``, made with P-256 and SHA-256.
     /// - Returns: Nil unless there are as many signatures as entries.
     package func bytes(signatures: [[UInt8]]) -> [UInt8]? {

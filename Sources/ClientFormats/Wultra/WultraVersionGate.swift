@@ -1,10 +1,9 @@
 import PinWire
 package import Pinning
 
-/// Which versions of an app are asked to update, prepared from its settings.
+/// The versions of an app that should update, prepared from its settings.
 ///
-/// A request with everything the gate goes by is always answered: where no rule is for the device, no update is
-/// required.
+/// A request with all of the gate's inputs is always answered: without a rule for the device, no update is required.
 package struct WultraVersionGate: Sendable {
     private struct Place: Hashable {
         var platform: WultraPlatform
@@ -26,7 +25,7 @@ package struct WultraVersionGate: Sendable {
 
     package init(_ settings: ClientSettings) {
         var rules: [Place: Rule] = [:]
-        // Of two rules for one place, which Wultra's database does not keep out, the older one holds.
+        // The older of two rules for one place, which Wultra's database does not prevent, holds.
         for rule in settings.versionRules.sorted(by: { $0.id < $1.id }) {
             let place = Place(platform: rule.platform, majorOSVersion: rule.majorOSVersion)
             guard rules[place] == nil else { continue }
@@ -40,7 +39,7 @@ package struct WultraVersionGate: Sendable {
         self.texts = texts
     }
 
-    /// What a device is told. The rule for its major version of the system holds alone where there is one, else the
+    /// The answer for a device. The rule for its major version of the system holds alone where there is one, else the
     /// rule for all others.
     package func result(for device: WultraDevice, in languages: WultraLanguages) -> WultraVersionResult {
         let rule =
@@ -71,7 +70,7 @@ package struct WultraVersionResult: Hashable, Sendable {
     }
 
     package var update: Update
-    /// What the person is told who should update; nil where there is no text.
+    /// The text for the person who should update; nil where there is none.
     package var message: String?
 
     package init(update: Update, message: String? = nil) {
