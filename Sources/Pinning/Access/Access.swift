@@ -1,6 +1,6 @@
 package import PinWire
 
-/// What is known of an API token; never its text.
+/// The facts of an API token; never its text.
 package struct AccessToken: Hashable, Sendable {
     /// Public, and not derived from the secret.
     package let id: String
@@ -11,7 +11,7 @@ package struct AccessToken: Hashable, Sendable {
     package let expiresAt: Timestamp
     package var revokedAt: Timestamp?
 
-    /// Whether the token opens anything at `now`.
+    /// Whether the token is valid at `now`.
     package func isValid(at now: Timestamp) -> Bool { self.revokedAt == nil && now < self.expiresAt }
 }
 
@@ -60,7 +60,7 @@ package enum AccessEvent: Hashable, Sendable {
     case tokenRevoked(id: String)
 }
 
-/// What somebody wants of the API tokens.
+/// A command about API tokens.
 package enum AccessCommand: Hashable, Sendable {
     case issueToken(id: String, name: String, digest: [UInt8], expiresAt: Timestamp)
     case revokeToken(id: String)

@@ -1,17 +1,16 @@
 package import PinWire
 
-/// What is known of the versions that an app's clients hold, at a time and over a window before it: the small form.
+/// The facts about the versions that an app's clients hold, at a time and over a window before it: the small form.
 ///
-/// What clients say of themselves is for people (``share(holdingAtLeast:)``) and for warnings (``claims``); rules go by
-/// ``signed``.
+/// Clients' statements serve people (``share(holdingAtLeast:)``) and warnings (``claims``); rules use ``signed``.
 package struct AdoptionFacts: Hashable, Sendable {
-    /// Who holds a version.
+    /// The clients that hold a version.
     package struct Holding: Hashable, Sendable {
         package var held: HeldVersion
         package var count: AdoptionCount
-        /// About how many distinct installs said that they hold it, at whatever time in the window.
+        /// The approximate number of distinct installs that stated it, at any time in the window.
         package var installs: Int64
-        /// Those that hold it or a newer one, beside all; nil where no install is known.
+        /// Those that hold it or a newer one, among all; nil where no install is known.
         package var comparison: InstallComparison?
 
         package init(
@@ -27,9 +26,9 @@ package struct AdoptionFacts: Hashable, Sendable {
     package let measuredAt: Timestamp
     /// How far back it goes.
     package let windowSeconds: Int64
-    /// The newest first, then what is unknown and what cannot be.
+    /// The newest first, then unknown and impossible ones.
     package let holdings: [Holding]
-    /// What signed reports tell.
+    /// The signed reports' part.
     package let signed: SignedHoldings
 
     package init(
@@ -41,18 +40,18 @@ package struct AdoptionFacts: Hashable, Sendable {
         self.signed = signed
     }
 
-    /// Everything that was seen.
+    /// All sightings.
     package var total: AdoptionCount { self.holdings.reduce(into: AdoptionCount()) { $0 += $1.count } }
 
-    /// About how many distinct installs were seen; nil where none said who it is.
+    /// The approximate number of distinct installs; nil where none stated an id.
     package var installs: Int64? {
         self.holdings.lazy.compactMap(\.comparison).first.map { Int64($0.installs.rounded()) }
     }
 
-    /// Which share says that it holds the version or a newer one. Anybody can say so: no rule goes by it.
+    /// The share that states the version or a newer one. Anyone can state it: no rule uses it.
     ///
-    /// Because versions only grow on a client, an install that was ever seen with one holds it or a newer one. By
-    /// installs where at least half of what was seen came with an id.
+    /// Because versions only grow on a client, an install that was ever seen with one holds it or a newer one. It
+    /// counts installs where at least half of the sightings came with an id.
     package func share(holdingAtLeast version: Int64) -> AdoptionShare {
         let total = self.total
         guard total.sightings > 0 else { return .unknown }
@@ -60,20 +59,20 @@ package struct AdoptionFacts: Hashable, Sendable {
         guard total.identified * 2 >= total.sightings, let byInstalls = self.shareByInstalls(version) else {
             return byCount ?? .unknown
         }
-        // Who sends no id may well be who has not been updated for long.
+        // Clients without an id may well be those that have not been updated for long.
         return total.identified * 20 >= total.sightings * 19
             ? byInstalls : byCount.map(byInstalls.widened) ?? byInstalls
     }
 
     private func shareByInstalls(_ version: Int64) -> AdoptionShare? {
         guard let all = self.holdings.lazy.compactMap(\.comparison).first else { return nil }
-        // The holding just above the version stands for it: in between, nobody was seen.
+        // The holding just above the version stands for it: no client was seen in between.
         let holders = self.holdings.last { $0.held.number >= version && $0.comparison != nil }?.comparison
         return AdoptionShare(holders ?? all.withoutHolders)
     }
 
     private func shareByCount(_ version: Int64, of total: AdoptionCount) -> AdoptionShare? {
-        // Requests that all come with nothing in hand say nothing of what clients keep: caches ask so, and clients that
+        // Requests that all come without a document say nothing of what clients keep: caches ask so, and clients that
         // keep nothing.
         let countsRequests = self.holdings.contains { $0.held != .nothing && $0.count.requests > 0 }
         func count(_ isCounted: (Holding) -> Bool) -> Int64 {
@@ -89,12 +88,12 @@ package struct AdoptionFacts: Hashable, Sendable {
             holders: count { $0.held.number >= max(0, version) }, unclear: unclear, of: all)
     }
 
-    /// What the figures do not say.
+    /// The limits of these figures.
     package var gaps: [AdoptionGap] { AdoptionGap.all(of: self) }
 }
 
 extension InstallComparison {
-    /// The same where nobody is a holder.
+    /// The same without any holder.
     var withoutHolders: InstallComparison {
         InstallComparison(installs: self.installs, reached: self.reached, behind: self.reached)
     }

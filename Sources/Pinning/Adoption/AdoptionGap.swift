@@ -1,4 +1,4 @@
-/// Something that figures of adoption do not say, and what that means.
+/// A limit of the figures of adoption, and its meaning.
 package enum AdoptionGap: String, CaseIterable, Sendable {
     case nothingSeen = "nothing_seen"
     case noConditions = "no_conditions"
@@ -10,7 +10,7 @@ package enum AdoptionGap: String, CaseIterable, Sendable {
     case aheadVersions = "ahead_versions"
     case nothingSigned = "nothing_signed"
 
-    /// Fewer say little of a population.
+    /// Fewer say little about a population.
     static let leastSightings: Int64 = 100
 
     /// In whole sentences, for people.

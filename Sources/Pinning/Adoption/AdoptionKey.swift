@@ -1,21 +1,22 @@
 package import PinWire
 
-/// What sightings of clients are counted by, within an app: the version held, the app's own version and the platform.
+/// The key by which sightings of clients are counted, within an app: the version held, the app's own version and the
+/// platform.
 package struct AdoptionKey: Hashable, Sendable {
     package var held: HeldVersion
     package var release: Release
-    /// Nil where the client did not say.
+    /// Nil where the client did not state it.
     package var platform: ClientPlatform?
 
     /// The app's own version.
     package enum Release: Hashable, Sendable {
-        /// The client did not say.
+        /// The client did not state it.
         case unsaid
-        /// One of those for which there was no room.
+        /// A version for which there was no room.
         case other
         case release(AppRelease)
 
-        /// As it is stored: empty, `other`, or `2.4.1`.
+        /// The stored form: empty, `other`, or `2.4.1`.
         package var text: String {
             switch self {
             case .unsaid: ""
@@ -39,15 +40,15 @@ package struct AdoptionKey: Hashable, Sendable {
         self.platform = platform
     }
 
-    /// The same without what clients can make up at will.
+    /// The same without the parts that clients can invent at will.
     var lumped: AdoptionKey { AdoptionKey(held: self.held, release: .other) }
 }
 
-/// How often clients were seen.
+/// The number of sightings.
 package struct AdoptionCount: Hashable, Sendable {
     /// Requests for the document.
     package var requests: Int64 = 0
-    /// What clients reported elsewhere.
+    /// Clients' reports without such a request.
     package var reports: Int64 = 0
     /// How many of both came with an install id.
     package var identified: Int64 = 0

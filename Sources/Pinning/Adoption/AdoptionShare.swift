@@ -1,18 +1,18 @@
 /// Which share of an app's clients holds a version of its document or a newer one, as far as that is known.
 ///
-/// Of what was *seen*: a client that has not been heard of in the window, or only through a cache, is in no figure here.
-/// The bounds are those of a two-sided interval of 95 %:
+/// It covers *sightings*: a client that was not seen in the window, or only through a cache, is in no figure here. The
+/// bounds are those of a two-sided interval of 95 %:
 ///
-/// - By installs: of the ``InstallComparison/reached`` registers of the sketch of all installs, in
-///   ``InstallComparison/behind`` the highest rank belongs to an install that was never seen with the version. Wilson's
-///   interval of that proportion is turned into one of the share (``InstallComparison/share(whenBehind:)``). That holds
-///   both the sketch's own error, 1.04/√m of a count for m registers, and the sampling of few installs; and near 1, where
-///   it matters, it is far narrower than the quotient of two counts would be.
+/// - By installs: among the ``InstallComparison/reached`` registers of the sketch of all installs,
+///   ``InstallComparison/behind`` have their highest rank from an install that was never seen with the version.
+///   Wilson's interval of that proportion is turned into one of the share (``InstallComparison/share(whenBehind:)``).
+///   That holds both the sketch's own error, 1.04/√m of a count for m registers, and the sampling of few installs; and
+///   near 1, where it matters, it is far narrower than the quotient of two counts would be.
 /// - By requests and reports: Wilson's interval of the proportion of those that came from holders. Those that say nothing
 ///   of a version count as non-holders in the lower bound and as holders in the upper one. Busy clients count for more,
 ///   and repeated requests are no fresh evidence, so that the truth may lie outside more often than once in twenty.
 ///
-/// Where installs are known only for a part of what was seen, the lower bound is the lower and the upper the higher of
+/// Where installs are known only for a part of the sightings, the lower bound is the lower and the upper the higher of
 /// both.
 package struct AdoptionShare: Hashable, Sendable {
     package enum Basis: String, Sendable {
@@ -20,7 +20,7 @@ package struct AdoptionShare: Hashable, Sendable {
         case installs
         /// Requests and reports.
         case requests
-        /// Nothing was seen that says anything.
+        /// There are no sightings that say anything.
         case unknown
     }
 
@@ -31,7 +31,7 @@ package struct AdoptionShare: Hashable, Sendable {
     package let lowerBasisPoints: Int
     /// 10000 where nothing is known.
     package let upperBasisPoints: Int
-    /// How many installs, or requests and reports, the share is taken of.
+    /// The number of installs, or of requests and reports, behind the share.
     package let sample: Int64
 
     package static let unknown = AdoptionShare(
@@ -66,7 +66,7 @@ package struct AdoptionShare: Hashable, Sendable {
 
     /// The share by requests and reports.
     ///
-    /// - Parameter unclear: How many of `all`, none of which is among the holders, say nothing of a version.
+    /// - Parameter unclear: How many of `all`, none of which is among the holders, state no version.
     init(holders: Int64, unclear: Int64, of all: Int64) {
         self.init(
             .requests, Proportion(holders, of: all - unclear).estimate, from: Proportion(holders, of: all).lower,
@@ -98,7 +98,7 @@ struct Proportion: Hashable, Sendable {
     let lower: Double
     let upper: Double
 
-    /// Of none, anything is possible.
+    /// Without any, every share is possible.
     init(_ count: some BinaryInteger, of all: some BinaryInteger) {
         guard all > 0 else {
             (self.estimate, self.lower, self.upper) = (0, 0, 1)

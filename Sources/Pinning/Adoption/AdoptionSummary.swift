@@ -1,10 +1,10 @@
 package import PinWire
 
-/// Everything that is known of the versions that an app's clients hold, for people to read.
+/// All facts about the versions that an app's clients hold, for people to read.
 package struct AdoptionSummary: Hashable, Sendable {
-    /// How far back it looks. Counts are kept by the hour and sketches by the day (UTC), so that each span begins with
-    /// the hour or the day in which it would begin. A day's sketches hold what was seen on that day and the next, and no two
-    /// days' can be put together (``AdoptionTally/Sketch``): installs are known of two days at most.
+    /// The window. Counts are kept by the hour and sketches by the day (UTC), so that each span begins with its first
+    /// hour or day. A day's sketches hold the sightings of that day and the next, and no two days' can be merged
+    /// (``AdoptionTally/Sketch``): installs are known of two days at most.
     package struct Spans: Hashable, Sendable {
         package let measuredAt: Timestamp
         package let windowSeconds: Int64
@@ -19,7 +19,7 @@ package struct AdoptionSummary: Hashable, Sendable {
         package var day: Timestamp { self.start(86_400) }
         package var week: Timestamp { self.start(7 * 86_400) }
         package var window: Timestamp { self.start(self.windowSeconds) }
-        /// The day whose sketches are taken.
+        /// The day of the sketches.
         package var installs: Timestamp {
             max(
                 self.measuredAt.adding(seconds: -self.windowSeconds).startOfDay,
@@ -27,7 +27,7 @@ package struct AdoptionSummary: Hashable, Sendable {
         }
     }
 
-    /// What was seen of one ``AdoptionKey``.
+    /// The sightings of one ``AdoptionKey``.
     package struct Line: Hashable, Sendable {
         package var key: AdoptionKey
         /// Requests in the last hour, day and seven days.
@@ -47,18 +47,18 @@ package struct AdoptionSummary: Hashable, Sendable {
         }
     }
 
-    /// Who holds a version.
+    /// The clients that hold a version.
     package struct Version: Hashable, Sendable {
         package var holding: AdoptionFacts.Holding
         package var hour: Int64 = 0
         package var day: Int64 = 0
         package var week: Int64 = 0
-        /// Requests and reports in the window, the most frequent first; nil for clients that did not say.
+        /// Requests and reports in the window, the most frequent first; nil for clients that did not state it.
         package var platforms: [Part] = []
         package var releases: [Part] = []
     }
 
-    /// How much of what was seen has a name.
+    /// How many of the sightings are named.
     package struct Part: Hashable, Sendable {
         package var name: String?
         package var sightings: Int64
@@ -67,7 +67,7 @@ package struct AdoptionSummary: Hashable, Sendable {
     package let app: AppID
     package let spans: Spans
     private var lines: [AdoptionKey: Line] = [:]
-    /// Of installs that said who they are, and of those whose reports were signed.
+    /// The installs that stated an id, and those whose reports were signed.
     private var sketches: [HeldVersion: InstallSketch] = [:]
     private var signed: [HeldVersion: InstallSketch] = [:]
 
@@ -78,7 +78,7 @@ package struct AdoptionSummary: Hashable, Sendable {
 
     package mutating func add(_ line: Line) { self.lines[line.key, default: Line(line.key)] += line }
 
-    /// Takes in a count as it is kept.
+    /// Takes in a stored count.
     package mutating func add(_ row: AdoptionTally.Row) {
         var line = Line(row.key)
         if row.hour >= self.spans.hour { line.hour = row.count.requests }
@@ -88,7 +88,7 @@ package struct AdoptionSummary: Hashable, Sendable {
         if line != Line(row.key) { self.add(line) }
     }
 
-    /// Takes in a sketch as it is kept.
+    /// Takes in a stored sketch.
     package mutating func add(_ sketch: AdoptionTally.Sketch) {
         guard sketch.day == self.spans.installs else { return }
         self.add(sketch.sketch, sketch.held, isSigned: sketch.isSigned)
@@ -144,8 +144,8 @@ package struct AdoptionSummary: Hashable, Sendable {
         }
     }
 
-    /// The kinds of devices that were seen in the window, by app version and platform, each with its sightings; those of
-    /// which neither is known are one of them.
+    /// The kinds of devices seen in the window, by app version and platform, each with its sightings; devices of which
+    /// neither is known are one kind.
     package var cohorts: [Population.Cohort] {
         var weights: [AdoptionKey: Int64] = [:]
         for line in self.lines.values where line.window.sightings > 0 {

@@ -1,17 +1,17 @@
 package import PinWire
 
-/// That far more requests and reports are counted of an app in one hour than in any hour of the week before.
+/// An app whose requests and reports in one hour far exceed those of every hour of the week before.
 package struct AdoptionSurge: Hashable, Sendable {
     /// When the hour began.
     package var hour: Timestamp
-    /// What one node counted in it so far.
+    /// One node's count in it so far.
     package var sightings: Int64
-    /// What all nodes counted in the busiest hour of the week before.
+    /// All nodes' count in the busiest hour of the week before.
     package var usual: Int64
 
-    /// Fewer in an hour are none, however many there were before.
+    /// Fewer in an hour are no surge, however many there were before.
     package static let least: Int64 = 10_000
-    /// So many times as many as in the busiest hour.
+    /// The factor over the busiest hour.
     package static let factor: Int64 = 10
 
     package init(hour: Timestamp, sightings: Int64, usual: Int64) {
@@ -20,7 +20,7 @@ package struct AdoptionSurge: Hashable, Sendable {
         self.usual = usual
     }
 
-    /// Whether it is one.
+    /// Whether it is a surge.
     package var isOne: Bool {
         let (limit, isLarger) = self.usual.multipliedReportingOverflow(by: Self.factor)
         return self.sightings >= Self.least && !isLarger && self.sightings > limit
@@ -28,7 +28,7 @@ package struct AdoptionSurge: Hashable, Sendable {
 }
 
 extension App {
-    /// What a surge asks of people; nil where there is none, or it is over: surges stand for a day.
+    /// The attention item of a surge; nil where there is none, or it is over: surges stand for a day.
     func surgeAttention(in context: DecisionContext) -> AttentionItem? {
         guard let surge = context.facts.surge(self.id), context.now < surge.hour.adding(seconds: 86_400) else {
             return nil

@@ -1,20 +1,20 @@
 package import PinWire
 
-/// Clients seen, counted in bounded memory until they are recorded: by app, hour and ``AdoptionKey``, and as one sketch
-/// of installs for each app, day and version.
+/// Sightings of clients, counted in bounded memory until they are recorded: by app, hour and ``AdoptionKey``, and as
+/// one sketch of installs for each app, day and version.
 ///
-/// Everything a client says can be made up, and each new combination takes memory here and a row in the database. So an
-/// hour of an app takes so many combinations and no more, for as long as the hour lasts; what is beyond is counted as
-/// of app version `other`; and of versions that cannot be, as of one of them. Installs have a room of their own
-/// (``InstallTally``), those that signed apart from those that did not.
+/// Clients can invent everything that they state, and each new combination takes memory here and a row in the database.
+/// So an hour of an app takes a limited number of combinations, for as long as the hour lasts; further ones count with
+/// the app version `other`, and impossible versions as one of them. Installs have room of their own (``InstallTally``),
+/// signed ones separately from unsigned ones.
 package struct AdoptionTally: Sendable {
-    /// What bounds it.
+    /// The limits of its memory.
     package struct Limits: Sendable {
         /// Combinations in one hour of one app.
         package var keysPerHour = 1024
         /// Combinations in all.
         package var keys = 131_072
-        /// Versions in one hour of one app that are later than any that there was.
+        /// Versions in one hour of one app that are later than any existing one.
         package var aheadPerHour = 16
         /// Versions in one day of one app that have a sketch, signed and not.
         package var versionsPerDay = 64
@@ -36,8 +36,8 @@ package struct AdoptionTally: Sendable {
     /// A sketch to be recorded.
     package struct Sketch: Hashable, Sendable {
         package var app: AppID
-        /// When the day (UTC) begins with whose salt it was made. It holds what was seen on that day and on the next, so that
-        /// an install is known again from one day to the next, and after two is not.
+        /// The beginning of the day (UTC) of its salt. It holds the sightings of that day and of the next, so that an
+        /// install is known again from one day to the next, and after two is not.
         package var day: Timestamp
         package var held: HeldVersion
         /// Whether the installs showed that they are installs of the app.
@@ -48,7 +48,7 @@ package struct AdoptionTally: Sendable {
     private let limits: Limits
     /// By the beginning of the hour, and by app.
     private var counts: [Timestamp: [AppID: [AdoptionKey: AdoptionCount]]] = [:]
-    /// How many of the combinations are of versions that cannot be.
+    /// The number of combinations with impossible versions.
     private var aheads: [Timestamp: [AppID: Int]] = [:]
     private var claimed: InstallTally
     private var signed: InstallTally
@@ -78,7 +78,8 @@ package struct AdoptionTally: Sendable {
         }
         self.makeRoom(for: hour)
         let taken = self.counts[hour]?[app]?.count ?? 0
-        // Some lumped ones fit in beyond the limit of an hour: versions are worth telling apart.
+        // Some combinations without their app version fit in beyond the limit of an hour: versions are worth
+        // distinguishing.
         let isLumped = key == key.lumped
         let limit = isLumped ? self.limits.keysPerHour * 5 / 4 : self.limits.keysPerHour
         guard taken < limit, self.keyCount < self.limits.keys else {
@@ -89,7 +90,7 @@ package struct AdoptionTally: Sendable {
         self.keyCount += 1
     }
 
-    /// The oldest hour goes where a newer one needs its room: it is there only where nothing could be recorded for long.
+    /// The oldest hour gives way to a newer one: it is there only where nothing could be recorded for long.
     private mutating func makeRoom(for hour: Timestamp) {
         while self.keyCount >= self.limits.keys, let oldest = self.counts.keys.min(), oldest < hour {
             self.aheads[oldest] = nil
@@ -100,7 +101,7 @@ package struct AdoptionTally: Sendable {
         }
     }
 
-    /// - Parameter time: In the day with whose salt the install was hashed.
+    /// - Parameter time: A time in the day whose salt hashed the install.
     package mutating func mark(
         _ install: InstallMark, _ held: HeldVersion, isSigned: Bool = false, of app: AppID, at time: Timestamp
     ) {
@@ -113,8 +114,8 @@ package struct AdoptionTally: Sendable {
 
     // MARK: Recording
 
-    /// Everything that was not taken before, which is from here on the taker's. What belongs to hours and days that are
-    /// over is forgotten; of the others is remembered which combinations there are.
+    /// All counts not taken before, which the caller now owns. Ended hours and days are forgotten; of the others the
+    /// tally remembers their combinations.
     package mutating func take(at time: Timestamp) -> (rows: [Row], sketches: [Sketch]) {
         let rows = self.rows
         for (hour, apps) in self.counts {
@@ -131,7 +132,7 @@ package struct AdoptionTally: Sendable {
         return (rows, self.signed.take(from: oldest) + self.claimed.take(from: oldest))
     }
 
-    /// Takes back what could not be recorded.
+    /// Takes back counts that could not be recorded.
     package mutating func putBack(_ rows: [Row], _ sketches: [Sketch]) {
         for row in rows { self.add(row.count, row.key, of: row.app, at: row.hour) }
         for sketch in sketches {
@@ -139,12 +140,12 @@ package struct AdoptionTally: Sendable {
         }
     }
 
-    /// What is counted and not taken.
+    /// The counts not taken yet.
     package var rows: [Row] {
         self.counts.flatMap { hour, apps in apps.flatMap { Self.rows(of: $0.key, hour, $0.value) } }
     }
 
-    /// What is counted of an app and not taken.
+    /// An app's counts not taken yet.
     package func rows(of app: AppID) -> [Row] {
         self.counts.flatMap { hour, apps in apps[app].map { Self.rows(of: app, hour, $0) } ?? [] }
     }
@@ -157,7 +158,7 @@ package struct AdoptionTally: Sendable {
     /// The sketches of an app, taken or not.
     package func sketches(of app: AppID) -> [Sketch] { self.signed.sketches(of: app) + self.claimed.sketches(of: app) }
 
-    /// How much found no room since this was asked last.
+    /// How many sightings found no room since this was last asked.
     package mutating func takeDropped() -> Int64 {
         defer { self.dropped = 0 }
         return self.dropped + self.signed.takeDropped() + self.claimed.takeDropped()
@@ -165,9 +166,9 @@ package struct AdoptionTally: Sendable {
 }
 
 extension Timestamp {
-    /// When the hour began that this time is in.
+    /// When the hour of this time began.
     package var startOfHour: Timestamp { self.start(of: 3600) }
-    /// When the day (UTC) began that this time is in.
+    /// When the day (UTC) of this time began.
     package var startOfDay: Timestamp { self.start(of: 86_400) }
 
     private func start(of seconds: Int64) -> Timestamp {

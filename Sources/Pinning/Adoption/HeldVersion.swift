@@ -1,17 +1,17 @@
 import PinWire
 
-/// Which version of its app's document a client holds, as far as is known.
+/// The version of its app's document that a client holds, as far as it is known.
 package enum HeldVersion: Hashable, Sendable, Comparable {
-    /// It has said something from which no version follows.
+    /// It stated something from which no version follows.
     case unknown
     /// It has none yet.
     case nothing
     case document(Int64)
-    /// It says that it holds a version later than any that there was when it said so; 0 for one of those for which there
-    /// was no room. Nobody counts as a holder of anything for it: it is made up, or the ledger was restored from a backup.
+    /// It states a version later than any that existed then; 0 for one of those without room. It counts as no holder of
+    /// anything: the statement is invented, or the ledger was restored from a backup.
     case ahead(Int64)
 
-    /// As it is stored and ordered: -1, 0, the version, or -2 less the version that was said.
+    /// The stored and ordered form: -1, 0, the version, or -2 less the stated version.
     package var number: Int64 {
         switch self {
         case .unknown: -1
@@ -30,14 +30,14 @@ package enum HeldVersion: Hashable, Sendable, Comparable {
         }
     }
 
-    /// A version that a client says it has; 0 is none.
+    /// A stated version; 0 is none.
     package init(claimed version: Int64) { self = version > 0 ? .document(version) : .nothing }
 
     package static func < (left: HeldVersion, right: HeldVersion) -> Bool { left.number < right.number }
 
     package var isAhead: Bool { if case .ahead = self { true } else { false } }
 
-    /// This version where there is one like it, the newest being so high.
+    /// This version where it exists, with this newest one.
     package func known(upTo newest: Int64) -> HeldVersion {
         guard case .document(let version) = self, version > newest else { return self }
         return .ahead(min(version, ClientReport.largestVersion))

@@ -2,11 +2,11 @@ import Glibc
 
 /// How the installs that hold a version or a newer one compare with all installs of the app, register by register.
 package struct InstallComparison: Hashable, Sendable {
-    /// How many there are in all, about.
+    /// The approximate number of all installs.
     package let installs: Double
-    /// Registers that any install has met.
+    /// Registers that any install has set.
     package let reached: Int
-    /// Of these, the ones whose highest rank no holder has.
+    /// The registers among these whose highest rank no holder has.
     package let behind: Int
 
     /// - Parameter holders: The sketch of a part of the installs of `all`.
@@ -16,7 +16,7 @@ package struct InstallComparison: Hashable, Sendable {
         self.behind = zip(holders.registers, all.registers).count { $0 < $1 }
     }
 
-    /// The share of holders at which so large a part of the registers reached is expected to be behind.
+    /// The share of holders at which this part of the reached registers is expected to be behind.
     ///
     /// With λ installs for each register, a register's rank is at most k with probability exp(−λ·2⁻ᵏ). One is behind
     /// where the others' rank is higher than the holders', and the probability of that falls with the share of holders
@@ -32,7 +32,7 @@ package struct InstallComparison: Hashable, Sendable {
         return (low + high) / 2
     }
 
-    /// The part of the registers reached that is expected to be behind where so large a share holds the version.
+    /// The part of the reached registers that is expected to be behind where this share holds the version.
     func partBehind(at share: Double) -> Double {
         let density = self.installs / Double(InstallSketch.size)
         guard density > 0 else { return 0 }

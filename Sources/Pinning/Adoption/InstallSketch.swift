@@ -1,8 +1,8 @@
 import Glibc
 package import PinWire
 
-/// What an install id leaves behind: 64 bits of SHA-256(salt ‖ app ‖ id), from which the id cannot be found again
-/// without the deployment's salt, and of which a sketch keeps next to nothing.
+/// The hash of an install id: 64 bits of SHA-256(salt ‖ app ‖ id), from which the id cannot be found without the
+/// deployment's salt, and of which a sketch keeps only a few bits.
 package struct InstallMark: Hashable, Sendable {
     package let bits: UInt64
 
@@ -13,22 +13,22 @@ package struct InstallMark: Hashable, Sendable {
     }
 }
 
-/// About how many distinct installs there were: a HyperLogLog (Flajolet, Fusy, Gandouet and Meunier 2007) of 2048
+/// An estimate of the number of distinct installs: a HyperLogLog (Flajolet, Fusy, Gandouet and Meunier 2007) of 2048
 /// registers, with the small-range correction; of 64-bit hashes, so that there is no large-range one.
 ///
 /// The standard error is 1.04/√2048 = 2.3 %. The union of two sketches is the sketch of the union.
 package struct InstallSketch: Hashable, Sendable {
-    /// The highest rank that each register has met; 0 for none.
+    /// The highest rank that each register has reached; 0 for none.
     package private(set) var registers: [UInt8]
 
     /// Bits of a hash that choose the register.
     static let precision = 11
-    /// How many registers there are, each of one byte.
+    /// The number of registers, each of one byte.
     package static let size = 1 << Self.precision
 
     package init() { self.registers = Array(repeating: 0, count: Self.size) }
 
-    /// Nil for bytes that are no registers.
+    /// Nil for bytes that are not registers.
     package init?(registers: [UInt8]) {
         guard registers.count == Self.size, registers.allSatisfy({ $0 <= 64 - Self.precision + 1 }) else { return nil }
         self.registers = registers
@@ -38,7 +38,7 @@ package struct InstallSketch: Hashable, Sendable {
     @discardableResult
     package mutating func insert(_ mark: InstallMark) -> Bool {
         let register = Int(mark.bits >> (64 - Self.precision))
-        // The place of the first one among the remaining bits; the one put behind them ends the search.
+        // The position of the first one among the remaining bits; a one appended to them ends the search.
         let rest = mark.bits << Self.precision | 1 << (Self.precision - 1)
         let rank = UInt8(rest.leadingZeroBitCount + 1)
         guard rank > self.registers[register] else { return false }
@@ -52,10 +52,10 @@ package struct InstallSketch: Hashable, Sendable {
         }
     }
 
-    /// Registers that an install has met.
+    /// Registers that an install has set.
     var reached: Int { self.registers.count { $0 > 0 } }
 
-    /// How many installs there are, about.
+    /// The approximate number of installs.
     package var estimate: Double {
         let count = Double(Self.size)
         var sum = 0.0

@@ -2,9 +2,9 @@ import PinWire
 
 /// Sketches of the installs that were seen with a version, in bounded memory until they are recorded.
 ///
-/// A day of an app has so many versions with a sketch. An install for whose version there is no room counts for the next
-/// lower version that has one: too little is claimed of it, never too much. Installs that signed have a tally of their own:
-/// whatever else is made up takes none of their room.
+/// A day of an app has a limited number of versions with a sketch. An install for whose version there is no room counts
+/// for the next lower version that has one: that claims too little, never too much. Signed installs have a tally of
+/// their own: invented ones take none of their room.
 struct InstallTally: Sendable {
     private struct Entry: Sendable {
         var sketch = InstallSketch()
@@ -45,7 +45,7 @@ struct InstallTally: Sendable {
         }
     }
 
-    /// What has changed since it was taken last. Days before `oldest` are forgotten with that.
+    /// The changes since they were last taken. Days before `oldest` are forgotten then.
     mutating func take(from oldest: Timestamp) -> [AdoptionTally.Sketch] {
         var taken: [AdoptionTally.Sketch] = []
         for (day, apps) in self.entries {
@@ -63,7 +63,7 @@ struct InstallTally: Sendable {
         return taken
     }
 
-    /// Takes back what could not be recorded.
+    /// Takes back sketches that could not be recorded.
     mutating func putBack(_ sketch: AdoptionTally.Sketch) {
         let (day, app, held) = (sketch.day, sketch.app, sketch.held)
         if self.entries[day]?[app]?[held] != nil {

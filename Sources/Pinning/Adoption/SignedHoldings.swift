@@ -1,4 +1,4 @@
-/// Which versions the installs hold that signed their reports: what gates go by.
+/// The versions held by the installs that signed their reports, which gates use.
 package struct SignedHoldings: Hashable, Sendable {
     /// Those that hold a version or a newer one, beside all of them.
     package struct Holding: Hashable, Sendable {
@@ -9,7 +9,7 @@ package struct SignedHoldings: Hashable, Sendable {
     /// The newest first.
     package let holdings: [Holding]
 
-    /// - Parameter sketches: Of installs that were seen with a version, all hashed with the same salt.
+    /// - Parameter sketches: Sketches of installs that were seen with a version, all hashed with the same salt.
     package init(_ sketches: [HeldVersion: InstallSketch] = [:]) {
         let all = sketches.values.reduce(into: InstallSketch()) { $0.formUnion($1) }
         var holders = InstallSketch()
@@ -20,13 +20,13 @@ package struct SignedHoldings: Hashable, Sendable {
         }
     }
 
-    /// About how many installs signed reports; nil where none did.
+    /// The approximate number of installs with signed reports; nil where there are none.
     package var installs: Int64? { self.holdings.first.map { Int64($0.comparison.installs.rounded()) } }
 
-    /// Which share of them holds the version or a newer one.
+    /// The share of them that holds the version or a newer one.
     package func share(holdingAtLeast version: Int64) -> AdoptionShare {
         guard let all = self.holdings.first?.comparison, all.reached > 0 else { return .unknown }
-        // The holding just above the version stands for it: in between, nobody was seen.
+        // The holding just above the version stands for it: no client was seen in between.
         let holders = self.holdings.last { $0.held.number >= version }?.comparison
         return AdoptionShare(holders ?? all.withoutHolders)
     }

@@ -6,9 +6,9 @@ extension App {
     /// - Parameters:
     ///   - app: The state before; nil before the app's creation.
     /// - Returns: The events in order; none where everything already is as commanded.
-    /// - Throws: ``Refusal`` where any command, or what all of them together leave behind, breaks a rule. Rules about
-    ///   whole policies (how many pins, a backup, a reason for weakening) are judged on the result, so that the order
-    ///   of commands within a change does not matter to them.
+    /// - Throws: ``Refusal`` where any command, or the result of all of them together, breaks a rule. Rules about whole
+    ///   policies (how many pins, a backup, a reason for weakening) are judged on the result, so that the order of
+    ///   commands within a change does not matter to them.
     package static func decide(
         _ commands: [AppCommand], _ app: App?, id: AppID, in context: DecisionContext
     ) throws(Refusal) -> [AppEvent] {
@@ -34,7 +34,7 @@ extension App {
             }
             events += made
         }
-        // No command at all is refused too where there is nothing to command.
+        // An empty change is refused too where there is nothing to command.
         guard let state else { throw .appUnknown(id) }
         try PolicyInvariants.check(from: app, to: state, lowered: lowered, in: context)
         return (events, state)
@@ -201,14 +201,15 @@ extension App {
         var events: [AppEvent] = []
         for new in pins {
             if let placeholder = new.pin.placeholder {
-                // A pin printed in documentation may be a real authority's; nobody's key has the others.
+                // A pin printed in documentation may belong to a real authority; the other placeholders belong to no
+                // key.
                 guard case .documentation = placeholder,
                     context.insists || self.isPresented(new.pin, by: pattern, in: context)
                 else { throw .pinPlaceholder(new.pin, placeholder) }
             }
             switch known[new.pin]?.state {
             case .staged?, .active?:
-                // The same key twice in one change is one key in reserve for itself, in whichever order.
+                // The same key twice in one change counts as its own reserve, in either order.
                 let roles = Set([new.role.isReserve, known[new.pin]?.role.isReserve])
                 let isGivenTwice = policy.pins[new.pin]?.state.isInUse != true
                 if roles.count == 2, new.role.isReserve || isGivenTwice { throw .guarded([.backupIsPrimary(new.pin)]) }
@@ -237,7 +238,7 @@ extension App {
         self.hosts.values.contains { host in PolicySlot.allCases.contains { host[$0]?.pins[pin] != nil } }
     }
 
-    /// The event that records what was shown of a key; nil where it says nothing new.
+    /// The event that records the uploaded facts of a key; nil where it adds nothing.
     func description(_ evidence: KeyEvidence) -> AppEvent? {
         if let known = self.keys[evidence.key.pin] { return known.has(evidence) ? nil : .keyDescribed(evidence) }
         return self.keys.count < Self.keyLimit ? .keyDescribed(evidence) : nil

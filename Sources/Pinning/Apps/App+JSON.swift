@@ -1,6 +1,6 @@
 package import PinWire
 
-// The one JSON form of the domain's state: what the admin API shows.
+// The one JSON form of the domain's state, which the admin API shows.
 
 extension PinRecord {
     func json(of pin: Pin, _ knowledge: KeyKnowledge?) -> JSON {
@@ -18,7 +18,7 @@ extension PinRecord {
 }
 
 extension Policy {
-    /// Mode and every pin with what is known of its key, ordered by state, role and digest.
+    /// The mode and every pin with its key's facts, ordered by state, role and digest.
     func json(_ keys: SortedMap<Pin, KeyKnowledge>) -> JSON {
         func rank<T: CaseIterable & Equatable>(_ value: T) -> Int { Array(T.allCases).firstIndex(of: value) ?? 0 }
         let order: [PinState] = [.active, .staged, .retired, .revoked]
@@ -51,7 +51,7 @@ extension KillSwitch {
 }
 
 extension Host {
-    /// - Parameter keys: What the app knows of keys.
+    /// - Parameter keys: The app's knowledge of keys.
     package func json(of pattern: HostPattern, _ keys: SortedMap<Pin, KeyKnowledge>) -> JSON {
         .members([
             "host": .string(pattern.text),
@@ -147,7 +147,7 @@ extension AccessToken {
 }
 
 extension LedgerState {
-    /// Everything, for people and tests to look at.
+    /// All of it, for people and tests.
     package var json: JSON {
         [
             "apps": .array(self.apps.values.sorted { $0.id < $1.id }.map(\.json)),

@@ -11,7 +11,7 @@ package struct App: Hashable, Sendable {
     package var hosts: SortedMap<HostPattern, Host>
     package var rollout: Rollout?
     package var rolloutRevision: Int64
-    /// The plan by which the rollout goes on, or the last one that did.
+    /// The plan that the rollout follows, or the last one that it followed.
     package var plan: RolloutPlan?
     /// Since when the rollout stands rolled back; nil where it does not.
     package var rolledBackAt: Timestamp?
@@ -26,11 +26,11 @@ package struct App: Hashable, Sendable {
     package var switchEndedAt: Timestamp?
     /// Every pin that was ever revoked in one of the app's policies, whatever became of the policy since.
     package var revokedPins: Set<Pin>
-    /// What is known of keys whose certificates, requests or public halves somebody showed.
+    /// The facts about keys whose certificates, requests or public halves were uploaded.
     package var keys: SortedMap<Pin, KeyKnowledge>
-    /// In order of their start: all that are under way, and the last of those that are over.
+    /// In order of their start: all rotations under way, and the last of those that are over.
     package var rotations: [Rotation]
-    /// What the server did lately because of what clients report, the oldest first.
+    /// The server's recent reactions to clients' reports, the oldest first.
     package var reactionsTaken: [Reaction.Taken]
     /// The kinds of client software that the app's installs use, besides this project's own.
     package var clients: [ClientKind: Client]
@@ -38,19 +38,20 @@ package struct App: Hashable, Sendable {
     package var loweredRails: Set<GuardRail>
     /// When the last risky changes were made, at most ``riskyLimit``.
     package var riskyChanges: [Timestamp]
-    /// What the service has warned of by itself. Of another stream; nothing of it is published.
+    /// The service's own warnings. They are in another stream; nothing of it is published.
     package var watch: Watch
 
-    /// Hosts one app may have.
+    /// The most hosts of one app.
     package static let hostLimit = 1000
-    /// Bytes that an app's document may have before it is signed, by what is added to it: 1 MiB. What makes a document
-    /// smaller is never refused for its size, and neither is a kill switch: a thousand of them fit above the limit.
+    /// The most bytes of an app's document before it is signed, by what is added to it: 1 MiB. A change that makes a
+    /// document smaller is never refused for its size, and neither is a kill switch: a thousand of them fit above the
+    /// limit.
     package static let documentLimit = 1 << 20
-    /// Pins one policy may remember, retired ones included.
+    /// The most pins of one policy, retired ones included.
     package static let pinLimit = 100
-    /// Keys of which an app remembers more than the pin; of further ones only the pin is kept.
+    /// The most keys of which an app remembers more than the pin; of further ones only the pin is kept.
     package static let keyLimit = 2000
-    /// Risky changes of which the time is remembered.
+    /// The most risky changes whose time is remembered.
     package static let riskyLimit = 8
 
     package init(id: AppID, displayName: String, createdAt: Timestamp) {

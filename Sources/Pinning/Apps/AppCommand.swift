@@ -1,6 +1,6 @@
 package import PinWire
 
-/// What somebody wants of one app.
+/// A command about one app.
 package enum AppCommand: Hashable, Sendable {
     case create(displayName: String)
     case rename(String)
@@ -21,7 +21,7 @@ package enum AppCommand: Hashable, Sendable {
     case promoteCandidate(HostPattern)
     case dropCandidate(HostPattern)
     case setHostRollout(HostPattern, Rollout?)
-    /// Of a host's candidate, or with nil of the whole app.
+    /// For a host's candidate, or with nil for the whole app.
     case rollout(HostPattern?, RolloutCommand)
 
     case addPin(HostPattern, PolicySlot, NewPin)
@@ -32,30 +32,30 @@ package enum AppCommand: Hashable, Sendable {
 
     case engageKillSwitch(HostPattern?, expiresAt: Timestamp)
     case releaseKillSwitch(HostPattern?)
-    /// Of some versions of the app. Ranges may overlap; the same range again moves its expiry.
+    /// For some versions of the app. Ranges may overlap; the same range again moves its expiry.
     case engageVersionKillSwitch(VersionRange, expiresAt: Timestamp)
     case releaseVersionKillSwitch(VersionRange)
 
-    /// Nil: what follows from the pattern.
+    /// Nil for the services that follow from the pattern.
     case setEndpoints(HostPattern, [Endpoint]?)
-    /// Says more about keys whose pins the app has.
+    /// Adds facts about keys whose pins the app has.
     case describeKeys([KeyEvidence])
     /// With `isLowered`, the rail only warns from now on.
     case setGuardRail(GuardRail, isLowered: Bool)
 
     case startRotation(NewRotation)
-    /// Ends the phase `from`; nil for whichever it is in.
+    /// Ends the phase `from`; nil for the present one.
     case advanceRotation(String, from: Rotation.Phase?)
     /// With `keepsNext`, the next key stays published.
     case abortRotation(String, keepsNext: Bool)
 
-    /// That installs of a kind are served, with these settings.
+    /// Declares that installs of a kind are served, with these settings.
     case setClient(ClientKind, ClientSettings)
     case removeClient(ClientKind)
-    /// What the kind's format is signed with. Installs have the public half built in.
+    /// Sets the key that signs the kind's format. Installs have the public half built in.
     case setClientKey(ClientKind, ClientKey)
 
-    /// To do what clients' reports have come to, if it is still due. What the server itself does.
+    /// Carries out the reaction that clients' reports lead to, if it is still due. Only the server itself does this.
     case react(Reaction.Due)
 
     /// A rotation to be started.
@@ -64,7 +64,7 @@ package enum AppCommand: Hashable, Sendable {
         package var kind: Rotation.Kind
         package var hosts: [HostPattern]
         package var next: NewPin
-        /// Of an emergency: the key that is compromised; nil for the hosts' primaries.
+        /// In an emergency: the key that is compromised; nil for the hosts' primaries.
         package var compromised: Pin?
         package var goals: Rotation.Goals
 
@@ -88,7 +88,7 @@ package enum AppCommand: Hashable, Sendable {
         /// Whether it is published at once, or only recorded.
         package var isActive: Bool
         package var note: String?
-        /// What was shown of the key; nil where only the pin was given.
+        /// The uploaded facts of the key; nil where only the pin was given.
         package var evidence: KeyEvidence?
 
         package init(

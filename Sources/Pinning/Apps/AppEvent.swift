@@ -1,6 +1,6 @@
 package import PinWire
 
-/// A fact about one app, in the past tense. Additive for ever: cases are added, never changed.
+/// A fact about one app, in the past tense. Cases are only ever added, never changed.
 package enum AppEvent: Hashable, Sendable {
     case appCreated(displayName: String)
     case appRenamed(displayName: String)
@@ -26,24 +26,24 @@ package enum AppEvent: Hashable, Sendable {
     case pinRetired(HostPattern, PolicySlot, Pin)
     case pinRevoked(HostPattern, PolicySlot, Pin)
 
-    /// Of the whole app, or of one host.
+    /// For the whole app, or for one host.
     case killSwitchEngaged(HostPattern?, expiresAt: Timestamp)
     case killSwitchReleased(HostPattern?)
-    /// Of some versions of the app.
+    /// For some versions of the app.
     case versionKillSwitchEngaged(VersionRange, expiresAt: Timestamp)
     case versionKillSwitchReleased(VersionRange)
 
     case endpointsSet(HostPattern, [Endpoint]?)
     case keyDescribed(KeyEvidence)
     case guardRailSet(GuardRail, isLowered: Bool)
-    /// Somebody insisted; the entry says who and why.
+    /// An actor overrode a guard rail; the entry says who and why.
     case guardRailsOverridden([OverriddenFinding])
 
     case rotationStarted(Rotation)
     case rotationAdvanced(String, Rotation.Phase)
     case rotationAborted(String)
 
-    // Of a host's candidate, or with nil of the whole app.
+    // For a host's candidate, or with nil for the whole app.
     case rolloutPlanSet(HostPattern?, RolloutPlan.Terms)
     case rolloutPlanCleared(HostPattern?)
     /// The rollout goes to the step's share from now on. Steps count from 1.
@@ -51,7 +51,7 @@ package enum AppEvent: Hashable, Sendable {
     case rolloutStepApproved(HostPattern?, step: Int)
     /// So many installs have reported in the step, which are enough.
     case rolloutSampleReached(HostPattern?, step: Int, installs: Int)
-    /// Its installs are waited for once more as long.
+    /// The step waits for its installs once more as long.
     case rolloutStepExtended(HostPattern?, step: Int)
     case rolloutBakeStarted(HostPattern?)
     case rolloutPlanFinished(HostPattern?)
@@ -60,16 +60,16 @@ package enum AppEvent: Hashable, Sendable {
     /// To nobody, listed ids included.
     case rolloutRolledBack(HostPattern?, RolloutPlan.Cause, detail: String?)
 
-    /// What the server did because of what clients report stands in the same change.
+    /// The server's reaction to clients' reports stands in the same change.
     case telemetryReacted(Reacted)
 
     /// Installs of this kind are served, or are to be, with these settings.
     case clientSet(ClientKind, ClientSettings)
     case clientRemoved(ClientKind)
-    /// The kind's format is signed with this key from now on. The private half is no part of the ledger.
+    /// This key signs the kind's format from now on. The private half is not in the ledger.
     case clientKeySet(ClientKind, ClientKey)
 
-    /// Whether the app's document may become much larger by it. What is some bytes at the most, such as a mode, a pin's
+    /// Whether it can make the app's document much larger. An event of a few bytes at the most, such as a mode, a pin's
     /// end or a kill switch, must never wait for room.
     var addsToDocument: Bool {
         switch self {
@@ -225,7 +225,7 @@ extension App {
         }
     }
 
-    /// Remembers that something was taken away. Several things of one change count once.
+    /// Remembers that something was taken away. Several removals of one change count once.
     private mutating func noteRisk(at time: Timestamp) {
         guard self.riskyChanges.last != time else { return }
         self.riskyChanges.append(time)

@@ -2,9 +2,9 @@ package import PinWire
 
 /// All apps of a ledger, by name.
 ///
-/// A value that is cheap to copy and to change afterwards: apps lie in shards, each in an allocation of its own, so that
-/// a change after a copy copies one shard's names and one app, however many there are. That is what lets every batch and
-/// every page of the ledger start from the one before and leave it intact.
+/// A value that is cheap to copy and to change afterwards: apps lie in shards, each in an allocation of its own, so
+/// that a change after a copy copies one shard's names and one app, however many there are. So every batch and every
+/// page of the ledger can start from the one before and leave it intact.
 package struct AppTable: Sendable, Equatable {
     /// An app in an allocation of its own: an array of one.
     private struct Box: Sendable, Equatable {
@@ -13,7 +13,7 @@ package struct AppTable: Sendable, Equatable {
         init(_ app: App) { self.content = [app] }
 
         var app: App { self.content[0] }
-        /// Read where it lies: copying an app to look at one number takes longer than all the rest.
+        /// Read in place: copying an app to read one number takes longer than all the rest.
         var version: Int64 { self.content[0].version }
 
         mutating func change<R>(_ change: (inout App) -> R) -> R { change(&self.content[0]) }
@@ -36,13 +36,13 @@ package struct AppTable: Sendable, Equatable {
 
     package subscript(id: AppID) -> App? { self.shards[Self.shard(of: id)][id]?.app }
 
-    /// Adds an app, or puts it in the place of the one of its name.
+    /// Adds an app, or replaces the one of its name.
     package mutating func insert(_ app: App) {
         let old = self.shards[Self.shard(of: app.id)].updateValue(Box(app), forKey: app.id)
         if old == nil { self.count += 1 }
     }
 
-    /// Changes an app where it lies; nil where there is none of that name.
+    /// Changes an app in place; nil where there is none of that name.
     package mutating func update<R>(_ id: AppID, _ change: (inout App) -> R) -> R? {
         // Optional chaining changes the app in place; a copy in a variable would be one more reference.
         self.shards[Self.shard(of: id)][id]?.change(change)
@@ -56,7 +56,7 @@ package struct AppTable: Sendable, Equatable {
         self.shards[index].values.map(\.app).sorted { $0.id < $1.id }
     }
 
-    /// Which shard an app is in: eight bits of its name's FNV-1a, the same in every process.
+    /// The shard of an app: eight bits of its name's FNV-1a, the same in every process.
     package static func shard(of id: AppID) -> Int {
         var hash: UInt32 = 2_166_136_261
         var text = id.text

@@ -1,16 +1,16 @@
 package import PinWire
 
-/// A TLS service that is probed: an exact host name, a port, and what is spoken before TLS begins.
+/// A TLS service that is probed: an exact host name, a port, and the protocol before TLS.
 ///
 /// Its text is `api.example.com:443`, and with a protocol that begins TLS on demand `mail.example.com:587+smtp`.
 package struct Endpoint: Hashable, Sendable, Comparable, CustomStringConvertible {
     /// The protocols in which a client asks for TLS (RFC 3207, RFC 9051, PostgreSQL's SSLRequest).
     package enum StartTLS: String, CaseIterable, Sendable, Hashable {
         case smtp, imap, postgres
-        /// Recorded events may name these. Probes do not speak them, and commands refuse them.
+        /// Recorded events may name these. Probes do not support them, and commands refuse them.
         case pop3, ftp, ldap, xmpp, mysql
 
-        /// Whether probes speak it.
+        /// Whether probes support it.
         package var isSpoken: Bool {
             switch self {
             case .smtp, .imap, .postgres: true
@@ -30,7 +30,7 @@ package struct Endpoint: Hashable, Sendable, Comparable, CustomStringConvertible
         package let description: String
     }
 
-    /// The service at `host` on the port of HTTPS; nil for a wildcard, of which nobody knows a name.
+    /// The service at `host` on the port of HTTPS; nil for a wildcard, which has no known name.
     package init?(host: HostPattern) {
         guard !host.isWildcard else { return nil }
         self.host = host
@@ -41,7 +41,7 @@ package struct Endpoint: Hashable, Sendable, Comparable, CustomStringConvertible
     /// Whether it can be probed.
     package var isProbed: Bool { self.startTLS?.isSpoken ?? true }
 
-    /// Reads what an operator asks for: `name`, `name:port` or `name:port+protocol`, if it can be probed.
+    /// Reads an operator's text: `name`, `name:port` or `name:port+protocol`, if it can be probed.
     package static func requested(_ text: String) throws(Malformed) -> Endpoint {
         let endpoint = try Endpoint(text)
         guard endpoint.isProbed else { throw self.unknownProtocol }
@@ -53,7 +53,7 @@ package struct Endpoint: Hashable, Sendable, Comparable, CustomStringConvertible
         return Malformed(description: "may end in + and one of \(names)")
     }
 
-    /// Reads what is recorded: `name`, `name:port` or `name:port+protocol`.
+    /// Reads a recorded text: `name`, `name:port` or `name:port+protocol`.
     package init(_ text: String) throws(Malformed) {
         var rest = Substring(text)
         var startTLS: StartTLS?

@@ -8,14 +8,14 @@ package struct Host: Hashable, Sendable {
     package var rollout: Rollout?
     /// The app's version when the rollout was last edited; makes the salt of one that is not sticky.
     package var rolloutRevision: Int64
-    /// The plan by which the rollout goes on, or the last one that did.
+    /// The plan that the rollout follows, or the last one that it followed.
     package var plan: RolloutPlan?
     /// Since when the candidate stands rolled back; nil where it does not.
     package var rolledBackAt: Timestamp?
     package var killSwitch: KillSwitch?
     /// When the last one ended that was released; nil where none was.
     package var switchEndedAt: Timestamp?
-    /// The services that are probed for this pattern; nil for what follows from the pattern itself.
+    /// The services that are probed for this pattern; nil for those that follow from the pattern itself.
     package var endpoints: [Endpoint]?
 
     package init(includesSubdomains: Bool, baseline: Baseline) {
@@ -31,7 +31,7 @@ package struct Host: Hashable, Sendable {
         self.endpoints = nil
     }
 
-    /// Takes in that the candidate is gone, and with it all that brought it to devices.
+    /// Takes in that the candidate is gone, with its rollout and plan.
     mutating func loseCandidate(at time: Timestamp) {
         self.candidate = nil
         self.rollout = nil
@@ -39,10 +39,10 @@ package struct Host: Hashable, Sendable {
         self.plan?.end(at: time)
     }
 
-    /// Services that one pattern may name.
+    /// The most services of one pattern.
     package static let endpointLimit = 20
 
-    /// What is probed: the services that were named, or the one on HTTPS's port; of a wildcard none, until one is named.
+    /// The probed services: the named ones, or the one on HTTPS's port; none for a wildcard, until one is named.
     package func probed(of pattern: HostPattern) -> [Endpoint] {
         self.endpoints?.filter(\.isProbed) ?? Endpoint(host: pattern).map { [$0] } ?? []
     }
@@ -61,7 +61,7 @@ package struct Host: Hashable, Sendable {
             switch slot {
             case .candidate: yield &self.candidate
             case .baseline:
-                // Taken out and put back, so that a change is made where the pins lie and not to a copy of them.
+                // Taken out and put back, so that a change is made to the pins in place and not to a copy of them.
                 var policy = self[.baseline]
                 self.baseline = .builtin
                 defer { self.baseline = policy.map { .policy($0) } ?? .builtin }

@@ -1,6 +1,6 @@
 package import PinWire
 
-/// What a host asks of clients: a mode, and the pins that go with it.
+/// A host's requirements of clients: a mode, and the pins that go with it.
 package struct Policy: Hashable, Sendable {
     package var mode: PinMode
     /// Every pin this policy ever had, by digest; only active ones are published.
@@ -22,7 +22,7 @@ package struct Policy: Hashable, Sendable {
         return self.activePins.map(\.pin).filter { !remaining.contains($0) }
     }
 
-    /// Notes that devices of another policy get this one from now on: to them, its pins are published only now, but for
+    /// Notes that devices of another policy get this one from now on: to them, its pins are published only now, except
     /// those that they had.
     mutating func takeOver(_ other: Policy, at time: Timestamp, by version: Int64) {
         for (pin, record) in self.pins where record.state == .active {
@@ -32,11 +32,11 @@ package struct Policy: Hashable, Sendable {
         }
     }
 
-    /// Whether an active pin stands in reserve.
+    /// Whether an active pin is in reserve.
     package var hasActiveReserve: Bool { self.pins.values.contains { $0.state == .active && $0.role.isReserve } }
 }
 
-/// Where a pin stands in its life.
+/// The state of a pin's life.
 package enum PinState: String, CaseIterable, Sendable, Hashable {
     /// Recorded and not published.
     case staged
@@ -47,19 +47,19 @@ package enum PinState: String, CaseIterable, Sendable, Hashable {
     /// Compromised; never to be published again.
     case revoked
 
-    /// Whether the pin can still come to be published without being added anew.
+    /// Whether the pin can still be published without being added again.
     package var isInUse: Bool { self == .staged || self == .active }
 }
 
-/// What is known of one pin of one policy.
+/// The facts of one pin of one policy.
 package struct PinRecord: Hashable, Sendable {
     package var role: PinRole
     package var state: PinState
-    /// What people should know of it, such as where the key is kept.
+    /// A note for people, such as where the key is kept.
     package var note: String?
-    /// When it came into its state; of an active one, since when all the policy's devices are to get it.
+    /// When it reached its state; for an active one, since when all the policy's devices are to get it.
     package var since: Timestamp
-    /// The app's version since which it is published to all of them, or was when it was last; 0 where it never was.
+    /// The app's version since which it is published to all of them, or was last; 0 where it never was.
     package var publishedBy: Int64
 
     package init(role: PinRole, state: PinState, note: String?, since: Timestamp, publishedBy: Int64 = 0) {
@@ -71,10 +71,10 @@ package struct PinRecord: Hashable, Sendable {
     }
 }
 
-/// Which of a host's two policies is meant: the same two that a device can get.
+/// One of a host's two policies, which are the two that a device can get.
 package typealias PolicySlot = PolicyArm
 
-/// What devices outside a rollout get.
+/// The policy of devices outside a rollout.
 package enum Baseline: Hashable, Sendable {
     /// The pins shipped in the app.
     case builtin

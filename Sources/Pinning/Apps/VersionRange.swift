@@ -1,11 +1,11 @@
 package import PinWire
 
-/// The versions of an app that a kill switch means: a gate with at least one bound, its exclusions in order and each
-/// named once. Two ranges are the same if they are bounded by the same versions, however these are written.
+/// The versions of an app that a kill switch covers: a gate with at least one bound, its exclusions in order and each
+/// named once. Two ranges are equal if the same versions bound them, however these are written.
 package struct VersionRange: Hashable, Sendable, CustomStringConvertible {
     package let gate: VersionGate
 
-    /// Versions that one range may leave out: a document holds twenty ranges of every app.
+    /// The most versions that one range may exclude: a document holds twenty ranges of every app.
     package static let exclusionLimit = 20
 
     /// Nil without a lowest or highest version or a lowest build, and with too many exclusions.
@@ -35,7 +35,7 @@ package struct VersionRange: Hashable, Sendable, CustomStringConvertible {
 
     package var json: JSON { self.gate.json }
 
-    /// The range as options of `pinledger kill` have it.
+    /// The range as options of `pinledger kill`.
     var options: String {
         var words: [String] = []
         if self.gate.minimum != nil || self.gate.maximum != nil {
@@ -68,7 +68,7 @@ package struct VersionKillSwitch: Hashable, Sendable {
     package var versions: VersionRange
     package var killSwitch: KillSwitch
 
-    /// Kill switches for versions that one app may have at a time.
+    /// The most kill switches for versions that one app may have at a time.
     package static let limit = 20
 
     package init(versions: VersionRange, killSwitch: KillSwitch) {
@@ -89,8 +89,8 @@ extension App {
         self.versionKillSwitches.first { $0.versions == versions }?.killSwitch
     }
 
-    /// What engaging one for `versions` records. Where there is no room, those that have run out make it: they are about
-    /// to be released anyway.
+    /// The events that engage one for `versions`. Where there is no room, those that have run out are released: that is
+    /// about to happen anyway.
     func engagement(for versions: VersionRange, until expiresAt: Timestamp, at now: Timestamp) throws(Refusal)
         -> [AppEvent]
     {
@@ -103,7 +103,7 @@ extension App {
         return over.map { .versionKillSwitchReleased($0.versions) } + [engaged]
     }
 
-    /// Sets or, with nil, takes away the kill switch for exactly these versions.
+    /// Sets or, with nil, removes the kill switch for exactly these versions.
     mutating func set(_ killSwitch: KillSwitch?, for versions: VersionRange) {
         let place = self.versionKillSwitches.firstIndex { $0.versions == versions }
         switch (place, killSwitch) {

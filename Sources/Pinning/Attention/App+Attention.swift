@@ -1,9 +1,9 @@
 import PinWire
 
-// What needs attention of an app as a whole; of its hosts see Host+Attention.
+// The attention items of an app as a whole; for those of its hosts see Host+Attention.
 
 extension App {
-    /// For how long a change that is over is still told of: a week.
+    /// How long an ended change is still listed: a week.
     private static let lately: Int64 = 7 * 86_400
 
     func attention(in context: DecisionContext) -> [AttentionItem] {
@@ -30,7 +30,8 @@ extension App {
         return items
     }
 
-    /// What a date of the calendar asks for; nil before it is to be announced, and where another item says it.
+    /// The attention item of a date in the calendar; nil before it is to be announced, and where another item covers
+    /// it.
     func attention(to entry: CalendarEntry, at now: Timestamp) -> AttentionItem? {
         guard entry.isAnnounced(at: now) else { return nil }
         var item: AttentionItem?
@@ -45,7 +46,7 @@ extension App {
 
     private func expiry(_ entry: CalendarEntry, at now: Timestamp) -> AttentionItem? {
         guard let certificate = entry.certificate else { return nil }
-        // Of a key in reserve the certificate only shows that there is such a key: another one can be had for it.
+        // The certificate of a key in reserve only shows that there is such a key: it can get another one.
         let isReserve = entry.kind == .certificateExpires && entry.role?.isReserve == true
         let isUrgent = Horizons.isUrgent(entry.date, life: entry.life, at: now)
         let isOver = entry.date <= now
@@ -80,7 +81,7 @@ extension App {
         return item
     }
 
-    /// What a rotation waits for from its operator; nil where it waits for something else.
+    /// The operator's task in a rotation; nil where it waits for something else.
     func attention(to progress: RotationProgress, at now: Timestamp) -> AttentionItem? {
         let rotation = progress.rotation
         let hosts = rotation.hosts.prefix(3).map(\.text).joined(separator: ", ")
@@ -122,7 +123,7 @@ extension App {
         return item
     }
 
-    /// Whether all time is over that the rotation had to wait for.
+    /// Whether all waiting times of the rotation are over.
     private static func isOverdue(_ progress: RotationProgress, at now: Timestamp) -> Bool {
         let times = progress.waits.compactMap(\.until)
         return !times.isEmpty && times.allSatisfy { $0 <= now }

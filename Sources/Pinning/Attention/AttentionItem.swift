@@ -1,11 +1,11 @@
 package import PinWire
 
-/// One thing that somebody should look at, as far as state and observations tell.
+/// One thing that needs a person's attention, as far as state and observations tell.
 package struct AttentionItem: Hashable, Sendable {
     package enum Severity: String, CaseIterable, Sendable, Hashable, Comparable {
         /// Clients are locked out or unprotected, or will be within days.
         case urgent
-        /// Something is to be done, and there is time for it.
+        /// There is a task, and time for it.
         case soon
         /// Good to know.
         case info
@@ -56,17 +56,17 @@ package struct AttentionItem: Hashable, Sendable {
     package var pin: Pin?
     package var endpoint: Endpoint?
     package var rotation: String?
-    /// The kind of client that it is about, and which of its limits.
+    /// The kind of client concerned, and the one of its limits.
     package var client: ClientKind?
     package var limit: ClientLimit?
     /// The guard rail whose page explains it.
     package var rail: GuardRail?
-    /// When it happens or since when it has been so; nil where there is no such time.
+    /// When it happens or since when it is so; nil where there is no such time.
     package var date: Timestamp?
-    /// How many seconds before the date it is announced: the nearest horizon that has come, 0 where the date is past;
-    /// nil where the date is not ahead of anything.
+    /// How many seconds before the date it is announced: the nearest horizon reached, 0 where the date is past; nil
+    /// where the date is not in the future by nature.
     var lead: Int64?
-    /// What is the matter, as a sentence.
+    /// What is wrong, as a sentence.
     package let detail: String
     /// What to do, as a sentence.
     package let remedy: String
@@ -99,13 +99,13 @@ package struct AttentionItem: Hashable, Sendable {
     }
 }
 
-/// What needs attention, the gravest first and of that what comes first; bounded, however much it is.
+/// The attention list, by severity and then by date; bounded, however many items there are.
 package struct AttentionList: Sendable {
     package private(set) var items: [AttentionItem] = []
-    /// How many there are in all, also those that are left out.
+    /// The number of all items, also those that are left out.
     package private(set) var counts: [AttentionItem.Severity: Int] = [:]
 
-    /// Items that one list shows.
+    /// The most items of one list.
     package static let limit = 1000
 
     package var isTruncated: Bool { self.items.count < self.counts.values.reduce(0, +) }
@@ -116,7 +116,7 @@ package struct AttentionList: Sendable {
         if self.items.count > 4 * Self.limit { self.cut() }
     }
 
-    /// Sorts, and leaves the least grave out. To be called at the end.
+    /// Sorts, and leaves the least severe out. To be called at the end.
     mutating func cut() {
         self.items.sort { $0.isBefore($1) }
         if self.items.count > Self.limit { self.items.removeLast(self.items.count - Self.limit) }

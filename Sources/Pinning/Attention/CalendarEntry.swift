@@ -1,21 +1,21 @@
 package import PinWire
 
-/// One date that an app's operators have to know beforehand.
+/// One date that an app's operators have to know in advance.
 package struct CalendarEntry: Hashable, Sendable {
     package enum Kind: String, CaseIterable, Sendable, Hashable {
         /// The newest known certificate of a pinned key expires.
         case certificateExpires = "certificate_expires"
         /// A certificate that is served now expires.
         case servedCertificateExpires = "served_certificate_expires"
-        /// Clients that hear nothing stop enforcing.
+        /// Clients that receive no document stop enforcing.
         case pinsValidUntil = "pins_valid_until"
         /// A kill switch ends, and pinning is on again.
         case killSwitchEnds = "kill_switch_ends"
-        /// Time alone has brought about what a rotation waits for.
+        /// Only time is left of what a rotation waits for, and it is over now.
         case rotationDue = "rotation_due"
         /// A rollout's plan begins.
         case rolloutStarts = "rollout_starts"
-        /// Time alone has brought about what a rollout's plan waits for.
+        /// Only time is left of what a rollout's plan waits for, and it is over now.
         case rolloutDue = "rollout_due"
     }
 
@@ -24,7 +24,7 @@ package struct CalendarEntry: Hashable, Sendable {
     package let app: AppID
     package var host: HostPattern?
     package var pin: Pin?
-    /// The best role that the pin has; nil for what is no pin's.
+    /// The best role of the pin; nil where there is no pin.
     package var role: PinRole?
     package var endpoint: Endpoint?
     /// The name of the rotation.
@@ -34,10 +34,10 @@ package struct CalendarEntry: Hashable, Sendable {
     package let summary: String
     /// How many seconds before the date it is announced, the earliest first.
     package var leads: [Int64]
-    /// What it is known by in calendars: the same for as long as it is about the same thing, whatever its date.
+    /// The entry's id in calendars: the same for as long as it is about the same thing, whatever its date.
     package let uid: String
 
-    /// - Parameter subject: What it is about, besides kind and app.
+    /// - Parameter subject: The subject, besides kind and app.
     init(
         _ kind: Kind, at date: Timestamp, of app: App, about subject: [String], host: HostPattern? = nil,
         leads: [Int64], summary: String
@@ -54,7 +54,7 @@ package struct CalendarEntry: Hashable, Sendable {
         self.uid = "\(Hex.encode(digest.prefix(16)))@pinledger"
     }
 
-    /// How long the certificate lives in all, in seconds; nil for what is no certificate's.
+    /// The certificate's whole life in seconds; nil where there is no certificate.
     package var life: Int64? { self.certificate.map { $0.notAfter.seconds - $0.notBefore.seconds } }
 
     /// Whether it is to be announced by now, or past.
@@ -62,7 +62,7 @@ package struct CalendarEntry: Hashable, Sendable {
         self.date <= now.adding(seconds: self.leads.first ?? 0)
     }
 
-    /// The nearest lead that has come: 0 where the date is past, nil where none has.
+    /// The nearest lead reached: 0 where the date is past, nil where none is.
     func lead(at now: Timestamp) -> Int64? {
         self.date <= now ? 0 : self.leads.filter { self.date <= now.adding(seconds: $0) }.min()
     }

@@ -1,12 +1,11 @@
 package import PinWire
 
-/// A calendar as calendar programs read it: iCalendar (RFC 5545), published and not sent to anybody, thus without
-/// METHOD.
+/// A calendar in the form of calendar programs: iCalendar (RFC 5545), published and not sent, thus without METHOD.
 package struct CalendarFeed: Sendable {
     /// The text in UTF-8, its lines ended by CRLF.
     package private(set) var bytes: [UInt8] = []
 
-    /// Bytes that a line may have without its end (section 3.1).
+    /// The most bytes of a line without its end (section 3.1).
     private static let width = 75
 
     /// - Parameter now: When it is made.
@@ -16,7 +15,7 @@ package struct CalendarFeed: Sendable {
         self.line("PRODID", "-//Pinledger//Calendar//EN")
         self.line("CALSCALE", "GREGORIAN")
         let name = Self.escaped("Pins of \(calendar.displayName)")
-        // RFC 7986, and what programs read that are older.
+        // RFC 7986, and the properties that older programs read.
         self.line("NAME", name)
         self.line("X-WR-CALNAME", name)
         self.line("REFRESH-INTERVAL;VALUE=DURATION", "PT6H")
@@ -73,7 +72,7 @@ package struct CalendarFeed: Sendable {
 
     // MARK: Forms
 
-    /// Appends a content line, folded so that none is longer than it may be and no character is torn (section 3.1).
+    /// Appends a content line, folded so that none is longer than allowed and no character is split (section 3.1).
     private mutating func line(_ name: String, _ value: String) {
         var room = Self.width
         for scalar in "\(name):\(value)".unicodeScalars {
@@ -89,7 +88,7 @@ package struct CalendarFeed: Sendable {
     }
 
     /// A TEXT value (section 3.3.11). Control characters, which it cannot hold, and those that turn the direction of
-    /// writing or end lines become question marks: names of certificates are others' words.
+    /// writing or end lines become question marks: the names in certificates are foreign text.
     static func escaped(_ text: String) -> String {
         var out = String.UnicodeScalarView()
         for scalar in text.unicodeScalars {
@@ -113,7 +112,7 @@ package struct CalendarFeed: Sendable {
         Timestamp(seconds: time.seconds).rfc3339.filter { $0 != "-" && $0 != ":" }
     }
 
-    /// A DURATION value that leads back from an event, in whole minutes (section 3.3.6).
+    /// A DURATION value back from an event, in whole minutes (section 3.3.6).
     static func duration(before lead: Int64) -> String {
         let (days, minutes) = (lead / 86_400, lead % 86_400 / 60)
         guard minutes > 0 else { return days > 0 ? "-P\(days)D" : "PT0S" }

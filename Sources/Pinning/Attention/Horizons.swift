@@ -1,22 +1,22 @@
 package import PinWire
 
-/// How long before its time something is announced: the expiry ladder of guard rail G23.
+/// How long in advance dates are announced: the expiry ladder of guard rail G23.
 package struct Horizons: Hashable, Sendable {
     /// Days, the most first; 1 to ``limit`` of them, each from 1 to ``longest``.
     package let days: [Int64]
 
-    /// What holds where nobody said otherwise: 30, 14, 7 and 1 days.
+    /// The default: 30, 14, 7 and 1 days.
     package static let standard = Horizons(ordered: [30, 14, 7, 1])
     package static let limit = 10
     package static let longest: Int64 = 730
 
     private static let day: Int64 = 86_400
-    /// Certificates that live less are announced by their own measure: 60 days.
+    /// Certificates with a shorter life are announced by their own measure: 60 days.
     private static let shortLife: Int64 = 60 * day
     /// Nothing is urgent longer than a week before.
     private static let urgent: Int64 = 7 * day
 
-    /// Why a text names no horizons.
+    /// Why a text is not a list of horizons.
     package struct Malformed: Error, Hashable, Sendable, CustomStringConvertible {
         package let description: String
     }
@@ -37,12 +37,12 @@ package struct Horizons: Hashable, Sendable {
         self.days = days.sorted(by: >)
     }
 
-    /// How many seconds before its end something is announced, the earliest first.
+    /// How many seconds before its end it is announced, the earliest first.
     ///
-    /// What lives less than sixty days is announced at half of its life first; longer horizons do not count for it, as
-    /// they would announce the end of what was renewed just now.
+    /// A life of less than sixty days is announced at its half first; longer horizons do not apply to it, because they
+    /// would announce the end of a certificate that was just renewed.
     ///
-    /// - Parameter life: How long it lives in all, in seconds; nil where that is not known.
+    /// - Parameter life: Its whole life, in seconds; nil where it is unknown.
     package func leads(life: Int64? = nil) -> [Int64] {
         let all = self.days.map { $0 * Self.day }
         guard let life, life < Self.shortLife else { return all }
@@ -50,8 +50,8 @@ package struct Horizons: Hashable, Sendable {
         return [half] + all.filter { $0 < half }
     }
 
-    /// Whether something is so near its end that it does not wait for the next working day: a week before, and for what
-    /// lives less than four weeks at the last quarter of its life.
+    /// Whether its end is so near that it does not wait for the next working day: a week before, and for a life of less
+    /// than four weeks at its last quarter.
     package static func isUrgent(_ end: Timestamp, life: Int64? = nil, at now: Timestamp) -> Bool {
         end <= now.adding(seconds: min(Self.urgent, life.map { max(0, $0) / 4 } ?? Self.urgent))
     }

@@ -1,9 +1,9 @@
 import PinWire
 
-// What needs attention of one host.
+// The attention items of one host.
 
 extension Host {
-    /// After this long without a change somebody is asked whether it is meant to stay so: 30 days.
+    /// After this long without a change the list asks whether the state is intended: 30 days.
     private static let longSeconds: Int64 = 30 * 86_400
 
     func attention(of pattern: HostPattern, _ app: App, in context: DecisionContext) -> [AttentionItem] {
@@ -21,7 +21,7 @@ extension Host {
             items.append(
                 .inForce(killSwitch, over: "\(pattern) of \(app.id)", app: app.id, words: "\(app.id) \(pattern)"))
         }
-        // The app knows when it was changed last, not when its rollouts were: what is said is true of both.
+        // The app knows when it was last changed, not when its rollouts were: the text is true of both.
         if self.candidate != nil, app.updatedAt.adding(seconds: Self.longSeconds) <= context.now {
             var item = AttentionItem(
                 .info, .candidateStands, app: app.id,
@@ -38,7 +38,7 @@ extension Host {
         }
     }
 
-    /// What probes could not see of a host that is enforced.
+    /// Gaps in the probes of a host that is enforced.
     private func sights(of pattern: HostPattern, _ app: App, in context: DecisionContext) -> [AttentionItem] {
         guard self.enforces else { return [] }
         let endpoints = self.probed(of: pattern)
@@ -84,7 +84,7 @@ extension Host {
         }.filter { $0.kind == .servedKeyUnpinned && $0.severity == .urgent }
     }
 
-    /// What a policy's published pins have to do with the chains that are served now.
+    /// How a policy's published pins relate to the chains that are served now.
     private func matches(
         _ policy: Policy, _ slot: PolicySlot, of pattern: HostPattern, _ app: App, in context: DecisionContext
     ) -> [AttentionItem] {
@@ -126,14 +126,14 @@ extension Host {
 }
 
 extension Policy {
-    /// After this long without a change of pins somebody is asked whether it is meant to stay so: 30 days.
+    /// After this long without a change of pins the list asks whether the state is intended: 30 days.
     private static let longSeconds: Int64 = 30 * 86_400
 
-    /// What is to be said of a policy whatever is served.
+    /// The items of a policy that do not depend on the served chains.
     fileprivate func attention(_ app: App, at now: Timestamp) -> [AttentionItem] {
         var items: [AttentionItem] = []
         if self.mode != .enforce {
-            // When the mode was set is not kept; that the pins lay still for so long says as much.
+            // The time of the mode's last change is not recorded; the pins' unchanged time is a bound for it.
             let last = self.pins.values.map(\.since).max() ?? app.createdAt
             if last.adding(seconds: Self.longSeconds) <= now {
                 var item = AttentionItem(

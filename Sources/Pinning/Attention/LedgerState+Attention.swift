@@ -1,12 +1,12 @@
 package import PinWire
 
 extension LedgerState {
-    /// What needs attention now.
+    /// The attention list now.
     ///
     /// - Parameters:
-    ///   - only: The app to look at, with what concerns every app; nil for all.
-    ///   - severity: Which items are wanted; nil for all.
-    ///   - context: What is known now; of its reason and insistence nothing is used.
+    ///   - only: The app, together with items that concern every app; nil for all.
+    ///   - severity: The severity of the items; nil for all.
+    ///   - context: The present facts; its reason and force are not used.
     package func attention(
         of only: AppID? = nil, severity: AttentionItem.Severity? = nil, in context: DecisionContext
     ) -> AttentionList {
@@ -62,7 +62,7 @@ extension LedgerState {
         return items
     }
 
-    /// Whether there are services to probe, and nobody has tried for a day.
+    /// Whether there are services to probe, and no probe has tried for a day.
     private func isUnwatched(in context: DecisionContext) -> Bool {
         var isAnyNamed = false
         for app in self.apps.values {
@@ -85,7 +85,7 @@ extension EndpointFacts {
 }
 
 extension Webhook {
-    /// What there is to say of a webhook that the server itself has paused; nil where there is nothing.
+    /// The item of a webhook that the server itself has paused; nil where there is none.
     fileprivate var attention: AttentionItem? {
         guard let pause = self.pause, let since = self.pausedAt else { return nil }
         let cause: String

@@ -8,15 +8,15 @@ package struct AppCalendar: Hashable, Sendable {
     /// Whether there are more of them than ``limit``; the last ones are left out.
     package var isTruncated: Bool
 
-    /// Dates that one calendar shows.
+    /// The most dates of one calendar.
     package static let limit = 1000
 }
 
 extension LedgerState {
-    /// The dates of an app as far as they are known now, past ones of what is still there included; nil for an unknown
-    /// app.
+    /// The dates of an app as far as they are known now, including past ones of things that still exist; nil for an
+    /// unknown app.
     ///
-    /// - Parameter context: What is known now; of its reason and insistence nothing is used.
+    /// - Parameter context: The present facts; its reason and force are not used.
     package func calendar(of id: AppID, in context: DecisionContext) -> AppCalendar? {
         guard let app = self.apps[id] else { return nil }
         var entries = app.hosts.flatMap { app.certificateDates(of: $0.key, $0.value, in: context) }
@@ -38,7 +38,7 @@ extension LedgerState {
 }
 
 extension App {
-    /// When certificates of a host expire: those that are served now, and of pinned keys that are not served the newest.
+    /// When certificates of a host expire: the served ones, and the newest ones of pinned keys that are not served.
     fileprivate func certificateDates(
         of pattern: HostPattern, _ host: Host, in context: DecisionContext
     ) -> [CalendarEntry] {
@@ -50,7 +50,7 @@ extension App {
             var first: [Pin: CertificateFacts] = [:]
             for chain in facts.endpoint(endpoint)?.live(at: now) ?? [] {
                 for (place, certificate) in chain.certificates.enumerated() {
-                    // Of an authority that clients trust by themselves the end does not matter here.
+                    // The expiry of an authority that clients trust by themselves does not matter here.
                     guard place == 0 || !certificate.isSelfSigned else { continue }
                     let pin = certificate.key.pin
                     // Addresses may differ: the one that fails first counts.
@@ -89,11 +89,11 @@ extension App {
         return entries
     }
 
-    /// When what holds for a while ends: pins and kill switches.
+    /// The ends of pins and kill switches.
     fileprivate func ends(in context: DecisionContext) -> [CalendarEntry] {
         var entries: [CalendarEntry] = []
         if let end = self.pinsValidUntil {
-            // Thirty days are what is set as a rule: announced at once, it would be announced for ever.
+            // Thirty days are the usual setting: announced at once, it would be announced all the time.
             var leads = context.facts.horizons.leads().filter { $0 <= 15 * 86_400 }
             if leads.isEmpty { leads = [86_400] }
             entries.append(
@@ -122,7 +122,7 @@ extension App {
         return entries
     }
 
-    /// When time alone has brought about what a rotation waits for.
+    /// When a rotation's waiting times are over.
     fileprivate func dates(of progress: RotationProgress) -> [CalendarEntry] {
         let rotation = progress.rotation
         return progress.waits.compactMap { wait in
@@ -141,7 +141,7 @@ extension App {
 }
 
 extension CertificateFacts {
-    /// How long it lives in all, in seconds.
+    /// Its whole life, in seconds.
     fileprivate var life: Int64 { self.notAfter.seconds - self.notBefore.seconds }
 }
 

@@ -1,10 +1,10 @@
 package import PinWire
 
-/// Something that the service warns of by itself, as the ledger keeps it: an item of the attention list that somebody
-/// has to hear of without looking.
+/// A warning of the service itself, as the ledger keeps it: an item of the attention list that reaches receivers of
+/// events without a request.
 package struct Warning: Hashable, Sendable {
-    /// What is warned of. A part of ``AttentionItem/Kind``: what does not come and go by itself was said when it was
-    /// changed, and what probes could not see comes and goes too often.
+    /// The kinds of warnings. A part of ``AttentionItem/Kind``: items that follow from a change were reported with it,
+    /// and gaps of probes come and go too often.
     package enum Kind: String, CaseIterable, Sendable, Hashable {
         case certificateExpires = "certificate_expires"
         case servedKeyUnpinned = "served_key_unpinned"
@@ -18,7 +18,7 @@ package struct Warning: Hashable, Sendable {
         init?(_ kind: AttentionItem.Kind) { self.init(rawValue: kind.rawValue) }
     }
 
-    /// What a warning is about: while it stands, the same is not warned of again, unless it has become graver.
+    /// The subject of a warning: while it stands, the same subject gets no other one, unless it has become more severe.
     package struct Subject: Hashable, Sendable {
         package var kind: Kind
         package var host: HostPattern?
@@ -42,14 +42,14 @@ package struct Warning: Hashable, Sendable {
 
     package var subject: Subject
     package var severity: AttentionItem.Severity
-    /// When it happens, or since when it has been so; nil where there is no such time.
+    /// When it happens, or since when it is so; nil where there is no such time.
     package var date: Timestamp?
     /// How many seconds before the date this is announced, a horizon of the deployment: 0 where the date is past, nil
-    /// where the date is not ahead of anything.
+    /// where the date is not in the future by nature.
     package var lead: Int64?
     /// The guard rail whose page explains it. A text, because a ledger outlives the list of rails.
     package var code: String?
-    /// What is the matter, and what to do: a sentence each.
+    /// What is wrong, and what to do: a sentence each.
     package var detail: String
     package var remedy: String
 
@@ -66,10 +66,10 @@ package struct Warning: Hashable, Sendable {
         self.remedy = remedy
     }
 
-    /// Nil for what is only on the list.
+    /// Nil for items that are only on the list.
     init?(_ item: AttentionItem) {
         guard item.severity != .info, let kind = Kind(item.kind) else { return nil }
-        // Addresses that present different keys, none of them pinned, are one matter.
+        // Addresses that present different keys, none of them pinned, are one subject.
         let pin = kind == .servedKeyUnpinned ? nil : item.pin
         self.init(
             Subject(
@@ -80,12 +80,12 @@ package struct Warning: Hashable, Sendable {
     }
 }
 
-/// A fact about what watches over an app: what the service warned of, and what clients' reports are signed with.
+/// A fact of an app's monitoring: the service's warnings, and the keys that sign clients' reports.
 package enum WatchEvent: Hashable, Sendable {
     case warningRaised(Warning)
-    /// It is not so any more.
+    /// The condition is over.
     case warningCleared(Warning.Subject)
-    /// Reports signed with it count as the app's own. The secret is no part of the ledger.
+    /// Reports signed with it count as the app's own. The secret is not in the ledger.
     case telemetryKeyAdded(id: String, note: String?)
     case telemetryKeyRetired(id: String)
 }

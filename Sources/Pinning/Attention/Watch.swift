@@ -1,20 +1,20 @@
 package import PinWire
 
-/// What watches over one app: what the service has warned of and what is not over, and the keys that its clients' reports
-/// are signed with. The state of the stream `watch/<id>`.
+/// The monitoring of one app: the service's standing warnings, and the keys that sign its clients' reports. The state
+/// of the stream `watch/<id>`.
 package struct Watch: Hashable, Sendable {
     /// The number of events in the stream.
     package var version: Int64 = 0
-    /// What was said last, by what it is about.
+    /// The last warnings, by subject.
     package var standing: [Warning.Subject: Warning] = [:]
     /// The oldest first.
     package var telemetryKeys: [TelemetryKey] = []
 
-    /// Warnings of one app that stand at once; of further ones the attention list tells. What is urgent has room of its
-    /// own.
+    /// The most standing warnings of one app; further ones are only on the attention list. Urgent ones have room of
+    /// their own.
     package static let limit = 200
     static let urgentLimit = 400
-    /// Events that one look may record.
+    /// The most events that one round may record.
     static let eventLimit = 50
 
     package init() {}
@@ -29,7 +29,7 @@ package struct Watch: Hashable, Sendable {
         }
     }
 
-    /// The warnings that stand, in an order that every node has.
+    /// The standing warnings, in an order that every node has.
     package var inOrder: [Warning] {
         self.standing.values.map { ($0, $0.json.canonicalBytes) }
             .sorted { $0.1.lexicographicallyPrecedes($1.1) }.map(\.0)
@@ -37,8 +37,7 @@ package struct Watch: Hashable, Sendable {
 }
 
 extension LedgerState {
-    /// What is to be said by itself of an app now: pure, so that of several nodes that look the second has nothing to
-    /// say.
+    /// The warnings to record for an app now: pure, so that a second node that checks has none to add.
     package func warnings(of id: AppID, in context: DecisionContext) throws(Refusal) -> [WatchEvent] {
         guard let app = self.apps[id] else { throw .appUnknown(id) }
         var raised: [WatchEvent] = []
@@ -65,28 +64,28 @@ extension LedgerState {
 }
 
 extension Warning {
-    /// Whether this says something that `known`, about the same, did not: that it is graver, nearer or another time.
+    /// Whether this adds something to `known`, about the same subject: it is more severe, nearer or of another time.
     fileprivate func isNews(after known: Warning) -> Bool {
         if self.severity < known.severity { return true }
-        // A date that is moved on daily within a horizon is no news each day; one that has left it is.
+        // A date that is moved on daily within a horizon is not news each day; one that has left it is.
         if self.lead != nil || known.lead != nil { return self.lead != known.lead }
         return self.subject.kind != .servedKeyUnpinned && self.date != known.date
     }
 }
 
 extension App {
-    /// How long somebody has for what a phase of a rotation asks of him: a day, and an hour in an emergency.
+    /// How long an operator has for the task of a rotation's phase: a day, and an hour in an emergency.
     private static let grace: Int64 = 86_400
     private static let emergencyGrace: Int64 = 3600
 
-    /// Whether it is too early to say it, or cannot be told for sure.
+    /// Whether it is too early to raise it, or the facts are not certain.
     fileprivate func isPremature(_ warning: Warning, in context: DecisionContext) -> Bool {
         switch warning.subject.kind {
         case .rotationStuck:
             let grace = warning.severity == .urgent ? Self.emergencyGrace : Self.grace
             return warning.date.map { context.now < $0.adding(seconds: grace) } ?? false
         case .certificateExpires where warning.subject.endpoint == nil:
-            // It may have been renewed with the same key where nobody could look lately.
+            // It may have been renewed with the same key while no probe could see it.
             guard let pattern = warning.subject.host, let host = self.hosts[pattern] else { return false }
             return host.probed(of: pattern).contains { endpoint in
                 context.facts.endpoint(endpoint).map { $0.live(at: context.now).isEmpty && !$0.chains.isEmpty } ?? false
@@ -97,9 +96,8 @@ extension App {
         }
     }
 
-    /// Whether it cannot be told if a warning is over: the endpoint that it is about has not been seen lately. What was
-    /// said of a phase of a rotation stands until the phase ends: estimates move, and a node that has just started
-    /// knows none yet.
+    /// Whether it is unknown if a warning is over: its endpoint has not been seen lately. A warning about a rotation's
+    /// phase stands until the phase ends: estimates move, and a node that has just started has none yet.
     fileprivate func isBlind(to subject: Warning.Subject, in context: DecisionContext) -> Bool {
         if let rotation = subject.rotation.flatMap(self.rotation) {
             return !rotation.phase.isOver && self.watch.standing[subject]?.date == rotation.phaseSince
