@@ -1,9 +1,9 @@
 import PinWire
 
 extension App {
-    /// What the declared kinds of clients break at now: the app ends, or connections are refused.
+    /// The present failures of the declared kinds of clients: the app ends, or connections are refused.
     ///
-    /// - Parameter context: What is known now, with what holds for every app.
+    /// - Parameter context: The present facts, with what holds for every app.
     func clientAttention(in context: DecisionContext) -> [AttentionItem] {
         guard !self.clients.isEmpty else { return [] }
         let broken = self.clientFindings(in: context).filter { $0.severity == .breaks }
@@ -18,9 +18,9 @@ extension App {
         }
     }
 
-    /// The declared kinds of clients before the app's state.
+    /// The checks of the declared kinds of clients against the app's state.
     ///
-    /// - Parameter context: What is known now, with what holds for every app.
+    /// - Parameter context: The present facts, with what holds for every app.
     func clientChecks(in context: DecisionContext) -> [ClientKind: ClientCheck] {
         let view = self.clientView(in: context)
         return Dictionary(
@@ -29,9 +29,9 @@ extension App {
             })
     }
 
-    /// What the declared kinds of clients cannot do, in order of the kinds.
+    /// The limits that the declared kinds of clients meet, in order of the kinds.
     ///
-    /// - Parameter context: What is known now, with what holds for every app.
+    /// - Parameter context: The present facts, with what holds for every app.
     func clientFindings(in context: DecisionContext) -> [ClientFinding] {
         let view = self.clientView(in: context)
         return self.clients.sorted { $0.key < $1.key }.flatMap { kind, client in

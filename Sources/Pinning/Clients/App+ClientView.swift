@@ -1,17 +1,17 @@
 package import PinWire
 
 extension App {
-    /// What the app's clients see that know nothing of rollouts.
+    /// The view of the app's clients that know nothing of rollouts.
     ///
-    /// - Parameter context: What is known now, with what holds for every app.
+    /// - Parameter context: The present facts, with what holds for every app.
     func clientView(in context: DecisionContext) -> ClientView {
         let chains = self.chains(at: context.now, by: context.facts.endpoint)
         return ClientView(self.document(in: context.fleet), of: self, chains: chains, at: context.now)
     }
 
-    /// What servers were last seen to present, by host.
+    /// The chains that servers were last seen to present, by host.
     ///
-    /// - Parameter facts: What probes have seen of an endpoint; nil where none ever answered for it.
+    /// - Parameter facts: Probes' results for an endpoint; nil where none ever answered for it.
     package func chains(
         at now: Timestamp, by facts: (Endpoint) -> EndpointFacts?
     ) -> [HostPattern: [ObservedChain]] {

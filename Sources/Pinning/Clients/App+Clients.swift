@@ -1,8 +1,8 @@
 import PinWire
 
 extension App {
-    /// The events of declaring a kind of client. Whoever changes what its answers are signed with has to remove the kind
-    /// and declare it anew: installs would understand none of it.
+    /// The events that declare a kind of client. To change the key type of its answers, an operator has to remove the
+    /// kind and declare it again: installs would understand none of the new answers.
     func set(_ settings: ClientSettings, of kind: ClientKind) throws(Refusal) -> [AppEvent] {
         if let key = self.clients[kind]?.key, kind.algorithm(settings) != key.algorithm {
             throw .clientKeyUnfit(kind, key.algorithm)
@@ -10,7 +10,7 @@ extension App {
         return self.clients[kind]?.settings == settings ? [] : [.clientSet(kind, settings)]
     }
 
-    /// The events of taking a declaration back. Its key is erased, so that whoever does it has to insist where there is one.
+    /// The events that remove a declaration. Its key is erased, so that the removal needs force where there is one.
     func remove(_ kind: ClientKind, in context: DecisionContext) throws(Refusal) -> [AppEvent] {
         guard let client = self.clients[kind] else { throw .clientUnknown(self.id, kind) }
         if client.key != nil {
@@ -20,8 +20,8 @@ extension App {
         return [.clientRemoved(kind)]
     }
 
-    /// The events of giving a kind of client a key. Installs have the old one built in and take nothing that another one
-    /// signed, so that whoever replaces it has to insist.
+    /// The events that give a kind of client a key. Installs have the old one built in and accept nothing that another
+    /// one signed, so that a replacement needs force.
     func set(_ key: ClientKey, of kind: ClientKind, in context: DecisionContext) throws(Refusal) -> [AppEvent] {
         guard let client = self.clients[kind] else { throw .clientUnknown(self.id, kind) }
         guard kind.algorithm(client.settings) == key.algorithm else { throw .clientKeyUnfit(kind, key.algorithm) }

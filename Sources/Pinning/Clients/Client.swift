@@ -3,7 +3,7 @@ package import PinWire
 /// One kind of client of an app, as its owner has declared it.
 package struct Client: Hashable, Sendable {
     package var settings: ClientSettings
-    /// What its format is signed with; nil where no key has been set, or none is needed.
+    /// The key that signs its format; nil where none has been set, or none is needed.
     package var key: ClientKey?
 
     package init(settings: ClientSettings, key: ClientKey? = nil) {
@@ -19,8 +19,8 @@ package struct Client: Hashable, Sendable {
     }
 }
 
-/// The public half of the key that one format of an app is signed with. Installs have it built in and cannot learn
-/// another: a new key is for new versions of the app.
+/// The public half of the key that signs one format of an app. Installs have it built in and cannot learn another: a
+/// new key is for new versions of the app.
 package struct ClientKey: Hashable, Sendable {
     /// Names the key, and its private half in the vault: the first 32 hexadecimal digits of SHA-256 of the public half.
     package var id: String
@@ -55,7 +55,7 @@ package struct ClientKey: Hashable, Sendable {
 }
 
 extension ClientKind {
-    /// What the kind's format is signed with; nil where it is not signed.
+    /// The algorithm that signs the kind's format; nil where it is not signed.
     package func algorithm(_ settings: ClientSettings) -> ClientKeyAlgorithm? {
         switch self {
         case .dynapins: settings.dynapins == .ed25519 ? .ed25519 : .es256

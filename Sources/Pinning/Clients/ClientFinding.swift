@@ -1,17 +1,17 @@
 package import PinWire
 
-/// What one kind of client cannot do with an app's state as it is, or does in a way that operators should know.
+/// A limit that one kind of client meets with an app's present state, or a behaviour that operators should know.
 package struct ClientFinding: Hashable, Sendable {
-    /// How bad it is.
+    /// The severity of a finding.
     ///
-    /// What servers present decides between the last two, as far as probes saw it, and else what is primary: what an
-    /// install would refuse of a key in reserve is no lock-out yet. Which names an install connects to is not known, so
-    /// that a name it would refuse counts as refused.
+    /// The chains that servers present, as far as probes saw them, decide between the last two; otherwise the primary
+    /// pins do: a refusal of a key in reserve is not a lock-out yet. It is unknown which names an install connects to,
+    /// so that a name it would refuse counts as refused.
     package enum Severity: String, CaseIterable, Sendable, Hashable, Comparable {
         /// Worth knowing; the client does what the state says.
         case notice
-        /// The client enforces less than the state says, or more, or something else: names go without pins, others' keys
-        /// pass, pins are enforced that should not be, which what servers present still matches.
+        /// The client enforces less than the state says, or more, or something else: names have no pins, others' keys
+        /// are accepted, or pins are enforced that should not be and that the presented chains still match.
         case differs
         /// Connections that should work are refused, or the app ends.
         case breaks
@@ -31,7 +31,7 @@ package struct ClientFinding: Hashable, Sendable {
     package var severity: Severity
     package var host: HostPattern?
     package var pin: Pin?
-    /// What is the matter, as a sentence.
+    /// What is wrong, as a sentence.
     package var detail: String
     /// What to do instead, as a sentence.
     package var remedy: String

@@ -7,7 +7,7 @@ package enum ClientKind: String, CaseIterable, Sendable, Hashable, Comparable {
     case dynapins
     /// Wultra's SSL pinning SDKs, against a mobile utility server or a static file.
     case wultra
-    /// Remote configuration as Firebase delivers it, under a key such as `ssl_pinning_config`.
+    /// Remote configuration delivered by Firebase, under a key such as `ssl_pinning_config`.
     case remoteConfig = "remote_config"
     case muejam
     case netkit
@@ -18,7 +18,7 @@ package enum ClientKind: String, CaseIterable, Sendable, Hashable, Comparable {
     case appleATS = "apple_ats"
     case androidNSC = "android_nsc"
     case okhttp
-    /// OkHttp 3, as React Native up to 0.64 ships it.
+    /// OkHttp 3, as in React Native up to 0.64.
     case okhttp3 = "okhttp_3"
     case reactNative = "react_native"
     case flutter
@@ -26,7 +26,7 @@ package enum ClientKind: String, CaseIterable, Sendable, Hashable, Comparable {
 
     package static func < (left: ClientKind, right: ClientKind) -> Bool { left.rawValue < right.rawValue }
 
-    /// As people know it.
+    /// The name for people.
     package var title: String {
         switch self {
         case .dynapins: "Dynapins"
@@ -47,7 +47,7 @@ package enum ClientKind: String, CaseIterable, Sendable, Hashable, Comparable {
         }
     }
 
-    /// Whether installs fetch their pins from this server while they run; the others have them built into the app.
+    /// Whether installs fetch their pins from this server at run time; the others have them built into the app.
     package var isServed: Bool {
         switch self {
         case .dynapins, .wultra, .remoteConfig, .muejam, .netkit, .sslPinning: true

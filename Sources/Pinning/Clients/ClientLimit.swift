@@ -1,14 +1,14 @@
-/// A limit of some kind of client, by its name. The names are for ever: they stand in findings that others store.
+/// A limit of some kind of client, by its name. The names never change: they stand in findings that others store.
 package enum ClientLimit: String, CaseIterable, Sendable, Hashable {
     // How many pins, and which.
 
-    /// Fewer than two pins: TrustKit, and all that is built on it, throws when it is started.
+    /// Fewer than two pins: TrustKit, and everything built on it, throws when it is started.
     case singlePin = "single_pin"
-    /// One pin, where whoever made the format asks for a second one in reserve.
+    /// One pin, where the format's author asks for a second one in reserve.
     case backupRecommended = "backup_recommended"
-    /// No pin can be given for a host, and the client refuses, or leaves alone, what it has no pin for.
+    /// A host has no usable pin, and the client refuses it or leaves it alone.
     case nothingPublished = "nothing_published"
-    /// The first pin alone is compared.
+    /// Only the first pin is compared.
     case firstPinOnly = "first_pin_only"
     /// Pins in reserve are ignored until they come first.
     case backupsIgnored = "backups_ignored"
@@ -18,23 +18,23 @@ package enum ClientLimit: String, CaseIterable, Sendable, Hashable {
     case pinPlaces = "pin_places"
     /// The format carries no pins: those built into the app hold.
     case pinsNotCarried = "pins_not_carried"
-    /// Some versions of the client hash something else than the SubjectPublicKeyInfo, which no pin matches; or all are
-    /// served that hash, and it is not known of a key.
+    /// Some versions of the client hash something else than the SubjectPublicKeyInfo, which no pin matches; or all get
+    /// that hash, and it is unknown for a key.
     case hashNeverMatches = "hash_never_matches"
-    /// Pins of authorities never match: only the server's own certificate is looked at.
+    /// Pins of authorities never match: only the server's own certificate is compared.
     case leafOnly = "leaf_only"
     /// The pins of all hosts hold for each of them.
     case keysPooled = "keys_pooled"
-    /// The pins of every pattern that stands for a name hold for it, and not only those of the nearest.
+    /// The pins of every pattern that covers a name hold for it, and not only those of the nearest.
     case patternsAddUp = "patterns_add_up"
 
     // Certificates, for clients that compare these.
 
-    /// No certificate is known of a pin's key.
+    /// No certificate of a pin's key is known.
     case certificateUnknown = "certificate_unknown"
-    /// Every certificate that is known of a pin's key has expired.
+    /// Every known certificate of a pin's key has expired.
     case certificateExpired = "certificate_expired"
-    /// A certificate of a pin's key is served, and it is none of those that are known.
+    /// A served certificate of a pin's key is not one of the known ones.
     case certificateRenewed = "certificate_renewed"
     /// Whole certificates are compared, which change with each renewal.
     case wholeCertificate = "whole_certificate"
@@ -42,7 +42,7 @@ package enum ClientLimit: String, CaseIterable, Sendable, Hashable {
     case commonNameMissing = "common_name_missing"
     /// A certificate's common name is not the host's name to the letter.
     case commonNameDiffers = "common_name_differs"
-    /// Which host a certificate was given for is not compared: it is trusted for all that it is valid for.
+    /// The host of a certificate is not compared: it is trusted for every name for which it is valid.
     case hostNotCompared = "host_not_compared"
 
     // Names.
@@ -51,42 +51,42 @@ package enum ClientLimit: String, CaseIterable, Sendable, Hashable {
     case wildcard
     /// Names any number of labels below a host.
     case subdomains
-    /// Of the names below a host only those one label below are meant.
+    /// Only names one label below a host are covered, not those further below.
     case subdomainsOneLabel = "subdomains_one_label"
-    /// A name below a wider pattern is not to be pinned, which the format cannot say.
+    /// A name below a wider pattern has no pins, which the format cannot say.
     case cannotExcept = "cannot_except"
     /// A name that is not below a public suffix, or that ends in none, at which TrustKit throws when it is started.
     case publicSuffix = "public_suffix"
-    /// The first host of a process alone takes effect.
+    /// Only the first host of a process takes effect.
     case firstHostOnly = "first_host_only"
-    /// One host is named when the client is set up, and connections to all others are refused.
+    /// The client is set up with one host, and refuses connections to all others.
     case oneHostOnly = "one_host_only"
     /// The first pins of a process hold until it ends.
     case pinsFrozen = "pins_frozen"
     /// One block of the configuration holds one domain.
     case oneDomainEach = "one_domain_each"
 
-    // What changes, and when.
+    // Changes and their time.
 
-    /// A kill switch is not heard of.
+    /// A kill switch does not reach the client.
     case killSwitch = "kill_switch"
-    /// A kill switch for some versions of the app is not heard of.
+    /// A kill switch for some versions of the app does not reach the client.
     case versionKillSwitch = "version_kill_switch"
-    /// The mode `off` is not heard of.
+    /// The mode `off` does not reach the client.
     case modeOff = "mode_off"
     /// The mode `report_only` does not exist.
     case reportOnly = "report_only"
-    /// Enforcing has to be asked for, and is not the default.
+    /// Enforcing is an option, and not the default.
     case enforceDefault = "enforce_default"
     /// A rollout does not exist, or not for this host: the baseline holds until the candidate is promoted.
     case rollout
-    /// Who is in a rollout is decided by percentages alone.
+    /// Only percentages decide who is in a rollout.
     case rolloutMethod = "rollout_method"
     /// A rollout's share is a whole number of per cent.
     case wholePercentages = "whole_percentages"
-    /// One lot of a device decides about all its rollouts.
+    /// One draw of a device decides about all its rollouts.
     case sharedBucket = "shared_bucket"
-    /// Devices are drawn otherwise than this server and its own clients draw them.
+    /// Devices are drawn by another algorithm than that of this server and its own clients.
     case otherBuckets = "other_buckets"
     /// A version gate on candidates does not exist.
     case versionGate = "version_gate"
@@ -94,20 +94,20 @@ package enum ClientLimit: String, CaseIterable, Sendable, Hashable {
     case pinsValidUntil = "pins_valid_until"
     /// After `pins_valid_until` installs that were not updated go without pins.
     case unprotectedAfterExpiry = "unprotected_after_expiry"
-    /// What is taken off the list stays trusted until it expires.
+    /// A removed pin or certificate stays trusted until it expires.
     case removalDelayed = "removal_delayed"
     /// An empty list changes nothing.
     case emptyList = "empty_list"
-    /// Changes are heard of once a week.
+    /// Changes arrive once a week.
     case weeklyUpdate = "weekly_update"
     /// Changes take effect when the system forgets its TLS sessions.
     case sessionCache = "session_cache"
 
     // Trust.
 
-    /// What is served is not signed.
+    /// The served data are not signed.
     case unsigned
-    /// What is signed says neither for which host it is nor when: an answer can be replayed for another host, for ever.
+    /// The signed data name neither host nor time: an answer can be replayed for another host, without a limit.
     case replayable
     /// The key that verifies signatures is built into the app.
     case signingKeyFixed = "signing_key_fixed"

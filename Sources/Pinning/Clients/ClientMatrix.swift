@@ -1,16 +1,16 @@
 package import PinWire
 
-/// What each kind of client of an app sees of each of its hosts.
+/// The effect of each kind of client of an app on each of its hosts.
 ///
-/// A cell goes by all findings of its kind, even if only some of them are told.
+/// A cell reflects all findings of its kind, even if only some of them are listed.
 package struct ClientMatrix: Hashable, Sendable {
-    /// What a kind does with what is stated of a host.
+    /// A kind's behaviour towards a host's stated policy.
     package enum Behaviour: String, CaseIterable, Sendable, Hashable {
         /// The same.
         case asStated = "as_stated"
         /// Something else in part, or at times.
         case differs
-        /// Something else altogether: the format has no place for what holds now.
+        /// Something else altogether: the format has no place for the present policy.
         case notExpressible = "not_expressible"
     }
 
@@ -39,7 +39,7 @@ package struct ClientMatrix: Hashable, Sendable {
         package var cells: [Cell]
     }
 
-    /// One kind and what is found of it.
+    /// One kind and its findings.
     package struct Column: Hashable, Sendable {
         package var kind: ClientKind
         /// At most ``ClientLimits/findingLimit``, the worst first.
@@ -49,7 +49,7 @@ package struct ClientMatrix: Hashable, Sendable {
     }
 
     package let app: AppID
-    /// Of the document that was looked at.
+    /// The version of the evaluated document.
     package let version: Int64
     /// In the document's order.
     package let rows: [Row]
@@ -57,9 +57,9 @@ package struct ClientMatrix: Hashable, Sendable {
     package let columns: [Column]
 
     /// - Parameters:
-    ///   - clients: the kinds that the app's installs use.
-    ///   - view: what a device gets of which nothing is known.
-    ///   - isPublicSuffix: see ``ClientLimits/findings(for:settings:view:isPublicSuffix:)``.
+    ///   - clients: The kinds that the app's installs use.
+    ///   - view: The view of a device without known attributes.
+    ///   - isPublicSuffix: See ``ClientLimits/findings(for:settings:view:isPublicSuffix:)``.
     package init(
         _ clients: [ClientKind: ClientSettings], view: ClientView, isPublicSuffix: (String) -> Bool
     ) {
@@ -81,7 +81,7 @@ package struct ClientMatrix: Hashable, Sendable {
 
     private static func cells(_ check: ClientCheck, _ findings: [ClientFinding]) -> [Cell] {
         let own = Dictionary(grouping: findings.filter { $0.host != nil }, by: \.host)
-        // What is the matter with the kind as a whole concerns each host that anything is asked of.
+        // A finding about the kind as a whole concerns each host that has any requirement.
         let common = findings.filter { $0.host == nil && $0.severity > .notice }
         return check.view.hosts.map { host in
             let found = (own[host.pattern] ?? []) + (host.mode == .off ? [] : common)

@@ -1,11 +1,11 @@
 package import PinWire
 
 extension ClientView {
-    /// A published pin, and what is known of its key.
+    /// A published pin, and the facts about its key.
     package struct ClientPin: Hashable, Sendable {
         package var pin: Pin
         package var role: PinRole
-        /// Nil where nobody showed more than the pin.
+        /// Nil where only the pin is known.
         package var knowledge: KeyKnowledge?
         /// Whether a probe saw it in use as the server's own key when it last looked.
         package var isServed: Bool
@@ -23,7 +23,8 @@ extension ClientView {
 extension CertificateFacts {
     /// Whether servers of a host can present it as their own.
     ///
-    /// One that says it may sign and has the host for its common name is a server's, as `openssl req -x509` makes them.
+    /// A certificate that says it may sign and has the host for its common name is a server's, as `openssl req -x509`
+    /// makes them.
     package func isServers(at pattern: HostPattern) -> Bool {
         !self.isAuthority || self.covers(pattern) == .commonNameOnly
     }

@@ -1,7 +1,7 @@
 package import PinWire
 
 extension ClientSettings {
-    /// The settings that concern a kind of client, every one of them spelled out.
+    /// The settings that concern a kind of client, every one of them explicit.
     package func json(of kind: ClientKind) -> JSON {
         switch kind {
         case .dynapins:
@@ -32,7 +32,7 @@ extension ClientSettings {
         }
     }
 
-    /// Reads settings of a kind of client; what is not there keeps its default.
+    /// Reads settings of a kind of client; missing ones keep their default.
     package init(_ field: JSONField, of kind: ClientKind) throws(JSONDefect) {
         self = try field.object { (m) throws(JSONDefect) in
             var settings = ClientSettings()
@@ -132,8 +132,8 @@ extension ClientText {
 }
 
 extension JSONField {
-    /// The name of a parameter as Firebase has them: a letter or an underscore, then letters, digits and underscores, at
-    /// most 256 characters.
+    /// A Firebase parameter's name: a letter or an underscore, then letters, digits and underscores, at most 256
+    /// characters.
     fileprivate func parameterName() throws(JSONDefect) -> String {
         let text = try self.string()
         let bytes = Array(text.utf8)
@@ -144,7 +144,7 @@ extension JSONField {
         return text
     }
 
-    /// The id of a project as Google has them: 6 to 30 lower-case letters, digits and hyphens, a letter first.
+    /// A Google project's id: 6 to 30 lower-case letters, digits and hyphens, a letter first.
     fileprivate func firebaseProject() throws(JSONDefect) -> String {
         let text = try self.string()
         guard (6...30).contains(text.utf8.count), (97...122).contains(text.utf8.first ?? 0), !text.hasSuffix("-"),

@@ -1,34 +1,33 @@
-/// What an app's owner decides about one kind of client. Members that do not concern the kind are refused where they are
-/// read.
+/// An operator's settings for one kind of client. Members that do not concern the kind are refused when they are read.
 package struct ClientSettings: Hashable, Sendable {
-    /// Of Dynapins: which of its two protocols, and so which key.
+    /// Dynapins: which of its two protocols, and so which key.
     package var dynapins: DynapinsProtocol
-    /// Of Dynapins: for how long a client goes by an answer, in seconds.
+    /// Dynapins: how long a client uses an answer, in seconds.
     package var ttlSeconds: Int64
-    /// Of Dynapins: whether `/cert-fingerprint` is answered, of the protocol ``DynapinsProtocol/ed25519`` alone. Its
+    /// Dynapins: whether `/cert-fingerprint` is answered, only with the protocol ``DynapinsProtocol/ed25519``. Its
     /// signature covers a key's hash and neither domain nor time.
     package var servesFingerprint: Bool
-    /// Of Wultra: whether installs understand 2.x's members `depth` and `domainsConfig`.
+    /// Wultra: whether installs understand 2.x's members `depth` and `domainsConfig`.
     package var understandsDomains: Bool
-    /// Of Wultra: for how long an entry is trusted at most, in days, whatever its certificate says; nil for as long as
-    /// the certificate. Clients go on trusting what was removed until then.
+    /// Wultra: how long an entry is trusted at most, in days, whatever its certificate says; nil for as long as the
+    /// certificate. Clients trust removed certificates until then.
     package var entryDays: Int64?
-    /// Of Wultra: which versions of the app are asked to update.
+    /// Wultra: the versions of the app that should update.
     package var versionRules: [ClientVersionRule]
-    /// Of Wultra: what people are told who should update.
+    /// Wultra: the texts for people who should update.
     package var texts: [ClientText]
-    /// Of Wultra: certificates that are not given out any more, in order. See ``withholds(_:at:)``.
+    /// Wultra: certificates that are no longer served, in order. See ``withholds(_:at:)``.
     package var withheld: [WithheldCertificate]
-    /// Of remote configuration: which of the two schemas.
+    /// Remote configuration: which of the two schemas.
     package var schema: RemoteConfigSchema
-    /// Of remote configuration: the parameter's name.
+    /// Remote configuration: the parameter's name.
     package var parameter: String
-    /// Of remote configuration: what installs compare with a key's pin.
+    /// Remote configuration: the hash that installs compare with a key's pin.
     package var hash: RemoteConfigHash
-    /// Of remote configuration: the id of the Firebase project that is kept in step; nil where none is.
+    /// Remote configuration: the id of the Firebase project that is kept in step; nil where none is.
     package var firebaseProject: String?
-    /// Of remote configuration: the one app of a Firebase project that the pins are for, such as
-    /// `1:1234567890:ios:0a1b2c3d`; nil for all of them.
+    /// Remote configuration: the one app of a Firebase project that gets the pins, such as `1:1234567890:ios:0a1b2c3d`;
+    /// nil for all of them.
     package var firebaseApp: FirebaseAppID?
 
     package init(
@@ -53,17 +52,17 @@ package struct ClientSettings: Hashable, Sendable {
         self.firebaseApp = firebaseApp
     }
 
-    /// Version rules, texts and withheld certificates that one app may have of each.
+    /// The most version rules, texts and withheld certificates of one app, each.
     package static let ruleLimit = 200
 
-    /// Why something is not a setting, as the end of a sentence about it.
+    /// Why a setting is malformed, as the end of a sentence about it.
     package struct Malformed: Error, Hashable, Sendable, CustomStringConvertible {
         package let description: String
     }
 
     /// Adds a rule for versions in its place.
     ///
-    /// - Throws: ``Malformed`` where its id is none or another's, and where there are as many as may be.
+    /// - Throws: ``Malformed`` where its id is malformed or taken, and where there are as many as may be.
     package mutating func add(_ rule: ClientVersionRule) throws(Malformed) {
         guard ClientVersionRule.ids.contains(rule.id) else {
             let ids = ClientVersionRule.ids
@@ -96,7 +95,7 @@ package struct ClientSettings: Hashable, Sendable {
     }
 }
 
-/// The protocols that Dynapins SDKs speak; the app has one key built in, and so one protocol.
+/// The protocols of Dynapins SDKs; the app has one key built in, and so one protocol.
 package enum DynapinsProtocol: String, CaseIterable, Sendable, Hashable {
     /// Up to 0.1: a flat object signed with Ed25519.
     case ed25519
@@ -112,11 +111,11 @@ package enum RemoteConfigSchema: String, CaseIterable, Sendable, Hashable {
     case advanced
 }
 
-/// What clients of remote configuration compare with a key's pin.
+/// The hash that clients of remote configuration compare with a key's pin.
 package enum RemoteConfigHash: String, CaseIterable, Sendable, Hashable {
     /// SHA-256 of the SubjectPublicKeyInfo: the pin itself.
     case spki
-    /// SHA-256 of the raw key, the contents of the SubjectPublicKeyInfo's BIT STRING: what clients compute that hash
-    /// `SecKeyCopyExternalRepresentation` and nothing before it. Known only of keys that somebody showed.
+    /// SHA-256 of the raw key, the contents of the SubjectPublicKeyInfo's BIT STRING, as computed by clients that hash
+    /// only `SecKeyCopyExternalRepresentation`. Known only for uploaded keys.
     case rawKey = "raw_key"
 }

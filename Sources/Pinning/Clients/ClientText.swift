@@ -10,7 +10,7 @@ package struct ClientText: Hashable, Sendable {
         self.text = text
     }
 
-    /// Whether it is the same message in the same language, whatever it says.
+    /// Whether it is the same message in the same language, whatever its text.
     package func isAnother(of other: ClientText) -> Bool { self.key == other.key && self.language == other.language }
 
     /// By key, and then by language.

@@ -1,5 +1,5 @@
-/// A version of an app as Wultra's server asks for it: three numbers of up to nine digits with dots between, and perhaps a
-/// hyphen and printable ASCII after it; at most 128 characters. Kept as it was written.
+/// A version of an app in the form of Wultra's server: three numbers of up to nine digits with dots between, and
+/// perhaps a hyphen and printable ASCII after it; at most 128 characters. Kept as it was written.
 package struct ClientVersion: Hashable, Sendable {
     package let text: String
 

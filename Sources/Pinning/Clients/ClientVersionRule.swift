@@ -1,8 +1,8 @@
 import PinWire
 
-/// Which versions of an app are asked to update, on one platform.
+/// The versions of an app that should update, on one platform.
 package struct ClientVersionRule: Hashable, Sendable {
-    /// Names the rule for ever; one of ``ids``.
+    /// The permanent name of the rule; one of ``ids``.
     package var id: Int64
     package var platform: WultraPlatform
     /// The rule holds for this major version of the operating system, one of ``majorOSVersions``; nil for those without

@@ -1,7 +1,7 @@
 package import PinWire
 
-/// What a client sees of an app that knows nothing of rollouts: for each host, what a device gets of which nothing more is
-/// known than the request says. What every format of deployed clients is rendered from.
+/// The view of a client that knows nothing of rollouts: for each host, the policy of a device of which only the
+/// request's attributes are known. Every format of deployed clients is rendered from it.
 ///
 /// Pure: a view of the same document, keys, sightings and instant is the same on every node.
 package struct ClientView: Sendable {
@@ -9,23 +9,23 @@ package struct ClientView: Sendable {
     package let document: Document
     package let app: AppID
     package let displayName: String
-    /// The instant that kill switches and `pins_valid_until` are judged at.
+    /// The instant for which kill switches and `pins_valid_until` are judged.
     package let now: Timestamp
     /// In the document's order.
     package let hosts: [Host]
     /// The keys that probes saw servers use as their own, by host.
     package let served: [HostPattern: Set<Pin>]
-    /// What probes saw servers present, by host, as far as more is known of it than the server's key.
+    /// The chains that probes saw servers present, by host, as far as more than the server's key is known.
     package let chains: [HostPattern: [ObservedChain]]
     private let evaluator: Evaluator
 
-    /// What holds for one host pattern.
+    /// The policies of one host pattern.
     package struct Host: Sendable {
         package var pattern: HostPattern
-        /// Whether names any number of labels below the pattern's name are meant too.
+        /// Whether the pattern also covers names any number of labels below its own.
         package var includesSubdomains: Bool
         package var outcome: DeviceDecision.Outcome
-        /// The rule that settled the outcome.
+        /// The rule that decided the outcome.
         package var reason: DeviceDecision.Reason
         /// The pins of the policy that the device would get if neither a kill switch nor `pins_valid_until` had turned
         /// pinning off; none where that is the app's built-in ones. The served key first, then by role, then in byte
@@ -33,7 +33,7 @@ package struct ClientView: Sendable {
         package var pins: [ClientPin]
         /// The mode of that policy; nil where it is the app's built-in pins.
         package var mode: PinMode?
-        /// What devices inside the host's rollout get, and how they are chosen; nil where there is none.
+        /// The policy of devices inside the host's rollout, and the rule that chooses them; nil where there is none.
         package var candidate: [ClientPin]?
         package var rollout: Rollout?
     }
@@ -72,11 +72,11 @@ package struct ClientView: Sendable {
     }
 
     /// - Parameters:
-    ///   - document: of `app` at one position.
-    ///   - app: the state at the same position, for what documents do not say.
-    ///   - served: the keys that probes saw servers use as their own, by host.
-    ///   - chains: whole chains that they saw; the keys of their first certificates count as served.
-    ///   - device: what the request says of the client.
+    ///   - document: The document of `app` at one position.
+    ///   - app: The state at the same position, for facts that documents do not hold.
+    ///   - served: The keys that probes saw servers use as their own, by host.
+    ///   - chains: Whole chains that they saw; the keys of their first certificates count as served.
+    ///   - device: The client's attributes in the request.
     package init(
         _ document: Document, of app: App, served: [HostPattern: Set<Pin>] = [:],
         chains: [HostPattern: [ObservedChain]] = [:], device: Device = Device(), at now: Timestamp
@@ -88,7 +88,7 @@ package struct ClientView: Sendable {
         self.now = now
         self.served = served
         self.chains = chains
-        // What the policy would be, were nothing switched off.
+        // The policy if nothing were switched off.
         var unswitched = document
         unswitched.killSwitches = []
         unswitched.pinsValidUntil = nil
@@ -118,7 +118,7 @@ package struct ClientView: Sendable {
         chains.mapValues { Set($0.compactMap(\.pins.first)) }
     }
 
-    /// The host that stands for a name: an exact pattern, else a wildcard one label above it, else the nearest pattern
+    /// The host that covers a name: an exact pattern, else a wildcard one label above it, else the nearest pattern
     /// above it that includes subdomains; nil where none does.
     package func host(for name: String) -> Host? {
         guard let pattern = self.evaluator.decide(name, for: Device(), at: self.now).pattern else {

@@ -1,8 +1,8 @@
 import PinWire
 
-/// The attributes of a distinguished name, out of its text (RFC 4514).
+/// The attributes of a distinguished name, read from its text (RFC 4514).
 package struct DistinguishedName: Hashable, Sendable {
-    /// One attribute, its type as it stands in the text: a short name, or an object identifier.
+    /// One attribute, its type as in the text: a short name, or an object identifier.
     package struct Attribute: Hashable, Sendable {
         package var type: String
         package var value: String
@@ -11,7 +11,7 @@ package struct DistinguishedName: Hashable, Sendable {
     /// In the order in which the certificate has them, which is not the text's: RFC 4514 begins with the last.
     package let attributes: [Attribute]
 
-    /// Reads a text as `CertificateFacts` has them. What is no attribute is passed over: the text may have been cut.
+    /// Reads a text of `CertificateFacts`. Malformed attributes are ignored: the text may have been cut.
     package init(_ text: String) {
         var attributes: [Attribute] = []
         var rest = Array(text.utf8)[...]
@@ -24,7 +24,7 @@ package struct DistinguishedName: Hashable, Sendable {
     /// The last attribute of a type, which is the most specific one.
     package subscript(_ type: String) -> String? { self.attributes.last { $0.type == type }?.value }
 
-    /// Takes what stands before the next comma or plus sign that is not escaped, and the mark itself.
+    /// Takes the text before the next unescaped comma or plus sign, and the sign itself.
     private static func takePart(of rest: inout ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         var at = rest.startIndex
         while at < rest.endIndex, rest[at] != UInt8(ascii: ","), rest[at] != UInt8(ascii: "+") {

@@ -1,7 +1,7 @@
 /// The id of one app of a Firebase project: numbers and a platform with colons between, such as
 /// `1:1234567890:ios:0a1b2c3d`.
 package struct FirebaseAppID: Hashable, Sendable, CustomStringConvertible {
-    /// Why a text is none, as the end of a sentence about it.
+    /// Why a text is malformed, as the end of a sentence about it.
     package struct Malformed: Error, Hashable, Sendable, CustomStringConvertible {
         package let description = "must be the id of a Firebase app, such as 1:1234567890:ios:0a1b2c3d4e5f"
     }
@@ -10,7 +10,7 @@ package struct FirebaseAppID: Hashable, Sendable, CustomStringConvertible {
 
     package var description: String { self.text }
 
-    /// At most 80 characters; nothing in it needs escaping in a condition's expression or name but the colons.
+    /// At most 80 characters; only the colons in it need escaping in a condition's expression or name.
     package init(_ text: String) throws(Malformed) {
         let parts = text.split(separator: ":", omittingEmptySubsequences: false)
         guard text.utf8.count <= 80, parts.count == 4, parts.allSatisfy({ !$0.isEmpty }),
@@ -21,8 +21,7 @@ package struct FirebaseAppID: Hashable, Sendable, CustomStringConvertible {
         self.text = text
     }
 
-    /// Whether what is limited to one Firebase app and what is limited to another concern nobody twice. Nil is every
-    /// app of the project.
+    /// Whether limits to these two Firebase apps share no install. Nil is every app of the project.
     package static func areApart(_ left: FirebaseAppID?, _ right: FirebaseAppID?) -> Bool {
         left != nil && right != nil && left != right
     }

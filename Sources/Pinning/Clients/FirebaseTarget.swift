@@ -1,6 +1,6 @@
 import PinWire
 
-/// Where in a Firebase project an app's pins go.
+/// The place in a Firebase project for an app's pins.
 package struct FirebaseTarget: Hashable, Sendable {
     package let project: String
     package let parameter: String
@@ -17,7 +17,7 @@ package struct FirebaseTarget: Hashable, Sendable {
         self.app = settings.firebaseApp
     }
 
-    /// Whether some install would be given both apps' pins under one name.
+    /// Whether some install would get both apps' pins under one name.
     func collides(with other: FirebaseTarget) -> Bool {
         self.project == other.project && self.parameter == other.parameter
             && !FirebaseAppID.areApart(self.app, other.app)
@@ -25,7 +25,7 @@ package struct FirebaseTarget: Hashable, Sendable {
 }
 
 extension LedgerState {
-    /// Refuses an app's change after which it would share a parameter of a Firebase project with another app. What it
+    /// Refuses an app's change that would make it share a parameter of a Firebase project with another app. What it
     /// shared before is not judged again.
     func checkFirebaseTarget(from before: App?, to after: App) throws(Refusal) {
         guard let target = FirebaseTarget(of: after), target != before.flatMap(FirebaseTarget.init(of:)) else { return }

@@ -1,18 +1,18 @@
 package import PinWire
 
-/// Whose a pinned key is, as far as anybody showed: for clients that compare the server's own key alone, or keep
+/// Whose a pinned key is, as far as uploads show: for clients that compare only the server's own key, or keep
 /// authorities' in another list.
 package enum KeyOwner: Hashable, Sendable {
     case server
     case authority
-    /// Nobody showed more than the pin or the key.
+    /// Only the pin or the key was uploaded.
     case unknown
 }
 
 extension ClientView.ClientPin {
-    /// Whose the key is, seen from a host.
+    /// Whose the key is, from the point of view of a host.
     package func owner(at pattern: HostPattern) -> KeyOwner {
-        // A request for a certificate is made by whoever is to have it.
+        // A request for a certificate comes from its future owner.
         if self.certificates.isEmpty { return self.knowledge?.hasRequest == true ? .server : .unknown }
         return self.serverCertificates(at: pattern).isEmpty ? .authority : .server
     }

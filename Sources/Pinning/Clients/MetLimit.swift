@@ -1,16 +1,16 @@
 import PinWire
 
-/// A limit that one kind of client comes up against, told once however many hosts it concerns.
+/// A limit that one kind of client meets, reported once however many hosts it concerns.
 struct MetLimit {
     /// The first finding, whose words stand for all.
     let first: ClientFinding
-    /// The other hosts of which the same is found, in order.
+    /// The other hosts with the same finding, in order.
     let others: [HostPattern]
 
-    /// Hosts that are named besides the first; of further ones their number is said.
+    /// The number of hosts that are named besides the first; further ones are counted.
     private static let limit = 5
 
-    /// What findings come to: one for each kind, limit and severity, in their order.
+    /// The summary of findings: one for each kind, limit and severity, in their order.
     static func all(in findings: [ClientFinding]) -> [MetLimit] {
         var places: [Subject: Int] = [:]
         var groups: [[ClientFinding]] = []
@@ -35,7 +35,7 @@ struct MetLimit {
         var severity: ClientFinding.Severity
     }
 
-    /// What is the matter, as a sentence or two, after the names of kind and limit.
+    /// What is wrong, as a sentence or two, after the names of kind and limit.
     var detail: String {
         var detail = "`\(self.first.kind.rawValue)`, `\(self.first.limit.rawValue)`: \(self.first.detail)"
         guard !self.others.isEmpty else { return detail }

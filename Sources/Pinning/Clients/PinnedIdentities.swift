@@ -1,19 +1,19 @@
 /// The pins that a host can have in App Transport Security.
 ///
-/// Where a host had identities of both kinds, servers' own and authorities', both would have to match. So there is one:
-/// the kind that servers have a key of now. Keys of which nobody showed a certificate are taken for servers' own.
+/// If a host had identities of both kinds, servers' own and authorities', both would have to match. So it has one: the
+/// kind of which servers have a key now. Keys without an uploaded certificate count as servers' own.
 package struct PinnedIdentities: Sendable {
     /// In the order of ``ClientView/Host/orderedPins``, as are the others.
     package let kept: [ClientView.ClientPin]
     package let dropped: [ClientView.ClientPin]
-    /// Whether those that are kept are authorities' keys.
+    /// Whether the kept pins are authorities' keys.
     package let areAuthorities: Bool
-    /// Whether of no leading pin anybody showed whose it is.
+    /// Whether the owner of no leading pin is known.
     package let isGuess: Bool
 
     package init(of host: ClientView.Host) {
         let owners = Set(host.leadingPins.map { $0.owner(at: host.pattern) })
-        // Where one leading pin is known to be an authority's, no other that may be one decides.
+        // Where one leading pin is known to be an authority's, it decides, whatever the others may be.
         let areAuthorities = owners.contains(.authority) && !owners.contains(.server)
         let pins = host.orderedPins
         self.kept = pins.filter { $0.isAuthority(at: host.pattern) == areAuthorities }

@@ -1,7 +1,7 @@
-/// What names a message: 1 to 255 characters of printable ASCII, with no space at either end.
+/// The key of a message: 1 to 255 characters of printable ASCII, with no space at either end.
 ///
-/// ASCII alone, because what counts as printable, and as the same text, changes with the versions of Unicode, and an
-/// entry of the ledger must be readable for ever.
+/// ASCII alone, because the sets of printable and of equal characters change with the versions of Unicode, and an entry
+/// of the ledger must stay readable.
 package struct TextKey: Hashable, Sendable {
     package let text: String
 

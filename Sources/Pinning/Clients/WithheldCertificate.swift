@@ -1,7 +1,7 @@
 package import PinWire
 
-/// A certificate of a pinned key that Wultra's clients are not given for a host any more, since somebody deleted it there
-/// while another certificate of the key stays.
+/// A certificate of a pinned key that Wultra's clients no longer get for a host, because it was deleted there while
+/// another certificate of the key stays.
 package struct WithheldCertificate: Hashable, Sendable, Comparable {
     package var host: HostPattern
     /// SHA-256 of the certificate in DER, 32 bytes.
@@ -32,7 +32,7 @@ package struct WithheldCertificate: Hashable, Sendable, Comparable {
 }
 
 extension ClientSettings {
-    /// Whether Wultra's clients are not given a certificate for a host although it is one of a pinned key.
+    /// Whether Wultra's clients do not get a certificate for a host although it is one of a pinned key.
     package func withholds(_ certificate: CertificateFacts, at host: HostPattern) -> Bool {
         self.withheld.contains { $0.sha256 == certificate.sha256 && $0.host == host }
     }

@@ -1,9 +1,9 @@
 package import PinWire
 
 extension CertificateFacts {
-    /// The names under which Wultra's clients look a server's certificate up, each once: the common name, or what Apple's
-    /// systems show of a certificate without one, and the domain under which it is registered here. Empty for an
-    /// authority's.
+    /// The names under which Wultra's clients look up a server's certificate, each once: the common name, or the name
+    /// that Apple's systems show of a certificate without one, and the domain under which it is registered here. Empty
+    /// for an authority's.
     ///
     /// The SDKs read the name from the certificate that a server presents, and apps that call `validate(commonName:…)`
     /// give the domain, under which Wultra's server answers. An entry under one more name makes clients trust no other
@@ -14,11 +14,11 @@ extension CertificateFacts {
         return (self.subjectSummaries + [pattern.text]).filter { seen.insert($0).inserted }
     }
 
-    /// Whether the subject has a common name, by which alone Wultra's SDK for Android finds what to trust.
+    /// Whether the subject has a common name, the only name by which Wultra's SDK for Android finds entries.
     package var isNamed: Bool { self.commonName?.isEmpty == false }
 
-    /// What `SecCertificateCopySubjectSummary` gives on Apple's systems: the common name; else the first unit, else the
-    /// first organisation of the subject, else the first e-mail address, else the first DNS name. Of a certificate
+    /// The result of `SecCertificateCopySubjectSummary` on Apple's systems: the common name; else the first unit, else
+    /// the first organisation of the subject, else the first e-mail address, else the first DNS name. For a certificate
     /// without a common name all of these are given, since versions of the systems differ.
     private var subjectSummaries: [String] {
         if let name = self.commonName, !name.isEmpty { return [name] }

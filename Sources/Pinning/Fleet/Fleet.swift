@@ -1,13 +1,13 @@
 package import PinWire
 
-/// What holds for every app: the state of the stream `fleet`.
+/// The settings for every app: the state of the stream `fleet`.
 package struct Fleet: Hashable, Sendable {
     /// The number of events in the stream.
     package var version: Int64 = 0
     package var killSwitch: KillSwitch?
     /// When the last one ended that was released; nil where none was.
     package var switchEndedAt: Timestamp?
-    /// Who signs documents: the `iss` of every one of them.
+    /// The issuer of documents: the `iss` of every one of them.
     package var issuer: String = "pinledger"
     /// Guard rails that only warn, for every app.
     package var loweredRails: Set<GuardRail> = []
@@ -53,15 +53,15 @@ package enum FleetEvent: Hashable, Sendable {
     case killSwitchReleased
     case issuerSet(String)
     case guardRailSet(GuardRail, isLowered: Bool)
-    /// What somebody insisted on in the same change.
+    /// The findings that were overridden in the same change.
     case railsOverridden([OverriddenFinding])
 }
 
-/// What somebody wants for every app.
+/// A command for every app.
 package enum FleetCommand: Hashable, Sendable {
     case engageKillSwitch(expiresAt: Timestamp)
     case releaseKillSwitch
-    /// Printable ASCII, as everything in a document.
+    /// Printable ASCII, like everything in a document.
     case setIssuer(String)
     /// With `isLowered`, the rail only warns from now on.
     case setGuardRail(GuardRail, isLowered: Bool)

@@ -1,12 +1,12 @@
 import PinWire
 
-/// What clients miss that compare whole certificates, or look at the server's own certificate alone.
+/// The limits of clients that compare whole certificates, or only the server's own certificate.
 enum CertificateLimits {
     static func findings(of check: ClientCheck) -> [ClientFinding] {
         Self.leafOnly(check) + Self.unknown(check) + Self.expired(check) + Self.renewed(check) + Self.renewal(check)
     }
 
-    /// Dynapins up to 0.1, which looks at the leaf alone too, is judged by which pin comes first.
+    /// For Dynapins up to 0.1, which compares only the leaf too, the first pin decides.
     private static func looksAtLeafOnly(_ check: ClientCheck) -> Bool {
         switch check.comparison {
         case .ownKey: true
@@ -24,7 +24,7 @@ enum CertificateLimits {
             func isKnown(_ pin: ClientView.ClientPin) -> Bool {
                 kept.map { !$0.contains(pin.pin) } ?? pin.isAuthority(at: host.pattern)
             }
-            // Whoever refuses a chain goes by none of its keys, whatever is known of them.
+            // A client that refuses a chain uses none of its keys, whatever is known of them.
             let above = Set(check.refused(at: host).flatMap { $0.pins.dropFirst() })
             func isUsable(_ pin: ClientView.ClientPin) -> Bool { !isKnown(pin) && !above.contains(pin.pin) }
             let unusable = host.pins.filter { !isUsable($0) }
@@ -58,7 +58,7 @@ enum CertificateLimits {
         }
     }
 
-    /// How bad it is that clients have no certificate by which to go of a pin's key.
+    /// The severity for clients that have no usable certificate of a pin's key.
     private static func severity(
         without pin: ClientView.ClientPin, _ host: ClientView.Host, _ check: ClientCheck,
         _ isUsable: (ClientView.ClientPin) -> Bool
@@ -99,11 +99,11 @@ enum CertificateLimits {
         }
     }
 
-    /// Certificates of pinned keys that are served and that nobody has shown here.
+    /// Served certificates of pinned keys that were never uploaded here.
     private static func renewed(_ check: ClientCheck) -> [ClientFinding] {
         guard check.comparison == .certificate else { return [] }
         return check.pinned.flatMap { host in
-            // Of a key of which no certificate is known that is said already.
+            // For a key without any known certificate that is reported already.
             host.pins.filter { !$0.serverCertificates(at: host.pattern).isEmpty }.compactMap { pin in
                 let other = check.seen(at: host).first { keys, chain in
                     keys.first == pin.pin && !check.accepts(keys, chain, at: host)

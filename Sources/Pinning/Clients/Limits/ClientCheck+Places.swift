@@ -1,10 +1,10 @@
 import PinWire
 
 extension ClientCheck {
-    /// Whether the kind's format has a place for what holds of a host now, be it for a part of its names or pins.
+    /// Whether the kind's format has a place for a host's present policy, at least for a part of its names or pins.
     func hasPlace(for host: ClientView.Host) -> Bool {
         switch host.outcome {
-        // Files leave the host out, and what served kinds cannot be told they do not do.
+        // Files leave the host out, and served kinds do nothing that their format cannot express.
         case .off: return !self.kind.isServed || self.hearsOff
         case .reportOnly: return self.reportOnly == .reports || self.reportOnly == .warns
         case .builtin:
@@ -18,8 +18,8 @@ extension ClientCheck {
         }
     }
 
-    /// Whether the kind's clients are given nothing of a host that has pins, and so refuse no server for these: the format
-    /// cannot say its names, or what it could have of its pins would refuse the servers.
+    /// Whether the kind's clients get nothing for a host that has pins, and so refuse no server because of these: the
+    /// format cannot express its names, or the expressible pins would refuse the servers.
     func isLeftOut(_ host: ClientView.Host) -> Bool {
         if host.pattern.isWildcard, !self.takesWildcard(host) { return true }
         return switch self.kind {
@@ -40,7 +40,7 @@ extension ClientCheck {
         return exact
     }
 
-    /// Whether something can be said of the names that a wildcard stands for.
+    /// Whether the format can express the names of a wildcard.
     private func takesWildcard(_ host: ClientView.Host) -> Bool {
         switch self.kind {
         case .okhttp, .okhttp3, .sslPinning, .dynapins, .netkit, .wultra, .muejam: return true
@@ -48,7 +48,7 @@ extension ClientCheck {
         case .trustkitIOS, .trustkitAndroid, .androidNSC, .reactNative, .appleATS:
             // Together with its name, if that has the same pins.
             guard let exact = self.exact[host.pattern.name], exact.hasPins(of: host),
-                // What is off now was not when files were made that have it.
+                // Pinning that is off now was on when older files were made.
                 exact.mode == host.mode || host.mode == .off
             else { return false }
             return self.kind == .appleATS || host.includesSubdomains || exact.includesSubdomains

@@ -1,16 +1,16 @@
 import PinWire
 
-/// One kind of client before one app's state: what limits are looked for in.
+/// One kind of client together with one app's state: the input of the limits.
 struct ClientCheck {
     let kind: ClientKind
     let settings: ClientSettings
     let view: ClientView
     /// The hosts for which the kind's clients hold pins, whether or not something turns them off for now.
     ///
-    /// Those that are served and cannot be told "off" get the pins of hosts in that mode as well.
+    /// Served kinds whose format cannot express "off" get the pins of hosts in that mode as well.
     let pinned: [ClientView.Host]
-    /// Of Wultra, whose clients look under which name a certificate is listed and not for which host: the digests of
-    /// all certificates that they are given.
+    /// For Wultra, whose clients compare the name of a listed certificate and not its host: the digests of all
+    /// certificates that they get.
     private let pooled: Set<[UInt8]>
     /// The hosts whose patterns are names, by these.
     let exact: [String: ClientView.Host]
@@ -43,13 +43,13 @@ struct ClientCheck {
         self.exact = Dictionary(exact) { first, _ in first }
     }
 
-    /// What a kind makes of a host that only reports.
+    /// A kind's treatment of a host that only reports.
     enum ReportOnly {
         case reports
         /// It lets the connection through, and says so in its own log.
         case warns
         case enforces
-        /// It lets the connection through and does not look at pins.
+        /// It lets the connection through and ignores pins.
         case looksAway
 
         init(_ kind: ClientKind, _ settings: ClientSettings) {
@@ -66,7 +66,7 @@ struct ClientCheck {
 
     var reportOnly: ReportOnly { ReportOnly(self.kind, self.settings) }
 
-    /// Whether its format says that pinning is off.
+    /// Whether its format expresses that pinning is off.
     var hearsOff: Bool { Self.hearsOff(self.kind, self.settings) }
 
     private static func hearsOff(_ kind: ClientKind, _ settings: ClientSettings) -> Bool {
@@ -77,7 +77,7 @@ struct ClientCheck {
         }
     }
 
-    /// Whether TrustKit for iOS does the work.
+    /// Whether it uses TrustKit for iOS.
     var isTrustKit: Bool {
         switch self.kind {
         case .trustkitIOS, .reactNative: true
@@ -93,7 +93,7 @@ struct ClientCheck {
         ClientFinding(self.kind, limit, severity, host: host?.pattern, pin: pin, detail, remedy: remedy)
     }
 
-    /// The certificates of a pin that the kind's clients are given to compare with, the newest first; none for kinds that
+    /// The certificates of a pin that the kind's clients get for comparison, the newest first; none for kinds that
     /// compare keys.
     func given(_ pin: ClientView.ClientPin, at host: ClientView.Host) -> [CertificateFacts] {
         Self.given(pin, at: host, self.kind, self.settings, self.view.now)
@@ -112,7 +112,7 @@ struct ClientCheck {
         }
     }
 
-    /// The certificates of a pin that servers of a host can present as their own, but for those that are withheld from the
+    /// The certificates of a pin that servers of a host can present as their own, without those withheld from the
     /// kind's clients; the newest first, expired ones too.
     func known(_ pin: ClientView.ClientPin, at host: ClientView.Host) -> [CertificateFacts] {
         Self.known(pin, at: host, self.kind, self.settings)
@@ -144,21 +144,21 @@ struct ClientCheck {
 }
 
 extension Rollout {
-    /// Whether it lets anybody in.
+    /// Whether it lets any device in.
     fileprivate var reachesSomebody: Bool {
         !self.whitelist.isEmpty || self.method != .whitelist && self.basisPoints > 0
     }
 }
 
 extension ClientView.Host {
-    /// How bad it is that a client cannot go by one of the pins: it refuses the server whose key is the pin's.
+    /// The severity for a client that cannot use one of the pins: it refuses the server whose key is the pin's.
     ///
-    /// - Parameter isUsable: whether it can go by some pin.
+    /// - Parameter isUsable: Whether it can use some pin.
     func severity(without pin: ClientView.ClientPin, _ isUsable: (ClientView.ClientPin) -> Bool)
         -> ClientFinding.Severity
     {
         if self.pins.contains(where: \.isServed) { return pin.isServed ? .breaks : .differs }
-        // Nobody saw what is served: it should be a leading one.
+        // The served key is unknown: it should be a leading one.
         let needed = self.leadingPins
         return needed.contains(pin) && !needed.contains(where: isUsable) ? .breaks : .differs
     }

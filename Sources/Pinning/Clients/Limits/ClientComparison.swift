@@ -1,6 +1,6 @@
 import PinWire
 
-/// What a kind of client compares with what a server presents.
+/// What a kind of client compares with a presented chain.
 enum ClientComparison {
     /// The server's own key with the first pin.
     case firstPin
@@ -12,7 +12,7 @@ enum ClientComparison {
     case ownKeyOrAuthorities
     /// The server's own certificate, whole.
     case certificate
-    /// What is built into the app, and not known here.
+    /// Data built into the app, and unknown here.
     case builtin
 
     init(_ kind: ClientKind, _ settings: ClientSettings) {
@@ -20,7 +20,7 @@ enum ClientComparison {
         case .dynapins: self = settings.dynapins == .ed25519 ? .firstPin : .anyKey
         case .wultra, .muejam, .flutter: self = .certificate
         case .remoteConfig: self = settings.schema == .advanced ? .ownKey : .builtin
-        // On Apple's systems; OkHttp, which does the work on Android, looks at all of the chain.
+        // On Apple's systems; OkHttp, which does the work on Android, compares the whole chain.
         case .sslPinning, .curl: self = .ownKey
         case .appleATS: self = .ownKeyOrAuthorities
         case .netkit, .trustkitIOS, .trustkitAndroid, .androidNSC, .okhttp, .okhttp3, .reactNative:
@@ -32,38 +32,38 @@ enum ClientComparison {
 extension ClientCheck {
     var comparison: ClientComparison { ClientComparison(self.kind, self.settings) }
 
-    /// What a probe saw a server present: the pins of its certificates' keys, the server's own first, and the
-    /// certificates in the same order; the key alone where no more is known.
+    /// A chain as a probe saw it: the pins of its certificates' keys, the server's own first, and the certificates in
+    /// the same order; the key alone where no more is known.
     typealias Seen = (pins: [Pin], certificates: [CertificateFacts])
 
-    /// What probes saw the servers of a host present: whole chains, and keys of which no more is known.
+    /// Probes' sights of a host's servers: whole chains, and keys without further facts.
     func seen(at host: ClientView.Host) -> [Seen] {
         let chains = self.view.chains[host.pattern] ?? []
         let alone = (self.view.served[host.pattern] ?? []).subtracting(chains.compactMap(\.pins.first))
         return chains.map { ($0.pins, $0.certificates) } + alone.sorted().map { ([$0], []) }
     }
 
-    /// What clients that enforce a host's pins refuse of what probes saw its servers present. Nothing where nobody saw
-    /// any, where the clients have nothing of the host, and where it is not known what they have.
+    /// The seen chains that clients refuse if they enforce a host's pins. None where no probe saw any, where the
+    /// clients have nothing for the host, and where their data are unknown.
     func refused(at host: ClientView.Host) -> [Seen] {
         guard !host.pins.isEmpty else { return [] }
         return self.seen(at: host).filter { !self.accepts($0.pins, $0.certificates, at: host) }
     }
 
-    /// Whether clients that enforce a host's pins refuse what a probe saw one of its servers present.
+    /// Whether clients that enforce a host's pins refuse a chain that a probe saw one of its servers present.
     func refusesServed(_ host: ClientView.Host) -> Bool { !self.refused(at: host).isEmpty }
 
-    /// Whether a probe saw a server that such clients refuse although it presents a pin's key, be it its own or that of
-    /// an authority above it: devices that look at the whole chain connect.
+    /// Whether such clients refuse a server, seen by a probe, that presents a pin's key, be it its own or that of an
+    /// authority above it: devices that compare the whole chain connect.
     func refuses(serversWith pin: ClientView.ClientPin, of host: ClientView.Host) -> Bool {
         self.refused(at: host).contains { $0.pins.contains(pin.pin) }
     }
 
-    /// Whether the kind's installs enforce a host's pins, going by what they get now, or have built in.
+    /// Whether the kind's installs enforce a host's pins, by what they get now or have built in.
     func enforces(_ host: ClientView.Host) -> Bool {
         switch host.mode {
         case .enforce: host.outcome == .enforce || !self.hearsOff
-        // Android enforces of its own accord what TrustKit is told to report.
+        // Android itself enforces hosts for which TrustKit only reports.
         case .reportOnly: self.reportOnly == .enforces || self.kind == .trustkitAndroid
         // Files leave such a host out, though older ones may have it.
         case .off: self.kind.isServed && !self.hearsOff
@@ -72,8 +72,8 @@ extension ClientCheck {
     }
 
     /// - Parameters:
-    ///   - keys: the pins of a chain, the server's own first; that one alone where the others are not known.
-    ///   - chain: its certificates in the same order; empty where they are not known.
+    ///   - keys: The pins of a chain, the server's own first; that one alone where the others are unknown.
+    ///   - chain: Its certificates in the same order; empty where they are unknown.
     func accepts(_ keys: [Pin], _ chain: [CertificateFacts], at host: ClientView.Host) -> Bool {
         guard let own = keys.first, !self.isLeftOut(host) else { return true }
         switch self.comparison {
@@ -82,7 +82,7 @@ extension ClientCheck {
         case .ownKey: return host.pins.contains { $0.pin == own }
         case .anyKey:
             if host.pins.contains(where: { keys.contains($0.pin) }) { return true }
-            // An authority's key may be further up, where nobody looked.
+            // An authority's key may be further up, where no probe looked.
             return keys.count == 1 && chain.isEmpty && host.pins.contains { $0.isAuthority(at: host.pattern) }
         case .ownKeyOrAuthorities:
             let identities = PinnedIdentities(of: host)
@@ -96,7 +96,7 @@ extension ClientCheck {
         }
     }
 
-    /// Whether a chain comes from an authority whose certificate clients of Wultra 2.x are given.
+    /// Whether a chain comes from an authority whose certificate clients of Wultra 2.x get.
     private func holdsAuthority(of chain: [CertificateFacts], for host: ClientView.Host) -> Bool {
         guard self.kind == .wultra, self.settings.understandsDomains else { return false }
         let above = Set(chain.dropFirst().map(\.sha256))
@@ -106,8 +106,8 @@ extension ClientCheck {
         }
     }
 
-    /// A finding of something that the kind's clients do not hear of, so that they go on by a host's pins: of those who
-    /// refuse what its servers were seen to present, that they are locked out.
+    /// A finding about a change that does not reach the kind's clients, so that they keep using a host's pins: a
+    /// lock-out where they refuse the chains that its servers were seen to present.
     func unheard(
         _ limit: ClientLimit, _ severity: ClientFinding.Severity = .differs, host: ClientView.Host, _ detail: String,
         remedy: String
@@ -119,8 +119,8 @@ extension ClientCheck {
             remedy: remedy)
     }
 
-    /// ``unheard(_:_:host:_:remedy:)`` of what concerns all of some hosts: one finding, and one more for each of the
-    /// hosts whose installs are locked out.
+    /// ``unheard(_:_:host:_:remedy:)`` about several hosts at once: one finding, and one more for each of the hosts
+    /// whose installs are locked out.
     func unheard(
         _ limit: ClientLimit, _ severity: ClientFinding.Severity = .differs, by hosts: [ClientView.Host],
         _ detail: String, remedy: String

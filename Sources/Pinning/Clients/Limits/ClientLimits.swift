@@ -1,28 +1,28 @@
 import PinWire
 
-/// What kinds of clients cannot do with an app's state: the limits that its operators should know.
+/// Finds the limits that kinds of clients meet with an app's state, for its operators.
 ///
-/// It judges what is served and exported now, for clients as their makers published them. What a client was given
-/// before is not known here.
+/// It judges the present answers and exports, for clients as their authors published them. Earlier answers to a client
+/// are unknown here.
 package enum ClientLimits {
-    /// Findings that are told of one kind.
+    /// The most findings of one kind.
     package static let findingLimit = 200
 
-    /// What one kind of client cannot do with a view, or does otherwise: at most ``findingLimit`` findings, the worst
-    /// first, then by limit, host and pin.
+    /// The limits of one kind of client for a view: at most ``findingLimit`` findings, the worst first, then by limit,
+    /// host and pin.
     ///
     /// Pure: the same view has the same findings.
     ///
     /// - Parameters:
-    ///   - view: what a device gets of which nothing is known.
-    ///   - isPublicSuffix: whether a name in lower-case A-labels is on the Public Suffix List.
+    ///   - view: The view of a device without known attributes.
+    ///   - isPublicSuffix: Whether a name in lower-case A-labels is on the Public Suffix List.
     package static func findings(
         for kind: ClientKind, settings: ClientSettings, view: ClientView, isPublicSuffix: (String) -> Bool
     ) -> [ClientFinding] {
         Array(Self.all(for: kind, settings: settings, view: view, isPublicSuffix: isPublicSuffix).prefix(findingLimit))
     }
 
-    /// ``findings(for:settings:view:isPublicSuffix:)``, however many they are.
+    /// ``findings(for:settings:view:isPublicSuffix:)`` without the limit on their number.
     static func all(
         for kind: ClientKind, settings: ClientSettings, view: ClientView, isPublicSuffix: (String) -> Bool
     ) -> [ClientFinding] {

@@ -1,6 +1,6 @@
 import PinWire
 
-/// What Dynapins SDKs make of pins: up to 0.1 the first alone counts, since 0.2 TrustKit has them.
+/// The limits of Dynapins SDKs: up to 0.1 only the first pin counts, since 0.2 TrustKit gets them all.
 enum DynapinsLimits {
     static func findings(of check: ClientCheck) -> [ClientFinding] {
         guard check.kind == .dynapins else { return [] }
@@ -16,7 +16,7 @@ enum DynapinsLimits {
             let pattern = host.pattern
             guard check.refusesServed(host) else {
                 guard check.seen(at: host).isEmpty else { return nil }
-                // What is primary comes first, and should be what is served.
+                // The primary pin comes first, and should be the served one.
                 let isPrimary = first.role == .primary
                 return check.finding(
                     .firstPinOnly, isPrimary ? .differs : .breaks, host: host, pin: first.pin,

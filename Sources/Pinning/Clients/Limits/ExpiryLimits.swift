@@ -1,6 +1,6 @@
 import PinWire
 
-/// What becomes of `pins_valid_until`.
+/// The kinds' treatment of `pins_valid_until`.
 enum ExpiryLimits {
     static func findings(of check: ClientCheck) -> [ClientFinding] {
         guard let end = check.view.document.pinsValidUntil, !check.pinned.isEmpty, !check.hearsOff else { return [] }

@@ -1,6 +1,6 @@
 import PinWire
 
-/// What holds of a kind whatever is pinned.
+/// Limits of a kind that do not depend on the pins.
 enum LibraryLimits {
     static func findings(of check: ClientCheck) -> [ClientFinding] {
         guard !check.pinned.isEmpty else { return [] }

@@ -1,10 +1,10 @@
 import PinWire
 
-/// Which names a kind can pin: wildcards, subdomains, names that TrustKit takes.
+/// The names that a kind can pin: wildcards, subdomains, names that TrustKit accepts.
 enum NameLimits {
     static func findings(of check: ClientCheck, isPublicSuffix: (String) -> Bool) -> [ClientFinding] {
         let reach = check.pinned.compactMap { host in
-            // An exact pattern and a wildcard of one name may come to one entry together.
+            // An exact pattern and a wildcard of one name may become one entry together.
             host.pattern.isWildcard
                 ? Self.wildcard(host, check.twin(of: host), check)
                 : host.includesSubdomains ? Self.subdomains(host, check) : nil
@@ -115,7 +115,7 @@ enum NameLimits {
         }
     }
 
-    /// How bad it is that of the names below one only known certificates are trusted: where none is valid for all of
+    /// The severity where only known certificates are trusted for the names below one: where none is valid for all of
     /// them, they have others.
     private static func severity(_ host: ClientView.Host, _ check: ClientCheck) -> ClientFinding.Severity {
         let known = host.pins.flatMap { check.given($0, at: host) }
@@ -126,7 +126,7 @@ enum NameLimits {
     private static func registry(_ check: ClientCheck, _ isPublicSuffix: (String) -> Bool) -> [ClientFinding] {
         switch check.kind {
         case .trustkitAndroid:
-            // Its validator knows top-level domains alone: a public suffix such as `co.uk` is a name to it.
+            // Its validator knows only top-level domains: it accepts a public suffix such as `co.uk` as a name.
             return check.pinned.compactMap { host in
                 let name = host.pattern.name
                 let above = Self.above(name)
@@ -139,7 +139,7 @@ enum NameLimits {
         case _ where check.isTrustKit:
             return check.pinned.filter { !Self.isBelowSuffix($0.pattern.name, isPublicSuffix) }.map { host in
                 let name = host.pattern.name
-                // What uses it catches the exception, and its app goes on without pins.
+                // Its users catch the exception, and the app goes on without pins.
                 let isCaught = check.kind == .reactNative
                 let end = isCaught ? "on iOS no host of the app is pinned" : "the app crashes"
                 return check.finding(
@@ -151,7 +151,7 @@ enum NameLimits {
         }
     }
 
-    /// Whether a name has a registrable part: it is no public suffix and some name above it is.
+    /// Whether a name has a registrable part: it is not a public suffix and some name above it is.
     private static func isBelowSuffix(_ name: String, _ isPublicSuffix: (String) -> Bool) -> Bool {
         !isPublicSuffix(name) && Self.above(name).contains(where: isPublicSuffix)
     }

@@ -1,6 +1,6 @@
 import PinWire
 
-/// What becomes of names that more than one pattern stands for, or of pins that more than one host has.
+/// The effect on names that more than one pattern covers, or on pins that more than one host has.
 enum OverlapLimits {
     static func findings(of check: ClientCheck) -> [ClientFinding] {
         Self.pool(check) + Self.overlaps(check)
@@ -29,7 +29,7 @@ enum OverlapLimits {
         var excepts = false
     }
 
-    /// Nil for kinds whose entries stand for one name, or in which the nearest entry holds whatever it says.
+    /// Nil for kinds whose entries cover one name, or in which the nearest entry holds whatever it says.
     private static func depth(_ kind: ClientKind) -> Depth? {
         switch kind {
         case .okhttp: Depth(takesWildcards: true, addsUp: true)
@@ -51,7 +51,7 @@ enum OverlapLimits {
             let name = host.pattern.name
             if host.pattern.isWildcard, depth.takesWildcards { wildcards[name] = host }
             guard host.includesSubdomains, depth.takesSubdomains else { continue }
-            // Where there are no wildcards, one is written together with its exact pattern or not at all.
+            // Without wildcards, one is written together with its exact pattern or not at all.
             if !host.pattern.isWildcard || depth.takesWildcards || byName[name]?.isSame(as: host) == true {
                 subtrees[name, default: []].append(host)
             }
@@ -59,7 +59,7 @@ enum OverlapLimits {
         guard !wildcards.isEmpty || !subtrees.isEmpty else { return [] }
         let pinned = Set(check.pinned.map(\.pattern))
         var findings: [ClientFinding] = []
-        /// Wider hosts of which it was said already.
+        /// Wider hosts that are reported already.
         var told: Set<HostPattern> = []
         for host in check.view.hosts {
             let wider = Self.wider(than: host.pattern, wildcards, subtrees, labels: depth.labels)
@@ -78,7 +78,7 @@ enum OverlapLimits {
         return findings
     }
 
-    /// The hosts whose entries stand for all names of a pattern too, the nearest first.
+    /// The hosts whose entries also cover all names of a pattern, the nearest first.
     private static func wider(
         than pattern: HostPattern, _ wildcards: [String: ClientView.Host], _ subtrees: [String: [ClientView.Host]],
         labels: Int

@@ -1,6 +1,7 @@
 import PinWire
 
-/// How many pins a kind demands: TrustKit two, Dynapins and those that refuse what they have no pin for at least one.
+/// The number of pins that a kind requires: TrustKit two, Dynapins and those that refuse hosts without a pin at least
+/// one.
 enum PinCountLimits {
     static func findings(of check: ClientCheck) -> [ClientFinding] {
         Self.single(check) + Self.missing(check)

@@ -1,10 +1,10 @@
 import PinWire
 
-/// What clients of remote configuration make of an app's state.
+/// The limits of clients of remote configuration.
 ///
-/// A host's percentage parts installs with its remote pins from installs with the app's own pins, or none. So a rollout
-/// can be said where the baseline enforces nothing of the document; anywhere else the baseline is given to all, until
-/// everybody is to have the candidate.
+/// A host's percentage separates installs with its remote pins from installs with the app's own pins, or none. So a
+/// rollout can be expressed where the baseline enforces nothing of the document; elsewhere all get the baseline, until
+/// all devices are to have the candidate.
 enum RemoteConfigLimits {
     static func findings(of check: ClientCheck) -> [ClientFinding] {
         guard check.kind == .remoteConfig else { return [] }
@@ -39,7 +39,7 @@ enum RemoteConfigLimits {
                     remedy: "Add a backup pin of another key.")
             }
             guard host.pins.count > 3 else { return nil }
-            // What is served goes first.
+            // Served pins go first.
             let isRefused = host.pins.count(where: \.isServed) > 3
             return check.finding(
                 .pinPlaces, isRefused ? .breaks : .differs, host: host,
@@ -49,8 +49,8 @@ enum RemoteConfigLimits {
         }
     }
 
-    /// Keys of which only the pin is known, where installs compare hashes of raw keys: none is ever given that could not
-    /// match.
+    /// Keys of which only the pin is known, where installs compare hashes of raw keys: a hash that could not match is
+    /// never given.
     private static func rawKeys(_ check: ClientCheck) -> [ClientFinding] {
         guard check.settings.hash == .rawKey else { return [] }
         let pinned = Set(check.pinned.map(\.pattern))
@@ -63,7 +63,7 @@ enum RemoteConfigLimits {
         }
     }
 
-    /// A host is left out for want of a served key or a primary, so that nobody refuses what is served now.
+    /// A host without a served key or a primary is left out, so that no client refuses the presented chain.
     private static func rawKeys(
         of pins: [ClientView.ClientPin], at host: ClientView.Host, _ check: ClientCheck
     ) -> [ClientFinding] {
@@ -95,13 +95,13 @@ enum RemoteConfigLimits {
         }
     }
 
-    /// Whether every device is to have the candidate, so that nobody has to be chosen.
+    /// Whether every device is to have the candidate, so that none has to be chosen.
     private static func reachesAll(_ host: ClientView.Host, _ check: ClientCheck) -> Bool {
         check.view.document.versionGate?.isOpen != false
             && [check.view.document.rollout, host.rollout].allSatisfy { $0?.isForAll != false }
     }
 
-    /// What a rollout has that a percentage has not; nil where it has nothing.
+    /// The part of a rollout that a percentage cannot express; nil where there is none.
     private static func share(_ host: ClientView.Host, app: Rollout?, _ check: ClientCheck) -> ClientFinding? {
         let begin = "A candidate of \(host.pattern) is being rolled out"
         let remedy = "Use the template's conditions, which select devices, or promote the candidate."

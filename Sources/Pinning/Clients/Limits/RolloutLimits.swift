@@ -1,6 +1,6 @@
 import PinWire
 
-/// What becomes of rollouts with kinds that know none. Those of remote configuration are judged apart.
+/// The effect of rollouts on kinds without them. Those of remote configuration are judged separately.
 enum RolloutLimits {
     static func findings(of check: ClientCheck) -> [ClientFinding] {
         guard check.kind != .remoteConfig else { return [] }
@@ -15,8 +15,8 @@ enum RolloutLimits {
         }
     }
 
-    /// A rollout of which installs hear nothing. Where a key of the candidate is served already that the baseline has
-    /// not, they are locked out, and devices inside the rollout connect.
+    /// A rollout that does not reach installs. Where a key of the candidate is served already that the baseline does
+    /// not have, they are locked out, and devices inside the rollout connect.
     static func withheld(
         _ host: ClientView.Host, _ check: ClientCheck, _ detail: String, remedy: String
     ) -> ClientFinding {

@@ -1,18 +1,18 @@
 import PinWire
 
-/// What does not turn pinning off for a kind: kill switches, and the modes `off` and `report_only`.
+/// Switches that do not turn pinning off for a kind: kill switches, and the modes `off` and `report_only`.
 enum SwitchLimits {
     static func findings(of check: ClientCheck) -> [ClientFinding] {
         Self.killSwitches(check) + Self.versions(check) + Self.off(check) + Self.reportOnly(check) + Self.delay(check)
     }
 
-    /// The hosts whose pins installs enforce, and which somebody may want to turn off: those that are off by their mode
-    /// are told of apart.
+    /// The hosts whose pins installs enforce, and which an operator may want to turn off: those that are off by their
+    /// mode are reported separately.
     private static func concerned(_ check: ClientCheck) -> [ClientView.Host] {
         check.view.hosts.filter { host in
             switch host.mode {
             case .enforce: !host.pins.isEmpty
-            // Android enforces of its own accord what TrustKit is told to report.
+            // Android itself enforces hosts for which TrustKit only reports.
             case .reportOnly: !host.pins.isEmpty && (check.reportOnly == .enforces || check.kind == .trustkitAndroid)
             case .off: false
             case nil: true
@@ -80,7 +80,7 @@ enum SwitchLimits {
                     "\(begin) the value for all versions does not include it: only installs that use the template's conditions, or ask this server with their version, stop enforcing.",
                     remedy: "Publish the template, whose conditions check the app's version.")
             case .netkit:
-                // Its clients do not say which version they are.
+                // Its clients do not state their version.
                 return check.unheard(
                     .versionKillSwitch, by: concerned,
                     "\(begin) \(check.kind.title) does not send the app's version: installs keep enforcing.",
@@ -94,7 +94,7 @@ enum SwitchLimits {
 
     private static func off(_ check: ClientCheck) -> [ClientFinding] {
         guard !check.hearsOff else { return [] }
-        // Served clients without pins have a finding of their own; built-in pins are there whatever is stated now.
+        // Served clients without pins have a finding of their own; built-in pins are there whatever the state is now.
         return check.view.hosts.filter { $0.mode == .off && !($0.pins.isEmpty && check.kind.isServed) }.map { host in
             check.unheard(
                 .modeOff, host: host, "\(host.pattern) is off, but \(Self.why(check)).",
@@ -102,7 +102,7 @@ enum SwitchLimits {
         }
     }
 
-    /// Of hosts that only report now: what a kill switch makes of them is another matter.
+    /// For hosts that only report now: a kill switch's effect on them is another matter.
     private static func reportOnly(_ check: ClientCheck) -> [ClientFinding] {
         let title = check.kind.title
         let hosts = check.view.hosts.filter { $0.outcome == .reportOnly && !$0.pins.isEmpty }

@@ -1,7 +1,7 @@
 import PinWire
 
-/// What Wultra's SDKs make of certificates: they find them by common name, merge what they get with what they have, and
-/// trust it until it expires.
+/// The limits of Wultra's SDKs: they find certificates by common name, merge new entries with those they have, and
+/// trust them until they expire.
 enum WultraLimits {
     static func findings(of check: ClientCheck) -> [ClientFinding] {
         guard check.kind == .wultra else { return [] }
@@ -9,9 +9,9 @@ enum WultraLimits {
             + Self.empty(check)
     }
 
-    /// Certificates without a common name are given out under what Apple's systems show of them, and under the host. The
-    /// SDK for Android reads the common name alone, and fails where there is none. Which of the two installs have is not
-    /// known here.
+    /// Certificates without a common name are served under the name that Apple's systems show, and under the host. The
+    /// SDK for Android reads only the common name, and fails where there is none. It is unknown here which of the two
+    /// installs have.
     private static func nameless(_ check: ClientCheck) -> [ClientFinding] {
         check.pinned.flatMap { host in
             host.pins.compactMap { pin in
@@ -27,7 +27,7 @@ enum WultraLimits {
         }
     }
 
-    /// Entries are under the host and under the common name, so that this is for those who list names in the app.
+    /// Entries are under the host and under the common name, so that this is for apps that list names.
     private static func names(_ check: ClientCheck) -> [ClientFinding] {
         check.pinned.compactMap { host in
             for pin in host.pins {
@@ -45,7 +45,7 @@ enum WultraLimits {
         }
     }
 
-    /// Entries are found by what stands in a certificate, whichever host was connected to.
+    /// Entries are found by the certificate's names, whichever host was connected to.
     private static func foreign(_ check: ClientCheck) -> [ClientFinding] {
         var byName: [String: [(certificate: CertificateFacts, host: ClientView.Host)]] = [:]
         var seen: Set<[UInt8]> = []
@@ -72,8 +72,7 @@ enum WultraLimits {
         }
     }
 
-    /// Clients of 2.x are told by common names which servers are not to be looked at, and one name stands for all hosts
-    /// that share it.
+    /// Clients of 2.x learn by common names which servers to ignore, and one name stands for all hosts that share it.
     private static func shared(_ check: ClientCheck) -> [ClientFinding] {
         guard check.settings.understandsDomains, !check.view.isEverythingOff else { return [] }
         func names(_ host: ClientView.Host) -> [String] {
@@ -92,7 +91,7 @@ enum WultraLimits {
         return check.view.hosts.compactMap { host in
             let known = names(host)
             if isFree(host) {
-                // Its own name is said in any case.
+                // Its own name is named in any case.
                 guard let name = known.first(where: { $0 != host.pattern.text && kept[$0] != nil }),
                     let other = kept[name]
                 else { return nil }
@@ -116,7 +115,7 @@ enum WultraLimits {
         }
     }
 
-    /// From so many seconds on an expiry is far away.
+    /// An expiry more than this many seconds away is far away.
     private static let far: Int64 = 30 * 86_400
 
     private static func removal(_ check: ClientCheck) -> [ClientFinding] {
@@ -134,7 +133,7 @@ enum WultraLimits {
         ]
     }
 
-    /// Clients take nothing from an empty list, and trust no server of which they have no entry.
+    /// Clients take nothing from an empty list, and trust no server without an entry.
     private static func empty(_ check: ClientCheck) -> [ClientFinding] {
         let hosts = check.view.hosts
         let isEmpty = hosts.allSatisfy { host in
