@@ -1,6 +1,6 @@
 import PinWire
 
-/// The rails about who signed what is pinned: G17, G18, G19.
+/// The rails about the issuers of pinned keys: G17, G18, G19.
 enum AuthorityRails {
     @Sendable static func findings(of change: GuardRailEvaluation) -> [Finding] {
         change.arms.filter { $0.now.mode == .enforce && $0.isChanged }.flatMap { arm in
@@ -10,20 +10,19 @@ enum AuthorityRails {
 
     private enum Kind { case leaf, intermediate, root }
 
-    /// What kind of key it is, by the certificates that are known of it. A root that another authority has signed too
-    /// remains a root.
+    /// The kind of a key, by its known certificates. A root that another authority has signed too remains a root.
     private static func kind(_ knowledge: KeyKnowledge?) -> Kind? {
         guard let certificates = knowledge?.certificates, !certificates.isEmpty else { return nil }
         if certificates.contains(where: { $0.isAuthority && $0.isSelfSigned }) { return .root }
         return certificates.contains(where: \.isAuthority) ? .intermediate : .leaf
     }
 
-    /// What vouches for a policy's server: the one kind that all its primaries are of, where that is known.
+    /// The kind of key that vouches for a policy's server: the one kind of all its primaries, where that is known.
     private static func kind(of policy: Policy, _ pattern: HostPattern, _ change: GuardRailEvaluation) -> Kind? {
         let pins = policy.activePins
         let primaries = pins.filter { $0.role == .primary }.map { Self.kind(change.knowledge(of: $0.pin, at: pattern)) }
         guard let kind = primaries.first ?? nil, primaries.allSatisfy({ $0 == kind }) else { return nil }
-        // Clients go by every pin, whatever its role: with a root among them, any intermediate of it will do.
+        // Clients use every pin, whatever its role: with a root among them, any intermediate of it is accepted.
         if kind == .intermediate,
             pins.contains(where: { Self.kind(change.knowledge(of: $0.pin, at: pattern)) == .root })
         {
@@ -32,7 +31,7 @@ enum AuthorityRails {
         return kind
     }
 
-    /// G17 and G18: what vouches for the server now, where all of it is known.
+    /// G17 and G18: the kind that vouches for the server now, where it is known completely.
     private static func authorities(_ arm: GuardRailEvaluation.Arm, _ change: GuardRailEvaluation) -> [Finding] {
         let kind = Self.kind(of: arm.now, arm.pattern, change)
         if kind == .root {
@@ -52,7 +51,7 @@ enum AuthorityRails {
         let rotating = certificates.first { certificate in
             Self.rotating.contains { certificate.subject.contains("O=\($0)") }
         }
-        // What was so before must not stand in the way of other changes.
+        // An existing defect must not hold up other changes.
         let wasSo =
             arm.was.map { $0.mode == .enforce && Self.kind(of: $0, arm.pattern, change) == .intermediate } == true
         return [
@@ -67,10 +66,10 @@ enum AuthorityRails {
         ]
     }
 
-    /// Owners of intermediates that are drawn at random or exchanged without notice, as their certificates name them.
+    /// Owners of intermediates that are chosen at random or exchanged without notice, as their certificates name them.
     private static let rotating = ["Let's Encrypt", "Google Trust Services", "Amazon", "DigiCert"]
 
-    /// Whose name it is: its organisation, or all of it where none is named. One authority has many intermediates.
+    /// The owner of a name: its organisation, or the whole name without one. One authority has many intermediates.
     private static func owner(_ name: String) -> String {
         // RFC 4514 writes a comma of a value as \, or \2C.
         var parts: [String] = [""]
@@ -93,7 +92,7 @@ enum AuthorityRails {
             guard let certificate = change.knowledge(of: entry.pin, at: arm.pattern)?.certificates.first else {
                 return nil
             }
-            // One's own signature says nothing of where the next certificate comes from.
+            // A self-signature says nothing about the issuer of the next certificate.
             guard certificate.isAuthority || !certificate.isSelfSigned else { return nil }
             return Self.owner(certificate.isAuthority ? certificate.subject : certificate.issuer)
         }

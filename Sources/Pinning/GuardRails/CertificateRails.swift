@@ -23,7 +23,7 @@ enum CertificateRails {
         var role: PinRole
     }
 
-    /// Hashes of known keys that are taken for their pins.
+    /// Hashes of known keys that people mistake for their pins.
     private struct OtherHashes {
         private var hashes: [[UInt8]: (what: String, pin: Pin)] = [:]
 
@@ -65,7 +65,7 @@ enum CertificateRails {
         ]
     }
 
-    /// What G20 to G22 cannot say of keys of which only the hash is known.
+    /// The gaps of G20 to G22 for keys of which only the hash is known.
     private static func unknown(_ staged: [Staged], _ change: GuardRailEvaluation) -> [Finding] {
         let bare = staged.filter { change.knowledge(of: $0.pin, at: $0.pattern) == nil }
         return Dictionary(grouping: bare, by: \.pattern).sorted { $0.key < $1.key }.map { pattern, new in
@@ -77,7 +77,7 @@ enum CertificateRails {
         }
     }
 
-    /// G21 for a key that is pinned already, and is only now shown to be weak.
+    /// G21 for a key that is pinned already, and is only now known to be weak.
     private static func described(_ staged: [Staged], _ change: GuardRailEvaluation) -> [Finding] {
         let new = Set(staged.map(\.pin))
         return change.events.flatMap { event -> [Finding] in
@@ -101,7 +101,7 @@ enum CertificateRails {
         }
     }
 
-    /// G22. For a key in service the certificate must be right; of a key in reserve it only shows that the key exists.
+    /// G22. The certificate of a key in service must be right; that of a key in reserve only shows that the key exists.
     private static func fitness(_ knowledge: KeyKnowledge?, _ new: Staged, _ change: GuardRailEvaluation) -> [Finding] {
         let pattern = new.pattern
         // A renewed certificate of the same key may be among them: the newest counts. Authorities' are not a host's.
@@ -159,7 +159,7 @@ enum CertificateRails {
         ]
     }
 
-    /// G06: a document that is enforced longer than any of its keys can be served.
+    /// G06: a document that is enforced for longer than any of its keys can be served.
     private static func end(_ change: GuardRailEvaluation) -> [Finding] {
         let isNew = change.before?.pinsValidUntil != change.after.pinsValidUntil
         guard let end = change.after.pinsValidUntil else { return [] }
@@ -193,8 +193,8 @@ enum CertificateRails {
         var slot: PolicySlot
     }
 
-    /// G23: what is published by the change and expires soon: within thirty days, or in the second half of a shorter
-    /// life.
+    /// G23: a change publishes a key whose certificate expires soon: within thirty days, or in the second half of a
+    /// shorter life.
     private static func ladder(_ change: GuardRailEvaluation) -> [Finding] {
         let month: Int64 = 30 * 86_400
         return change.arms.filter { $0.now.mode != .off && $0.isChanged }.flatMap { arm in

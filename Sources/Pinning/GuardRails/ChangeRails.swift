@@ -7,17 +7,17 @@ enum ChangeRails {
             + Self.mass(of: change) + Self.automatic(change) + Self.newHosts(of: change) + Self.versions(of: change)
     }
 
-    /// Risky changes of an app within an hour that go without a second look.
+    /// Risky changes of an app within an hour without a second look.
     static let riskyPerHour = 3
-    /// Hosts that one change of an app may touch unannounced, and the share of its pins that one may remove.
+    /// Hosts that one change of an app may touch without force, and the share of its pins that one may remove.
     static let hostsAtOnce = 20
     static let removedShare = 10
 
     /// G26.
     private static func rate(of change: GuardRailEvaluation) -> [Finding] {
         guard change.isRisky, let before = change.before else { return [] }
-        // What the server does because of reports rests on what probes saw of each host, not on a guess after the last
-        // change: people's changes, which may be what is wrong, do not keep it from that. Its own are counted.
+        // A reaction of the server rests on probes of each host, not on a guess after the last change: people's
+        // changes, which may be what is wrong, do not prevent it. Its own are counted.
         let isReaction = Self.isReaction(change)
         let limit = isReaction ? Reaction.weakenedPerHour : Self.riskyPerHour
         let times =
@@ -49,7 +49,7 @@ enum ChangeRails {
         ]
     }
 
-    /// G28, which reports of clients will tell.
+    /// G28, which needs clients' reports.
     private static func notYetKnown(about change: GuardRailEvaluation) -> [Finding] {
         guard change.isRisky else { return [] }
         return [
@@ -61,7 +61,7 @@ enum ChangeRails {
         ]
     }
 
-    /// G29. Who may engage a kill switch and for how long is decided elsewhere; here, that it stands alone.
+    /// G29. Other rules decide who may engage a kill switch and for how long; this one, that it stands alone.
     private static func killSwitch(of change: GuardRailEvaluation) -> [Finding] {
         var findings: [Finding] = []
         for event in change.events {
@@ -90,7 +90,7 @@ enum ChangeRails {
     /// G36.
     private static func mass(of change: GuardRailEvaluation) -> [Finding] {
         guard let before = change.before, change.hosts.count > 1, !before.hosts.isEmpty else { return [] }
-        // The steps of a rotation go to the hosts that were named when it started, and do what was announced then.
+        // The steps of a rotation change the hosts that were named when it started, as announced then.
         let isStep = change.events.contains { event in
             switch event {
             case .rotationAdvanced, .rotationAborted: true
@@ -169,8 +169,8 @@ enum ChangeRails {
         return findings
     }
 
-    /// Whether servers present a key that a policy of the host (nil for any of them) does not accept: what no report can
-    /// forge.
+    /// Whether servers present a key that a policy of the host (nil for any of them) does not accept, which no report
+    /// can forge.
     private static func locksOut(_ pattern: HostPattern, _ slot: PolicySlot?, _ change: GuardRailEvaluation) -> Bool {
         let observed = change.observed(of: pattern)
         let sets = change.arms.filter { $0.pattern == pattern && slot ?? $0.slot == $0.slot }.map(\.activePins)
@@ -178,7 +178,7 @@ enum ChangeRails {
             && sets.contains { set in observed.live.contains { set.isDisjoint(with: $0.chain.pins) } }
     }
 
-    /// Modes that the server itself would weaken: only to reports, and only where the pins are wrong beyond doubt.
+    /// Modes that the server itself would weaken: only after reports, and only where the pins are wrong beyond doubt.
     private static func weakenings(_ change: GuardRailEvaluation) -> [Finding] {
         change.events.compactMap { event in
             guard case .modeSet(let pattern, let slot, let mode) = event else { return nil }
@@ -193,13 +193,13 @@ enum ChangeRails {
         }
     }
 
-    /// Whether the change is what the server does because of reports.
+    /// Whether the change is the server's reaction to reports.
     static func isReaction(_ change: GuardRailEvaluation) -> Bool {
         change.context.actor == .system
             && change.events.contains { if case .telemetryReacted = $0 { true } else { false } }
     }
 
-    /// Whether the event is of those by which the server reacts to reports; what they weaken is judged one by one.
+    /// Whether the event is one of the server's reactions to reports; their weakening is judged one by one.
     private static func isReaction(_ event: AppEvent) -> Bool {
         switch event {
         case .telemetryReacted, .modeSet, .killSwitchEngaged, .rolloutPaused, .rolloutRolledBack: true
@@ -207,7 +207,7 @@ enum ChangeRails {
         }
     }
 
-    /// Whether the event is part of a plan that a person set, and that has come to it.
+    /// Whether the event is a due part of a plan that a person set.
     private static func isStep(_ event: AppEvent, _ change: GuardRailEvaluation) -> Bool {
         switch event {
         case .rolloutStepTaken(let pattern, _, _), .rolloutBakeStarted(let pattern), .rolloutPlanFinished(let pattern):
@@ -217,7 +217,7 @@ enum ChangeRails {
         }
     }
 
-    /// Whether a plan has come to the promotion of the candidate, with its last step behind it.
+    /// Whether a plan is due to promote the candidate, with its last step behind it.
     private static func isPlanned(_ pattern: HostPattern, _ change: GuardRailEvaluation) -> Bool {
         guard let plan = change.before?.plan(of: pattern), plan.isUnderWay, plan.pause == nil,
             plan.terms.ending == .promote
@@ -266,7 +266,7 @@ enum ChangeRails {
 }
 
 extension ChangeRails {
-    /// G33 as far as clients tell: nobody can hold a document that was never made.
+    /// G33 as far as clients' statements show: no client can hold a document that was never made.
     fileprivate static func versions(of change: GuardRailEvaluation) -> [Finding] {
         guard let before = change.before else { return [] }
         let version = before.version + change.fleetVersion
@@ -284,7 +284,7 @@ extension ChangeRails {
 }
 
 extension AppEvent {
-    /// The host and the end of a kill switch that is engaged; no host where it is for the app or for versions of it.
+    /// The host and the end of an engaged kill switch; no host where it is for the app or for versions of it.
     var engagement: (host: HostPattern?, expiresAt: Timestamp)? {
         switch self {
         case .killSwitchEngaged(let host, let expiresAt): (host, expiresAt)
@@ -301,7 +301,7 @@ extension AppEvent {
         }
     }
 
-    /// Whether it changes which pins clients get.
+    /// Whether it changes the pins that clients get.
     fileprivate var changesPins: Bool {
         switch self {
         case .pinActivated, .pinRetired, .pinRevoked, .candidatePromoted, .candidateStarted, .candidateDropped,
@@ -317,7 +317,7 @@ extension Host {
         PolicySlot.allCases.reduce(0) { $0 + (self[$1]?.activePins.count ?? 0) }
     }
 
-    /// How many published pins devices lose that get another host's policies instead, or none.
+    /// The number of published pins lost by devices that get another host's policies instead, or none.
     fileprivate func lost(to other: Host?) -> Int {
         PolicySlot.allCases.reduce(0) { count, slot in
             count + (self[slot]?.lost(to: other?[slot] ?? other?[.baseline]).count ?? 0)

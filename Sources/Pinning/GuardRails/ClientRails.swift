@@ -1,15 +1,15 @@
 import PinWire
 
-/// G25: what the kinds of clients that an app has declared cannot do with what a change leaves behind.
+/// G25: the limits that an app's declared kinds of clients meet after a change.
 enum ClientRails {
     @Sendable static func findings(of change: GuardRailEvaluation) -> [Finding] {
-        // To look takes its time, also of a judgement that leaves the rail out.
+        // The evaluation takes time, also in one that leaves the rail out.
         guard change.context.rails.contains(.oldClients) else { return [] }
         guard !change.after.clients.isEmpty else { return Self.undeclared(change) }
         let found = Self.news(of: change)
         let canWait = !Self.isUrgent(change)
         return MetLimit.all(in: found).map { met in
-            // What installs cannot do they cannot do whether or not somebody says that there are such installs.
+            // Installs have their limits whether or not a change declares such installs.
             let isNew = change.before?.clients[met.first.kind] == nil
             let severity: GuardRail.Severity = met.first.severity == .breaks && canWait && !isNew ? .override : .warn
             return Finding(met, severity)
@@ -18,8 +18,8 @@ enum ClientRails {
 
     // MARK: Declared kinds
 
-    /// What is worth telling: what a kind could do before; of kinds that the change declares, everything; and whatever a
-    /// kill switch does that is being engaged.
+    /// Findings to report: those that a kind did not have before; all of a kind that the change declares; and every
+    /// effect on a kill switch that is being engaged.
     private static func news(of change: GuardRailEvaluation) -> [ClientFinding] {
         let engaged = change.events.compactMap(\.engagement)
         var after = change.after.clientFindings(in: change.context).filter { finding in
@@ -55,7 +55,7 @@ enum ClientRails {
         }
     }
 
-    /// What a kind comes up against, and where.
+    /// A kind's limit and its place.
     private struct Place: Hashable {
         var kind: ClientKind
         var limit: ClientLimit
@@ -68,7 +68,7 @@ enum ClientRails {
         }
     }
 
-    /// Whether the limit is what keeps a kill switch from reaching installs, or at once.
+    /// Whether the limit keeps a kill switch from reaching installs, or delays it.
     private static func isAboutSwitches(_ limit: ClientLimit) -> Bool {
         switch limit {
         case .killSwitch, .versionKillSwitch, .weeklyUpdate: true
@@ -76,7 +76,7 @@ enum ClientRails {
         }
     }
 
-    /// Whether the change is one that nothing may hold up: a kill switch, a way back, or what is done because of reports.
+    /// Whether nothing may hold up the change: a kill switch, a way back, or a reaction to reports.
     private static func isUrgent(_ change: GuardRailEvaluation) -> Bool {
         ChangeRails.isReaction(change)
             || change.events.allSatisfy { event in
@@ -89,7 +89,7 @@ enum ClientRails {
 
     // MARK: Apps without a declaration
 
-    /// Nobody said which clients there are.
+    /// No clients are declared.
     private static func undeclared(_ change: GuardRailEvaluation) -> [Finding] {
         change.hosts.compactMap { pattern in
             guard let host = change.after.hosts[pattern] else { return nil }
@@ -107,7 +107,7 @@ enum ClientRails {
 }
 
 extension Finding {
-    /// What the rail of deployed clients says of a limit.
+    /// The finding of the rail of deployed clients about a limit.
     fileprivate init(_ met: MetLimit, _ severity: GuardRail.Severity) {
         self.init(
             .oldClients, severity, host: met.first.host, pin: met.first.pin, met.detail, remedy: met.first.remedy)

@@ -1,6 +1,6 @@
 import PinWire
 
-/// What installs refused before a change, and refuse after it, of what probes saw servers present.
+/// The servers, as probes saw them, that installs refused before a change and refuse after it.
 struct ClientRefusals {
     private let before: [ClientKind: ClientCheck]
     private let after: [ClientKind: ClientCheck]
@@ -10,9 +10,9 @@ struct ClientRefusals {
         self.after = change.after.clientChecks(in: change.context)
     }
 
-    /// Whether a finding of the state after the change says that installs refuse servers which they refused before it
-    /// all the same: whoever comes to the rescue of a host that locks its clients out is not to blame that not all of
-    /// them hear of it. That a pin does not match is no limit of a kind, and was no finding.
+    /// Whether a finding after the change says that installs refuse servers which they refused before all the same: a
+    /// change that rescues a host from a lock-out is not to blame for clients that it does not reach. A pin that does
+    /// not match is not a limit of a kind, and was no finding.
     func stood(before finding: ClientFinding) -> Bool {
         guard finding.severity == .breaks, Self.isAboutServed(finding.limit), let pattern = finding.host,
             let was = self.before[finding.kind], let old = was.view.hosts.first(where: { $0.pattern == pattern }),
@@ -23,8 +23,8 @@ struct ClientRefusals {
         return !refused.isEmpty && refused.allSatisfy { !was.accepts($0.pins, $0.certificates, at: old) }
     }
 
-    /// Whether the limit breaks where servers are refused that probes saw, and nowhere else: neither does it end the
-    /// app, nor are names refused that nobody looked at.
+    /// Whether the limit only breaks servers that probes saw: it neither ends the app, nor makes it refuse names that
+    /// no probe examined.
     private static func isAboutServed(_ limit: ClientLimit) -> Bool {
         switch limit {
         case .killSwitch, .versionKillSwitch, .modeOff, .reportOnly, .pinsValidUntil, .rollout, .leafOnly,

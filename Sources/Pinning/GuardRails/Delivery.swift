@@ -1,17 +1,17 @@
 package import PinWire
 
-/// How far clients have a key: what is counted, and what time alone guarantees.
+/// How many clients have a key: by counts, and by what time alone guarantees.
 package struct Delivery: Hashable, Sendable {
     /// When the last policy that should have the key published it, and by which document.
     package var publishedAt: Timestamp
     package var documentVersion: Int64
     package var share: AdoptionShare
-    /// From then on no client goes by a document without the key unless it failed to fetch a newer one, whatever was
-    /// counted.
+    /// From then on no client uses a document without the key unless it failed to fetch a newer one, whatever the
+    /// counts say.
     package var sufficientAt: Timestamp
-    /// Before then it does not count however many have it.
+    /// Before then the key does not count as delivered, however many have it.
     package var earliestAt: Timestamp
-    /// The share that is enough, in basis points.
+    /// The sufficient share, in basis points.
     package var goal: Int
 
     /// Whether clients can be relied on to have the key.
@@ -20,7 +20,7 @@ package struct Delivery: Hashable, Sendable {
             || (self.earliestAt <= now && self.share.basis != .unknown && self.goal <= self.share.lowerBasisPoints)
     }
 
-    /// How far it is, as a sentence.
+    /// The progress, as a sentence.
     package func sentence(at now: Timestamp) -> String {
         let counted =
             switch self.share.basis {
@@ -42,7 +42,7 @@ package struct Delivery: Hashable, Sendable {
 }
 
 extension App {
-    /// How far clients have `pin`, which the hosts' policies publish; nil where one of them does not.
+    /// The delivery of `pin`, which the hosts' policies publish; nil where one of them does not.
     package func delivery(
         of pin: Pin, hosts: [HostPattern], goals: Rotation.Goals, fleetVersion: Int64, _ facts: ExternalFacts
     ) -> Delivery? {
@@ -51,7 +51,7 @@ extension App {
         for pattern in hosts {
             guard let host = self.hosts[pattern] else { continue }
             for slot in PolicySlot.allCases {
-                // One that is off today counts too: clients may hold a document in which it was not.
+                // A policy that is off today counts too: clients may hold a document in which it was not.
                 guard let policy = host[slot] else { continue }
                 guard let record = policy.pins[pin], record.state == .active else { return nil }
                 since = max(since, record.since)
@@ -59,12 +59,12 @@ extension App {
             }
         }
         guard version > 0 else { return nil }
-        // Events of the fleet count into the document's version. Those since then make this one higher than need be,
-        // never lower: each of them had every client fetch anew.
+        // Events of the fleet count into the document's version. Those since then make this one higher than necessary,
+        // never lower: each of them had every client fetch again.
         let document = version + fleetVersion
         return Delivery(
             publishedAt: since, documentVersion: document, share: facts.adoption(self.id, document) ?? .unknown,
-            // Nobody can decide that documents are stale before they are.
+            // No setting can make documents stale before they are.
             sufficientAt: since.adding(seconds: max(goals.sufficientWait, facts.deliverySeconds)),
             earliestAt: since.adding(seconds: goals.minimumWait), goal: goals.adoption
         )
@@ -79,7 +79,7 @@ extension Rotation {
 }
 
 extension Rotation.Goals {
-    /// What holds where nobody said otherwise: as long as a document is fresh and a cache keeps it.
+    /// The default: as long as a document is fresh and a cache keeps it.
     package init(for facts: ExternalFacts) {
         self.init(
             minimumWait: min(3600, facts.deliverySeconds), sufficientWait: facts.deliverySeconds

@@ -1,6 +1,6 @@
 import PinWire
 
-/// The rails about what clients hold: G10, G11, G34, G43.
+/// The rails about the documents that clients hold: G10, G11, G34, G43.
 enum DeliveryRails {
     @Sendable static func findings(of change: GuardRailEvaluation) -> [Finding] {
         var findings: [Finding] = []
@@ -13,7 +13,7 @@ enum DeliveryRails {
                 findings += Self.goals(of: rotation, change) + Self.remainder(of: rotation, change)
                 if rotation.kind == .emergency { findings += Self.emergency(rotation, change) }
             case .pinRoleSet(let pattern, _, let pin, .primary):
-                // A role alone changes no client's mind: what it says of the server had better be so.
+                // A role alone changes nothing for clients: its statement about the server should be true.
                 if change.before?.openRotation(of: pattern)?.next != pin {
                     findings += Self.delivered(pin, [pattern], Rotation.Goals(for: change.facts), .warn, change)
                 }
@@ -39,7 +39,8 @@ enum DeliveryRails {
         }
     }
 
-    /// G10 and G11 of a rotation whose own goals ask for less than is safe: they decide what those rails wait for later.
+    /// G10 and G11 for a rotation whose own goals ask for less than is safe: those goals are the later condition of
+    /// these rails.
     private static func goals(of rotation: Rotation, _ change: GuardRailEvaluation) -> [Finding] {
         let (goals, safe) = (rotation.goals, Rotation.Goals(for: change.facts))
         var findings: [Finding] = []
@@ -65,7 +66,7 @@ enum DeliveryRails {
         return findings
     }
 
-    /// G02 of what a rotation will leave behind.
+    /// G02 for the result of a rotation.
     private static func remainder(of rotation: Rotation, _ change: GuardRailEvaluation) -> [Finding] {
         let lone = change.after.policies(of: rotation).first { _, _, policy in
             policy.mode == .enforce
@@ -81,7 +82,7 @@ enum DeliveryRails {
         ]
     }
 
-    /// G11 for the end of a rotation: the old key can be destroyed only when no document has its pin any more.
+    /// G11 for the end of a rotation: the old key can be destroyed only when no valid document has its pin any more.
     private static func ended(_ rotation: Rotation, _ change: GuardRailEvaluation) -> [Finding] {
         let until = rotation.staleAt(change.facts)
         guard change.now < until else { return [] }
@@ -153,7 +154,7 @@ enum DeliveryRails {
         }
     }
 
-    /// G11 for a rotation: the next key has been served for as long as was wanted.
+    /// G11 for a rotation: the next key has been served for the required time.
     private static func settled(_ rotation: Rotation, _ change: GuardRailEvaluation) -> [Finding] {
         var findings = Self.delivered(rotation.next, rotation.hosts, rotation.goals, .override, change).map {
             Self.renamed($0, .oldKeyTooSoon)
@@ -179,14 +180,14 @@ enum DeliveryRails {
         return findings
     }
 
-    /// G10 for an emergency: nothing to wait for, and yet to be known.
+    /// G10 for an emergency: it waits for nothing, and the finding must be known all the same.
     private static func emergency(_ rotation: Rotation, _ change: GuardRailEvaluation) -> [Finding] {
         guard
             let delivery = change.after.delivery(
                 of: rotation.next, hosts: rotation.hosts, goals: rotation.goals, fleetVersion: change.fleetVersion,
                 change.facts)
         else {
-            // It was taken away again by the very change that began with it.
+            // It was removed again by the same change that began with it.
             return Self.delivered(rotation.next, rotation.hosts, rotation.goals, .override, change)
         }
         guard !delivery.isEnough(at: change.now) else { return [] }
@@ -202,10 +203,10 @@ enum DeliveryRails {
 
     // MARK: Without a rotation
 
-    /// G11: a pin that was in service goes only when what is served instead has proved itself.
+    /// G11: a pin that was in service goes only when its served successor has proved itself.
     private static func retirement(_ arm: GuardRailEvaluation.Arm, _ change: GuardRailEvaluation) -> [Finding] {
         guard arm.now.mode != .off, arm.was?.mode != .off, !arm.removed.isEmpty else { return [] }
-        // Of a rotation's old keys the rotation has said all.
+        // A rotation's finding covers its old keys.
         let rotated = Set(change.advancedRotations.flatMap(\.old))
         let observed = change.observed(of: arm.pattern)
         return arm.removed.filter { !rotated.contains($0) }.compactMap { pin -> Finding? in
@@ -243,8 +244,7 @@ enum DeliveryRails {
         }
     }
 
-    /// G11 where enforcing begins: the key from which a server has just been changed is among the pins, or it is too
-    /// early.
+    /// G11 where enforcing begins: the key that a server has just replaced is among the pins, or it is too early.
     private static func beginning(_ arm: GuardRailEvaluation.Arm, _ change: GuardRailEvaluation) -> [Finding] {
         guard arm.now.mode == .enforce, arm.was?.mode != .enforce else { return [] }
         let observed = change.observed(of: arm.pattern)

@@ -1,11 +1,11 @@
 package import PinWire
 
-/// What a guard rail says about one change.
+/// A guard rail's finding about one change.
 package struct Finding: Hashable, Sendable {
     /// Whether the rule is known to be broken.
     package enum Verdict: String, Sendable, Hashable {
         case violated
-        /// What it takes to judge is not known. Never the same as fine.
+        /// The necessary facts are unknown. This never counts as fine.
         case unknown
     }
 
@@ -15,10 +15,10 @@ package struct Finding: Hashable, Sendable {
     package var host: HostPattern?
     package var policy: PolicySlot?
     package var pin: Pin?
-    /// The kind of client that it is about, and which of its limits; nil where it is about others too.
+    /// The kind of client concerned, and the one of its limits; nil where it concerns others too.
     package var client: ClientKind?
     package var limit: ClientLimit?
-    /// What is the matter, as a sentence.
+    /// What is wrong, as a sentence.
     package var detail: String
     /// What to do instead, as a sentence.
     package var remedy: String
@@ -44,7 +44,7 @@ package struct Finding: Hashable, Sendable {
         self.remedy = remedy
     }
 
-    /// What cannot be judged. It stands in nobody's way unless `severity` says so.
+    /// A finding that cannot be judged. It refuses nothing unless `severity` says so.
     package static func unknown(
         _ rail: GuardRail, _ severity: GuardRail.Severity = .warn, host: HostPattern? = nil, pin: Pin? = nil,
         _ detail: String, remedy: String
@@ -54,7 +54,7 @@ package struct Finding: Hashable, Sendable {
         return finding
     }
 
-    /// The finding as it is shown and as it is recorded.
+    /// The finding as the API shows it and as it is recorded.
     package var json: JSON {
         .members([
             "code": .string(self.rail.code),
@@ -72,7 +72,7 @@ package struct Finding: Hashable, Sendable {
     }
 }
 
-/// A finding that somebody overrode, as the ledger keeps it.
+/// An overridden finding, as the ledger keeps it.
 package struct OverriddenFinding: Hashable, Sendable {
     /// The rail's code. A text, because a ledger outlives the list of rails.
     package var code: String

@@ -2,22 +2,22 @@ import PinWire
 
 /// The rails about the kill switch over everything.
 enum FleetRails {
-    /// Hosts that are named; of further ones their number is said.
+    /// The number of hosts that are named; further ones are counted.
     private static let limit = 20
 
-    /// What is to be said of a command, the gravest first.
+    /// The findings about a command, the most severe first.
     static func findings(
         of command: FleetCommand, in state: LedgerState, _ context: DecisionContext
     ) -> [Finding] {
         Self.unmatched(after: command, in: state, context) + Self.unheard(of: command, in: state, context)
     }
 
-    /// G09 where the end of the switch is what turns enforcing on: released, or engaged anew for a shorter time. It is
+    /// G09 where the end of the switch turns enforcing on: released, or engaged again for a shorter time. It is
     /// overridden with a reason: one forgotten app does not keep all others unprotected.
     private static func unmatched(
         after command: FleetCommand, in state: LedgerState, _ context: DecisionContext
     ) -> [Finding] {
-        // One that has run out holds nothing back any more.
+        // A switch that has expired holds nothing back any more.
         guard context.rails.contains(.liveChainUnmatched), let was = state.fleet.killSwitch,
             was.isInForce(at: context.now)
         else { return [] }
@@ -68,7 +68,7 @@ enum FleetRails {
         return findings
     }
 
-    /// G25: which declared kinds of clients do not hear of the switch that is being engaged. It holds nothing up.
+    /// G25: the declared kinds of clients that the engaged switch does not reach. It refuses nothing.
     private static func unheard(
         of command: FleetCommand, in state: LedgerState, _ context: DecisionContext
     ) -> [Finding] {
@@ -101,7 +101,7 @@ enum FleetRails {
 }
 
 extension App {
-    /// Whether its devices enforce anything, as far as the app as a whole says.
+    /// Whether its devices enforce anything, by the state of the app as a whole.
     fileprivate func enforces(at now: Timestamp) -> Bool {
         self.killSwitch?.isInForce(at: now) != true && self.pinsValidUntil.map { now < $0 } ?? true
     }

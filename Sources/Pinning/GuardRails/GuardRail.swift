@@ -1,7 +1,7 @@
 /// A named rule that keeps a change from locking clients out or opening them to an attacker.
 ///
-/// The codes are for ever: each is explained by a page (`pinledger explain G07`), stands in findings, and in the event
-/// that records that somebody insisted.
+/// The codes never change: a page explains each (`pinledger explain G07`), and they stand in findings and in the event
+/// that records an override.
 package enum GuardRail: String, CaseIterable, Sendable, Hashable, Comparable {
     case twoPins = "G01"
     case backupNotServed = "G02"
@@ -47,13 +47,13 @@ package enum GuardRail: String, CaseIterable, Sendable, Hashable, Comparable {
     case armWithoutServedKey = "G42"
     case notSeenServed = "G43"
 
-    /// What happens when the rule is broken.
+    /// The effect of breaking the rule.
     package enum Severity: String, CaseIterable, Sendable, Hashable, Comparable {
-        /// It is said, and recorded nowhere.
+        /// A warning, which is not recorded.
         case warn
-        /// It is refused, unless somebody insists (`force`) and says why; that is recorded.
+        /// Refused without force (`force`) and a reason; both are recorded.
         case override
-        /// It is refused.
+        /// Refused in every case.
         case block
 
         package static func < (left: Severity, right: Severity) -> Bool { left.rank < right.rank }
@@ -70,7 +70,7 @@ package enum GuardRail: String, CaseIterable, Sendable, Hashable, Comparable {
 
     package var code: String { self.rawValue }
 
-    /// The rule in a few words, its usual severity, and how the rule is held.
+    /// The rule in a few words, its usual severity, and how it is held.
     package var entry: (title: String, severity: Severity, holding: Holding) {
         switch self {
         case .twoPins: ("Enforcing takes two pins", .block, .judged)
@@ -119,21 +119,21 @@ package enum GuardRail: String, CaseIterable, Sendable, Hashable, Comparable {
         }
     }
 
-    /// Where a rule is held.
+    /// How a rule is held.
     package enum Holding: String, Sendable, Hashable {
         /// By a check of each change.
         case judged
-        /// Where input is read: what breaks it never becomes a command.
+        /// Where input is read: a violation never becomes a command.
         case parsed
         /// By construction.
         case built
-        /// By a check that has nothing to judge by until clients report.
+        /// By a check that has no data until clients report.
         case needsTelemetry = "needs_telemetry"
-        /// By a check that has nothing to judge by until checkpoints are kept outside the database.
+        /// By a check that has no data until checkpoints are kept outside the database.
         case needsCheckpoints = "needs_checkpoints"
     }
 
-    /// Whether operators may lower it to a warning for an app or for everything: what can be insisted on once can be
-    /// allowed for good.
+    /// Whether operators may lower it to a warning for an app or for everything: a rule that can be overridden once can
+    /// be allowed permanently.
     package var isAdjustable: Bool { self.entry.severity == .override }
 }

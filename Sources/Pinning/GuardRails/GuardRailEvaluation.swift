@@ -1,8 +1,8 @@
 import PinWire
 
-/// One change of an app as the guard rails see it: the state before and after, and what is known from outside.
+/// One change of an app as the input of the guard rails: the state before and after, and the external facts.
 ///
-/// Pure: the same judgement always gives the same findings, on every node and in a dry run.
+/// Pure: the same evaluation always gives the same findings, on every node and in a dry run.
 struct GuardRailEvaluation {
     let id: AppID
     let before: App?
@@ -12,12 +12,13 @@ struct GuardRailEvaluation {
     /// The fleet's part of the document's version.
     let fleetVersion: Int64
     private let lowered: Set<GuardRail>
-    /// The hosts that the change is about, in order.
+    /// The hosts that the change concerns, in order.
     let hosts: [HostPattern]
-    /// The arms of every host that the change is about and that is still there. Devices of a candidate that is gone get
-    /// the baseline.
+    /// The arms of every host that the change concerns and that still exists. Devices of a removed candidate get the
+    /// baseline.
     let arms: [Arm]
-    /// Whether the change takes something from clients that they relied on: what is rare, looked at twice and counted.
+    /// Whether the change takes something from clients that they relied on: such changes are rare, looked at twice and
+    /// counted.
     let isRisky: Bool
     /// The rotations of which the change begins another phase, as they were before.
     let advancedRotations: [Rotation]
@@ -51,14 +52,14 @@ struct GuardRailEvaluation {
     var now: Timestamp { self.context.now }
     var facts: ExternalFacts { self.context.facts }
 
-    /// Every check there is. The order does not matter: findings are sorted.
+    /// All checks. The order does not matter: findings are sorted.
     private static let checks: [@Sendable (GuardRailEvaluation) -> [Finding]] = [
         PolicyRails.findings, LiveRails.findings, ReachRails.findings, DeliveryRails.findings,
         CertificateRails.findings,
         AuthorityRails.findings, ChangeRails.findings, ClientRails.findings,
     ]
 
-    /// What all rails say, the gravest first; lowered ones as warnings.
+    /// The findings of all rails, the most severe first; lowered ones as warnings.
     var findings: [Finding] {
         guard !self.events.isEmpty else { return [] }
         let all = Self.checks.flatMap { $0(self) }.filter { self.context.rails.contains($0.rail) }.map { finding in
@@ -76,9 +77,9 @@ struct GuardRailEvaluation {
         }
     }
 
-    /// The change as it may be recorded: where somebody insists, with the event that says on what.
+    /// The change as it may be recorded: with force, together with the event that records what was overridden.
     ///
-    /// - Throws: ``Refusal/guarded(_:)`` with all findings where one of them stands in the way.
+    /// - Throws: ``Refusal/guarded(_:)`` with all findings where one of them refuses the change.
     func verdict() throws(Refusal) -> (events: [AppEvent], findings: [Finding]) {
         let findings = self.findings
         guard let gravest = findings.first, gravest.severity != .warn else { return (self.events, findings) }
@@ -87,7 +88,7 @@ struct GuardRailEvaluation {
         return (self.events + Self.events(of: overridden), findings)
     }
 
-    /// What records the findings: several events where one would be too large for an entry of the log.
+    /// The events that record the findings: several where one would be too large for an entry of the log.
     private static func events(of findings: [OverriddenFinding]) -> [AppEvent] {
         var events: [[OverriddenFinding]] = []
         var room = 0
@@ -103,12 +104,12 @@ struct GuardRailEvaluation {
         return events.map { .guardRailsOverridden($0) }
     }
 
-    /// About how large one event of overridden findings may become; an entry has at most 65535 bytes.
+    /// The approximate limit of one event of overridden findings; an entry has at most 65535 bytes.
     private static let eventBytes = 32_768
 
     // MARK: What checks ask
 
-    /// What one kind of devices of a host gets before and after the change.
+    /// The policies of one kind of a host's devices before and after the change.
     struct Arm {
         var pattern: HostPattern
         var slot: PolicySlot
@@ -116,11 +117,11 @@ struct GuardRailEvaluation {
         var was: Policy?
         var now: Policy
 
-        /// Published pins that are published no longer.
+        /// Published pins that are no longer published.
         var removed: [Pin] { self.was?.lost(to: self.now) ?? [] }
 
         var activePins: Set<Pin> { Set(self.now.activePins.map(\.pin)) }
-        /// Whether another mode or other pins are published. Roles, which no client goes by, aside.
+        /// Whether another mode or other pins are published. Roles, which no client uses, do not count.
         var isChanged: Bool {
             guard let was else { return true }
             return was.mode != self.now.mode || was.activePins.map(\.pin) != self.now.activePins.map(\.pin)
@@ -140,18 +141,18 @@ struct GuardRailEvaluation {
         return arms
     }
 
-    /// What is known of the services of a host.
+    /// The facts about the services of a host.
     struct ObservedHost {
         /// Endpoints that were never seen, or not within a day.
         var unseen: [Endpoint] = []
-        /// Those of them that were seen once: what they present may have changed since.
+        /// Those of them that were seen once: they may present another chain since.
         var outdated: [Endpoint] = []
-        /// All that is on record.
+        /// All records.
         var seen: [Endpoint: [ObservedChain]] = [:]
         var live: [(endpoint: Endpoint, chain: ObservedChain)] = []
         var recent: [(endpoint: Endpoint, chain: ObservedChain)] = []
 
-        /// Whether there is anything to judge by.
+        /// Whether there are any facts to judge by.
         var isKnown: Bool { !self.live.isEmpty }
         /// Whether every service was seen.
         var isComplete: Bool { self.isKnown && self.unseen.isEmpty }
@@ -185,7 +186,7 @@ struct GuardRailEvaluation {
             return others.reduce(first ?? chain.firstSeen, max)
         }
 
-        /// What the same place saw the same address present before what it presents now.
+        /// The chain that the same place saw the same address present before the present one.
         func earlier(_ endpoint: Endpoint, _ chain: ObservedChain) -> [ObservedChain] {
             self.onRecord(endpoint, chain).filter { !$0.isCurrent }
         }
@@ -202,12 +203,12 @@ struct GuardRailEvaluation {
         self.observedHosts[pattern] ?? Self.observed(of: pattern, self.before, self.after, self.context)
     }
 
-    /// What is known of a host, as it is after a change and was before.
+    /// The facts about a host, after a change and before it.
     static func observed(
         of pattern: HostPattern, _ before: App?, _ after: App, _ context: DecisionContext
     ) -> ObservedHost {
         var observed = ObservedHost()
-        // Of a service that this very change leaves out it is still known what it presents.
+        // The chain of a service that this same change leaves out is still known.
         var endpoints = after.hosts[pattern]?.probed(of: pattern) ?? []
         endpoints += (before?.hosts[pattern]?.probed(of: pattern) ?? []).filter { !endpoints.contains($0) }
         for endpoint in endpoints {
@@ -227,8 +228,8 @@ struct GuardRailEvaluation {
         return observed
     }
 
-    /// What is known of a key: what somebody showed, and the certificates in which probes of the host saw it within a
-    /// week. Nil where only the pin is known.
+    /// The facts about a key: the uploaded ones, and the certificates in which probes of the host saw it within a week.
+    /// Nil where only the pin is known.
     func knowledge(of pin: Pin, at pattern: HostPattern) -> KeyKnowledge? {
         var knowledge = self.after.keys[pin]
         for (_, chain) in self.observed(of: pattern).recent {
@@ -257,7 +258,7 @@ struct GuardRailEvaluation {
 }
 
 extension AppEvent {
-    /// The hosts that the event is about.
+    /// The hosts that the event concerns.
     func hosts(in app: App?) -> [HostPattern] {
         switch self {
         case .hostAdded(let host, _, _), .hostSubdomainsSet(let host, _), .hostRemoved(let host),

@@ -1,11 +1,11 @@
 import PinWire
 
-/// The rails that compare what is published with what servers present: G02, G07, G08, G09, G24, G42.
+/// The rails that compare published pins with the chains that servers present: G02, G07, G08, G09, G24, G42.
 ///
-/// Three of them part one question between them, so that each can be tested alone: G07 asks whether anybody still
-/// presents a pin that goes, or is about to since a rotation says so, G08 whether a pin that is retired or revoked was
-/// the last that matched, and G09 whether what is published for any other reason matches nothing. What was looked at
-/// once and has not been for a day stands in the way of taking a pin away (G07) and of beginning to enforce (G09).
+/// Three of them divide one question, so that each can be tested alone: G07 asks whether a service still presents a pin
+/// that goes, or is about to by a rotation, G08 whether a retired or revoked pin was the last that matched, and G09
+/// whether the published pins match nothing for any other reason. A service that was seen once and has not been for a
+/// day holds up the removal of a pin (G07) and the beginning of enforcement (G09).
 ///
 /// `LockOutTests` plays 10,000 random changes against them, G10 and G11, and again without each of them.
 enum LiveRails {
@@ -34,10 +34,10 @@ enum LiveRails {
     private static func served(
         _ arm: GuardRailEvaluation.Arm, _ observed: GuardRailEvaluation.ObservedHost, _ change: GuardRailEvaluation
     ) -> [Finding] {
-        // Nobody went by the pins of a policy that was off.
+        // No client used the pins of a policy that was off.
         guard let was = arm.was, was.mode != .off else { return [] }
         return arm.removed.compactMap { pin in
-            // An address that has been seen with another key since presents this one no longer. One that has not been
+            // An address that has been seen with another key since no longer presents this one. One that has not been
             // seen since may come back with it, and counts for a week.
             let seen = observed.recent.filter { $0.chain.isCurrent && $0.chain.pins.contains(pin) }
             guard let last = seen.max(by: { $0.chain.lastSeen < $1.chain.lastSeen }) else { return nil }
@@ -52,7 +52,8 @@ enum LiveRails {
         }
     }
 
-    /// G07 ahead of time: a rotation has told the operator to present its next key, and whether he has is not known yet.
+    /// G07 in advance: a rotation has asked the operator to present its next key, and it is not known yet whether that
+    /// happened.
     private static func announced(
         _ arm: GuardRailEvaluation.Arm, _ observed: GuardRailEvaluation.ObservedHost, _ change: GuardRailEvaluation
     ) -> [Finding] {
@@ -63,7 +64,7 @@ enum LiveRails {
         let had = arm.was?.pins[rotation.next]?.state == .active
         let wasWithout = arm.was?.mode == .enforce && !had && before.map(\.isSwitching) == true
         guard had || (arm.now.mode == .enforce && !wasWithout),
-            // What was seen is said already.
+            // Sights are reported already.
             !had || !observed.recent.contains(where: { $0.chain.isCurrent && $0.chain.pins.contains(rotation.next) })
         else { return [] }
         return [
@@ -89,7 +90,7 @@ enum LiveRails {
         }
     }
 
-    /// G07 of a service that is not to be looked at any more: pins that only it presents could be taken away unnoticed.
+    /// G07 for a service that is no longer probed: pins that only it presents could be removed unnoticed.
     private static func unnamed(_ change: GuardRailEvaluation) -> [Finding] {
         change.events.flatMap { event -> [Finding] in
             guard case .endpointsSet(let pattern, _) = event, let was = change.before?.hosts[pattern],
@@ -109,7 +110,8 @@ enum LiveRails {
         }
     }
 
-    /// G08, G09, and G42 where a candidate is concerned: of each at most the gravest, of the first service it is about.
+    /// G08, G09, and G42 where a candidate is concerned: of each at most the most severe, for the first service
+    /// concerned.
     private static func unmatched(
         _ arm: GuardRailEvaluation.Arm, _ observed: GuardRailEvaluation.ObservedHost, _ change: GuardRailEvaluation
     ) -> [Finding] {
@@ -125,7 +127,7 @@ enum LiveRails {
         return gravest.values.sorted { $0.rail < $1.rail }
     }
 
-    /// What is to be said of a service that presents none of an arm's pins.
+    /// The finding about a service that presents none of an arm's pins.
     private static func finding(
         of miss: (endpoint: Endpoint, chain: ObservedChain), _ arm: GuardRailEvaluation.Arm, _ before: Set<Pin>,
         _ withdrawn: Set<Pin>,
@@ -141,7 +143,7 @@ enum LiveRails {
                     "Keep that pin active while \(miss.endpoint) presents its key; check with `pinledger probe \(miss.endpoint)`."
             )
         }
-        // What was locked out before is not made worse, and may be on its way to be mended.
+        // An existing lock-out is not made worse, and the change may be about to end it.
         let wasLockedOut = arm.was?.mode == .enforce && !matched
         let isCandidate = arm.slot == .candidate && change.after.hosts[arm.pattern]?.candidate != nil
         return Finding(
@@ -157,7 +159,7 @@ enum LiveRails {
         return "\(miss.endpoint) presents \(key) (\(miss.chain.address), \(miss.chain.lastSeen))"
     }
 
-    /// G09 where enforcing begins: an address that was silent today may still come back with the key that it had.
+    /// G09 where enforcing begins: an address that did not answer today may still come back with the key that it had.
     private static func absent(
         _ arm: GuardRailEvaluation.Arm, _ observed: GuardRailEvaluation.ObservedHost, _ change: GuardRailEvaluation
     ) -> [Finding] {
@@ -177,7 +179,7 @@ enum LiveRails {
         }
     }
 
-    /// G02 as far as probes tell.
+    /// G02 as far as probes show.
     private static func reserve(_ arm: GuardRailEvaluation.Arm, _ observed: GuardRailEvaluation.ObservedHost)
         -> [Finding]
     {
@@ -193,7 +195,7 @@ enum LiveRails {
         ]
     }
 
-    /// G24, and what G02 and G07 to G09 could not see.
+    /// G24, and the gaps of G02 and G07 to G09.
     private static func sightings(
         _ pattern: HostPattern, _ arms: [GuardRailEvaluation.Arm], _ observed: GuardRailEvaluation.ObservedHost,
         _ change: GuardRailEvaluation
@@ -202,7 +204,7 @@ enum LiveRails {
         let withdraws = arms.contains { !$0.removed.isEmpty && $0.was?.mode != .off }
         let begins = arms.contains { $0.now.mode == .enforce && $0.was?.mode != .enforce }
         if withdraws || begins, !observed.outdated.isEmpty {
-            // Where probes used to look, not to look any more is no reason to believe that all is well.
+            // Where probes used to look, the end of probing is no evidence that all is well.
             let names = observed.outdated.map(\.description).joined(separator: ", ")
             findings.append(
                 .unknown(

@@ -1,8 +1,8 @@
 import PinWire
 
-/// The rules about what a change leaves behind, judged on the states before and after it.
+/// The rules about the result of a change, judged on the states before and after it.
 enum PolicyInvariants {
-    /// Refuses a change that would lock clients out, and one that weakens protection without saying why.
+    /// Refuses a change that would lock clients out, and one that weakens protection without a reason.
     ///
     /// - Parameter lowered: The guard rails that only warn, besides those that the app itself has lowered.
     static func check(
@@ -37,7 +37,7 @@ enum PolicyInvariants {
         guard active >= 2 else { throw .tooFewPins(pattern, slot, active: active) }
         guard !policy.hasActiveReserve else { return }
         guard before?.mode == .enforce else { throw .noBackupPin(pattern, slot) }
-        // What had a backup may lose the last one, if somebody insists and says why.
+        // A policy with a backup may lose the last one with force and a reason.
         guard !needsReserve || context.insists else { throw .lastBackupPin(pattern, slot) }
     }
 
@@ -47,8 +47,8 @@ enum PolicyInvariants {
         if before.includesSubdomains, !after.includesSubdomains {
             try context.requireReason("it excludes the subdomains of \(pattern)")
         }
-        // A promoted candidate replaces the baseline: compare what is promised to everybody, and what to the candidate's
-        // devices, each with what stands in its place now.
+        // A promoted candidate replaces the baseline: compare the baseline's promise to all devices, and the
+        // candidate's to its own, each with the policy that now replaces it.
         if let was = before[.baseline] {
             try Self.checkReason(from: was, to: after[.baseline], pattern, in: context)
         } else if let now = after[.baseline] {
@@ -57,12 +57,12 @@ enum PolicyInvariants {
         if let was = before.candidate {
             try Self.checkReason(from: was, to: after.candidate ?? after[.baseline], pattern, in: context)
         } else if let now = after.candidate {
-            // Its devices had the baseline so far. That it need not hold the baseline's pins is what it is for.
+            // Its devices had the baseline so far. A candidate exists in order not to hold the baseline's pins.
             try Self.checkMode(from: before[.baseline]?.mode ?? Self.builtinMode, to: now.mode, pattern, in: context)
         }
     }
 
-    /// Pins that somebody built into an app are there to be enforced.
+    /// Pins that are built into an app are meant to be enforced.
     private static let builtinMode = PinMode.enforce
 
     private static func checkMode(
@@ -85,7 +85,7 @@ enum PolicyInvariants {
 }
 
 extension Policy {
-    /// Whether clients could not tell this policy from the other.
+    /// Whether this policy is equal to the other for clients.
     func publishesTheSame(as other: Policy?) -> Bool {
         guard let other, self.mode == other.mode else { return false }
         return Dictionary(uniqueKeysWithValues: self.activePins.map { ($0.pin, $0.role) })

@@ -1,6 +1,6 @@
 import PinWire
 
-/// The rails that need nothing but the app itself: G02, G04, G05, G13, G41, G42.
+/// The rails that need only the app itself: G02, G04, G05, G13, G41, G42.
 enum PolicyRails {
     @Sendable static func findings(of change: GuardRailEvaluation) -> [Finding] {
         change.arms.flatMap { arm in
@@ -9,13 +9,13 @@ enum PolicyRails {
             + Self.sharedKeys(of: change)
     }
 
-    /// G02 as far as roles tell; what probes add is ``LiveRails``'.
+    /// G02 as far as roles show; ``LiveRails`` adds the probes' part.
     private static func reserve(of arm: GuardRailEvaluation.Arm, _ change: GuardRailEvaluation) -> [Finding] {
         guard arm.now.mode == .enforce, !arm.now.hasActiveReserve, !arm.now.publishesTheSame(as: arm.was) else {
             return []
         }
-        // What had a reserve may lose the last one, or be published again without one, if somebody insists:
-        // ``PolicyInvariants`` saw to that. Devices that get another policy may lose theirs by that too.
+        // A policy with a reserve may lose the last one, or be published again without one, with force and a reason:
+        // ``PolicyInvariants`` checked that. Devices that get another policy may lose theirs by that too.
         let isOwn =
             change.before?.hosts[arm.pattern]?[arm.slot] != nil && change.after.hosts[arm.pattern]?[arm.slot] != nil
         guard arm.was?.hasActiveReserve == true || isOwn else { return [] }
@@ -28,19 +28,19 @@ enum PolicyRails {
         ]
     }
 
-    /// G13: of the reserves at least one must be of a key that somebody showed.
+    /// G13: at least one of the reserves must be of an uploaded key.
     private static func proof(of arm: GuardRailEvaluation.Arm, _ change: GuardRailEvaluation) -> [Finding] {
         func reserves(_ policy: Policy?) -> Set<Pin> {
             Set(policy?.activePins.filter { $0.role.isReserve }.map(\.pin) ?? [])
         }
         let (was, now) = (reserves(arm.was), reserves(arm.now))
-        // A key that a rotation has just replaced was in service: there is such a key.
+        // A key that a rotation has just replaced was in service, so it exists.
         let replaced = Set(change.advancedRotations.flatMap(\.old))
         func isShown(_ pin: Pin) -> Bool {
             replaced.contains(pin) || change.knowledge(of: pin, at: arm.pattern) != nil
         }
         guard arm.now.mode == .enforce, !now.isEmpty, !now.contains(where: isShown) else { return [] }
-        // What was so before and does not become worse may stay: much was taken over from where only hashes were kept.
+        // An existing defect that does not become worse may stay: much was imported from systems that only kept hashes.
         let isNew = arm.was?.mode != .enforce || !now.isSubset(of: arm.was?.activePins.map(\.pin) ?? [])
         guard isNew || was.contains(where: isShown) else { return [] }
         return [
@@ -54,7 +54,7 @@ enum PolicyRails {
         ]
     }
 
-    /// G42 where no probe tells which key is served: the arms must at least share a key.
+    /// G42 where no probe shows which key is served: the arms must at least share a key.
     private static func arms(of change: GuardRailEvaluation) -> [Finding] {
         let changed = Set(change.arms.filter(\.isChanged).map(\.pattern))
         return change.hosts.compactMap { pattern in
@@ -72,7 +72,7 @@ enum PolicyRails {
         }
     }
 
-    /// G05: how long a client that hears nothing goes on enforcing.
+    /// G05: how long a client without a new document goes on enforcing.
     private static func lifetime(of change: GuardRailEvaluation) -> [Finding] {
         let after = change.after
         let isNewlyEnforced = change.arms.contains { $0.now.mode == .enforce && $0.was?.mode != .enforce }
@@ -117,7 +117,7 @@ enum PolicyRails {
         ]
     }
 
-    /// G04 where somebody insisted on a pin that is printed in documentation.
+    /// G04 where a pin that is printed in documentation was forced.
     private static func placeholders(of change: GuardRailEvaluation) -> [Finding] {
         change.events.compactMap { event in
             guard case .pinStaged(let pattern, let slot, let pin, _, _) = event, pin.placeholder != nil,
@@ -130,7 +130,7 @@ enum PolicyRails {
         }
     }
 
-    /// G41 across hosts: a backup that another host of the app serves falls with it.
+    /// G41 across hosts: a backup that another host of the app serves is lost together with it.
     private static func sharedKeys(of change: GuardRailEvaluation) -> [Finding] {
         let staged = change.events.compactMap { event -> (HostPattern, PolicySlot, Pin)? in
             guard case .pinStaged(let pattern, let slot, let pin, let role, _) = event, role.isReserve else {

@@ -1,17 +1,17 @@
 import PinWire
 
-/// G09 where a policy stays as it is and comes to be enforced all the same, by more devices or for more names: a kill
-/// switch ends, `pins_valid_until` had passed and is moved on, a rollout or a version gate lets more devices in,
-/// subdomains are included. Of policies that the change itself touches ``LiveRails`` has said all.
+/// G09 where an unchanged policy starts to be enforced, by more devices or for more names: a kill switch ends,
+/// `pins_valid_until` had passed and is moved on, a rollout or a version gate lets more devices in, subdomains are
+/// included. ``LiveRails`` judges policies that the change itself edits.
 enum ReachRails {
-    /// Why an unchanged policy comes to be enforced.
+    /// Why an unchanged policy starts to be enforced.
     private enum Cause {
         case killSwitch
         case pinsValidUntil
         case rollout
         case subdomains
 
-        /// What comes about, a clause with devices as its subject.
+        /// The event, as a clause with devices as its subject.
         var consequence: String {
             switch self {
             case .killSwitch: "without the kill switch its devices would refuse the server"
@@ -28,11 +28,11 @@ enum ReachRails {
         var pattern: HostPattern
         var slots: [PolicySlot]
         var cause: Cause
-        /// What it is remedied by where the pin cannot be published: another kill switch, or nothing.
+        /// The remedy where the pin cannot be published: another kill switch, or nothing.
         var canBeHeld = false
-        /// Whether it begins only later, so that there is time to mend it.
+        /// Whether it begins only later, so that there is time to repair it.
         var isAhead = false
-        /// Whether somebody calls a rollout off, which nothing may hold up.
+        /// Whether the change calls a rollout off, which nothing may hold up.
         var isRetreat = false
     }
 
@@ -95,7 +95,7 @@ enum ReachRails {
         return observed.live.contains { pins.isDisjoint(with: $0.chain.pins) }
     }
 
-    /// What the change makes reach further; of each host and cause once, in order.
+    /// The policies whose reach the change extends; each host and cause once, in order.
     private static func growth(of change: GuardRailEvaluation) -> [Growth] {
         let all = PolicySlot.allCases
         var growths: [Growth] = []
@@ -104,7 +104,8 @@ enum ReachRails {
                 Growth(pattern: $0, slots: all, cause: cause, canBeHeld: canBeHeld, isAhead: isAhead)
             }
         }
-        // Rollouts and gates part the devices between candidate and baseline: whoever leaves the one gets the other.
+        // Rollouts and gates divide the devices between candidate and baseline: a device that leaves one gets the
+        // other.
         func parted<Limit: Reach>(
             _ limit: Limit?, from was: Limit?, _ patterns: some Sequence<HostPattern>, isAhead: Bool = false,
             isRetreat: Bool = false
@@ -151,7 +152,7 @@ enum ReachRails {
                     change.after.rollout(of: pattern), from: change.before?.rollout(of: pattern), hosts(of: pattern),
                     isRetreat: change.context.actor != .system)
             case .rolloutPlanSet(let pattern, let terms) where terms.startsAt != nil:
-                // What begins later is judged by how it would go now, while there is time to mend it.
+                // A later beginning is judged by the present facts, while there is time to repair it.
                 var first = change.after.rollout(of: pattern)
                 first?.basisPoints = terms.steps.first?.basisPoints ?? 0
                 parted(first, from: change.after.rollout(of: pattern), hosts(of: pattern), isAhead: true)
@@ -164,11 +165,11 @@ enum ReachRails {
         return growths.filter { $0.cause == .subdomains || $0.cause == .rollout || named.insert($0.pattern).inserted }
     }
 
-    /// Whether the event ends a kill switch that was in force, now or before its time: engaged anew for a shorter time,
-    /// it is as good as released.
+    /// Whether the event ends a kill switch that was in force, now or before its time: engaged again for a shorter
+    /// time, it is as good as released.
     private static func isEnded(_ event: AppEvent, _ change: GuardRailEvaluation) -> Bool {
         func inForce(_ was: KillSwitch?) -> KillSwitch? {
-            // One that has run out holds nothing back any more.
+            // A switch that has expired holds nothing back any more.
             was.flatMap { $0.isInForce(at: change.now) ? $0 : nil }
         }
         func was(_ pattern: HostPattern?) -> KillSwitch? {
@@ -185,7 +186,7 @@ enum ReachRails {
         }
     }
 
-    /// Whether another kill switch than one that the change ends keeps a host's devices from enforcing.
+    /// Whether a kill switch that the change does not end keeps a host's devices from enforcing.
     private static func isHeldBack(_ pattern: HostPattern, _ change: GuardRailEvaluation) -> Bool {
         func isEnded(_ ended: HostPattern?) -> Bool {
             change.events.contains { event in
@@ -214,7 +215,7 @@ enum ReachRails {
         }
     }
 
-    /// The names below a host, which nobody probes unless they are named.
+    /// The names below a host, which are not probed unless they are listed.
     private static func wider(_ pattern: HostPattern, _ change: GuardRailEvaluation) -> [Finding] {
         guard let host = change.after.hosts[pattern], host.includesSubdomains, host.enforces,
             change.before?.hosts[pattern].map({ $0.includesSubdomains && $0.enforces }) != true,
@@ -240,7 +241,7 @@ extension PolicySlot {
     fileprivate var other: PolicySlot { self == .baseline ? .candidate : .baseline }
 }
 
-/// What decides which devices a candidate reaches.
+/// The rules that decide which devices a candidate reaches.
 private protocol Reach {
     /// Whether another one, or none, may let in a device that this one does not.
     func isExceeded(by other: Self?) -> Bool
@@ -250,7 +251,7 @@ extension Rollout: Reach {
     fileprivate func isExceeded(by other: Rollout?) -> Bool {
         guard let other else { return true }
         if other.basisPoints == 0, other.whitelist.isEmpty { return false }
-        // Every change of one that is not sticky draws lots anew.
+        // Every change of one that is not sticky draws again.
         guard self.isSticky else { return true }
         var same = other
         same.basisPoints = self.basisPoints
