@@ -1,7 +1,7 @@
 package import PinWire
 
 extension KeyEvidence {
-    /// What was shown, as the ledger keeps it: one member, named after what it was.
+    /// The uploaded object, as the ledger keeps it: one member, named after its kind.
     package var json: JSON {
         switch self {
         case .certificate(let certificate): ["certificate": certificate.json]

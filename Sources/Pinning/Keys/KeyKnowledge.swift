@@ -1,6 +1,6 @@
 package import PinWire
 
-/// What somebody showed of a key when its pin was given, or a probe found.
+/// The evidence of a key from an upload of its pin, or from a probe.
 package enum KeyEvidence: Hashable, Sendable {
     case certificate(CertificateFacts)
     /// A certificate signing request, whose signature proves that its sender has the private key.
@@ -14,7 +14,7 @@ package enum KeyEvidence: Hashable, Sendable {
         }
     }
 
-    /// The digests under which the bytes are kept of the key that was shown and, where it was one, of the certificate.
+    /// The digests of the stored bytes of the key and, where it was uploaded in one, of the certificate.
     package var digests: [[UInt8]] {
         switch self {
         case .certificate(let certificate): [certificate.key.pin.bytes, certificate.sha256]
@@ -23,15 +23,15 @@ package enum KeyEvidence: Hashable, Sendable {
     }
 }
 
-/// Everything an app knows of one key.
+/// All facts that an app has about one key.
 package struct KeyKnowledge: Hashable, Sendable {
     package var key: KeyFacts
     /// Certificates of the key, the newest first; at most ``certificateLimit``.
     package var certificates: [CertificateFacts]
-    /// Whether somebody showed a request signed with the private key.
+    /// Whether a request signed with the private key was uploaded.
     package var hasRequest: Bool
 
-    /// Certificates remembered of one key.
+    /// The most certificates remembered of one key.
     package static let certificateLimit = 4
 
     package init(_ evidence: KeyEvidence) {
@@ -53,7 +53,7 @@ package struct KeyKnowledge: Hashable, Sendable {
         }
     }
 
-    /// Whether it already says all that `evidence` does.
+    /// Whether it already contains all facts of `evidence`.
     func has(_ evidence: KeyEvidence) -> Bool {
         var copy = self
         copy.take(evidence)
@@ -63,6 +63,6 @@ package struct KeyKnowledge: Hashable, Sendable {
     /// When the last of its certificates expires; nil where none is known.
     package var notAfter: Timestamp? { self.certificates.first?.notAfter }
 
-    /// The digests under which the bytes are kept of the key and of its certificates.
+    /// The digests of the stored bytes of the key and of its certificates.
     package var digests: [[UInt8]] { [self.key.pin.bytes] + self.certificates.map(\.sha256) }
 }

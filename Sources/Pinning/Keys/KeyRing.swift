@@ -1,6 +1,6 @@
 package import PinWire
 
-/// Where a signing key stands in its life.
+/// The state of a signing key's life.
 package enum SigningKeyState: String, CaseIterable, Sendable, Hashable {
     /// In the JWKS, so that clients learn it, and not yet signing.
     case announced
@@ -8,7 +8,7 @@ package enum SigningKeyState: String, CaseIterable, Sendable, Hashable {
     case active
     /// No longer signing, still in the JWKS, so that documents it signed verify.
     case superseded
-    /// Out of the JWKS and its private half erased; the public half is kept for ever.
+    /// Out of the JWKS and its private half erased; the public half is kept permanently.
     case retired
 }
 
@@ -24,12 +24,12 @@ package struct SigningKey: Hashable, Sendable {
     package var supersededAt: Timestamp?
     package var retiredAt: Timestamp?
 
-    /// Whether clients are told to trust it.
+    /// Whether clients are to trust it.
     package var isInKeySet: Bool { self.state != .retired }
 
     /// From then on every cache has it.
     var knownEverywhereAt: Timestamp { self.createdAt.adding(seconds: KeyRing.announcedSeconds) }
-    /// Until then a document it signed may be fresh; of a key that is superseded.
+    /// For a superseded key: until then a document it signed may be fresh.
     var neededUntil: Timestamp {
         (self.supersededAt ?? self.createdAt).adding(seconds: KeyRing.supersededSeconds)
     }
@@ -42,9 +42,9 @@ package struct KeyRing: Hashable, Sendable {
     package var keys: [String: SigningKey] = [:]
     package var activeKeyID: String?
 
-    /// How long a key is announced before it signs, unless somebody insists: a day, so that every cache has it.
+    /// How long a key is announced before it signs, without force: a day, so that every cache has it.
     package static let announcedSeconds: Int64 = 86_400
-    /// How long a superseded key stays trusted, unless somebody insists: longer than any document it signed is fresh.
+    /// How long a superseded key stays trusted, without force: longer than any document it signed is fresh.
     package static let supersededSeconds: Int64 = 7 * 86_400
 
     package init() {}
@@ -85,7 +85,7 @@ package struct KeyRing: Hashable, Sendable {
         }
         let finding = self.overlap(command, isLowered: isLowered, in: context)
         let isRefused = finding?.severity == .override && !context.insists
-        // What records that somebody insisted against the overlap.
+        // The event that records that the overlap was overridden.
         let overridden: [KeyEvent] =
             finding.map { $0.severity == .override ? [.railsOverridden([OverriddenFinding($0)])] : [] } ?? []
         switch command {
@@ -112,7 +112,7 @@ package struct KeyRing: Hashable, Sendable {
         }
     }
 
-    /// What G31 says about a command; nil where signing keys overlap.
+    /// The finding of G31 about a command; nil where signing keys overlap.
     func overlap(_ command: KeyCommand, isLowered: Bool, in context: DecisionContext) -> Finding? {
         guard context.rails.contains(.signingKeyOverlap) else { return nil }
         let severity: GuardRail.Severity = isLowered ? .warn : .override
@@ -138,16 +138,16 @@ package struct KeyRing: Hashable, Sendable {
     }
 }
 
-/// A fact about a signing key. Private halves are never events: what is recorded can never be erased.
+/// A fact about a signing key. Private halves are never events: recorded data can never be erased.
 package enum KeyEvent: Hashable, Sendable {
     case signingKeyCreated(kid: String, publicKey: [UInt8])
     case signingKeyActivated(kid: String)
     case signingKeyRetired(kid: String)
-    /// Somebody insisted; the entry says who and why.
+    /// An actor overrode a guard rail; the entry says who and why.
     case railsOverridden([OverriddenFinding])
 }
 
-/// What somebody wants of the signing keys.
+/// A command about the signing keys.
 package enum KeyCommand: Hashable, Sendable {
     case create(kid: String, publicKey: [UInt8])
     case activate(kid: String)

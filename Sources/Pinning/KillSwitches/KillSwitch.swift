@@ -5,7 +5,7 @@ package struct KillSwitch: Hashable, Sendable {
     package var engagedAt: Timestamp
     package var expiresAt: Timestamp
 
-    /// The longest time a kill switch may stand before somebody has to say again that it should: 7 days.
+    /// The longest time a kill switch may stand before it has to be engaged again: 7 days.
     package static let longestSeconds: Int64 = 7 * 86_400
 
     package init(engagedAt: Timestamp, expiresAt: Timestamp) {
@@ -13,7 +13,7 @@ package struct KillSwitch: Hashable, Sendable {
         self.expiresAt = expiresAt
     }
 
-    /// Whether pinning is off because of it at `now`.
+    /// Whether it turns pinning off at `now`.
     package func isInForce(at now: Timestamp) -> Bool { now < self.expiresAt }
 
     /// When it ended, released at `time`: no later than by itself.
@@ -26,7 +26,7 @@ package struct KillSwitch: Hashable, Sendable {
     }
 }
 
-/// What a kill switch covers.
+/// The scope of a kill switch.
 package enum KillSwitchScope: Hashable, Sendable, CustomStringConvertible {
     case everything
     case app(AppID)

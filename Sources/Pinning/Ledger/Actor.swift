@@ -1,21 +1,21 @@
 package import PinWire
 
-/// Who causes an event.
+/// The cause of an event.
 package struct Actor: Hashable, Sendable {
-    /// What kind of principal acts.
+    /// The kind of the acting principal.
     package enum Kind: String, CaseIterable, Sendable {
         /// A holder of an API token.
         case token
-        /// Somebody at the command line of the server itself, with access to its database.
+        /// A person at the command line of the server itself, with access to its database.
         case local
         /// The server, on a schedule.
         case system
     }
 
     package var kind: Kind
-    /// Stable and unique within the kind; of a token its public id, never its secret.
+    /// Stable and unique within the kind; for a token its public id, never its secret.
     package var id: String
-    /// What people call it.
+    /// The name for people.
     package var name: String
 
     package init(kind: Kind, id: String, name: String) {

@@ -1,10 +1,10 @@
 package import PinWire
 
-/// Where decisions learn what state and command do not say.
+/// The sources of decisions' inputs beside state and command.
 package struct DecisionEnvironment: Sendable {
     /// The real Public Suffix List's answer for a domain in A-labels.
     package var isPublicSuffix: @Sendable (String) -> Bool
-    /// What is known from outside the ledger at the moment. Must not wait.
+    /// The external facts at the moment. Must not wait.
     package var facts: @Sendable () -> ExternalFacts
 
     package init(
@@ -16,24 +16,24 @@ package struct DecisionEnvironment: Sendable {
     }
 }
 
-/// What a decision may know besides state and command.
+/// The inputs of a decision beside state and command.
 package struct DecisionContext: Sendable {
     /// The instant of the decision.
     package var now: Timestamp
     package var reason: Reason?
-    /// Whether the actor insists where a guard rail can be overridden.
+    /// Whether the actor uses force where a guard rail can be overridden.
     package var isForced: Bool
     /// The real Public Suffix List's answer for a domain in A-labels.
     package var isPublicSuffix: @Sendable (String) -> Bool
-    /// What is known from outside the ledger.
+    /// The external facts.
     package var facts: ExternalFacts
-    /// What kind of principal decides.
+    /// The kind of the deciding principal.
     package var actor: Actor.Kind
     /// What holds for every app.
     package private(set) var fleet = Fleet()
     /// Whether a configuration that clients already have is taken over.
     package var isImport: Bool
-    /// The rails that are judged: all, but in a test of what each of them is good for.
+    /// The judged rails: all, except in a test of each one's benefit.
     package var rails: Set<GuardRail>
 
     package init(
@@ -62,7 +62,7 @@ package struct DecisionContext: Sendable {
     /// The number of events in the fleet's stream, which documents' versions count as well.
     var fleetVersion: Int64 { self.fleet.version }
 
-    /// Whether the actor insists, and has said why.
+    /// Whether the actor uses force, and has given a reason.
     var insists: Bool { self.isForced && self.reason != nil }
 
     /// Refuses unless a reason was given for `what`, a clause that follows "because".

@@ -1,6 +1,6 @@
 package import PinWire
 
-/// One event as it stands in the ledger: the event, where it stands, who caused it and why.
+/// One event as it stands in the ledger: the event, its position, its actor and its reason.
 package struct Entry: Hashable, Sendable {
     /// Dense index in the ledger, from 0; also the leaf index in the transparency log.
     package var position: Int64
@@ -85,11 +85,11 @@ package struct Entry: Hashable, Sendable {
     }
 }
 
-/// Where a command comes from: who, why, and by which request.
+/// The origin of a command: who, why, and by which request.
 package struct Origin: Hashable, Sendable {
     package var actor: Actor
     package var reason: Reason?
-    /// Whether the actor insisted against a guard rail.
+    /// Whether the actor overrode a guard rail.
     package var isForced: Bool
     package var requestID: String?
     package var correlationID: String?

@@ -33,7 +33,7 @@ extension Event {
         }
     }
 
-    /// What the event says, besides its name.
+    /// The event's data, without its name.
     package var data: JSON {
         switch self {
         case .app(let event): event.data
@@ -45,7 +45,7 @@ extension Event {
         }
     }
 
-    /// Reads an event back from the ledger: the one place where old schema versions would be brought up to date.
+    /// Reads an event back from the ledger: the one place where old schema versions would be converted.
     ///
     /// Strict: an unknown type, schema version or member is a defect, so that a node which does not understand the
     /// ledger stops following it rather than serve something else than what was recorded.

@@ -1,7 +1,7 @@
 import PinWire
 
 extension Event {
-    /// Reads an event's data where they lie; nil where ``init(type:schema:data:)`` has to judge.
+    /// Reads an event's data in place; nil where ``init(type:schema:data:)`` has to judge.
     init?(
         type: UnsafeBufferPointer<UInt8>, data scanner: inout CanonicalScanner, _ names: inout RecentNames
     ) {

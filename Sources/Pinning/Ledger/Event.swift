@@ -10,10 +10,10 @@ package enum Event: Hashable, Sendable {
     case webhooks(WebhookEvent)
 }
 
-/// What somebody wants of any kind of stream; one command is one atomic change of one stream.
+/// A command for any kind of stream; one command is one atomic change of one stream.
 package enum Command: Hashable, Sendable {
     case app(AppID, [AppCommand])
-    /// To record what is to be warned of about an app. What the server itself does.
+    /// Records the due warnings about an app. Only the server itself does this.
     case watch(AppID)
     case telemetryKey(AppID, TelemetryKeyCommand)
     case fleet(FleetCommand)
@@ -34,10 +34,10 @@ package enum Command: Hashable, Sendable {
     }
 }
 
-/// What comes of a command.
+/// The result of a command.
 package struct Decision: Hashable, Sendable {
     package var events: [Event]
-    /// What the guard rails say that does not stand in the way, or was overridden: the gravest first.
+    /// The guard rails' findings that do not refuse it, or were overridden: the most severe first.
     package var findings: [Finding]
 
     init(_ events: [Event]) { self.init(events: events, findings: []) }
@@ -47,8 +47,8 @@ package struct Decision: Hashable, Sendable {
         self.findings = findings
     }
 
-    /// A hash of what a change records and on what it builds, 32 bytes: SHA-256 of canonical JSON. Times and samples
-    /// that come from the moment of the decision are left out: they are never the same twice.
+    /// A hash of a change's events and of their base, 32 bytes: SHA-256 of canonical JSON. Times and samples of the
+    /// moment of decision are left out: they are never the same twice.
     package static func plan(of events: [Event], after version: Int64) -> [UInt8] {
         let json: JSON = [
             "after_version": .integer(version),
@@ -58,7 +58,7 @@ package struct Decision: Hashable, Sendable {
     }
 }
 
-/// Everything that follows from the ledger up to one position: the fold of all its streams.
+/// The state that follows from the ledger up to one position: the fold of all its streams.
 package struct LedgerState: Sendable {
     package var apps = AppTable()
     package var fleet = Fleet()
@@ -80,12 +80,12 @@ package struct LedgerState: Sendable {
         }
     }
 
-    /// What became of an event that was to be taken in.
+    /// The result of taking in an event.
     package enum Outcome: Hashable, Sendable {
         case applied
         /// It is not the next event of its stream.
         case outOfTurn
-        /// It belongs to no such stream.
+        /// It does not belong to such a stream.
         case unfit
     }
 
@@ -94,7 +94,7 @@ package struct LedgerState: Sendable {
     package mutating func apply(
         _ event: Event, of stream: StreamID, version: Int64, at time: Timestamp
     ) -> Outcome {
-        // An app that is there is looked up once: a fold of a long ledger does little else.
+        // An existing app is looked up once: a fold of a long ledger does little else.
         if case .app(let id) = stream, case .app(let event) = event {
             let outcome = self.apps.update(id) { app -> Outcome in
                 guard app.version + 1 == version else { return .outOfTurn }
@@ -127,7 +127,7 @@ package struct LedgerState: Sendable {
         return true
     }
 
-    /// The events that `command` causes in this state, and what the guard rails say about them.
+    /// The events that `command` causes in this state, and the guard rails' findings about them.
     package func decide(_ command: Command, in context: DecisionContext) throws(Refusal) -> Decision {
         let context = context.knowing(fleet: self.fleet)
         switch command {
@@ -168,7 +168,8 @@ package struct LedgerState: Sendable {
 
     /// The events, if the app's document is not too large after them.
     private func fitting(_ events: [AppEvent], _ id: AppID, at time: Timestamp) throws(Refusal) -> [AppEvent] {
-        // No event is larger than 64 KiB, so that few hosts cannot make too much. To render many takes its time.
+        // No event is larger than 64 KiB, so that a few hosts cannot make the document too large. Rendering many takes
+        // its time.
         guard events.contains(where: \.addsToDocument), (self.apps[id]?.hosts.count ?? 0) + events.count > 12
         else { return events }
         var state = self
@@ -184,7 +185,7 @@ package struct LedgerState: Sendable {
 }
 
 extension Event {
-    /// What the event says as far as the command and the state decide it.
+    /// The event's data as far as the command and the state decide them.
     fileprivate var planned: JSON {
         guard case .object(var members) = self.data else { return self.data }
         switch self {

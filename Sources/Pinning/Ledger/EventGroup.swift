@@ -42,12 +42,12 @@ package enum EventGroup: String, CaseIterable, Sendable {
         }
     }
 
-    /// The types that a filter's element means, one or a group's; nil for a name that is neither.
+    /// The types that a filter's element covers, one or a group's; nil for a name that is neither.
     package static func types(named name: String) -> [String]? {
         if let group = EventGroup(name: name) { return group.types }
         return Event.types.contains(name) ? [name] : nil
     }
 
-    /// All that a filter's element may be.
+    /// All possible elements of a filter.
     package static var names: [String] { EventGroup.allCases.map(\.name).sorted() + Event.types }
 }

@@ -1,26 +1,26 @@
 package import PinWire
 
-/// What is known from outside the ledger when something is decided: what servers present, what clients hold, and what
-/// this deployment promises its clients. A value of one instant; nothing in it is waited for.
+/// The facts from outside the ledger at the time of a decision: the chains that servers present, the documents that
+/// clients hold, and this deployment's promises to its clients. A value of one instant; reading it never waits.
 package struct ExternalFacts: Sendable {
-    /// What probes have seen of an endpoint; nil where none ever answered for it.
+    /// Probes' results for an endpoint; nil where none ever answered for it.
     package var endpoint: @Sendable (Endpoint) -> EndpointFacts?
-    /// The share of an app's clients that hold a document of at least a version, as reports tell that they signed; nil
-    /// where nothing is known.
+    /// The share of an app's clients that hold a document of at least a version, by signed reports; nil where nothing
+    /// is known.
     package var adoption: @Sendable (AppID, _ version: Int64) -> AdoptionShare?
-    /// What an app's clients say of themselves, which anybody can make up; nil where nothing is known.
+    /// The statements of an app's clients, which anyone can invent; nil where nothing is known.
     package var claims: @Sendable (AppID) -> AdoptionClaims?
-    /// That far more is said of an app's clients than before, by whomever; nil where it is not.
+    /// A surge of statements about an app's clients, from whatever source; nil where there is none.
     package var surge: @Sendable (AppID) -> AdoptionSurge?
-    /// What an app's clients report of their connections; nil where nothing is known.
+    /// The reports of an app's clients about their connections; nil where nothing is known.
     package var telemetry: @Sendable (AppID) -> TelemetryFacts?
     /// How long a signed document is fresh, in seconds.
     package var documentLifetime: Int64
     /// How long caches keep a document, in seconds.
     package var documentMaxAge: Int64
-    /// Names under which this service itself is reached; empty where it was not told.
+    /// Names under which this service itself is reached; empty where none are set.
     package var ownHosts: Set<String>
-    /// How long before its time something is announced.
+    /// How long in advance dates are announced.
     package var horizons: Horizons
 
     package init(
@@ -43,7 +43,7 @@ package struct ExternalFacts: Sendable {
         self.telemetry = telemetry
     }
 
-    /// After this time no client holds a document that it still takes for fresh and that is older: seconds.
+    /// After this time no client considers an older document fresh: seconds.
     package var deliverySeconds: Int64 { self.documentLifetime + self.documentMaxAge }
 }
 
@@ -51,7 +51,7 @@ package struct ExternalFacts: Sendable {
 package struct ObservedChain: Hashable, Sendable {
     /// The pins of its certificates' keys, the server's own first.
     package var pins: [Pin]
-    /// Its certificates in the same order; empty where they are not kept.
+    /// Its certificates in the same order; empty where they are not stored.
     package var certificates: [CertificateFacts]
     /// The address that presented it, and the node from whose place in the network it was seen.
     package var address: String
@@ -75,16 +75,16 @@ package struct ObservedChain: Hashable, Sendable {
     }
 }
 
-/// What probes have seen of one endpoint.
+/// The results of probes of one endpoint.
 package struct EndpointFacts: Hashable, Sendable {
     package var chains: [ObservedChain]
     /// When a probe last got a chain, and when one last tried.
     package var lastSuccess: Timestamp?
     package var lastAttempt: Timestamp?
 
-    /// How old the newest answer may be to count as what is served now: a day.
+    /// How old the newest answer may be to count as the present one: a day.
     package static let freshSeconds: Int64 = 86_400
-    /// For how long a key that was seen may come back without notice: a week.
+    /// How long a key that was seen may come back without notice: a week.
     package static let recentSeconds: Int64 = 7 * 86_400
 
     package init(chains: [ObservedChain] = [], lastSuccess: Timestamp? = nil, lastAttempt: Timestamp? = nil) {

@@ -7,12 +7,12 @@ extension LedgerState {
         self.apps[id].map { $0.version + self.fleet.version }
     }
 
-    /// What an app's clients are to receive in this state; nil for an unknown app. Pure: every node makes the same.
+    /// The document for an app's clients in this state; nil for an unknown app. Pure: every node makes the same.
     package func document(of id: AppID) -> Document? { self.apps[id]?.document(in: self.fleet) }
 }
 
 extension App {
-    /// What the app's clients are to receive with what holds for every app.
+    /// The document for the app's clients, with the settings of every app.
     func document(in fleet: Fleet) -> Document {
         var switches: [Document.KillSwitch] = []
         func add(_ scope: String, _ host: HostPattern?, _ killSwitch: KillSwitch?, versions: VersionRange? = nil) {
@@ -55,7 +55,7 @@ extension App {
 }
 
 extension Policy {
-    /// The part of the policy that clients see.
+    /// The part of the policy for clients.
     fileprivate var published: Document.Policy {
         let order = PinRole.allCases
         func rank(_ role: PinRole) -> Int { order.firstIndex(of: role) ?? 0 }
@@ -67,8 +67,8 @@ extension Policy {
 }
 
 extension Rollout {
-    /// The rollout with its salt spelled out: its own, or that of its place; and one of its own for each edit where it
-    /// is not sticky.
+    /// The rollout with its salt explicit: its own, or that of its place; and one of its own for each edit where it is
+    /// not sticky.
     func salted(_ place: String, revision: Int64) -> Rollout {
         var salted = self
         salted.salt = self.salt ?? (self.isSticky ? place : "\(place)#\(revision)")

@@ -1,6 +1,6 @@
 import PinWire
 
-// What the state knows of keys and certificates are facts. Their bytes are kept elsewhere, under digests.
+// The state holds facts about keys and certificates. Their bytes are stored elsewhere, under digests.
 
 extension LedgerState {
     /// Those of `digests` by which no app knows a key or a certificate.
@@ -8,7 +8,7 @@ extension LedgerState {
         var rest = digests
         for app in self.apps.values where !rest.isEmpty {
             for knowledge in app.keys.values { rest.subtract(knowledge.digests) }
-            // Pins of which an app knows no more, since it knows as many keys as it may.
+            // Pins without further facts, because the app knows as many keys as it may.
             for host in app.hosts.values {
                 for slot in PolicySlot.allCases {
                     for pin in host[slot]?.pins.keys ?? [] { rest.remove(pin.bytes) }

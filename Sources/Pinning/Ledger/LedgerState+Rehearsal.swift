@@ -1,7 +1,7 @@
 package import PinWire
 
 extension LedgerState {
-    /// What a change would lead to, whatever the guard rails say of it.
+    /// The result of a change, without regard to the guard rails.
     package struct Rehearsal: Sendable {
         /// The state afterwards.
         package var after: LedgerState
@@ -11,9 +11,9 @@ extension LedgerState {
         package var isRefused: Bool
     }
 
-    /// Finds out what a change of an app would lead to.
+    /// Finds out the result of a change of an app.
     ///
-    /// - Throws: ``Refusal`` where there is no state that it would lead to, such as of a host that is not there.
+    /// - Throws: ``Refusal`` where the change has no result, such as for a host that does not exist.
     package func rehearse(
         _ commands: [AppCommand], of id: AppID, in context: DecisionContext
     ) throws(Refusal) -> Rehearsal {
@@ -22,7 +22,7 @@ extension LedgerState {
         do throws(Refusal) { decision = try self.decide(.app(id, commands), in: context) } catch {
             guard case .guarded(let found) = error else { throw error }
             findings = found
-            // The same without the rails: what they object to is what is to be seen.
+            // The same without the rails: their objections are the subject of the question.
             var unguarded = context
             unguarded.rails = []
             decision = try self.decide(.app(id, commands), in: unguarded)

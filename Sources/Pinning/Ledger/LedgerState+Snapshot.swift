@@ -1,9 +1,9 @@
 import PinWire
 
-// The compact form of the state that snapshots hold. It comes in parts, so that neither writing nor reading a large
-// state takes a thread for long: the first holds what is not apps, each further one a shard of the apps.
+// The compact form of the state in snapshots. It comes in parts, so that neither writing nor reading a large state
+// takes a thread for long: the first holds everything but apps, each further one a shard of the apps.
 //
-// Canonical: equal states give equal bytes, which is how two folds are compared.
+// Canonical: equal states give equal bytes, by which two folds are compared.
 
 extension LedgerState {
     /// Changes whenever the fold or its snapshot's form does: a snapshot of another fold version is not read.
@@ -28,7 +28,7 @@ extension LedgerState {
 
     /// Takes in one part of a snapshot, after those before it.
     ///
-    /// - Throws: ``SnapshotDefect`` where it is not what ``snapshotPart(_:)`` makes.
+    /// - Throws: ``SnapshotDefect`` where it does not come from ``snapshotPart(_:)``.
     package mutating func restore(part index: Int, from bytes: ArraySlice<UInt8>) throws(SnapshotDefect) {
         var reader = SnapshotReader(bytes)
         if index == 0 {
@@ -121,7 +121,7 @@ extension Access {
             out.add(token.expiresAt)
             out.add(token.revokedAt) { $0.add($1) }
         }
-        // Not the tokens' digests alone: of two tokens of one digest the later counts, and of two of one id both.
+        // Not only the tokens' digests: the later of two tokens with one digest counts, and both of two with one id.
         out.add(each: self.idByDigest.sorted { $0.key.lexicographicallyPrecedes($1.key) }) { out, pair in
             out.add(raw: pair.key)
             out.add(pair.value)

@@ -1,6 +1,6 @@
 package import PinWire
 
-/// Why somebody changes something, in their own words: 1 to 1000 characters without control characters.
+/// The reason for a change, in the actor's own words: 1 to 1000 characters without control characters.
 package struct Reason: Hashable, Sendable, CustomStringConvertible {
     package let text: String
 
@@ -16,18 +16,18 @@ package struct Reason: Hashable, Sendable, CustomStringConvertible {
         self.text = text
     }
 
-    /// A reason out of the ledger, as it was accepted then: what counts as one character, or as one at all, changes
-    /// with the versions of Unicode, and an entry must be readable for ever.
+    /// A reason from the ledger, as it was accepted then: the set of characters, and their limits, change with the
+    /// versions of Unicode, and an entry must stay readable.
     init(recorded text: String) { self.text = text }
 }
 
-/// Text that people write and read: names, notes and reasons.
+/// Text by and for people: names, notes and reasons.
 package enum PlainText {
     /// Whether `text` has 1 to `limit` characters, none of them a control character or an invisible one that reorders
     /// or hides text, and is not only white space.
     package static func isAcceptable(_ text: String, atMost limit: Int) -> Bool {
-        // Bytes bound scalars, and are counted in constant time. Scalars are counted, not characters: where those end
-        // depends on the version of Unicode.
+        // The number of bytes bounds that of scalars, and is counted in constant time. Scalars are counted, not
+        // characters: where those end depends on the version of Unicode.
         guard text.utf8.count <= limit * 4, (1...limit).contains(text.unicodeScalars.count) else { return false }
         guard text.unicodeScalars.contains(where: { !$0.properties.isWhitespace }) else { return false }
         return text.unicodeScalars.allSatisfy { scalar in

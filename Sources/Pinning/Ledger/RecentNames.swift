@@ -1,13 +1,13 @@
 import PinWire
 
-/// The app and the host that were read last: the next event is mostly about the same, and then shares their texts.
+/// The last app and host that were read: the next event is mostly about the same, and then shares their texts.
 package struct RecentNames: Sendable {
     private var app: AppID?
     private var host: HostPattern?
 
     package init() {}
 
-    /// The app of that name; nil for what is no name.
+    /// The app of that name; nil for a malformed name.
     mutating func app(_ name: UnsafeBufferPointer<UInt8>) -> AppID? {
         if let app, app.text.isSpelled(name) { return app }
         guard let app = AppID(plain: name) else { return nil }
@@ -15,7 +15,7 @@ package struct RecentNames: Sendable {
         return app
     }
 
-    /// The host pattern of that text; nil for what is none.
+    /// The host pattern of that text; nil for a malformed one.
     mutating func host(_ text: UnsafeBufferPointer<UInt8>) -> HostPattern? {
         if let host, host.text.isSpelled(text) { return host }
         guard let host = HostPattern(plain: text) ?? (try? HostPattern(String(decoding: text, as: UTF8.self))) else {

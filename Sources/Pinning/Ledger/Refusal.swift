@@ -1,6 +1,6 @@
 package import PinWire
 
-/// Every way in which a well-formed command can be refused.
+/// Every reason for which a well-formed command can be refused.
 ///
 /// Thrown by `decide`; the server maps each case to one problem type, status and advice (`Problem+Refusal.swift`),
 /// checked by the compiler.
@@ -24,7 +24,7 @@ package enum Refusal: Error, Hashable, Sendable {
     case noBackupPin(HostPattern, PolicySlot)
     case lastBackupPin(HostPattern, PolicySlot)
 
-    /// Guard rails stand in the way: findings, the gravest first.
+    /// Guard rails refuse it: findings, the most severe first.
     case guarded([Finding])
     case guardRailFixed(GuardRail)
 
@@ -45,10 +45,10 @@ package enum Refusal: Error, Hashable, Sendable {
     case rolloutPlanUnknown(HostPattern?)
     case rolloutUnplannable(HostPattern?, RolloutObstacle)
     case rolloutPlanState(HostPattern?, RolloutPlanState)
-    /// A plan that is under way says how far the rollout goes.
+    /// A plan that is under way sets the rollout's share.
     case rolloutPlanned(HostPattern?)
     case rolloutRolledBack(HostPattern, since: Timestamp)
-    /// Its lists are of hashes under a salt that nobody knows before it is recorded.
+    /// Its lists hold hashes under a salt that is unknown before it is recorded.
     case rolloutWithoutSalt(HostPattern?)
 
     case reasonRequired(String)
@@ -86,7 +86,7 @@ package enum Refusal: Error, Hashable, Sendable {
 }
 
 extension Refusal {
-    /// The guard rail that a refusal is part of; nil where it is of none, or names its findings itself.
+    /// The guard rail that a refusal belongs to; nil where there is none, or it names its findings itself.
     package var rail: GuardRail? {
         switch self {
         case .publicSuffix: .wildcard

@@ -1,9 +1,10 @@
 package import PinWire
 
-/// What the fold needs of one entry: the event, and where and when it stands. Who caused it and why are left out.
+/// The part of one entry that the fold needs: the event, its position and its time. The actor and the reason are left
+/// out.
 ///
-/// Made from an entry's bytes for the reading of long ledgers, in a fraction of the time that ``Entry/init(bytes:)``
-/// takes, and as strict: it takes exactly what that reads and ``Entry/bytes`` would write.
+/// Made from an entry's bytes for reading long ledgers, in a fraction of the time that ``Entry/init(bytes:)`` takes,
+/// and as strict: it accepts exactly the bytes that that one reads and ``Entry/bytes`` would write.
 package struct ReplayedEvent: Hashable, Sendable {
     package var position: Int64
     package var stream: StreamID
@@ -21,7 +22,7 @@ package struct ReplayedEvent: Hashable, Sendable {
 
     /// Reads an entry's bytes.
     ///
-    /// - Parameter names: What was read last, kept from entry to entry.
+    /// - Parameter names: The last names read, kept from entry to entry.
     package init(bytes: UnsafeBufferPointer<UInt8>, names: inout RecentNames) throws(JSONDefect) {
         if let step = Self.scan(bytes, &names) {
             self = step
@@ -30,7 +31,7 @@ package struct ReplayedEvent: Hashable, Sendable {
         }
     }
 
-    /// The short way; nil where the long one has to judge.
+    /// The fast path; nil where the slow one has to judge.
     private static func scan(_ bytes: UnsafeBufferPointer<UInt8>, _ names: inout RecentNames) -> ReplayedEvent? {
         guard let type = self.type(of: bytes) else { return nil }
         var scanner = CanonicalScanner(bytes)
@@ -93,7 +94,7 @@ extension Entry {
 }
 
 extension StreamID {
-    /// The stream of a name that lies in a buffer; nil for what names none.
+    /// The stream of a name in a buffer; nil for a malformed name.
     fileprivate init?(plain name: UnsafeBufferPointer<UInt8>, _ names: inout RecentNames) {
         if name.count > 4, name[0] == UInt8(ascii: "a"), name[1] == UInt8(ascii: "p"), name[2] == UInt8(ascii: "p"),
             name[3] == UInt8(ascii: "/")

@@ -30,7 +30,7 @@ struct SnapshotWriter {
         self.bytes += text.utf8
     }
 
-    /// A value that has a JSON form, as that: for what is rare.
+    /// A value with a JSON form, in that form: for rare values.
     mutating func add(json: JSON) { self.add(raw: json.canonicalBytes) }
 
     mutating func add(raw bytes: [UInt8]) {
@@ -38,7 +38,7 @@ struct SnapshotWriter {
         self.bytes += bytes
     }
 
-    /// Which case a value is, as its place among all.
+    /// The case of a value, as its index among all.
     mutating func add<T: CaseIterable & Equatable>(place value: T) where T.AllCases == [T] {
         self.add(T.allCases.firstIndex(of: value) ?? 0)
     }
@@ -55,7 +55,7 @@ struct SnapshotWriter {
     }
 }
 
-/// Takes apart what ``SnapshotWriter`` wrote. Every read is checked against the end; nothing is trusted.
+/// Reads the output of ``SnapshotWriter``. Every read is checked against the end; nothing is trusted.
 struct SnapshotReader {
     private let bytes: ArraySlice<UInt8>
     private var at: Int
@@ -122,7 +122,7 @@ struct SnapshotReader {
         }
     }
 
-    /// What `add(json:)` wrote, read by `make`.
+    /// The output of `add(json:)`, read by `make`.
     mutating func json<T>(_ make: (JSONField) throws(JSONDefect) -> T) throws(SnapshotDefect) -> T {
         let bytes = try self.raw()
         let json: JSON
@@ -165,7 +165,7 @@ struct SnapshotReader {
         return values
     }
 
-    /// A text that `make` takes.
+    /// A text that `make` accepts.
     mutating func parsed<T, E: Error & CustomStringConvertible>(
         _ make: (String) throws(E) -> T
     ) throws(SnapshotDefect) -> T {

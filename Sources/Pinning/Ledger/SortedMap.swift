@@ -1,10 +1,10 @@
 /// A dictionary of few entries in two arrays, ordered by key.
 ///
-/// A third of the memory of a `Dictionary` of three entries, and it has an order of its own. Look-up is by bisection,
-/// insertion moves what lies behind: for tens of entries, not for thousands.
+/// It takes a third of the memory of a `Dictionary` of three entries, and has an order of its own. Look-up is by
+/// bisection, insertion moves the entries behind: for tens of entries, not for thousands.
 package struct SortedMap<Key: Comparable & Hashable & Sendable, Value: Hashable & Sendable>: Hashable, Sendable {
     package private(set) var keys: [Key]
-    // Optional, so that one entry can be changed where it lies, up to its removal. Never nil between two calls.
+    // Optional, so that one entry can be changed in place, up to its removal. Never nil between two calls.
     private var slots: [Value?]
 
     package init() {
@@ -52,7 +52,7 @@ package struct SortedMap<Key: Comparable & Hashable & Sendable, Value: Hashable 
         }
     }
 
-    /// Where `key` is, or would be.
+    /// The index of `key`, or the one it would have.
     private func find(_ key: Key) -> (place: Int, isThere: Bool) {
         var (low, high) = (0, self.keys.count)
         while low < high {
@@ -85,7 +85,7 @@ extension SortedMap: Sequence {
 }
 
 extension SortedMap: ExpressibleByDictionaryLiteral {
-    /// As a dictionary's, except that of two entries of one key the later counts.
+    /// As a dictionary's, except that the later of two entries of one key counts.
     package init(dictionaryLiteral elements: (Key, Value)...) {
         self.init()
         for (key, value) in elements { self[key] = value }

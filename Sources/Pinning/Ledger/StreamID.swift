@@ -1,13 +1,13 @@
 package import PinWire
 
-/// The name of a stream of events: what one decision sees and what one expected version guards.
+/// The name of a stream of events: the scope of one decision and of one expected version.
 package enum StreamID: Hashable, Sendable, CustomStringConvertible {
     /// One app: its hosts, pins, rollouts and kill switches.
     case app(AppID)
-    /// What watches over one app: what the service warned of by itself, and what reports are signed with. Apart from the app's own stream, so that it neither
-    /// makes a new document nor stands in the way of a change that expects a version.
+    /// The monitoring of one app: the service's own warnings, and the keys that sign reports. Separate from the app's
+    /// own stream, so that it neither makes a new document nor conflicts with a change that expects a version.
     case watch(AppID)
-    /// What holds for every app.
+    /// The settings for every app.
     case fleet
     /// Signing keys, public halves only.
     case keys
@@ -48,7 +48,7 @@ package enum StreamID: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// The app that the stream is about; nil for what concerns every app.
+    /// The app of the stream; nil for streams that concern every app.
     package var app: AppID? {
         switch self {
         case .app(let id), .watch(let id): id
