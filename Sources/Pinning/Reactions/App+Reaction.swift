@@ -1,10 +1,10 @@
 package import PinWire
 
 extension App {
-    /// What the reports of the app's clients come to now: the same on every node that knows the same. None where nothing
-    /// is known of them, or the app wants no reaction.
+    /// The present verdicts on the reports of the app's clients: the same on every node with the same facts. None where
+    /// no reports are known, or the app wants no reaction.
     ///
-    /// - Parameter pattern: The host that they are of; nil for all.
+    /// - Parameter pattern: The host of the reports; nil for all.
     package func verdicts(in context: DecisionContext, on pattern: HostPattern? = nil) -> [ReactionVerdict] {
         guard self.monitoring.isEnabled, self.monitoring.reaction != .off,
             var telemetry = context.facts.telemetry(self.id)
@@ -15,8 +15,7 @@ extension App {
             at: context.now)
     }
 
-    /// What the server has to do because of reports, each thing once, in an order that every node has. Nothing in the
-    /// shadow.
+    /// The due reactions of the server to reports, each once, in an order that every node has. None in the shadow.
     func dueReactions(in context: DecisionContext) -> [Reaction.Due] {
         guard self.monitoring.reaction == .act else { return [] }
         var due: [Reaction.Due] = []
@@ -28,8 +27,8 @@ extension App {
         return due
     }
 
-    /// What the server does because of reports: one thing, since each changes what is reported next; nothing where it is
-    /// not due any more.
+    /// The next reaction of the server to reports: one at a time, since each changes the later reports; none where it
+    /// is no longer due.
     func react(_ due: Reaction.Due, in context: DecisionContext) -> [AppEvent] {
         guard self.monitoring.reaction == .act else { return [] }
         for verdict in self.verdicts(in: context, on: due.host) where Reaction.Due(verdict) == due {
@@ -39,7 +38,7 @@ extension App {
         return []
     }
 
-    /// What a verdict changes; nothing where it is so already, or somebody is only to be called.
+    /// The effect of a verdict; none where the state already has it, or it only raises an alert.
     private func effects(of verdict: ReactionVerdict, at now: Timestamp) -> [AppEvent] {
         let pattern = verdict.evidence.host
         guard let host = self.hosts[pattern] else { return [] }
@@ -62,7 +61,7 @@ extension App {
         }
     }
 
-    /// Deeds of which the app remembers.
+    /// The number of past reactions that an app remembers.
     private static let deedLimit = 32
 
     mutating func note(_ reacted: Reacted, at time: Timestamp) {
@@ -74,12 +73,12 @@ extension App {
 }
 
 extension LedgerState {
-    /// What the server has to do because of what an app's clients report, each thing once.
+    /// The due reactions of the server to the reports of an app's clients, each once.
     package func dueReactions(of id: AppID, in context: DecisionContext) -> [Reaction.Due] {
         self.apps[id]?.dueReactions(in: context.knowing(fleet: self.fleet)) ?? []
     }
 
-    /// What the reports of an app's clients come to now.
+    /// The present verdicts on the reports of an app's clients.
     package func verdicts(of id: AppID, in context: DecisionContext) -> [ReactionVerdict] {
         self.apps[id]?.verdicts(in: context.knowing(fleet: self.fleet)) ?? []
     }

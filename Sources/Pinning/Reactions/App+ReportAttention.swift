@@ -1,20 +1,19 @@
 import PinWire
 
-// What reports say that somebody has to look at. What was said once stands until it is over, so that it does not come and
-// go with every report.
+// The attention items from reports. An item stands until it is over, so that it does not come and go with every report.
 
 extension App {
-    /// Why somebody is to look at what was reported.
+    /// The reason for an attention item about reports.
     private enum Occasion {
-        /// It calls for something.
+        /// The verdict requires a reaction.
         case called
-        /// The server did what it could about it, and the same is reported still.
+        /// The server has reacted as far as it could, and the failures continue.
         case answered
-        /// The failures are fewer than before, but not over.
+        /// There are fewer failures than before, but they are not over.
         case waning
     }
 
-    /// What reports say that somebody has to look at, of each policy what counts most.
+    /// The attention items from reports, the most important one of each policy.
     func reportAttention(in context: DecisionContext) -> [AttentionItem] {
         var items: [AttentionItem] = []
         var said: Set<Warning.Subject> = []
@@ -36,7 +35,7 @@ extension App {
         return left.evidence.version > right.evidence.version
     }
 
-    /// Nil where nobody is to look.
+    /// Nil where no attention is needed.
     private func occasion(
         of verdict: ReactionVerdict, _ subject: Warning.Subject, in context: DecisionContext
     ) -> Occasion? {
@@ -47,7 +46,7 @@ extension App {
         return verdict.isNear && self.watch.standing[subject] != nil ? .waning : nil
     }
 
-    /// Whether failures were reported within the time in which clients learn of what was done about them.
+    /// Whether failures were reported within the time in which clients receive the reaction.
     private func isFailing(_ evidence: ReactionEvidence, in context: DecisionContext) -> Bool {
         let cell = context.facts.telemetry(self.id)?.cells.first { cell in
             cell.host == evidence.host && cell.arm == evidence.arm && cell.version == evidence.version
@@ -81,7 +80,7 @@ extension App {
 }
 
 extension ReactionVerdict {
-    /// What clients report, as a sentence.
+    /// The reports of clients, as a sentence.
     package var sentence: String {
         let evidence = self.evidence
         let policy = evidence.arm?.rawValue ?? "pins"

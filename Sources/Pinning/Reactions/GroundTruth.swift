@@ -1,21 +1,21 @@
 package import PinWire
 
-/// Whether the keys that servers present are in an arm's pins, as probes of this service itself saw it: what no report
-/// can forge.
+/// Whether the keys that servers present are among an arm's pins, as this service's own probes saw them, which no
+/// report can forge.
 package enum GroundTruth: String, Sendable, Hashable {
-    /// Every key that was seen is pinned: what fails is intercepted, or a fault of the client.
+    /// Every seen key is pinned: failures are caused by interception, or by the client.
     case pinned
-    /// None of them is, from as many places as there are, up to two, and lately: the pins are wrong.
+    /// No seen key is pinned, from as many places as there are, up to two, and recently: the pins are wrong.
     case unpinned
     /// Some are, and some are not.
     case split
-    /// Nobody looked, or not lately, or from too few places.
+    /// There are no probes, or none recently, or from too few places.
     case unknown
 
-    /// How long ago a key may have been seen to speak against the pins: an hour, some four rounds of probes. What speaks
-    /// for them counts for as long as it counts anywhere.
+    /// How old a sight may be that speaks against the pins: an hour, some four rounds of probes. A sight for them
+    /// counts for as long as it counts anywhere.
     package static let freshSeconds: Int64 = 3600
-    /// Places in the network from which the same has to be seen.
+    /// The number of places in the network from which the same has to be seen.
     package static let places = 2
 
     /// - Parameter known: Places from which the host was ever seen within a week.
@@ -35,7 +35,7 @@ package enum GroundTruth: String, Sendable, Hashable {
     }
 }
 
-/// What one address presents, seen from one place.
+/// The chains of one address, seen from one place.
 package struct LiveKey: Hashable, Sendable {
     package var endpoint: Endpoint
     package var address: String

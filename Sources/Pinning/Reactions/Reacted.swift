@@ -1,13 +1,13 @@
 package import PinWire
 
-/// Something that the server did to a host because of what clients report, with all that it was decided by.
+/// A reaction of the server to clients' reports about a host, with all inputs of the decision.
 package struct Reacted: Hashable, Sendable {
     package var host: HostPattern
-    /// Nil where the reports do not say which policy failed.
+    /// Nil where the reports do not show which policy failed.
     package var arm: PolicySlot?
     package var step: ReactionStep
-    /// ``ReactionVerdict/json`` as it was. Kept as it is: whoever wants to check it reads it as a ``ReactionVerdict``, which
-    /// comes to the verdict once more; later versions of the detectors may come to another.
+    /// The ``ReactionVerdict/json`` of that time, unchanged: to check it, read it as a ``ReactionVerdict``, which
+    /// computes the verdict again; later versions of the detectors may compute another.
     package var verdict: JSON
 
     package init(host: HostPattern, arm: PolicySlot?, step: ReactionStep, verdict: JSON) {

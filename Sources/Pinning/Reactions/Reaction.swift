@@ -1,39 +1,40 @@
 package import PinWire
 
-/// What the server does because of what clients report: a pure function of reports, state, probes and time.
+/// The server's reaction to clients' reports: a pure function of reports, state, probes and time.
 ///
-/// Reports can be forged, and whoever intercepts connections causes real ones. So a detector alone decides nothing: below
-/// the floors, for one network or one release, or without a signature, a rollout is held at most; without a signature it is
-/// held only above the floors of installs, failures, networks and time, once, and only of an app that has no key to sign
-/// with. What weakens protection needs keys that probes of this service saw themselves and that are not pinned; and where the served key is pinned,
-/// somebody is called and nothing else happens, whatever is reported.
+/// Reports can be forged, and an attacker who intercepts connections causes real ones. So a detector alone decides
+/// nothing: below the floors, for one network or one release, or without a signature, a rollout is held at most;
+/// without a signature it is held only above the floors of installs, failures, networks and time, once, and only for an
+/// app that has no key to sign with. A weakening of protection needs keys that this service's own probes saw and that
+/// are not pinned; and where the served key is pinned, the reaction is only an alert, whatever is reported.
 package enum Reaction {
-    /// What the detectors and rules are, for the evidence: changes when a verdict may come out otherwise.
+    /// The version of detectors and rules, for the evidence: it changes when a verdict may differ.
     package static let detector = "pinledger-reaction/3"
 
-    // The floors of what happens by itself.
+    // The floors of automatic reactions.
     package static let leastInstalls = 30
     package static let leastFailing = 5
     package static let leastNetworks = 3
     /// Reports have to come from so many hours, or from so many seconds.
     package static let leastWindows = 2
     package static let leastSeconds: Int64 = 60
-    /// Failures of one network, or of one release, that are so large a part of all are a matter of its own: per cent.
+    /// The part of all failures, in per cent, from which one network's, or one release's, count as a problem of its
+    /// own.
     package static let concentrated = 60
-    /// How many basis points of an app's installs have to report before pinning goes off for a host.
+    /// How many basis points of an app's installs have to report before pinning is turned off for a host.
     package static let leastReporting = 100
 
-    /// How long nothing more happens by itself to a host after something did.
+    /// The time after a reaction in which a host gets no further one.
     package static let cooldownSeconds: Int64 = 3600
-    /// Hosts of one app that the server itself weakens within an hour: more at once speak for a fault of what it goes by.
+    /// Hosts of one app that the server itself weakens within an hour: more at once suggest that its inputs are wrong.
     package static let weakenedPerHour = 3
-    /// How long a kill switch stands that the server engages.
+    /// How long a kill switch of the server stands.
     package static let killSeconds: Int64 = 4 * 3600
-    /// One false alarm in so many, of the tests of a rollout; in so many installs, of the steady state.
+    /// The false alarm rates: one in so many tests of a rollout; one in so many installs in the steady state.
     package static let stageOneIn = 1000
     package static let changeOneIn = 100_000
 
-    /// Something that the server did to a host because of reports, as the ledger tells it.
+    /// A past reaction of the server to a host's reports, from the ledger.
     package struct Taken: Hashable, Sendable {
         package var host: HostPattern
         package var done: ReactionEvidence.Done
@@ -44,7 +45,7 @@ package enum Reaction {
         }
     }
 
-    /// Something that the server is to do to a host because of reports, whatever version of the document they are of.
+    /// A due reaction of the server to a host's reports, for whichever version of the document.
     package struct Due: Hashable, Sendable {
         package let host: HostPattern
         package let arm: PolicySlot?
@@ -57,14 +58,13 @@ package enum Reaction {
         }
     }
 
-    /// The verdicts on everything that was reported of an app, in an order that every node has: none where the app wants
-    /// no reaction.
+    /// The verdicts on all reports of an app, in an order that every node has: none where the app wants no reaction.
     ///
-    /// Whether they are acted upon is for ``Monitoring/reaction`` to say: in the shadow they are the same.
+    /// ``Monitoring/reaction`` decides whether they are carried out: in the shadow they are the same.
     ///
     /// - Parameters:
-    ///   - fleet: What holds for every app: its part of the document's version, and its kill switch.
-    ///   - deeds: What the server did before.
+    ///   - fleet: The settings of every app: their part of the document's version, and the kill switch.
+    ///   - deeds: The server's past reactions.
     package static func verdicts(
         on telemetry: TelemetryFacts, of app: App, fleet: Fleet, facts: ExternalFacts, reactionsTaken: [Taken] = [],
         at now: Timestamp
@@ -82,7 +82,7 @@ package enum Reaction {
         }.map { ReactionVerdict($0) }
     }
 
-    /// What a candidate's reports have in common with those of the baseline that they are compared with.
+    /// The common key of a candidate's reports and the baseline's to which they are compared.
     private struct Counterpart: Hashable {
         var host: HostPattern
         var version: Int64

@@ -1,7 +1,7 @@
 import PinWire
 
 extension ReactionEvidence {
-    /// What is known of a cell; nil where the app has no such host, or nothing was reported.
+    /// The evidence of a cell; nil where the app has no such host, or there are no reports.
     init?(
         _ cell: OutcomeCell, beside baseline: OutcomeCell?, of app: App, fleet: Fleet, facts: ExternalFacts,
         reactionsTaken: [Reaction.Taken], at now: Timestamp
@@ -19,7 +19,7 @@ extension ReactionEvidence {
         self.autoDisables = app.monitoring.autoDisables
         self.sample = sample
         self.excursion = Count(excursionOf: cell.minutes, threshold: app.monitoring.failureThreshold)
-        // Numbered, since evidence stays in the ledger for ever: the hash of an address is not to.
+        // Numbered, because evidence stays in the ledger permanently, and the hash of an address must not.
         self.networks = cell.networks.prefix(OutcomeCell.networkLimit).enumerated().map { place, share in
             NetworkShare(network: "n\(place + 1)", failing: share.failing)
         }
@@ -60,7 +60,7 @@ extension ReactionEvidence {
                     endpoint: endpoint, address: $0.address, vantage: $0.vantage, lastSeen: $0.lastSeen, pins: $0.pins)
             }
         }
-        // What speaks for the pins is never left out, nor what speaks for those that would take their place.
+        // Sights for the pins are never left out, nor those for the pins that would replace them.
         let (pinned, unpinned) = (
             live.filter { !pins.isDisjoint(with: $0.pins) }, live.filter { pins.isDisjoint(with: $0.pins) }
         )
@@ -88,7 +88,7 @@ extension ReactionEvidence.Count {
 }
 
 extension ReactionEvidence.Window {
-    /// Of the minutes that began at an instant or later: one that was under way may tell of what was known.
+    /// The minutes that began at an instant or later: one that was under way may hold known failures.
     fileprivate init(_ cell: OutcomeCell, _ baseline: OutcomeCell?, since start: Timestamp, _ threshold: Int) {
         func since(_ cell: OutcomeCell) -> [OutcomeMinute] { cell.minutes.filter { start <= $0.minute } }
         self.init(
@@ -126,20 +126,20 @@ extension ReactionEvidence.Arm {
 }
 
 extension Policy {
-    /// The app's version since which every published pin is.
+    /// The app's version since which every published pin is published.
     fileprivate var publishedSince: Int64 {
         self.pins.values.filter { $0.state == .active }.map(\.publishedBy).max() ?? 0
     }
 }
 
 extension App {
-    /// Whether the candidate reaches anybody.
+    /// Whether the candidate reaches any device.
     fileprivate func exposes(_ host: Host) -> Bool {
         [self.rollout, host.rollout].allSatisfy { $0.map { $0.basisPoints > 0 || !$0.whitelist.isEmpty } ?? true }
     }
 
-    /// The share of devices that a candidate should reach, in basis points; nil where versions, countries, lists of ids or
-    /// a common salt have a say in it.
+    /// The share of devices that a candidate should reach, in basis points; nil where versions, countries, lists of ids
+    /// or a common salt affect it.
     fileprivate func expectedShare(of host: Host) -> Int? {
         let rollouts = [self.rollout, host.rollout].compactMap(\.self)
         guard self.versionGate?.isOpen ?? true, !rollouts.isEmpty,

@@ -236,7 +236,7 @@ extension JSONField {
 }
 
 extension JSONField? {
-    /// What `read` makes of a member that is there.
+    /// The result of `read` for a member that is there.
     fileprivate func read<T>(_ read: (JSONField) throws(JSONDefect) -> T) throws(JSONDefect) -> T? {
         guard let self else { return nil }
         return try read(self)

@@ -1,7 +1,7 @@
 package import PinWire
 
-/// All that a verdict on one host, arm and version of the document is made from, and nothing else: who has it can come to
-/// the same verdict (``ReactionVerdict/init(_:)``).
+/// All inputs of a verdict on one host, arm and version of the document, and nothing else: anyone who has it can
+/// compute the same verdict (``ReactionVerdict/init(_:)``).
 package struct ReactionEvidence: Hashable, Sendable {
     package var host: HostPattern
     package var arm: PolicySlot?
@@ -9,35 +9,36 @@ package struct ReactionEvidence: Hashable, Sendable {
     /// When it was judged.
     package var judgedAt: Timestamp
     package var isAuthenticated: Bool
-    /// Whether the app has a key in use that reports are signed with.
+    /// Whether the app has a key in use that signs reports.
     package var expectsSignatures: Bool
     /// The share of failing installs above which the server reacts, in basis points.
     package var threshold: Int
     package var autoDisables: Bool
 
-    // What was reported.
+    // The reports.
     package var sample: Sample
-    /// The outcomes since the sum of the change-point detector last was 0.
+    /// The outcomes since the sum of the change-point detector was last 0.
     package var excursion: Count
     /// The largest shares of failing installs by network, and how many networks there are.
     package var networks: [NetworkShare]
     package var networkCount: Int
     package var releases: [ReleaseShare]
-    /// What devices of the baseline reported that hold the same version of the document; for a candidate.
+    /// The reports of devices of the baseline with the same version of the document; for a candidate.
     package var baselineReports: Count?
     /// The share of devices that should be in the candidate's arm, in basis points; nil where it does not follow from the
     /// rollouts alone.
     package var expectedShare: Int?
-    /// About how many installs the app has; nil where nobody knows.
+    /// The approximate number of the app's installs; nil where it is unknown.
     package var fleet: Int?
-    /// About how many installs reported in the hour with the most, where only a sample of them was counted.
+    /// The approximate number of installs that reported in the hour with the most, where only a sample of them was
+    /// counted.
     package var reporting: Int?
 
-    // What stands in the ledger.
+    // The ledger's facts.
     package var policy: Arm
-    /// What the candidate's devices get instead; nil where the arm is not the candidate.
+    /// The policy that would replace the candidate's; nil where the arm is not the candidate.
     package var alternative: Arm?
-    /// Whether the arm's pins are newer than the version, or the version newer than any that was made.
+    /// Whether the arm's pins are newer than the version, or the version newer than any existing one.
     package var isOlder: Bool
     package var isUnheardOf: Bool
     package var hasCandidate: Bool
@@ -47,10 +48,10 @@ package struct ReactionEvidence: Hashable, Sendable {
     package var isKilled: Bool
     /// The last time that the server did more than hold because of this host's reports.
     package var last: Done?
-    /// What was reported since somebody went on although reports had held a rollout; nil where nobody did.
+    /// The reports since an operator resumed a rollout that reports had held; nil where none did.
     package var review: Review?
 
-    // What probes saw.
+    // The probes' facts.
     package var live: [LiveKey]
     package var knownVantages: Int
     package var isComplete: Bool
@@ -59,7 +60,7 @@ package struct ReactionEvidence: Hashable, Sendable {
     /// More installs than there are devices.
     package static let largestCount = 1 << 40
 
-    /// So many installs, and how many of them failed.
+    /// A number of installs, and the number of failed ones.
     package struct Count: Hashable, Sendable {
         package var installs: Int
         package var failing: Int
@@ -70,22 +71,22 @@ package struct ReactionEvidence: Hashable, Sendable {
         }
     }
 
-    /// What the detectors look at: outcomes of a span of time.
+    /// The detectors' input: outcomes of a span of time.
     package struct Window: Hashable, Sendable {
         package var sample: Count
-        /// The outcomes since the sum of the change-point detector last was 0.
+        /// The outcomes since the sum of the change-point detector was last 0.
         package var excursion: Count
-        /// What devices of the baseline reported that hold the same version of the document; for a candidate.
+        /// The reports of devices of the baseline with the same version of the document; for a candidate.
         package var baseline: Count?
     }
 
-    /// That somebody went on, and what was reported since.
+    /// A resumption by an operator, and the reports since.
     package struct Review: Hashable, Sendable {
         package var at: Timestamp
         package var window: Window
     }
 
-    /// All that was reported, as the detectors look at it.
+    /// All reports, in the detectors' form.
     var window: Window {
         Window(
             sample: Count(installs: self.sample.installs, failing: self.sample.failing), excursion: self.excursion,
@@ -105,16 +106,16 @@ package struct ReactionEvidence: Hashable, Sendable {
         package var firstMinute: Timestamp?
     }
 
-    /// A policy that devices get: no mode where the pins are built into the app.
+    /// A policy of devices: no mode where the pins are built into the app.
     package struct Arm: Hashable, Sendable {
         package var mode: PinMode?
         package var pins: [Pin]
 
-        /// Pins that somebody built into an app are there to be enforced.
+        /// Pins that are built into an app are meant to be enforced.
         var strength: Int { (self.mode ?? .enforce).strength }
     }
 
-    /// Something that the server did.
+    /// A past reaction of the server.
     package struct Done: Hashable, Sendable {
         package var arm: PolicySlot?
         package var step: ReactionStep

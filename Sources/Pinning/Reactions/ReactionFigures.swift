@@ -1,35 +1,35 @@
 import PinWire
 
-/// What the detectors make of a span of reports: their figures, and how much is wrong by them.
+/// The detectors' figures for a span of reports, and the resulting severity.
 struct ReactionFigures: Hashable, Sendable {
-    /// ln E of the stage test; of a candidate only.
+    /// ln E of the stage test; for a candidate only.
     private(set) var lnStage: Double?
     /// ln E of the two-arm test, where both arms reported.
     private(set) var lnTwoArm: Double?
     /// The sum of the change-point detector.
     private(set) var sum: Double = 0
-    /// How probable the arms' numbers of installs are; nil where no share is expected.
+    /// The probability of the arms' numbers of installs; nil where no share is expected.
     private(set) var ratioProbability: Double?
     /// The detectors that fired.
     private(set) var reasons: [ReactionReason] = []
     private(set) var extent: Extent = .nothing
 
-    /// How much is wrong.
+    /// The severity.
     enum Extent {
         case nothing
-        /// Something that a rollout should wait for.
+        /// A condition for which a rollout should wait.
         case doubt
-        /// More fails than may.
+        /// More installs fail than is tolerated.
         case failure
     }
 
     private let threshold: Double
 
-    /// - Parameter evidence: What the reports are of.
+    /// - Parameter evidence: The evidence of the reports.
     init(_ window: ReactionEvidence.Window, of evidence: ReactionEvidence) {
         self.threshold = Double(evidence.threshold) / 10_000
         self.lookForChange(window)
-        // A candidate is tested from its first install on; what goes wrong late, the sum sees sooner.
+        // A candidate is tested from its first install on; the sum detects late failures sooner.
         guard evidence.arm == .candidate else { return }
         self.testStage(window)
         self.compareArms(window, expected: evidence.expectedShare)
@@ -61,7 +61,7 @@ struct ReactionFigures: Hashable, Sendable {
             self.lnTwoArm = lnTwoArm
             if lnTwoArm >= test.limit {
                 self.reasons.append(.twoArmTest)
-                // Worse than the baseline is not yet worse than what somebody said may fail.
+                // Worse than the baseline is not yet worse than the tolerated share.
                 let isAbove = Double(sample.failing) > self.threshold * Double(sample.installs)
                 self.extent = self.extent == .failure || isAbove ? .failure : .doubt
             }
@@ -75,7 +75,7 @@ struct ReactionFigures: Hashable, Sendable {
         if self.extent == .nothing { self.extent = .doubt }
     }
 
-    /// Whether nothing has fired, but something is more than half-way there: what had fired before is not over yet.
+    /// Whether nothing has fired, but a detector is more than half-way there: an earlier alarm is not over yet.
     var isNear: Bool {
         guard self.extent == .nothing else { return false }
         let shares = [

@@ -1,8 +1,8 @@
 package import PinWire
 
-/// When the detectors would have fired with other thresholds, over minutes that are on record.
+/// When the detectors would have fired with other thresholds, over recorded minutes.
 ///
-/// The detectors alone: floors and probes, which would have bounded what follows, are not replayed.
+/// The detectors alone: floors and probes, which would have limited the reaction, are not replayed.
 package struct ReactionReplay: Hashable, Sendable {
     package var host: HostPattern
     package var arm: PolicySlot?
@@ -25,13 +25,13 @@ package struct ReactionReplay: Hashable, Sendable {
         }
     }
 
-    /// What would have happened to everything that was reported.
+    /// The replay of all reports.
     ///
     /// - Parameters:
-    ///   - telemetry: As many minutes as are to be replayed; rules know of the last ``OutcomeCell/minuteLimit`` only.
-    ///   - threshold: The share of failing installs that is nothing to react to, in basis points.
+    ///   - telemetry: The minutes to replay; rules know only the last ``OutcomeCell/minuteLimit``.
+    ///   - threshold: The share of failing installs that needs no reaction, in basis points.
     ///   - stageOneIn: Runs of a rollout of which one may fire falsely.
-    ///   - changeOneIn: About how many installs there should be to one false alarm of the steady state.
+    ///   - changeOneIn: The approximate number of installs for one false alarm of the steady state.
     package static func wouldHaveFired(
         on telemetry: TelemetryFacts, threshold: Int, stageOneIn: Int = Reaction.stageOneIn,
         changeOneIn: Int = Reaction.changeOneIn
@@ -49,7 +49,7 @@ package struct ReactionReplay: Hashable, Sendable {
                 cusum.add(failing: minute.failing, of: minute.installs)
                 let now = Firing(minute: minute.minute, seen: replay.total)
                 if replay.change == nil, cusum.fires { replay.change = now }
-                // The test's evidence grows with failures only, and speaks for nothing at or below the threshold.
+                // The test's evidence grows with failures only, and is no evidence at or below the threshold.
                 if replay.stage == nil, minute.failing > 0,
                     Double(replay.total.failing) > share * Double(replay.total.installs),
                     process.fires(failing: replay.total.failing, of: replay.total.installs)

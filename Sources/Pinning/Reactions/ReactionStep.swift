@@ -1,8 +1,8 @@
-/// How far the server goes because of what clients report: the rungs of a ladder, the smallest first. Never an app, and
-/// never everything. Each but the first calls somebody as well.
+/// How far the server's reaction to clients' reports goes: the steps in order, the smallest first. Never an app, and
+/// never everything. Each except the first raises an alert as well.
 package enum ReactionStep: String, CaseIterable, Sendable, Hashable, Comparable {
     case none
-    /// Somebody is called, and nothing else happens.
+    /// An alert, and nothing else.
     case page
     /// The candidate reaches no further devices.
     case hold
@@ -20,20 +20,21 @@ package enum ReactionStep: String, CaseIterable, Sendable, Hashable, Comparable 
 
 /// Why a step was taken, or no greater one. Stable codes.
 package enum ReactionReason: String, CaseIterable, Sendable, Hashable {
-    // What was detected.
+    // The detectors' results.
     case stageTest = "stage_test"
     case twoArmTest = "two_arm_test"
     case changePoint = "change_point"
     case sampleRatio = "sample_ratio"
-    // What probes say.
+    // The probes' results.
     case livePinned = "live_key_pinned"
     case liveUnpinned = "live_key_unpinned"
     case liveSplit = "live_key_split"
     case liveUnknown = "live_key_unknown"
-    // What bounds the step.
+    // The limits of the step.
     /// The reports are not signed.
     case advisory
-    /// The same of an app that has a key to sign them with: nothing is held because of those that others may have made.
+    /// The same for an app that has a key to sign them with: nothing is held because of reports that others may have
+    /// made.
     case signedExpected = "signed_expected"
     case tooFewInstalls = "too_few_installs"
     case tooFewFailures = "too_few_failures"
@@ -53,11 +54,11 @@ package enum ReactionReason: String, CaseIterable, Sendable, Hashable {
     case baselineFailsToo = "baseline_fails_too"
     /// The candidate lets every connection through, and the baseline may not.
     case baselineStricter = "baseline_stricter"
-    /// Somebody went on knowing it, and nothing that was reported since says the same.
+    /// An operator resumed with this knowledge, and no later report adds to it.
     case reviewed
     case noAutoDisable = "no_auto_disable"
-    /// Too small a part of the app's installs, or nobody knows how many there are.
+    /// Too small a part of the app's installs, or their number is unknown.
     case fewReport = "few_report"
-    /// Only one place in the network has looked.
+    /// Only one place in the network has probed it.
     case onePlace = "one_place"
 }

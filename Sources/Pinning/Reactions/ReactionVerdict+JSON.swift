@@ -1,7 +1,7 @@
 package import PinWire
 
 extension ReactionVerdict {
-    /// The verdict with its evidence: what is recorded of it, and what an auditor computes it from once more.
+    /// The verdict with its evidence: the recorded form, from which an auditor computes it again.
     package var json: JSON {
         .members([
             "detector": .string(Reaction.detector),
@@ -18,7 +18,7 @@ extension ReactionVerdict {
         ])
     }
 
-    /// Reads ``json``, and comes to the verdict once more.
+    /// Reads ``json``, and computes the verdict again.
     ///
     /// - Throws: ``JSONDefect`` where another verdict, or other figures, follow from the evidence.
     package init(_ field: JSONField) throws(JSONDefect) {

@@ -1,8 +1,8 @@
 import PinWire
 
-/// What follows from an evidence: the detectors' figures, the step, and why it is that one.
+/// The consequence of an evidence: the detectors' figures, the step, and the reasons for it.
 ///
-/// A function of the evidence alone, so that whoever has it comes to the same.
+/// A function of the evidence alone, so that everyone with the evidence computes the same.
 package struct ReactionVerdict: Hashable, Sendable {
     package let evidence: ReactionEvidence
     let figures: ReactionFigures
@@ -19,19 +19,19 @@ package struct ReactionVerdict: Hashable, Sendable {
         self.step = self.step(on: self.figures.extent)
     }
 
-    /// ln E of the stage test; of a candidate only.
+    /// ln E of the stage test; for a candidate only.
     package var lnStage: Double? { self.figures.lnStage }
     /// ln E of the two-arm test, where both arms reported.
     package var lnTwoArm: Double? { self.figures.lnTwoArm }
     /// The sum of the change-point detector.
     package var sum: Double { self.figures.sum }
-    /// How probable the arms' numbers of installs are; nil where no share is expected.
+    /// The probability of the arms' numbers of installs; nil where no share is expected.
     package var ratioProbability: Double? { self.figures.ratioProbability }
 
-    /// Whether nothing is detected, and something is more than half-way there: what was detected before is not over yet.
+    /// Whether nothing is detected, and a detector is more than half-way there: an earlier alarm is not over yet.
     var isNear: Bool { self.figures.isNear && self.isInForce }
 
-    /// Whether devices go by the policy.
+    /// Whether devices use the policy.
     private var isInForce: Bool { self.evidence.policy.strength > PinMode.off.strength && !self.evidence.isKilled }
 
     // MARK: The ladder
@@ -42,9 +42,9 @@ package struct ReactionVerdict: Hashable, Sendable {
             self.reasons.append(.notEnforced)
             return .none
         }
-        // Whatever is reported: the key that servers present is accepted, so nothing that is pinned locks anybody out.
+        // Whatever is reported: the key that servers present is accepted, so no pin locks a client out.
         guard self.truth != .pinned else { return .page }
-        // Floors are for failures; what is only odd leads to no more than holding anyway.
+        // Floors are for failures; a mere oddity leads to no more than holding anyway.
         let bounds = self.bounds().filter { extent == .failure || $0.endsAll }
         self.reasons += bounds
         if bounds.contains(.spent) { return .none }
@@ -60,7 +60,7 @@ package struct ReactionVerdict: Hashable, Sendable {
             return .page
         }
         guard self.evidence.isAuthenticated || self.unsignedMayHold() else { return .page }
-        // What somebody knew when he went on holds nothing once more.
+        // Facts that an operator knew when resuming hold nothing once more.
         if let review = self.evidence.review,
             ReactionFigures(review.window, of: self.evidence).extent == .nothing
         {
@@ -70,10 +70,10 @@ package struct ReactionVerdict: Hashable, Sendable {
         return .hold
     }
 
-    /// Whether a rollout waits for reports that anybody can have made: where the app has none that are signed to go by,
-    /// there are enough of them from enough networks, and nobody has gone on since although reports had held it.
+    /// Whether a rollout waits for unsigned reports, which anyone can make: where the app has no signed ones, there are
+    /// enough of them from enough networks, and no operator has resumed since although reports had held it.
     private mutating func unsignedMayHold() -> Bool {
-        // What is only odd was not held to the floors yet.
+        // A mere oddity has not been compared with the floors yet.
         let floors = self.bounds().filter { $0.isFloor }
         self.reasons += floors.filter { !self.reasons.contains($0) }
         if self.evidence.expectsSignatures { self.reasons.append(.signedExpected) }
@@ -81,13 +81,13 @@ package struct ReactionVerdict: Hashable, Sendable {
         return floors.isEmpty && !self.evidence.expectsSignatures && self.evidence.review == nil
     }
 
-    /// Whether devices that leave the candidate for another policy may be refused, where the candidate refuses nobody.
+    /// Whether devices that leave the candidate for another policy may be refused, where the candidate refuses none.
     private func refusesMore(_ alternative: ReactionEvidence.Arm) -> Bool {
         self.evidence.policy.mode != .enforce && alternative.strength > self.evidence.policy.strength
             && self.evidence.truth(of: alternative) != .pinned
     }
 
-    /// Where it is not known, or not of all servers, whether they present what is pinned: never weaker than before.
+    /// Where it is unknown, or not known for all servers, whether they present a pinned key: never weaker than before.
     private mutating func cautious() -> ReactionStep {
         guard let alternative = self.evidence.alternative else { return self.hold() }
         guard self.evidence.isExposed else {
@@ -96,7 +96,7 @@ package struct ReactionVerdict: Hashable, Sendable {
         }
         guard !self.reasons.contains(.sampleRatio) else { return self.hold() }
         let isAsStrong = alternative.strength >= self.evidence.policy.strength
-        // Of built-in pins as little is known as of what servers present; of others it is known what they accept.
+        // For built-in pins as little is known as about the servers' keys; for others it is known what they accept.
         let acceptsAsMuch = self.truth == .unknown || self.evidence.truth(of: alternative) == .pinned
         guard isAsStrong, acceptsAsMuch else {
             self.reasons.append(.baselineWeaker)
@@ -128,16 +128,16 @@ package struct ReactionVerdict: Hashable, Sendable {
         return self.weakened()
     }
 
-    /// The pins are wrong, and nothing else takes their place.
+    /// The pins are wrong, and no other policy can replace them.
     private mutating func weakened() -> ReactionStep {
         let evidence = self.evidence
-        // Whoever intercepts what one place sees could have it see another key.
+        // An attacker who intercepts the traffic of one place could make it see another key.
         guard Set(evidence.live.map(\.vantage)).count >= GroundTruth.places else {
             self.reasons.append(.onePlace)
             return self.hold()
         }
         if evidence.policy.mode == .enforce { return .reportOnly }
-        // What somebody else set to report only locks nobody out.
+        // A policy that another actor set to report only locks no client out.
         guard evidence.last?.step == .reportOnly, evidence.last?.arm == evidence.arm else {
             self.reasons.append(.notEnforced)
             return .page
@@ -155,7 +155,7 @@ package struct ReactionVerdict: Hashable, Sendable {
         return .killSwitch
     }
 
-    /// What stands in the way of more than holding, or of that too.
+    /// The obstacles to more than holding, or to that too.
     private func bounds() -> [ReactionReason] {
         let evidence = self.evidence
         let sample = evidence.sample
@@ -172,7 +172,8 @@ package struct ReactionVerdict: Hashable, Sendable {
         bound(.versionUnknown, evidence.isUnheardOf)
         bound(.armUnsaid, evidence.arm == nil && evidence.hasCandidate)
         if let last = evidence.last {
-            // What led to something once leads to nothing more: clients that were told since report with a later version.
+            // A cause that led to a reaction once leads to none again: clients that received it report with a later
+            // version.
             bound(.spent, last.arm == evidence.arm && sample.firstMinute.map { $0 < last.at } ?? false)
             bound(.cooldown, evidence.judgedAt < last.at.adding(seconds: Reaction.cooldownSeconds))
         }
@@ -192,25 +193,25 @@ extension GroundTruth {
 }
 
 extension ReactionReason {
-    /// Whether nothing is done because of it but to call somebody.
+    /// Whether the only reaction is an alert.
     fileprivate var endsAll: Bool { [.spent, .cooldown, .olderPins, .versionUnknown].contains(self) }
 
-    /// Whether there is too little of something: of installs, failures, networks or time.
+    /// Whether there are too few installs, failures or networks, or too little time.
     fileprivate var isFloor: Bool {
         [.tooFewInstalls, .tooFewFailures, .tooFewNetworks, .tooShort, .oneNetwork].contains(self)
     }
 }
 
 extension ReactionEvidence {
-    /// Whether servers present what a policy pins. Of pins built into the app nothing is known.
+    /// Whether servers present a policy's pins. Unknown for pins built into the app.
     func truth(of arm: Arm) -> GroundTruth {
         guard arm.mode != nil else { return .unknown }
         return GroundTruth(
             self.live, pins: Set(arm.pins), known: self.knownVantages, isComplete: self.isComplete, at: self.judgedAt)
     }
 
-    /// Whether one network has as large a part of the failures as speaks for a matter of its own. Of networks that are
-    /// not listed nothing is said, which makes the part larger at most.
+    /// Whether one network's part of the failures is so large that it counts as a problem of its own. Networks that are
+    /// not listed do not count, which makes the part larger at most.
     fileprivate var isOfOneNetwork: Bool {
         let all = self.networks.reduce(0) { $0 + $1.failing }
         return self.networks.contains { $0.failing > 0 && $0.failing * 100 >= all * Reaction.concentrated }

@@ -8,18 +8,18 @@ import Glibc
 ///
 /// A sum over a whole life, as the e-process is one, is drowned by a long good past; this one forgets it.
 package struct BernoulliCUSUM: Hashable, Sendable {
-    /// The share that is nothing to react to, and the one that is to be seen soon: 0 < p₀ < p₁ < 1.
+    /// The share that needs no reaction, and the one that is to be detected soon: 0 < p₀ < p₁ < 1.
     package let accepted: Double
     package let suspected: Double
     /// h. Between two false alarms lie about eʰ installs and more, at a share of p₀; far more below it.
     package let limit: Double
     /// S.
     package private(set) var sum: Double = 0
-    /// The outcomes since the sum last was 0, of which it is made: k ln(p₁/p₀) + (n − k) ln((1−p₁)/(1−p₀)).
+    /// The outcomes since the sum was last 0, from which it is computed: k ln(p₁/p₀) + (n − k) ln((1−p₁)/(1−p₀)).
     package private(set) var installs = 0
     package private(set) var failing = 0
 
-    /// What a failure adds, and what a success does, which is below 0.
+    /// The increment of a failure, and that of a success, which is below 0.
     package var failureStep: Double { log(self.suspected / self.accepted) }
     package var successStep: Double { log1p(-self.suspected) - log1p(-self.accepted) }
 
@@ -29,8 +29,8 @@ package struct BernoulliCUSUM: Hashable, Sendable {
         self.limit = limit
     }
 
-    /// What sees twice the threshold soon (above a third: what lies half-way between it and everybody), and at the
-    /// threshold itself is wrong about once in `oneIn` installs and more.
+    /// Parameters that detect twice the threshold soon (above a third: the middle between it and 1), and give about one
+    /// false alarm in `oneIn` installs or more at the threshold itself.
     package init(threshold: Double, oneIn: Int = 100_000) {
         self.init(
             accepted: threshold, suspected: min(2 * threshold, (1 + threshold) / 2), limit: log(Double(oneIn)))
@@ -40,10 +40,10 @@ package struct BernoulliCUSUM: Hashable, Sendable {
 
     package mutating func add(isFailure: Bool) { self.add(failing: isFailure ? 1 : 0, of: 1) }
 
-    /// Takes in outcomes of which the order is not known, such as those of one minute.
+    /// Takes in outcomes of unknown order, such as those of one minute.
     ///
-    /// As if the failures had come first. No order leads to a smaller sum, so that what fires would have fired in
-    /// whichever order they came.
+    /// It assumes that the failures came first. No order leads to a smaller sum, so that where it fires, every order
+    /// would have fired.
     package mutating func add(failing: Int, of installs: Int) {
         guard installs > 0, failing >= 0, failing <= installs else { return }
         self.installs += installs

@@ -12,9 +12,9 @@ import Glibc
 /// p₀ the tail Q is smaller than any `Double`; it stays a logarithm, and −∞ stays −∞: a clamped one made a third of all
 /// runs false alarms.
 package struct EProcess: Hashable, Sendable {
-    /// The largest share that is nothing to react to: p₀, between 0 and 1.
+    /// The largest share that needs no reaction: p₀, between 0 and 1.
     package var threshold: Double
-    /// The weights' beta distribution: what shares above the threshold are expected.
+    /// The weights' beta distribution: the expected shares above the threshold.
     package var a: Double
     package var b: Double
     /// The test fires falsely at most once in so many: 1/α.
@@ -30,15 +30,15 @@ package struct EProcess: Hashable, Sendable {
     /// ln(1/α).
     package var limit: Double { log(Double(self.oneIn)) }
 
-    /// ln E after k of n installs failed; −∞ where it is nothing, never not-a-number.
+    /// ln E after k of n installs failed; −∞ where E is zero, never not-a-number.
     ///
     /// - Parameters:
-    ///   - k: At least 0 and at most `n`; what lies outside counts as the nearest of them.
+    ///   - k: At least 0 and at most `n`; a value outside counts as the nearest bound.
     package func lnEvidence(failing k: Int, of n: Int) -> Double {
         let n = max(0, n)
         let k = min(max(0, k), n)
         guard n > 0 else { return 0 }
-        // No share is above 1. And where nothing may fail at all, one failure says it all.
+        // No share is above 1. And where no failure at all is allowed, one failure is conclusive.
         guard self.threshold < 1 else { return -.infinity }
         guard self.threshold > 0 else { return k > 0 ? .infinity : self.lnMixture(0, Double(n)) }
         let (failed, passed) = (Double(k), Double(n - k))
@@ -54,7 +54,7 @@ package struct EProcess: Hashable, Sendable {
             - IncompleteBeta.lnUpper(p, self.a, self.b)
     }
 
-    /// Whether that much has been seen that the test fires.
+    /// Whether the evidence is enough for the test to fire.
     package func fires(failing k: Int, of n: Int) -> Bool { self.lnEvidence(failing: k, of: n) >= self.limit }
 
     /// The fewest failures among n installs at which the test fires; nil where all of them would be too few.

@@ -4,7 +4,7 @@ import Glibc
 /// freedom, of the two counts against the expected share (Kohavi, Tang & Xu, "Trustworthy Online Controlled Experiments",
 /// 2020, chapter 21).
 ///
-/// Where they do not, it is the counting that is broken, or one arm cannot report, and shares of failures mean nothing.
+/// Otherwise the counting is broken, or one arm cannot report, and shares of failures mean nothing.
 package struct SampleRatioCheck: Hashable, Sendable {
     /// Installs that reported.
     package var candidate: Int
@@ -12,7 +12,7 @@ package struct SampleRatioCheck: Hashable, Sendable {
     /// The share of devices that should be in the candidate's arm.
     package var expected: Double
 
-    /// The probability below which a mismatch is no accident.
+    /// The probability below which a mismatch does not count as accidental.
     package static let limit = 1e-4
 
     package init(candidate: Int, baseline: Int, expected: Double) {
@@ -29,10 +29,10 @@ package struct SampleRatioCheck: Hashable, Sendable {
         return difference * difference / (all * self.expected * (1 - self.expected))
     }
 
-    /// How probable a difference at least as large is by accident.
+    /// The probability of a difference at least as large by accident.
     package var probability: Double { erfc((self.chiSquare / 2).squareRoot()) }
 
-    /// Whether the counts contradict the share. Where fewer than five installs are expected in an arm, nothing is said.
+    /// Whether the counts contradict the share. False where fewer than five installs are expected in an arm.
     package var isMismatch: Bool {
         let all = Double(self.candidate) + Double(self.baseline)
         guard min(all * self.expected, all * (1 - self.expected)) >= 5 else { return false }

@@ -1,14 +1,14 @@
 /// Detector D2: an exact test of whether the candidate's devices fail more often than those that keep the baseline.
 ///
-/// Conditional on a failure, it comes from the candidate's arm with the probability that is the arm's share of exposures,
-/// if there is no difference (Lindon & Malek, NeurIPS 2022). So the same e-process looks at failures only, with that share
-/// as its threshold and even weights. What fails on every network whatever the pins are (captive portals, inspecting
-/// proxies) falls on both arms alike, and cancels.
+/// Conditional on a failure, it comes from the candidate's arm with the probability that is the arm's share of
+/// exposures, if there is no difference (Lindon & Malek, NeurIPS 2022). So the same e-process counts failures only,
+/// with that share as its threshold and even weights. Failures that do not depend on the pins (captive portals,
+/// inspecting proxies) affect both arms alike, and cancel.
 ///
-/// The share is that of the installs that reported. Given both counts of installs, the failures of the candidate's arm are
-/// hypergeometric if there is no difference, and the mean of a convex function of such a count is at most that of the
-/// binomial count that the e-process reckons with (Hoeffding, J. Am. Stat. Assoc. 1963, theorem 4): counting the exposures
-/// instead of knowing them costs no false alarms.
+/// The share is that of the installs that reported. Given both counts of installs, the failures of the candidate's arm
+/// are hypergeometric if there is no difference, and the mean of a convex function of such a count is at most that of
+/// the binomial count that the e-process assumes (Hoeffding, J. Am. Stat. Assoc. 1963, theorem 4): counting the
+/// exposures instead of knowing them costs no false alarms.
 package struct TwoArmTest: Hashable, Sendable {
     /// The candidate's share of exposures.
     package var share: Double

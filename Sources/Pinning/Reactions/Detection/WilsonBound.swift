@@ -1,6 +1,6 @@
 /// The lower bound of a share by Wilson (JASA 1927), one-sided: for dashboards, and for windows of a fixed length.
 ///
-/// Not for looking at after every report: each look is one more chance to be wrong, and at the very threshold half of all
+/// Do not use it after every report: each use is one more chance to be wrong, and at the threshold itself half of all
 /// runs are (95 %, from 20 installs on).
 package struct WilsonBound: Hashable, Sendable {
     /// The quantile of the normal distribution: 1.6448536 is wrong once in 20 looks, 3.2905267 once in 2000.

@@ -2,7 +2,7 @@ import Glibc
 
 /// The probability of at least k failures among n installs that fail independently with probability p.
 package enum BinomialTail {
-    /// Its logarithm; 0 for k = 0, and −∞ for what cannot be.
+    /// Its logarithm; 0 for k = 0, and −∞ for an impossible k.
     package static func ln(atLeast k: Int, of n: Int, p: Double) -> Double {
         guard k > 0 else { return 0 }
         guard k <= n, p > 0 else { return -.infinity }

@@ -2,11 +2,11 @@ import Glibc
 
 /// The regularised incomplete beta function I_x(a, b), in logarithms throughout, for positive a and b.
 ///
-/// It is the probability that a quantity with the beta distribution of a and b is at most x. The continued fraction (NIST
-/// DLMF 8.17.22) is evaluated by the modified method of Lentz (Thompson & Barnett, J. Comput. Phys. 1986), on the side of
-/// the mean where it converges in O(√max(a, b)) steps; the other side is one minus that. A tail that is too small for a
-/// `Double` still has its logarithm, and one of nothing has −∞: neither is ever replaced by a smallest number, which would
-/// be evidence out of nothing.
+/// It is the probability that a quantity with the beta distribution of a and b is at most x. The continued fraction
+/// (NIST DLMF 8.17.22) is evaluated by the modified method of Lentz (Thompson & Barnett, J. Comput. Phys. 1986), on the
+/// side of the mean where it converges in O(√max(a, b)) steps; the other side is one minus that. A tail that is too
+/// small for a `Double` still has its logarithm, and an empty one has −∞: neither is ever replaced by a smallest
+/// number, which would invent evidence.
 package enum IncompleteBeta {
     /// ln I_x(a, b).
     package static func lnLower(_ x: Double, _ a: Double, _ b: Double) -> Double { self.ln(x, 1 - x, a, b) }
@@ -33,7 +33,7 @@ package enum IncompleteBeta {
     private static let stepLimit = 200_000
 
     private static func fraction(_ x: Double, _ a: Double, _ b: Double) -> Double {
-        // Lentz's method is kept from dividing by zero by a number that no rounding tells from it.
+        // A tiny number, below every rounding error, keeps Lentz's method from dividing by zero.
         let nothing = 1e-300
         func kept(_ value: Double) -> Double { abs(value) < nothing ? nothing : value }
         var c = 1.0
