@@ -1,9 +1,9 @@
 package import PinWire
 
-// What commands about rollouts and their plans cause. A place is a host's candidate, or nil for the whole app.
+// The events of commands about rollouts and their plans. A place is a host's candidate, or nil for the whole app.
 
 extension App {
-    /// The rollout of a place; nil where it lets everybody in.
+    /// The rollout of a place; nil where it lets all devices in.
     package func rollout(of pattern: HostPattern?) -> Rollout? {
         pattern.map { self.hosts[$0]?.rollout } ?? self.rollout
     }
@@ -48,7 +48,7 @@ extension App {
         }
     }
 
-    /// What was said of a pause, or the reason of whoever asks for it, cut to what is kept.
+    /// The text of a pause, or the reason of its command, cut to the kept length.
     private static func words(_ detail: String?, _ context: DecisionContext) -> String? {
         guard let text = detail ?? context.reason?.text else { return nil }
         guard text.unicodeScalars.count > RolloutPlan.detailLimit else { return text }
@@ -63,7 +63,7 @@ extension App {
         return plan
     }
 
-    /// A new plan, in place of one that there is. Without a time it begins at once.
+    /// A new plan, in place of an existing one. Without a time it begins at once.
     private func setPlan(
         _ terms: RolloutPlan.Terms, of pattern: HostPattern?, in context: DecisionContext
     ) throws(Refusal) -> [AppEvent] {
@@ -110,7 +110,7 @@ extension App {
         return resumed + [.rolloutStepTaken(pattern, step: number, basisPoints: step.basisPoints)]
     }
 
-    /// What is due now, which may be nothing.
+    /// The due events, which may be none.
     private func drive(_ pattern: HostPattern?, in context: DecisionContext) throws(Refusal) -> [AppEvent] {
         guard let move = self.dueMove(of: pattern, in: context), let plan = self.plan(of: pattern) else { return [] }
         switch move {
@@ -141,13 +141,13 @@ extension App {
         return [.candidatePromoted(pattern)]
     }
 
-    /// An edit by hand. A plan that is under way alone says how far a rollout goes.
+    /// An edit by hand. A plan that is under way alone sets a rollout's share.
     ///
-    /// Lists are of hashed ids, and what is hashed under a salt of the past is nobody's: where each edit makes a new one,
-    /// the rollout has to bring its own.
+    /// Lists hold hashed ids, and a hash under a past salt matches no id: where each edit makes a new salt, the rollout
+    /// has to bring its own.
     func setRollout(_ rollout: Rollout?, of pattern: HostPattern?) throws(Refusal) -> [AppEvent] {
         let now = self.rollout(of: pattern)
-        // Texts count as equal that are not the same bytes, and the bytes are what is hashed.
+        // Texts may count as equal without having the same bytes, and the bytes are hashed.
         guard rollout != now || rollout?.salt.map({ Array($0.utf8) }) != now?.salt.map({ Array($0.utf8) }) else {
             return []
         }
@@ -155,7 +155,7 @@ extension App {
             throw .rolloutWithoutSalt(pattern)
         }
         if self.plan(of: pattern)?.isUnderWay == true {
-            // Who is listed by name may change all the same.
+            // The listed ids may change all the same.
             guard var same = rollout, let now else { throw .rolloutPlanned(pattern) }
             same.countries = now.countries
             same.whitelist = now.whitelist
@@ -173,7 +173,7 @@ extension App {
         case .rolloutPlanSet(let pattern, let terms): self.put(RolloutPlan(terms, setAt: time), at: pattern)
         case .rolloutPlanCleared(let pattern): self.put(nil, at: pattern)
         case .rolloutStepTaken(let pattern, let step, let basisPoints):
-            // Not an edit: the devices of a rollout that is not sticky are not drawn anew with each step.
+            // Not an edit: the devices of a rollout that is not sticky are not drawn again with each step.
             self.change(pattern) { $0.basisPoints = basisPoints }
             self.setRolledBack(nil, at: pattern)
             self.changePlan(pattern) { $0.take(step, at: time) }
@@ -204,7 +204,7 @@ extension App {
         if let pattern { self.hosts[pattern]?.rolledBackAt = time } else { self.rolledBackAt = time }
     }
 
-    /// Changes a rollout; where there is none, so that everybody is in, one is made.
+    /// Changes a rollout; creates one where there is none, so that all devices are in.
     private mutating func change(_ pattern: HostPattern?, _ change: (inout Rollout) -> Void) {
         var rollout = self.rollout(of: pattern) ?? Rollout(basisPoints: 10_000)
         change(&rollout)

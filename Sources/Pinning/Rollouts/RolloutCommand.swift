@@ -1,27 +1,27 @@
-/// What somebody wants of the rollout of one place.
+/// A command about the rollout of one place.
 package enum RolloutCommand: Hashable, Sendable {
     case setPlan(RolloutPlan.Terms)
     /// The share stays as it is.
     case clearPlan
     case pause(RolloutPlan.Cause, detail: String?)
     case resume
-    /// Approves of going on from the step; nil for whichever it is at.
+    /// Approves the step; nil for the present one.
     case advance(step: Int?)
-    /// Goes on, or back, at the step of that number at once, whatever is waited for.
+    /// Jumps at once, forward or back, to the step of that number, whatever the plan waits for.
     case jump(step: Int)
-    /// To nobody, listed ids included; the candidate stays.
+    /// To no device, listed ids included; the candidate stays.
     case rollBack(RolloutPlan.Cause, detail: String?)
-    /// What is due by itself. What the server itself does.
+    /// Carries out the due step. Only the server itself does this.
     case drive
 }
 
-/// Why a rollout can have no plan, or none like that.
+/// Why a rollout can have no plan, or not this one.
 package enum RolloutObstacle: Hashable, Sendable {
-    /// It has no rollout, so that everybody is in already.
+    /// It has no rollout, so that all devices are in already.
     case everybodyIsIn
-    /// It goes by a list, not by a share.
+    /// It uses a list, not a share.
     case listed
-    /// It goes further already than the plan's first step.
+    /// It is already beyond the plan's first step.
     case beyond(Int, first: Int)
     /// Its buckets are whole percentages.
     case wholePercentages
@@ -29,7 +29,7 @@ package enum RolloutObstacle: Hashable, Sendable {
     case nothingToPromote
 }
 
-/// Why a plan does not do what it is told to.
+/// Why a plan refuses a command.
 package enum RolloutPlanState: Hashable, Sendable {
     case over(RolloutPlan.Phase)
     case paused
@@ -41,7 +41,7 @@ package enum RolloutPlanState: Hashable, Sendable {
 }
 
 extension Refusal {
-    /// Why what a plan had to do was not done, in words for its pause.
+    /// Why a plan's due step was not taken, in words for its pause.
     package var whyNotDone: String {
         switch self {
         case .guarded(let findings):

@@ -1,8 +1,8 @@
 package import PinWire
 
-/// The share of devices that really get a host's candidate: those that the app's rollout and the host's both let in.
+/// The share of devices that really get a host's candidate: those that both the app's rollout and the host's let in.
 package struct RolloutExposure: Hashable, Sendable {
-    /// How the two shares go together.
+    /// How the two shares combine.
     package enum Basis: String, CaseIterable, Sendable, Hashable {
         /// They are drawn independently.
         case product
@@ -10,7 +10,7 @@ package struct RolloutExposure: Hashable, Sendable {
         case minimum
     }
 
-    /// Nil where everybody is in.
+    /// Nil where all devices are in.
     package var app: Rollout?
     package var host: Rollout?
     package var basis: Basis
@@ -32,7 +32,7 @@ package struct RolloutExposure: Hashable, Sendable {
         }
     }
 
-    /// The share that goes by percentage, in ten-thousandths of a basis point; listed ids are beside it.
+    /// The share by percentage, in ten-thousandths of a basis point; listed ids are not in it.
     package var share: Int64 {
         let (app, host) = (self.app.share, self.host.share)
         return self.basis == .product ? app * host : min(app, host) * 10_000
@@ -74,7 +74,7 @@ package struct RolloutExposure: Hashable, Sendable {
 }
 
 extension Optional<Rollout> {
-    /// The share that goes by percentage, in basis points.
+    /// The share by percentage, in basis points.
     fileprivate var share: Int64 {
         guard let rollout = self else { return 10_000 }
         return rollout.method == .whitelist ? 0 : Int64(rollout.basisPoints)
@@ -82,7 +82,7 @@ extension Optional<Rollout> {
 }
 
 extension VersionGate {
-    /// What it lets in, as a clause.
+    /// The included devices, as a clause.
     fileprivate var sentence: String {
         var parts: [String] = []
         if let minimum = self.minimum { parts.append("from \(minimum)") }
@@ -93,7 +93,7 @@ extension VersionGate {
     }
 }
 
-/// Shares as people write them.
+/// Shares in the form that people write.
 package enum Percent {
     /// `0.5 %`
     package static func text(basisPoints: Int) -> String { self.text(Int64(basisPoints) * 10_000) }

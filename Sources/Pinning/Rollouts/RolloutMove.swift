@@ -1,25 +1,25 @@
 package import PinWire
 
-/// What a plan does next by itself.
+/// A plan's next step by itself.
 package enum RolloutMove: Hashable, Sendable {
     case take(step: Int, basisPoints: Int)
-    /// Leaves the last step alone for the time that was set.
+    /// Leaves the last step alone for the configured time.
     case bake
-    /// Is over, with the promotion where that was wanted.
+    /// Ends, with the promotion where that is configured.
     case finish
-    /// Takes note that enough installs have reported, where the step waits for something else that may last longer than
-    /// it is known what was reported.
+    /// Records that enough installs have reported, where the step waits for something else that may last longer than
+    /// reports are remembered.
     case conclude(step: Int, installs: Int)
     /// Waits once more as long for a step's installs.
     case extend(step: Int, detail: String)
-    /// Concludes nothing from a step, for want of installs.
+    /// Concludes nothing from a step, because installs are missing.
     case giveUp(step: Int, detail: String)
 }
 
 extension App {
-    /// What a plan does by itself now; nil where it waits, or there is none.
+    /// A plan's next step by itself; nil where it waits, or there is none.
     ///
-    /// Reports that are missing are no good sign: a step that asks for installs does not end without them.
+    /// Missing reports are not a good sign: a step that requires installs does not end without them.
     package func dueMove(of pattern: HostPattern?, in context: DecisionContext) -> RolloutMove? {
         guard let plan = self.plan(of: pattern), plan.isUnderWay, plan.pause == nil,
             self.switchInForce(over: pattern, in: context) == nil,
@@ -30,7 +30,7 @@ extension App {
             ? self.nextMove(of: plan) : self.meanwhile(plan, pattern, in: context)
     }
 
-    /// What a plan does while it waits; nil where that is nothing.
+    /// A plan's action while it waits; nil where there is none.
     private func meanwhile(
         _ plan: RolloutPlan, _ pattern: HostPattern?, in context: DecisionContext
     ) -> RolloutMove? {
@@ -48,14 +48,14 @@ extension App {
         }
     }
 
-    /// What clients report of a candidate that speaks against letting more devices have it, be it in the shadow; nil where
-    /// nothing does.
+    /// Clients' reports about a candidate that argue against more devices, even in the shadow; nil where there are
+    /// none.
     func doubt(of pattern: HostPattern?, in context: DecisionContext) -> ReactionVerdict? {
         self.verdicts(in: context, on: pattern).first { $0.step >= .hold && $0.evidence.arm == .candidate }
     }
 
-    /// Since when it is counted what a plan's phase waits for: since it began, or since the last kill switch over the place
-    /// ended, or is to end. While pinning is off nobody fails, however long.
+    /// Since when a plan's phase counts its time: since it began, or since the last kill switch over the place ended,
+    /// or is to end. While pinning is off no client fails, however long.
     func countedSince(_ plan: RolloutPlan, _ pattern: HostPattern?, in context: DecisionContext) -> Timestamp {
         let host = pattern.flatMap { self.hosts[$0] }
         let ended = [context.fleet.switchEndedAt, self.switchEndedAt, host?.switchEndedAt]
@@ -63,7 +63,7 @@ extension App {
         return (ended.compactMap { $0 } + engaged).reduce(plan.since, max)
     }
 
-    /// What comes after what a plan waits for now; nil after its end.
+    /// The step after the present wait; nil after the plan's end.
     package func nextMove(of plan: RolloutPlan) -> RolloutMove? {
         switch plan.phase {
         case .scheduled: plan.step(1).map { .take(step: 1, basisPoints: $0.basisPoints) }
@@ -75,7 +75,7 @@ extension App {
         }
     }
 
-    /// What a plan waits for in its phase, whether or not it is paused.
+    /// The conditions of a plan's phase, whether or not it is paused.
     func waits(of plan: RolloutPlan, _ pattern: HostPattern?, in context: DecisionContext) -> [RolloutWait] {
         let now = context.now
         let since = self.countedSince(plan, pattern, in: context)
@@ -118,11 +118,11 @@ extension App {
     private struct Sample {
         var wait: RolloutWait
         var count: Int
-        /// Whether it is on record that there were enough.
+        /// Whether it is recorded that there were enough.
         var isNoted: Bool
     }
 
-    /// How many installs have reported in the step that a plan is at; nil where it does not ask for any.
+    /// The number of installs that have reported in the plan's present step; nil where it requires none.
     private func sample(of plan: RolloutPlan, _ pattern: HostPattern?, in context: DecisionContext) -> Sample? {
         guard case .running(let step) = plan.phase, let hold = plan.step(step)?.hold, let wanted = hold.installs else {
             return nil
@@ -141,7 +141,7 @@ extension App {
             return Sample(wait: wait, count: 0, isNoted: false)
         }
         let places = pattern.map { [$0] } ?? self.hosts.filter { $0.value.candidate != nil }.map(\.key)
-        // Of an app the host that most clients use: the same clients use the others.
+        // For an app, the host that most clients use: the same clients use the others.
         let reported = places.map { host in
             facts.candidateInstalls(
                 of: host, since: since, wanted: wanted, countsUnsigned: self.monitoring.countsUnsigned)
@@ -167,8 +167,9 @@ extension App {
         "; \(count) did so in unsigned reports, of which each network counts for at most \(TelemetryFacts.networkLimit(wanted)): they come from too few networks"
     }
 
-    /// The kill switches that keep pinning off for devices of a place, or kept it: over everything, of the app, of versions
-    /// of it, and of the host. Those of versions leave others alone, but what is reported meanwhile is not what would be.
+    /// The kill switches that turn pinning off for devices of a place, or did: over everything, of the app, of versions
+    /// of it, and of the host. Those of versions leave other devices alone, but the reports meanwhile are not
+    /// representative.
     private func killSwitches(over pattern: HostPattern?, in context: DecisionContext) -> [KillSwitch] {
         let switches = [context.fleet.killSwitch, self.killSwitch, pattern.flatMap { self.hosts[$0]?.killSwitch }]
         return switches.compactMap { $0 } + self.versionKillSwitches.map(\.killSwitch)
@@ -182,20 +183,21 @@ extension App {
 }
 
 extension TelemetryFacts {
-    /// Networks over which unsigned reports have to spread at least.
+    /// The least number of networks from which unsigned reports have to come.
     static let leastNetworks = 5
 
-    /// How many installs of one network count, of so many that are wanted.
+    /// The most installs of one network that count, for a required number.
     static func networkLimit(_ wanted: Int) -> Int { max(1, wanted / Self.leastNetworks) }
 
-    /// Installs of a host's candidate that have reported since an instant; about as many where a sample of them is counted.
+    /// Installs of a host's candidate that have reported since an instant; an approximate number where only a sample is
+    /// counted.
     ///
     /// Never more than there are: an install counts once an hour, so that the hour with most counts; and of several
-    /// versions of the document the one with most, since a client goes from one to the next. Reports that are not signed
-    /// count only where the app's operator wants them to and none is signed, and of each network no more than
+    /// versions of the document the one with most, since a client goes from one to the next. Unsigned reports count
+    /// only where the app's operator allows it and there are no signed ones, and of each network no more than
     /// ``networkLimit(_:)``.
     ///
-    /// - Returns: How many count, and how many unsigned ones there would be if all of them counted.
+    /// - Returns: The number that counts, and the number of unsigned ones if all of them counted.
     func candidateInstalls(
         of host: HostPattern, since start: Timestamp, wanted: Int, countsUnsigned: Bool
     ) -> (count: Int, passedOver: Int) {
@@ -203,7 +205,7 @@ extension TelemetryFacts {
             self.cells.filter {
                 $0.host == host && $0.arm == .candidate && $0.isAuthenticated == isAuthenticated
             }.map { cell in
-                // A minute that began before the step says nothing certain.
+                // A minute that began before the step proves nothing.
                 count(cell.minutes.filter { $0.minute >= start })
             }.max() ?? 0
         }

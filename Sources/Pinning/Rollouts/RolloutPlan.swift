@@ -1,16 +1,16 @@
 package import PinWire
 
-/// The way of a rollout from few devices to all of them: shares one after another, each held until what it waits for has
-/// come about.
+/// The way of a rollout from few devices to all of them: shares one after another, each held until its conditions are
+/// met.
 ///
-/// A value that only events change; what it waits for is judged by ``App/dueMove(of:in:)``. It survives anything: nothing
-/// but the ledger knows how far it is.
+/// A value that only events change; ``App/dueMove(of:in:)`` judges its conditions. It survives any restart: its
+/// progress is only in the ledger.
 package struct RolloutPlan: Hashable, Sendable {
-    /// What somebody decided.
+    /// The operator's settings.
     package struct Terms: Hashable, Sendable {
         /// Of strictly increasing shares, 1 to ``stepLimit``.
         package var steps: [Step]
-        /// For how long the last step is left alone once its hold is over, in seconds; 0 for not at all.
+        /// How long the last step is left alone once its hold is over, in seconds; 0 for not at all.
         package var bake: Int64
         /// When the first step is taken; nil for at once.
         package var startsAt: Timestamp?
@@ -29,7 +29,7 @@ package struct RolloutPlan: Hashable, Sendable {
         }
     }
 
-    /// A share of devices, and what has to come about before the next one.
+    /// A share of devices, and the conditions for the next one.
     package struct Step: Hashable, Sendable {
         package var basisPoints: Int
         package var hold: Hold
@@ -40,12 +40,12 @@ package struct RolloutPlan: Hashable, Sendable {
         }
     }
 
-    /// What a step waits for: everything that is named.
+    /// The conditions of a step: all that are named.
     package struct Hold: Hashable, Sendable {
         package var seconds: Int64?
         /// Distinct installs of the candidate that must have reported since the step began.
         package var installs: Int?
-        /// Whether a person has to say that it goes on.
+        /// Whether a person has to approve that it goes on.
         package var needsApproval: Bool
 
         package init(seconds: Int64? = nil, installs: Int? = nil, needsApproval: Bool = false) {
@@ -55,7 +55,7 @@ package struct RolloutPlan: Hashable, Sendable {
         }
 
         var isEmpty: Bool { self.seconds == nil && self.installs == nil && !self.needsApproval }
-        /// How long is waited for the installs, and once more after that: twice the hold, or a day.
+        /// How long the step waits for the installs, and once more after that: twice the hold, or a day.
         package var sampleSeconds: Int64 { self.seconds.map { 2 * $0 } ?? 86_400 }
     }
 
@@ -67,7 +67,7 @@ package struct RolloutPlan: Hashable, Sendable {
         case stay
     }
 
-    /// What happens where too few installs have reported, twice as long as was to be waited for them.
+    /// The action where too few installs have reported after twice the waiting time.
     package enum Inconclusive: String, CaseIterable, Sendable, Hashable {
         /// The plan is paused.
         case hold
@@ -75,7 +75,7 @@ package struct RolloutPlan: Hashable, Sendable {
         case revert
     }
 
-    /// How far it is.
+    /// The progress of a plan.
     package enum Phase: Hashable, Sendable {
         /// Its time has not come.
         case scheduled
@@ -83,7 +83,7 @@ package struct RolloutPlan: Hashable, Sendable {
         case running(step: Int)
         /// The last step's hold is over.
         case baking
-        /// It has ended as it was to end.
+        /// It has ended as planned.
         case done
         case rolledBack
         /// The candidate was promoted or dropped by hand.
@@ -110,22 +110,22 @@ package struct RolloutPlan: Hashable, Sendable {
         }
     }
 
-    /// Why something was done to a rollout.
+    /// The cause of an action on a rollout.
     package enum Cause: String, CaseIterable, Sendable, Hashable {
-        /// Somebody wanted it.
+        /// An operator's command.
         case requested
-        /// A guard rail stood in the way of what was due.
+        /// A guard rail refused the due step.
         case blocked
         /// Too few installs reported.
         case inconclusive
-        /// Of what clients reported.
+        /// The reports of clients.
         case reports
     }
 
-    /// That no step is taken until somebody says so. Devices keep what they have.
+    /// A pause: no step is taken until an operator resumes the plan. Devices keep what they have.
     package struct Pause: Hashable, Sendable {
         package var cause: Cause
-        /// Why, in words; nil where nobody said.
+        /// The reason in words; nil where none was given.
         package var detail: String?
         package var since: Timestamp
     }
@@ -133,15 +133,15 @@ package struct RolloutPlan: Hashable, Sendable {
     package let terms: Terms
     package let setAt: Timestamp
     package var phase: Phase
-    /// Since when it is in its phase, or what it waits for is counted; ``App/countedSince(_:_:in:)`` minds kill switches.
+    /// Since when it is in its phase, or counts its time; ``App/countedSince(_:_:in:)`` accounts for kill switches.
     package var since: Timestamp
-    /// Whether a person has approved of going on from the step.
+    /// Whether a person has approved the step.
     package var isApproved: Bool
     /// Whether the time to wait for the step's installs was extended.
     package var isExtended: Bool
-    /// When enough installs had reported in the step; nil where they have not yet, or are not waited for.
+    /// When enough installs had reported in the step; nil where they have not yet, or are not required.
     package var sampledAt: Timestamp?
-    /// When somebody last went on although reports had held the plan: what was reported before holds it no more.
+    /// When an operator last resumed although reports had held the plan: earlier reports hold it no more.
     package var reviewedAt: Timestamp?
     package var pause: Pause?
 
@@ -170,12 +170,12 @@ package struct RolloutPlan: Hashable, Sendable {
         }
     }
 
-    /// What the step of a number waits for and how far it goes; nil for a number that is none's.
+    /// The conditions and the share of the step of a number; nil for a number outside the plan.
     func step(_ number: Int) -> Step? {
         self.terms.steps.indices.contains(number - 1) ? self.terms.steps[number - 1] : nil
     }
 
-    /// Until when installs are waited for in a step with such a hold that is counted since an instant.
+    /// Until when a step with such a hold that counts since an instant waits for installs.
     func sampleDeadline(_ hold: Hold, since start: Timestamp) -> Timestamp {
         start.adding(seconds: hold.sampleSeconds * (self.isExtended ? 2 : 1))
     }
@@ -186,12 +186,12 @@ package struct RolloutPlan: Hashable, Sendable {
     package static let longestHold: Int64 = 30 * 86_400
     /// How far ahead a plan may begin: 90 days.
     package static let longestWait: Int64 = 90 * 86_400
-    /// Characters of a pause's words.
+    /// The most characters of a pause's text.
     package static let detailLimit = 2000
 }
 
 extension RolloutPlan {
-    /// Takes in that it goes on at a step.
+    /// Takes in that it goes on to a step.
     mutating func take(_ step: Int, at time: Timestamp) {
         self.enter(.running(step: step), at: time)
     }
@@ -206,8 +206,8 @@ extension RolloutPlan {
         self.pause = nil
     }
 
-    /// Takes in that a pause is over. It stopped the steps and not the time: devices had the step's share all the while.
-    /// What was too little to conclude anything from, or looked like failure, is counted anew.
+    /// Takes in that a pause is over. It stopped the steps and not the time: devices had the step's share all the
+    /// while. After an inconclusive pause, or one by failure reports, the step is counted again.
     mutating func resume(at time: Timestamp) {
         switch self.pause?.cause {
         case .inconclusive: self.restart(at: time)

@@ -1,12 +1,12 @@
 import PinWire
 
-// What a plan asks of people, and what of it stands in calendars.
+// The tasks of a plan for people, and its dates in calendars.
 
 extension RolloutProgress {
-    /// For how long a plan that was rolled back is still told of: a week.
+    /// How long a plan that was rolled back is still listed: a week.
     private static let lately: Int64 = 7 * 86_400
 
-    /// What the plan waits for from somebody; nil where it goes on by itself.
+    /// The plan's task for an operator; nil where it goes on by itself.
     func attention(_ app: AppID, at now: Timestamp) -> AttentionItem? {
         let subject = "The rollout of \(self.pattern?.text ?? app.text)"
         let words = "\(app)\(self.pattern.map { " \($0)" } ?? "")"
@@ -47,7 +47,7 @@ extension RolloutProgress {
         return item
     }
 
-    /// When time alone has brought about what the plan waits for.
+    /// When the plan's waiting times are over.
     func dates(of app: App) -> [CalendarEntry] {
         guard self.plan.isUnderWay, self.plan.pause == nil, let next = self.next else { return [] }
         let place = self.pattern?.text ?? app.id.text

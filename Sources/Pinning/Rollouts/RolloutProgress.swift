@@ -1,6 +1,6 @@
 package import PinWire
 
-/// One thing that a plan waits for.
+/// One condition of a plan.
 package struct RolloutWait: Hashable, Sendable {
     package enum Kind: String, CaseIterable, Sendable, Hashable {
         case start, time, installs, approval, bake, reports
@@ -9,11 +9,11 @@ package struct RolloutWait: Hashable, Sendable {
     }
 
     package var kind: Kind
-    /// Nil where it is not known.
+    /// Nil where it is unknown.
     package var isMet: Bool?
-    /// How far it is, as a clause.
+    /// The progress, as a clause.
     package var detail: String
-    /// When time alone will have brought it about; nil where it does not.
+    /// When time alone will have met it; nil where it does not.
     package var until: Timestamp?
 
     init(_ kind: Kind, isMet: Bool?, detail: String, until: Timestamp?) {
@@ -23,7 +23,7 @@ package struct RolloutWait: Hashable, Sendable {
         self.until = until
     }
 
-    /// What it is, as a clause.
+    /// The condition, as a clause.
     package var what: String {
         switch self.kind {
         case .start: "its time has come"
@@ -48,19 +48,19 @@ package struct RolloutWait: Hashable, Sendable {
     }
 }
 
-/// How far a plan is: what it waits for, what comes then, and what would stand in the way of that.
+/// The progress of a plan: its conditions, its next step, and the obstacles to that.
 package struct RolloutProgress: Hashable, Sendable {
     package var pattern: HostPattern?
     package var plan: RolloutPlan
     package var waits: [RolloutWait]
-    /// What comes when all is there that it waits for; nil where nothing does.
+    /// The step when all conditions are met; nil where there is none.
     package var next: RolloutMove?
-    /// What the guard rails would say to that now.
+    /// The guard rails' present findings about that.
     package var findings: [Finding]
-    /// Why that cannot be done at all, whoever insists; nil where it can.
+    /// Why that is impossible, even with force; nil where it is possible.
     package var obstacle: Refusal?
 
-    /// Whether nothing but a person keeps it where it is.
+    /// Whether only a person's decision is missing.
     var waitsForApproval: Bool {
         self.plan.pause == nil && self.waits.contains { $0.kind == .approval && $0.isMet == false }
             && self.waits.allSatisfy { $0.isMet == true || $0.kind == .approval }
@@ -68,11 +68,11 @@ package struct RolloutProgress: Hashable, Sendable {
 }
 
 extension LedgerState {
-    /// How far the plan of a place is.
+    /// The progress of the plan of a place.
     ///
     /// - Parameters:
     ///   - pattern: The host; nil for the app's own rollout.
-    ///   - context: What is known now; of its reason and insistence nothing is used.
+    ///   - context: The present facts; its reason and force are not used.
     package func progress(
         ofPlan pattern: HostPattern?, app id: AppID, in context: DecisionContext
     ) throws(Refusal) -> RolloutProgress {
@@ -123,14 +123,14 @@ extension LedgerState {
         return progress
     }
 
-    /// Whether a plan has something to do by itself now.
+    /// Whether a plan has a due step by itself now.
     package func isDue(_ pattern: HostPattern?, app id: AppID, in context: DecisionContext) -> Bool {
         self.apps[id]?.dueMove(of: pattern, in: context.knowing(fleet: self.fleet)) != nil
     }
 }
 
 extension RolloutMove {
-    /// What it is, as a noun.
+    /// The step, as a noun.
     package var text: String {
         switch self {
         case .take(let step, let basisPoints): "step \(step) (\(Percent.text(basisPoints: basisPoints)))"

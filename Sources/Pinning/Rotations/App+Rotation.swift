@@ -1,6 +1,6 @@
 package import PinWire
 
-// What a rotation's commands cause. Whether it is time for them is the guard rails' business.
+// The events of a rotation's commands. The guard rails judge whether it is time for them.
 
 extension App {
     /// The rotation of that name.
@@ -11,7 +11,7 @@ extension App {
         self.rotations.first { !$0.phase.isOver && $0.hosts.contains(pattern) }
     }
 
-    /// Rotations of one app at one time.
+    /// The most rotations of one app at one time.
     static let openRotationLimit = 100
 
     /// The first phase: the next key becomes an active backup of every host, in every policy that has pins.
@@ -42,7 +42,7 @@ extension App {
                 case .retired?, .revoked?, nil:
                     var next = new.next
                     next.isActive = true
-                    // What is said of the key is said once, below.
+                    // The facts about the key are recorded once, below.
                     next.evidence = nil
                     pins += try self.additions([next], to: policy, pattern, slot, in: context)
                 }
@@ -56,7 +56,7 @@ extension App {
         return [.rotationStarted(rotation)] + pins + description
     }
 
-    /// The end of a phase, and what the next one begins with.
+    /// The end of a phase, and the beginning of the next one.
     func advance(
         _ id: String, from expected: Rotation.Phase?, in context: DecisionContext
     ) throws(Refusal) -> [AppEvent] {
@@ -66,7 +66,7 @@ extension App {
         var events: [AppEvent] = [.rotationAdvanced(id, phase)]
         guard phase != .done else { return events }
         for (pattern, slot, policy) in self.policies(of: rotation) {
-            // Somebody may have taken the next key away meanwhile.
+            // The next key may have been removed meanwhile.
             guard let next = policy.pins[rotation.next], next.state == .active else {
                 throw .rotationWithoutNextKey(pattern, id)
             }
@@ -89,7 +89,7 @@ extension App {
         return events
     }
 
-    /// Its end before its time. What is published stays, but for a next key that came with the rotation and is not in
+    /// Its end before its time. Published pins stay, except a next key that came with the rotation and is not in
     /// service.
     func abort(_ id: String, keepsNext: Bool) throws(Refusal) -> [AppEvent] {
         let rotation = try self.open(id)

@@ -10,7 +10,7 @@ extension Rotation.Goals {
         ]
     }
 
-    /// Reads what is given, and takes the rest from `defaults`.
+    /// Reads the given members, and takes the rest from `defaults`.
     package init(_ field: JSONField?, defaults: Rotation.Goals) throws(JSONDefect) {
         self = defaults
         guard let field else { return }
@@ -27,7 +27,7 @@ extension Rotation.Goals {
 }
 
 extension Rotation {
-    /// What was decided at its start: the data of the event.
+    /// The settings at its start: the data of the event.
     var startJSON: JSON {
         [
             "rotation": .string(self.id),

@@ -1,12 +1,12 @@
 package import PinWire
 
-/// The replacement of a key that hosts serve by another one, step by step, so that every client that is served a
-/// document can connect all the way through.
+/// The replacement of a key that hosts serve by another one, step by step, so that every client that gets a document
+/// can connect all the way through.
 ///
-/// A value that only events change; what it waits for is judged by ``progress(of:in:at:)``. It survives anything:
-/// nothing but the ledger knows how far it is.
+/// A value that only events change; ``progress(of:in:at:)`` judges its conditions. It survives any restart: its
+/// progress is only in the ledger.
 package struct Rotation: Hashable, Sendable {
-    /// How far it is. Each phase waits for something, and ends when somebody advances it.
+    /// Its progress. Each phase waits for a condition, and ends when an operator advances it.
     package enum Phase: String, CaseIterable, Sendable, Hashable {
         /// The next key is published as a backup; clients are getting it.
         case deliver
@@ -37,18 +37,19 @@ package struct Rotation: Hashable, Sendable {
     package enum Kind: String, CaseIterable, Sendable, Hashable {
         /// Every client first, then the servers.
         case planned
-        /// The old key is compromised: the servers first, and the old key leaves for ever as soon as the next is served.
+        /// The old key is compromised: the servers first, and the old key is removed permanently as soon as the next is
+        /// served.
         case emergency
     }
 
-    /// What the phases wait for.
+    /// The conditions of the phases.
     package struct Goals: Hashable, Sendable {
         /// The share of clients that must hold a document with the next key, in basis points.
         package var adoption: Int
         /// The least time between publication and switch, in seconds.
         package var minimumWait: Int64
-        /// The time after which no client goes by an older document unless it failed to fetch a newer one, whatever was
-        /// counted, in seconds.
+        /// The time after which no client uses an older document unless it failed to fetch a newer one, whatever the
+        /// counts say, in seconds.
         package var sufficientWait: Int64
         /// How long the next key must have been served before the old one goes, in seconds.
         package var settling: Int64
@@ -63,18 +64,18 @@ package struct Rotation: Hashable, Sendable {
         }
     }
 
-    /// Chosen by whoever starts it; unique within the app for ever.
+    /// Chosen at the start; permanently unique within the app.
     package let id: String
     package let kind: Kind
     package let hosts: [HostPattern]
     package let next: Pin
-    /// The keys that are replaced: of each host the primaries at the start.
+    /// The keys that are replaced: each host's primaries at the start.
     package let old: [Pin]
     package let goals: Goals
     package var phase: Phase
     package let startedAt: Timestamp
     package var phaseSince: Timestamp
-    /// In which phase it was aborted; nil where it was not.
+    /// The phase in which it was aborted; nil where it was not.
     package var abortedIn: Phase?
     /// Whether no host had the next key before.
     package let isNextNew: Bool
@@ -95,7 +96,7 @@ package struct Rotation: Hashable, Sendable {
         self.phaseSince = startedAt
     }
 
-    /// Whether servers may present the next key already, since the operator has been told to change it.
+    /// Whether servers may present the next key already, since the operator has been asked to change it.
     var isSwitching: Bool {
         switch self.abortedIn ?? self.phase {
         case .switch, .settle, .cleanUp, .done: true
@@ -103,9 +104,9 @@ package struct Rotation: Hashable, Sendable {
         }
     }
 
-    /// Hosts that one rotation may cover.
+    /// The most hosts of one rotation.
     package static let hostLimit = 100
-    /// Rotations that are remembered of an app after their end.
+    /// The most ended rotations that an app remembers.
     package static let pastLimit = 20
 
     /// Whether a text may name a rotation: 1 to 64 letters, digits, hyphens, dots and underscores.

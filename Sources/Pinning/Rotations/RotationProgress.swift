@@ -1,16 +1,16 @@
 package import PinWire
 
-/// How far a rotation is: what its phase waits for, and what stands in the way of the next one.
+/// The progress of a rotation: its phase's conditions, and the obstacles to the next one.
 package struct RotationProgress: Hashable, Sendable {
-    /// One thing that is waited for.
+    /// One condition.
     package struct Wait: Hashable, Sendable {
-        /// What it is, as a clause: `clients have the next key`.
+        /// The condition, as a clause: `clients have the next key`.
         package var what: String
-        /// Nil where it is not known.
+        /// Nil where it is unknown.
         package var isMet: Bool?
-        /// How far it is, as a sentence.
+        /// The progress, as a sentence.
         package var detail: String
-        /// When time alone will have brought it about; nil where it does not.
+        /// When time alone will have met it; nil where it does not.
         package var until: Timestamp?
     }
 
@@ -18,11 +18,11 @@ package struct RotationProgress: Hashable, Sendable {
     package var waits: [Wait]
     /// What to do now, as a sentence.
     package var advice: String
-    /// What ends the phase; nil when it is over.
+    /// The command that ends the phase; nil when it is over.
     package var nextPhase: Rotation.Phase?
-    /// What the guard rails would say to that now: what goes wrong if it is forced.
+    /// The guard rails' present findings about that: what goes wrong if it is forced.
     package var findings: [Finding]
-    /// Why the next phase cannot be begun at all, whoever insists; nil where it can.
+    /// Why the next phase is impossible, even with force; nil where it is possible.
     package var obstacle: Refusal?
     /// Services of its hosts at which clients are locked out now, as far as probes have seen.
     package var lockOuts: [AttentionItem] = []
@@ -32,16 +32,16 @@ package struct RotationProgress: Hashable, Sendable {
         "pinledger rotation advance \(app) \(self.rotation.id) --from \(self.rotation.phase.rawValue) --reason \"\(self.rotation.phase.reason)\""
     }
 
-    /// Whether the next phase can begin without insisting.
+    /// Whether the next phase can begin without force.
     package var isReady: Bool {
         self.nextPhase != nil && self.obstacle == nil && !self.findings.contains { $0.severity != .warn }
     }
 }
 
 extension LedgerState {
-    /// How far a rotation of an app is.
+    /// The progress of an app's rotation.
     ///
-    /// - Parameter context: What is known now; of its reason and insistence nothing is used.
+    /// - Parameter context: The present facts; its reason and force are not used.
     package func progress(
         of id: String, app: AppID, in context: DecisionContext
     ) throws(Refusal) -> RotationProgress {
@@ -53,7 +53,7 @@ extension LedgerState {
         )
         guard !rotation.phase.isOver else { return progress }
         progress.waits = state.waits(of: rotation, fleetVersion: self.fleet.version, in: context)
-        // Asked as it would be asked: with a reason, and without insisting.
+        // Evaluated like the real command: with a reason, and without force.
         var asking = context
         asking.isForced = false
         asking.reason = Reason(recorded: "to see what would happen")
@@ -78,8 +78,8 @@ extension LedgerState {
 }
 
 extension RotationProgress {
-    /// Adds a wait for each finding that stands in the way, where all that is waited for seems to have come: whoever is
-    /// told "not ready" sees why.
+    /// Adds a condition for each finding that refuses the step, where all other conditions seem to be met, so that "not
+    /// ready" has a visible cause.
     fileprivate mutating func showWhatIsMissing() {
         guard self.nextPhase != nil, self.obstacle == nil, self.waits.allSatisfy({ $0.isMet == true }) else { return }
         for finding in self.findings where finding.severity != .warn {
@@ -92,7 +92,7 @@ extension RotationProgress {
 }
 
 extension Rotation.Phase {
-    /// Why the phase is ended, for the command that ends it.
+    /// The reason for the end of the phase, for the command that ends it.
     fileprivate var reason: String {
         switch self {
         case .deliver: "clients have the next key"
@@ -105,7 +105,7 @@ extension Rotation.Phase {
 }
 
 extension Rotation {
-    /// What the operator does in this phase.
+    /// The operator's task in this phase.
     fileprivate var advice: String {
         switch self.phase {
         case .deliver: "Leave the servers as they are until clients have the next key; then advance to switch."
@@ -173,7 +173,7 @@ extension App {
         }
     }
 
-    /// Whether every service of a host presents a key, with a sentence's worth of what was seen.
+    /// Whether every service of a host presents a key, with the sights as a sentence.
     package func sighting(
         of pin: Pin, at pattern: HostPattern, _ facts: ExternalFacts, _ now: Timestamp
     ) -> (Sighting, detail: String) {

@@ -1,14 +1,14 @@
 package import PinWire
 
-/// Who is out there, as far as it decides what a device gets: kinds of devices and how many there are of each.
+/// A population, as far as it decides what devices get: kinds of devices and the number of each.
 package struct Population: Hashable, Sendable {
-    /// Where it is known from.
+    /// The source of a population.
     package enum Source: String, Sendable, CaseIterable {
-        /// What clients say of themselves when they fetch.
+        /// Clients' statements when they fetch.
         case known
-        /// Whoever asked has described it.
+        /// The caller's description.
         case given
-        /// Nothing is known: devices of which no version, platform and country is known.
+        /// Unknown: devices without a known version, platform or country.
         case assumed
     }
 
@@ -18,7 +18,7 @@ package struct Population: Hashable, Sendable {
         package var build: Int64?
         package var platform: ClientPlatform?
         package var country: String?
-        /// How many there are, in whatever unit: only shares count.
+        /// The number, in any unit: only shares count.
         package var weight: Int64
 
         package init(
@@ -33,7 +33,7 @@ package struct Population: Hashable, Sendable {
         }
     }
 
-    /// What gates and rollouts go by, besides ids.
+    /// The inputs of gates and rollouts, besides ids.
     package enum Trait: String, Sendable, CaseIterable {
         case appVersion = "app_version"
         case build
@@ -43,9 +43,9 @@ package struct Population: Hashable, Sendable {
     package var source: Source
     package var cohorts: [Cohort]
 
-    /// Cohorts one population may have.
+    /// The most cohorts of one population.
     package static let cohortLimit = 1000
-    /// What one cohort may weigh, so that the sum of all is a number.
+    /// The largest weight of one cohort, so that the sum of all is a number.
     package static let weightLimit: Int64 = 1_000_000_000_000
 
     package init(source: Source, cohorts: [Cohort]) {
@@ -55,7 +55,7 @@ package struct Population: Hashable, Sendable {
 
     package static let assumed = Population(source: .assumed, cohorts: [Cohort(weight: 1)])
 
-    /// What is known of no device: it is decided on all of them as on devices that do not tell.
+    /// Attributes that no device has: it is evaluated as devices that do not state them.
     package var blindSpots: [Trait] {
         Trait.allCases.filter { trait in
             self.cohorts.allSatisfy { cohort in
@@ -68,7 +68,7 @@ package struct Population: Hashable, Sendable {
         }
     }
 
-    /// How many of `sample` devices each cohort has: by largest remainder, so that they are `sample` in all.
+    /// The number of `sample` devices of each cohort: by largest remainder, so that there are `sample` in all.
     package func sizes(of sample: Int) -> [Int] {
         let total = self.cohorts.reduce(Int64(0)) { $0 + $1.weight }
         guard total > 0 else { return self.cohorts.map { _ in 0 } }

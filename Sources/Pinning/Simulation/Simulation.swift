@@ -1,19 +1,19 @@
 package import PinWire
 
-/// What a change moves, found out on a sample: each device of it is decided on before and after.
+/// The effect of a change, computed on a sample: each device of it is evaluated before and after.
 ///
-/// The sample's ids are made up, the same in every run, and spread over the buckets as real ones are; ids on whitelists
-/// and exclusion lists are nobody's here.
+/// The sample's ids are invented, the same in every run, and spread over the buckets as real ones are; they match no id
+/// on whitelists and exclusion lists.
 package struct Simulation: Sendable {
-    /// What a device gets for a host.
+    /// A device's result for a host.
     package struct Lot: Hashable, Sendable {
         package var outcome: DeviceDecision.Outcome
-        /// Of the two policies, the one that it is; nil where it is neither.
+        /// The one of the two policies that it is; nil where it is neither.
         package var arm: PolicyArm?
         package var pins: [Pin]
     }
 
-    /// Devices that get one thing before and another, or the same, afterwards.
+    /// Devices with one result before and another, or the same, afterwards.
     package struct Move: Hashable, Sendable {
         package var from: Lot
         package var to: Lot
@@ -22,7 +22,7 @@ package struct Simulation: Sendable {
         package var isMove: Bool { self.from != self.to }
     }
 
-    /// How many devices there are of a kind, and how many of them get something else for at least one host.
+    /// The number of devices of a kind, and how many of them get another result for at least one host.
     package struct Share: Hashable, Sendable {
         package var devices: Int
         package var moved: Int
@@ -33,17 +33,17 @@ package struct Simulation: Sendable {
         }
     }
 
-    /// What becomes of the devices that connect to one host.
+    /// The effect on the devices that connect to one host.
     package struct HostMoves: Hashable, Sendable {
         package var host: String
         /// The most frequent first.
         package var moves: [Move]
     }
 
-    /// What comes of it.
+    /// The result of a simulation.
     package struct Result: Hashable, Sendable {
         package var sample = Share()
-        /// In the order asked for.
+        /// In the order of the request.
         package var hosts: [HostMoves] = []
         package var appVersions: [String?: Share] = [:]
         package var platforms: [ClientPlatform?: Share] = [:]
@@ -54,7 +54,7 @@ package struct Simulation: Sendable {
     private let hosts: [String]
     private let time: Timestamp
 
-    /// Devices of one sample, and decisions that one simulation may take.
+    /// The most devices of one sample, and the most decisions of one simulation.
     package static let sampleLimit = 100_000
     package static let decisionLimit = 2_000_000
 
@@ -68,7 +68,7 @@ package struct Simulation: Sendable {
         self.time = time
     }
 
-    /// Decides on `sample` devices of a population. Takes about two microseconds for each device and host.
+    /// Evaluates `sample` devices of a population. Takes about two microseconds for each device and host.
     package func run(on population: Population, sample: Int) -> Result {
         var result = Result()
         var tallies = [[Kinds: Tally]](repeating: [:], count: self.hosts.count)
@@ -99,7 +99,7 @@ package struct Simulation: Sendable {
         return result
     }
 
-    /// What tells the lots of one host and one document apart: the pins follow from it.
+    /// The key that identifies the results of one host and one document: the pins follow from it.
     private struct Kind: Hashable {
         var outcome: DeviceDecision.Outcome
         var arm: PolicyArm?
@@ -115,7 +115,7 @@ package struct Simulation: Sendable {
         var to: Kind
     }
 
-    /// The devices of one host that get the same before and the same afterwards.
+    /// The devices of one host with the same result before and the same afterwards.
     private struct Tally {
         let from: Lot
         let to: Lot
@@ -147,7 +147,7 @@ extension Simulation.Lot {
 }
 
 extension Simulation.Move {
-    /// Orders what is equally frequent, the same in every run.
+    /// Orders equally frequent elements, the same in every run.
     fileprivate var order: String { "\(self.from.order) \(self.to.order)" }
 }
 

@@ -1,6 +1,6 @@
 package import PinWire
 
-/// What an app's clients reported of their TLS connections over a window of time: the small form that rules judge by.
+/// The reports of an app's clients about their TLS connections over a window of time: the small form for rules.
 ///
 /// The unit is a distinct install per host, arm and document version in one hour, and its outcome is the first that it
 /// reported in that hour: a failing client retries, and its retries are no further failures.
@@ -14,30 +14,31 @@ package struct TelemetryFacts: Hashable, Sendable {
     }
 }
 
-/// What was reported of one host, one arm and one version of the document.
+/// The reports about one host, one arm and one version of the document.
 package struct OutcomeCell: Hashable, Sendable {
     package var host: HostPattern
-    /// Nil where the clients did not say.
+    /// Nil where the clients did not state it.
     package var arm: PolicySlot?
-    /// Of the document that the clients held; 0 where they did not say.
+    /// The version of the document that the clients held; 0 where they did not state it.
     package var version: Int64
-    /// Whether the reports were signed with a key of the app. Those that were not are a cell of their own, and advisory:
-    /// anybody can make them.
+    /// Whether the reports were signed with a key of the app. Unsigned ones are a cell of their own, and advisory:
+    /// anyone can make them.
     package var isAuthenticated: Bool
-    /// Ascending, only minutes with reports; of those that rules go by at most ``minuteLimit``.
+    /// Ascending, only minutes with reports; for rules at most ``minuteLimit``.
     package var minutes: [OutcomeMinute]
-    /// Where failing installs were, the network with the most of them first, at most ``networkLimit``.
+    /// The networks of failing installs, the one with the most of them first, at most ``networkLimit``.
     package var networks: [NetworkShare]
     /// Distinct networks among failing installs.
     package var networkCount: Int
     /// By the app's own version, the most installs first, at most ``releaseLimit``.
     package var releases: [ReleaseShare]
-    /// What failing clients say they were shown, the most frequent first, at most ``pinLimit``.
+    /// The keys that failing clients report as presented, the most frequent first, at most ``pinLimit``.
     package var servedPins: [Pin]
-    /// Over the whole window. In an hour in which more installs report than are told apart, those of a sample that is drawn
-    /// by their hashes, the same for every host, arm and version: counts compare, and claim no more evidence than there is.
+    /// Over the whole window. In an hour in which more installs report than are counted exactly, those of a sample that
+    /// their hashes draw, the same for every host, arm and version: counts compare, and claim no more evidence than
+    /// there is.
     package var installs: Int
-    /// Of these, those whose first outcome was a failure.
+    /// Those of them whose first outcome was a failure.
     package var failing: Int
 
     package static let minuteLimit = 1440
@@ -63,7 +64,7 @@ package struct OutcomeCell: Hashable, Sendable {
         self.failing = failing
     }
 
-    /// About how many installs reported in the hour with the most, samples scaled up.
+    /// The approximate number of installs that reported in the hour with the most, samples scaled up.
     package var largestHour: Int { self.minutes.largestHour }
 }
 
@@ -73,10 +74,10 @@ package struct OutcomeMinute: Hashable, Sendable {
     package var minute: Timestamp
     package var installs: Int
     package var failing: Int
-    /// Of how many installs one is counted: more than one in an hour of which a sample is.
+    /// How many installs each counted one stands for: more than one in an hour with a sample.
     package var oneIn: Int
-    /// The installs by network, each a keyed hash that is good for telling networks apart within a day (UTC); empty where
-    /// reports are signed, which count wherever they come from.
+    /// The installs by network, each a keyed hash that distinguishes networks within a day (UTC); empty where reports
+    /// are signed, which count wherever they come from.
     package var origins: [UInt32: Int]
 
     package init(minute: Timestamp, installs: Int, failing: Int, oneIn: Int = 1, origins: [UInt32: Int] = [:]) {
@@ -89,15 +90,15 @@ package struct OutcomeMinute: Hashable, Sendable {
 }
 
 extension [OutcomeMinute] {
-    /// About how many installs there are in the hour with the most, samples scaled up: within an hour none counts twice.
+    /// The approximate number of installs in the hour with the most, samples scaled up: within an hour none counts
+    /// twice.
     package var largestHour: Int {
         var hours: [Int64: Int] = [:]
         for minute in self { hours[minute.minute.seconds / 3600, default: 0] += minute.installs * minute.oneIn }
         return hours.values.max() ?? 0
     }
 
-    /// The same where no network counts for more than so many installs: of those of which the network is not known, all
-    /// together are one.
+    /// The same where no network counts for more than so many installs: those of unknown networks count as one network.
     package func largestHour(ofOneNetworkAtMost limit: Int) -> Int {
         var hours: [Int64: [UInt32?: Int]] = [:]
         for minute in self {
@@ -114,7 +115,7 @@ extension [OutcomeMinute] {
 
 /// The failing installs of one network.
 package struct NetworkShare: Hashable, Sendable {
-    /// A keyed hash of the network, good for telling networks apart and for nothing else.
+    /// A keyed hash of the network, only useful for telling networks apart.
     package var network: String
     package var failing: Int
 

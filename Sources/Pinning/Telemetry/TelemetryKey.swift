@@ -1,19 +1,19 @@
 package import PinWire
 
-/// What an app's clients sign their reports with, as the ledger has it: its name, never the secret.
+/// A key with which an app's clients sign their reports, as the ledger has it: its name, never the secret.
 ///
 /// Several are in use at once: clients with an old one are in the field for as long as that release of the app is.
 package struct TelemetryKey: Hashable, Sendable {
     package let id: String
-    /// What people should know of it, such as the releases that have it.
+    /// A note for people, such as the releases that have it.
     package let note: String?
     package let createdAt: Timestamp
-    /// Since when reports that are signed with it are refused; nil for a key in use.
+    /// Since when reports signed with it are refused; nil for a key in use.
     package var retiredAt: Timestamp?
 
-    /// Keys of one app that are in use at once.
+    /// The most keys of one app that are in use at once.
     package static let limit = 10
-    /// Retired ones that are remembered: the youngest.
+    /// The number of retired ones that are remembered: the youngest.
     package static let retiredLimit = 50
     package static let noteLimit = 200
 
@@ -35,14 +35,14 @@ package struct TelemetryKey: Hashable, Sendable {
     }
 }
 
-/// What somebody wants of the keys that an app's reports are signed with.
+/// A command about the keys that sign an app's reports.
 package enum TelemetryKeyCommand: Hashable, Sendable {
     case add(id: String, note: String?)
     case retire(id: String)
 }
 
 extension Watch {
-    /// Takes in what became of a key; what does not fit (which `decide` never makes) changes nothing.
+    /// Takes in a key's event; one that does not fit (which `decide` never makes) changes nothing.
     mutating func addKey(_ id: String, note: String?, at time: Timestamp) {
         guard !self.telemetryKeys.contains(where: { $0.id == id }) else { return }
         self.telemetryKeys.append(TelemetryKey(id: id, note: note, createdAt: time))

@@ -4,9 +4,9 @@ import PinWire
 ///
 /// At most 2048 characters of printable ASCII, without user info and without a fragment. The host is a name of
 /// lower-case A-labels, an IPv4 address in four decimal numbers, or an IPv6 address in brackets: no other spelling of
-/// an address passes for a name. What the name leads to is nothing that can be said here.
+/// an address is accepted as a name. It cannot be known here where the name leads.
 package struct WebhookURL: Hashable, Sendable, CustomStringConvertible {
-    /// What is recorded: as it was given, with scheme and host in lower case.
+    /// The recorded form: as it was given, with scheme and host in lower case.
     package let text: String
     package let isSecure: Bool
     /// Without brackets.
@@ -14,7 +14,7 @@ package struct WebhookURL: Hashable, Sendable, CustomStringConvertible {
     package let port: Int
     /// Path and query; at least `/`.
     package let target: String
-    /// Host and port as the `Host` field has them: the port only where it is not the scheme's own.
+    /// Host and port in the form of the `Host` field: the port only where it is not the scheme's own.
     package let authority: String
 
     package var description: String { self.text }
@@ -57,7 +57,7 @@ package struct WebhookURL: Hashable, Sendable, CustomStringConvertible {
 
     private static let form = "must be of the form https://host/path"
 
-    /// Takes host and port apart.
+    /// Separates host and port.
     private static func split(_ place: String) throws(Malformed) -> (host: String, port: Int?) {
         var host = Substring(place)
         var port: Int?
@@ -94,7 +94,7 @@ package struct WebhookURL: Hashable, Sendable, CustomStringConvertible {
                     }
                 }
         }
-        // inet_aton(3) takes 127.1, 0x7f000001 and 017700000001 for addresses; a name never ends in a number.
+        // inet_aton(3) accepts 127.1, 0x7f000001 and 017700000001 as addresses; a name never ends in a number.
         guard isSound, let last = labels.last else { return false }
         return !last.utf8.allSatisfy { (48...57).contains($0) } && !last.hasPrefix("0x")
     }

@@ -65,7 +65,7 @@ extension WebhookSettings {
         return members
     }
 
-    /// Reads settings out of the ledger: types that this program does not know are kept.
+    /// Reads settings from the ledger: unknown types are kept.
     fileprivate init(recorded members: inout JSONMembers) throws(JSONDefect) {
         let url = try members.required("url").parse(WebhookURL.init)
         var types: [String] = []
@@ -77,7 +77,7 @@ extension WebhookSettings {
 }
 
 extension Webhook {
-    /// What the ledger has of it; never a secret, and no secret's name.
+    /// The ledger's data about it; never a secret, and no secret's name.
     package var json: JSON {
         var members = self.settings.members
         members["webhook_id"] = .string(self.id)

@@ -1,16 +1,16 @@
 package import PinWire
 
-/// What the operator chooses of a webhook.
+/// The operator's settings of a webhook.
 package struct WebhookSettings: Hashable, Sendable {
     package var url: WebhookURL
-    /// Types of events that are sent, in order; none for all, also those that later versions bring.
+    /// Types of events that are sent, in order; none for all, including those of later versions.
     package var types: [String]
     /// Apps whose events are sent, in order; none for all events, those of no app included.
     package var apps: [AppID]
-    /// What people should know of it.
+    /// A note for people.
     package var description: String?
 
-    /// Types, or apps, that one webhook may name.
+    /// The most types, or apps, that one webhook may name.
     package static let filterLimit = 100
 
     package init(url: WebhookURL, types: [String] = [], apps: [AppID] = [], description: String? = nil) {
@@ -23,7 +23,7 @@ package struct WebhookSettings: Hashable, Sendable {
 
 /// Why nothing is sent to a webhook.
 package enum WebhookPause: String, CaseIterable, Sendable, Hashable {
-    /// An operator wants it so.
+    /// An operator paused it.
     case requested
     /// The receiver answered 410 Gone.
     case gone
@@ -45,7 +45,7 @@ package struct Webhook: Hashable, Sendable {
     package var secretRotatedAt: Timestamp?
     package var pause: WebhookPause?
     package var pausedAt: Timestamp?
-    /// When it was last taken up again.
+    /// When it was last resumed.
     package var resumedAt: Timestamp?
 
     package var isPaused: Bool { self.pause != nil }
@@ -65,8 +65,8 @@ package struct Webhook: Hashable, Sendable {
     }
 }
 
-/// A secret that another one has come after. Whoever rotates twice, because the first answer was lost, gives a receiver
-/// as long to follow as after one rotation.
+/// A secret that another one has replaced. After two rotations, because the first answer was lost, a receiver has as
+/// long to follow as after one.
 package struct ReplacedSecret: Hashable, Sendable {
     package let id: String
     package let replacedAt: Timestamp
@@ -85,11 +85,11 @@ package struct Webhooks: Hashable, Sendable {
     package var version: Int64 = 0
     package var hooks: [String: Webhook] = [:]
 
-    /// Webhooks at once.
+    /// The most webhooks at once.
     package static let limit = 50
     /// How long a secret signs beside the one that replaced it: a day.
     package static let overlapSeconds: Int64 = 86_400
-    /// Replaced secrets that sign beside the newest one, however often it is rotated in a day.
+    /// The most replaced secrets that sign beside the newest one, however often it is rotated in a day.
     package static let replacedLimit = 4
 
     package init() {}
@@ -146,10 +146,10 @@ package struct Webhooks: Hashable, Sendable {
     }
 }
 
-/// A fact about a receiver of events. Secrets are never events: what is recorded can never be erased.
+/// A fact about a receiver of events. Secrets are never events: recorded data can never be erased.
 package enum WebhookEvent: Hashable, Sendable {
     case created(id: String, WebhookSettings, secretID: String)
-    /// The settings are all of them as they are from now on.
+    /// The settings are all of those from now on.
     case changed(id: String, WebhookSettings)
     case paused(id: String, WebhookPause)
     case resumed(id: String)
@@ -157,17 +157,17 @@ package enum WebhookEvent: Hashable, Sendable {
     case removed(id: String)
 }
 
-/// What somebody wants of the receivers of events.
+/// A command about the receivers of events.
 package enum WebhookCommand: Hashable, Sendable {
     case create(id: String, WebhookSettings, secretID: String)
     case change(id: String, WebhookChange)
-    /// What the server itself does.
+    /// Only the server itself does this.
     case pause(id: String, WebhookPause)
     case rotateSecret(id: String, secretID: String)
     case remove(id: String)
 }
 
-/// What is to become different of a webhook; nil for what is to stay.
+/// The changes of a webhook's settings; nil for those that stay.
 package struct WebhookChange: Hashable, Sendable {
     package var url: WebhookURL?
     package var types: [String]?
