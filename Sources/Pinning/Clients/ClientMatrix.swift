@@ -18,7 +18,7 @@ package struct ClientMatrix: Hashable, Sendable {
     package struct Cell: Hashable, Sendable {
         package var kind: ClientKind
         package var behaviour: Behaviour
-        /// Of the worst finding; nil where there is none.
+        /// The severity of the worst finding; nil where there is none.
         package var severity: ClientFinding.Severity?
         /// The limits that findings name, each once, in order.
         package var limits: [ClientLimit]

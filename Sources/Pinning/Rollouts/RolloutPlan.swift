@@ -8,7 +8,7 @@ package import PinWire
 package struct RolloutPlan: Hashable, Sendable {
     /// The operator's settings.
     package struct Terms: Hashable, Sendable {
-        /// Of strictly increasing shares, 1 to ``stepLimit``.
+        /// The steps, with strictly increasing shares, 1 to ``stepLimit``.
         package var steps: [Step]
         /// How long the last step is left alone once its hold is over, in seconds; 0 for not at all.
         package var bake: Int64

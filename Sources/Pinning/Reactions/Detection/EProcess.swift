@@ -8,8 +8,8 @@ import Glibc
 ///     ln E(k, n) = ln B(k+a, n−k+b) + ln Q(p₀; k+a, n−k+b) − ln B(a, b) − ln Q(p₀; a, b) − k ln p₀ − (n−k) ln(1−p₀)
 ///
 /// For every true share up to p₀, E is a supermartingale that begins at 1, so that by Ville's inequality the probability
-/// that it *ever* reaches N is at most 1/N, however often somebody looks (Howard et al., Ann. Stat. 2021). For k/n far below
-/// p₀ the tail Q is smaller than any `Double`; it stays a logarithm, and −∞ stays −∞: a clamped one made a third of all
+/// that it *ever* reaches N is at most 1/N, however often it is computed (Howard et al., Ann. Stat. 2021). For k/n far
+/// below p₀ the tail Q is smaller than any `Double`; it stays a logarithm, and −∞ stays −∞: a clamped one made a third of all
 /// runs false alarms.
 package struct EProcess: Hashable, Sendable {
     /// The largest share that needs no reaction: p₀, between 0 and 1.
