@@ -10,7 +10,7 @@ import Signals
 
 /// The HTTP listeners of a node.
 package struct Server: Sendable {
-    /// What one listener serves and where.
+    /// A listener's paths and address.
     package struct Listener: Sendable {
         package enum Content: Sendable {
             /// Clients' and operators' paths on one socket: for development.
@@ -34,7 +34,7 @@ package struct Server: Sendable {
         }
     }
 
-    /// What bounds the listeners' connections; times in seconds.
+    /// The limits of the listeners' connections; times in seconds.
     package struct Limits: Sendable {
         /// At once, on all listeners together.
         package var connections = 10_000
@@ -45,9 +45,9 @@ package struct Server: Sendable {
         package var clientStreams: Int?
         /// Streams at once of one network; nil for a quarter of ``streams``.
         package var networkStreams: Int?
-        /// Requests a second by one network that cost the node most, ten times that at once; 0 for as many as come.
+        /// Requests a second by one network that cost the node most, ten times that at once; 0 for no limit.
         package var networkRequests = 200.0
-        /// Bytes that the requests may hold which are not answered to the end.
+        /// The most bytes of requests that are not completely answered.
         package var requestMemory = 256 * 1024 * 1024
         /// From the first byte of a request, or the connection's beginning, to the end of the request's head; and for
         /// the TLS handshake.
@@ -56,7 +56,7 @@ package struct Server: Sendable {
         package var idleSeconds = 75
         /// For a request's body.
         package var bodySeconds = 30
-        /// Without the client taking anything of what it has asked for.
+        /// The time in which the client takes nothing of its answer.
         package var writeSeconds = 30
         /// From the node's decision to stop to the end of the last connection.
         package var drainSeconds = 10
@@ -146,7 +146,7 @@ package struct Server: Sendable {
         var configuration = ApplicationConfiguration(
             address: .hostname(listener.host, port: listener.port), serverName: nil, backlog: 4096
         )
-        // Where there is a reserve, whoever is too many is displaced, and not left waiting.
+        // Where there is a reserve, connections above the limit are displaced, and not left waiting.
         let surplus = places.limits.reserve > 0 ? Self.surplus : 0
         configuration.availableConnectionsDelegate = MaximumAvailableConnections(
             places.limits.connections + surplus, logger: self.services.logger

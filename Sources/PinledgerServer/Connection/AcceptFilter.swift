@@ -4,8 +4,8 @@ import NIOCore
 
 /// Closes accepted connections for which there is no place, before a pipeline is made and an event loop takes them.
 ///
-/// Stands in the listener's pipeline in front of what sets connections up. A network that reconnects as fast as it is closed
-/// fills the queue of connections to be accepted, in which all clients wait: the less one of its connections costs, the
+/// It is in the listener's pipeline in front of the handler that sets connections up. A network that reconnects as fast
+/// as it is closed fills the accept queue, in which all clients wait: the less each of its connections costs, the
 /// shorter that queue is.
 final class AcceptFilter: ChannelInboundHandler {
     typealias InboundIn = any Channel

@@ -2,10 +2,10 @@ import Glibc
 import Logging
 import NIOCore
 
-/// Lets a listener rest when the system has no file descriptors or memory for another connection.
+/// Pauses a listener when the system has no file descriptors or memory for another connection.
 ///
-/// The socket stays readable for as long as somebody waits to be accepted, so that trying on and on would keep a core
-/// busy with failing. Stands first in the listener's pipeline, so that no such error ends it.
+/// The socket stays readable for as long as a connection waits to be accepted, so that repeated attempts would keep a
+/// core busy with failing. It comes first in the listener's pipeline, so that no such error ends it.
 final class AcceptPause: ChannelInboundHandler {
     typealias InboundIn = any Channel
 
@@ -26,7 +26,7 @@ final class AcceptPause: ChannelInboundHandler {
         self.isPaused = true
         self.log.log(.failedAcceptance, ["error": "\(error)"])
         let channel = context.channel
-        // Takes the socket out of the poll; a read that is merely held back would leave it there.
+        // Takes the socket out of the poll; a read that is merely withheld would leave it there.
         channel.setOption(.autoRead, value: false).assumeIsolated().whenSuccess {
             context.eventLoop.assumeIsolated().scheduleTask(in: Self.pause) {
                 self.isPaused = false

@@ -1,8 +1,8 @@
 import NIOCore
 import Probing
 
-/// The part of the internet that a limit holds for: a /24 of IPv4, a /48 of IPv6. Whoever has one address of it mostly has the
-/// others too.
+/// The part of the internet to which a limit applies: a /24 of IPv4, a /48 of IPv6. The holder of one address of it
+/// mostly has the others too.
 struct ClientNetwork: Hashable, Sendable, CustomStringConvertible {
     private let isIPv4: Bool
     /// The leading bits, right-aligned.
@@ -14,8 +14,8 @@ struct ClientNetwork: Hashable, Sendable, CustomStringConvertible {
         self.prefix = bytes.prefix(self.isIPv4 ? 3 : 6).reduce(0) { $0 << 8 | UInt64($1) }
     }
 
-    /// The network of whoever asks, as far as trusted proxies tell; nil where a trusted proxy asks and does not say for whom, or
-    /// where the connection has ended.
+    /// The network of a request, as far as trusted proxies tell; nil where a trusted proxy does not say for whom it
+    /// asks, or where the connection has ended.
     init?(of peer: SocketAddress?, forwardedFor: String?, trusted: [IPNetwork]) {
         guard let peer = peer.flatMap({ IPAddress($0) }) else { return nil }
         let address = ClientAddress.of(peer: peer, forwardedFor: forwardedFor, trusted: trusted)

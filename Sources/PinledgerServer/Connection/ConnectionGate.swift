@@ -7,9 +7,9 @@ final class ConnectionGate: ChannelInboundHandler, RemovableChannelHandler {
 
     private let places: ConnectionPlaces
     private let log: LimitedLog
-    /// Adds what stands behind.
+    /// Adds the handlers behind.
     private let install: (_ isOnTrial: Bool) throws -> Void
-    /// Says that nothing will.
+    /// Announces that none will be added.
     private let refuse: () -> Void
     private var isDone = false
 

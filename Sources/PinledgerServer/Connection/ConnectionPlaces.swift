@@ -2,39 +2,39 @@ import NIOCore
 import Probing
 import Synchronization
 
-/// The places for connections of one listener, and how many of them one network may have.
+/// The places for connections of one listener, and the limit of one network.
 ///
-/// On a listener that is for operators too the last places are a reserve. A connection for which there is no other place,
-/// in all or for its network, is there on trial: a request with a valid token makes it an operator's, which keeps its
-/// place; of requests by everybody only those about the node's health are answered; and it gives way to the next connection
-/// that comes. So whoever holds every place keeps no operator out, unless it brings, between an operator's connecting and
-/// the end of its request's head, as many new connections as the reserve has places. A network for which there is no other
-/// place gets a bounded number of trials in a second; what it brings beyond that is closed at once.
+/// On a listener that is for operators too the last places are a reserve. A connection for which there is no other
+/// place, in all or for its network, is there on trial: a request with a valid token makes it an operator's, which
+/// keeps its place; of public requests only those about the node's health are answered; and it gives way to the next
+/// new connection. So a client that holds every place keeps no operator out, unless it opens, between an operator's
+/// connecting and the end of its request's head, as many new connections as the reserve has places. A network for which
+/// there is no other place gets a bounded number of trials in a second; further connections are closed at once.
 final class ConnectionPlaces: Sendable {
     struct Limits: Sendable {
         /// In all, with the reserve.
         var connections: Int
-        /// How many of them are the reserve; 0 where the listener is not for operators, or for nobody else.
+        /// The number of them in the reserve; 0 where the listener is not for operators, or only for them.
         var reserve = 0
-        /// How many one network may have without the reserve.
+        /// The most places of one network without the reserve.
         var network = Int.max
-        /// How many connections of one network may be on trial within a second.
+        /// The most connections of one network on trial within a second.
         var trialsPerSecond = 500
     }
 
     enum Admission: Hashable {
         case place
         case trial
-        /// There is none: it is to be closed.
+        /// There is no place: close the connection.
         case none
     }
 
     private struct Trial {
         let channel: any Channel
         let network: ClientNetwork?
-        /// The order in which they came.
+        /// The order of arrival.
         let number: UInt64
-        /// Something else than an operator's request has come on it.
+        /// A request other than an operator's has come on it.
         var isSpent = false
     }
 
@@ -45,7 +45,7 @@ final class ConnectionPlaces: Sendable {
         var trials: [ObjectIdentifier: Trial] = [:]
         var operators: Set<ObjectIdentifier> = []
         var nextNumber: UInt64 = 0
-        /// How many trials each network was let begin since `countedSince`, within a second.
+        /// The trials that each network began since `countedSince`, within a second.
         var attempts: [ClientNetwork: Int] = [:]
         var countedSince = NIODeadline.uptimeNanoseconds(0)
     }
@@ -54,7 +54,7 @@ final class ConnectionPlaces: Sendable {
     private static let attemptLimit = 4096
 
     let limits: Limits
-    /// Where connections come from that many clients share: no network's limit holds for them.
+    /// The networks that many clients share: no network's limit applies to them.
     private let trustedProxies: [IPNetwork]
     private let state = Mutex(State())
     private let trials = Atomic(0)
@@ -64,7 +64,7 @@ final class ConnectionPlaces: Sendable {
         self.trustedProxies = trustedProxies
     }
 
-    /// The network that a connection counts for; nil for one of a trusted proxy, or where it is not known.
+    /// The network that a connection counts for; nil for one of a trusted proxy, or where it is unknown.
     func network(of address: SocketAddress?) -> ClientNetwork? {
         guard let address = address.flatMap({ IPAddress($0) })?.plain,
             !self.trustedProxies.contains(where: { $0.contains(address) })
@@ -72,8 +72,8 @@ final class ConnectionPlaces: Sendable {
         return ClientNetwork(of: address)
     }
 
-    /// Whether a new connection of a network is to be closed without being looked at: there is no place for it, and its
-    /// network has had its trials for this second. Counts it as a trial where it is not.
+    /// Whether to close a new connection of a network at once: there is no place for it, and its network has had its
+    /// trials for this second. Otherwise it counts as a trial.
     func refusesAtOnce(_ network: ClientNetwork?, at now: NIODeadline) -> Bool {
         guard let network else { return false }
         return self.state.withLock { state in
@@ -101,7 +101,7 @@ final class ConnectionPlaces: Sendable {
                 Self.take(ObjectIdentifier(channel), network, &state)
                 return (.place, nil)
             }
-            // Where there is no reserve, the listener itself stops accepting; a few may come at once all the same.
+            // Without a reserve, the listener itself stops accepting; a few may come at once all the same.
             guard self.limits.reserve > 0 else {
                 guard own < self.limits.network else { return (.none, nil) }
                 Self.take(ObjectIdentifier(channel), network, &state)
@@ -133,7 +133,7 @@ final class ConnectionPlaces: Sendable {
                 let own = state.networks[network, default: 0] - 1
                 state.networks[network] = own > 0 ? own : nil
             } else {
-                // One that had to give way has none to give back.
+                // A connection that gave way has no place to return.
                 state.operators.remove(id)
             }
         }
@@ -144,8 +144,8 @@ final class ConnectionPlaces: Sendable {
         if let network { state.networks[network, default: 0] += 1 }
     }
 
-    /// Of the network with the most connections on trial the one that has been there longest, and before it those that
-    /// have asked for something else than operators do.
+    /// The connection on trial that has been there longest, of the network with the most, preferring those with
+    /// requests other than operators'.
     private static func dispensable(of trials: [ObjectIdentifier: Trial]) -> ObjectIdentifier? {
         if let spent = trials.filter({ $0.value.isSpent }).min(by: { $0.value.number < $1.value.number }) {
             return spent.key
@@ -161,7 +161,7 @@ final class ConnectionPlaces: Sendable {
     /// Whether any connection is on trial.
     var hasTrials: Bool { self.trials.load(ordering: .relaxed) > 0 }
 
-    /// Which of these is on trial; nil for none of them.
+    /// The one of these that is on trial; nil for none of them.
     func trial(among ids: [ObjectIdentifier]) -> ObjectIdentifier? {
         guard self.hasTrials else { return nil }
         return self.state.withLock { state in ids.first { state.trials[$0] != nil } }

@@ -4,9 +4,10 @@ import NIOPosix
 /// The requests of one event loop that are not answered to the end, and how much memory they hold together. Used on that
 /// loop alone.
 ///
-/// A client decides how long its request is held: by a flow-control window that it keeps closed, or a body that it does not
-/// end. Time limits bound one request, not the sum of all; this does. Where the sum is above the limit, those give way in
-/// which nothing has moved for the longest time. The node's limit is divided among its loops, as its connections are.
+/// A client decides how long its request is held: by a flow-control window that it keeps closed, or a body that it does
+/// not end. Time limits bound one request, not the sum of all; this does. Where the sum is above the limit, the
+/// requests without progress for the longest time give way. The node's limit is divided among its loops, as its
+/// connections are.
 final class HeldRequests {
     /// What a request costs without its bodies: an HTTP/2 stream's channel, its handlers and its task.
     static let baseSize = 20 * 1024
@@ -23,15 +24,15 @@ final class HeldRequests {
     private let limit: Int
     private var nodes: ContiguousArray<Node> = []
     private var free: [Int] = []
-    /// The ends of the list in the order in which something moved last.
+    /// The ends of the list in the order of the last progress.
     private var oldest = HeldRequests.none
     private var newest = HeldRequests.none
     private(set) var bytes = 0
     private var isGivingWay = false
-    /// Requests have given way, whose memory the allocator may still keep.
+    /// Requests have given way whose memory the allocator may still keep.
     private var mustTrim = false
 
-    /// - Parameter limit: Bytes that the requests may hold together.
+    /// - Parameter limit: The most bytes that the requests may hold together.
     init(limit: Int) {
         self.limit = limit
     }
@@ -47,7 +48,7 @@ final class HeldRequests {
         return place
     }
 
-    /// Something of a request has moved, and it holds so many bytes more, or fewer.
+    /// A request has made progress, and holds so many bytes more, or fewer.
     func move(_ place: Int, by bytes: Int, on loop: any EventLoop) {
         self.nodes[place].bytes += bytes
         self.bytes += bytes
@@ -58,7 +59,7 @@ final class HeldRequests {
         if bytes > 0 { self.check(on: loop) }
     }
 
-    /// A request holds so many bytes more, without anything having moved.
+    /// A request holds so many bytes more, without progress.
     func grow(_ place: Int, by bytes: Int, on loop: any EventLoop) {
         self.nodes[place].bytes += bytes
         self.bytes += bytes
@@ -71,7 +72,7 @@ final class HeldRequests {
         self.nodes[place] = Node()
         self.free.append(place)
         guard self.oldest == Self.none else { return }
-        // Nobody is left, and the list may have been long.
+        // The list is empty, and may have been long.
         self.nodes = []
         self.free = []
     }
@@ -80,13 +81,13 @@ final class HeldRequests {
     func makeRound() {
         guard self.mustTrim, !self.isGivingWay, self.bytes < self.limit / 2 else { return }
         self.mustTrim = false
-        // It takes its time, and the loop has none.
+        // It is slow, and the loop must not wait.
         NIOThreadPool.singleton.submit { _ in Memory.giveBack() }
     }
 
     // MARK: Giving way
 
-    /// Requests that give way at once, before the loop looks after everything else again.
+    /// The number of requests that give way at once, before the loop handles anything else.
     private static let share = 100
 
     private func check(on loop: any EventLoop) {
@@ -97,16 +98,16 @@ final class HeldRequests {
     }
 
     private func giveWay(on loop: any EventLoop) {
-        // Not from here: whoever asked for memory is in the middle of something.
+        // Not from here: the caller that asked for memory is in the middle of its work.
         loop.assumeIsolated().execute {
             for _ in 0..<Self.share {
-                // Not only just below: the next one would have to wait for another again.
+                // Well below the limit: otherwise the next request would have to displace another again.
                 guard self.bytes > self.limit / 8 * 7, self.oldest != Self.none else {
                     self.isGivingWay = false
                     return
                 }
                 let request = self.nodes[self.oldest].request
-                // The place is free at once, whenever the connection gets around to closing.
+                // The place is free at once, whenever the connection is actually closed.
                 request?.giveWay()
             }
             self.giveWay(on: loop)

@@ -6,8 +6,8 @@ import Synchronization
 
 /// The certificate chain and private key that a node's listeners present, from two PEM files.
 ///
-/// Every new connection gets the pair that was read last; connections that stand keep theirs. So a renewed certificate
-/// is taken up without a restart. A new pair that cannot be used leaves the old one in place.
+/// Every new connection gets the pair that was read last; existing connections keep theirs. So a renewed certificate is
+/// used without a restart. A new pair that is unusable leaves the old one in place.
 package final class ServerCertificate: Sendable {
     /// Why a pair of files cannot be used, as a sentence, and what to do about it.
     package struct Unusable: Error, CustomStringConvertible {
@@ -15,7 +15,7 @@ package final class ServerCertificate: Sendable {
         package let advice: String?
     }
 
-    /// When the files were written, to see that they were replaced.
+    /// When the files were written, to notice a replacement.
     private struct Stamp: Hashable {
         var certificate: Date?
         var key: Date?
@@ -29,12 +29,12 @@ package final class ServerCertificate: Sendable {
     package init(certificateFile: String, keyFile: String) throws(Unusable) {
         self.certificateFile = certificateFile
         self.keyFile = keyFile
-        // In this order: files that are replaced in between are read again at the next look.
+        // In this order: files that are replaced in between are read again at the next check.
         let stamp = Self.stamp(certificateFile, keyFile)
         self.loaded = Mutex((try Self.load(certificateFile, keyFile), stamp))
     }
 
-    /// What a new connection is set up with.
+    /// The TLS settings of a new connection.
     var current: NIOSSLContext { self.loaded.withLock { $0.context } }
 
     /// Reads the files again if they were replaced, or in any case with `isForced`. Reads files: not for an event loop.
@@ -46,7 +46,7 @@ package final class ServerCertificate: Sendable {
         // Kept even where the pair is unusable, so that one mistake is reported once.
         self.loaded.withLock { $0.stamp = stamp }
         let context = try Self.load(self.certificateFile, self.keyFile)
-        // Somebody who looked later has read later files.
+        // A later caller has read later files.
         return self.loaded.withLock { loaded in
             guard loaded.stamp == stamp else { return false }
             loaded.context = context
@@ -89,7 +89,7 @@ package final class ServerCertificate: Sendable {
         )
         configuration.minimumTLSVersion = .tlsv12
         configuration.applicationProtocols = ["h2", "http/1.1"]
-        // How long a client may take to say goodbye.
+        // How long a client may take for the TLS closure.
         configuration.shutdownTimeout = .seconds(1)
         do { return try NIOSSLContext(configuration: configuration) } catch {
             throw Unusable(

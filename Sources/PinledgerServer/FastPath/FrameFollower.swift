@@ -1,24 +1,24 @@
 import NIOCore
 
-/// Reads along in the frames that NIOHTTP2 sends.
+/// Follows the frames that NIOHTTP2 sends.
 struct FrameFollower {
     /// Bytes of the present frame that have not come.
     private var left = 0
-    /// NIOHTTP2 has asked the client to go, and will answer no stream that begins now.
+    /// NIOHTTP2 has sent GOAWAY, and will answer no stream that begins now.
     private(set) var hasAskedToGo = false
     /// It has said which stream is the last.
     private(set) var hasSaidLast = false
-    /// A head came in pieces, as they never do; from here on nothing is known.
+    /// A frame's head came in pieces, which never happens; from here on the state is unknown.
     private(set) var isLost = false
 
-    /// Whether a frame may be put in here.
+    /// Whether a frame may be inserted here.
     var isBetweenFrames: Bool { self.left == 0 && !self.isLost }
 
-    /// Takes note of the next bytes.
+    /// Reads the next bytes.
     ///
-    /// - Parameter answered: The last stream that was answered without NIOHTTP2. Where it names an earlier one as the last,
-    ///   this one is put in its place.
-    /// - Returns: How many bytes of bodies they stand for.
+    /// - Parameter answered: The last stream that was answered without NIOHTTP2. Where a GOAWAY names an earlier one as
+    ///   the last, this one replaces it.
+    /// - Returns: The number of bytes of bodies in them.
     mutating func follow(_ buffer: inout ByteBuffer, answered: UInt32) -> Int {
         guard !self.isLost else { return 0 }
         var sent = 0

@@ -1,10 +1,10 @@
 import NIOCore
 import NIOHPACK
 
-/// A block of fields that HEADERS begins and CONTINUATION goes on with (RFC 9113 section 4.3).
+/// A block of fields that HEADERS begins and CONTINUATION continues (RFC 9113 section 4.3).
 struct OpenBlock {
     let stream: UInt32
-    /// Nothing comes on the stream behind it.
+    /// No frame follows it on the stream.
     let isEnd: Bool
     private(set) var bytes: ByteBuffer
     private var frames = 1
@@ -32,7 +32,7 @@ struct OpenBlock {
 
     /// Takes a CONTINUATION frame's part.
     ///
-    /// - Returns: False where the block is longer than NIOHTTP2 takes.
+    /// - Returns: False where the block is longer than NIOHTTP2 accepts.
     mutating func append(_ payload: ByteBuffer) -> Bool {
         self.frames += 1
         self.bytes.writeImmutableBuffer(payload)

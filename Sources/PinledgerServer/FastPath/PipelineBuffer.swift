@@ -1,16 +1,16 @@
 import NIOCore
 
-/// Bytes of an HTTP/1.1 connection that the decoder has not got yet, because enough requests before them wait for their
-/// answers.
+/// Bytes of an HTTP/1.1 connection that are withheld from the decoder, because enough requests before them wait for
+/// their answers.
 struct PipelineBuffer {
-    /// Requests that are decoded before the first of them is answered, and what is left of a piece.
+    /// The most requests that are decoded before the first of them is answered, and the rest of a piece.
     static let requestLimit = 4
     private static let pieceSize = 1024
 
     private var bytes = ByteBuffer()
-    /// The end of the client's input stands behind the bytes.
+    /// The end of the client's input comes after the bytes.
     var hasEnd = false
-    /// Somebody asked for more meanwhile.
+    /// A read was requested meanwhile.
     var wantsRead = false
     /// A piece is being decoded.
     var isPassing = false
@@ -24,11 +24,11 @@ struct PipelineBuffer {
 
     /// The next piece; nil where nothing is left.
     ///
-    /// - Parameter body: Bytes that are still to come of a body. They are one message, however many there are.
+    /// - Parameter body: The bytes of a body that are still to come. They are one message, however many there are.
     mutating func next(ofBody body: Int) -> ByteBuffer? {
         let length = min(self.bytes.readableBytes, max(Self.pieceSize, body))
         guard length > 0, let piece = self.bytes.readSlice(length: length) else { return nil }
-        // What was passed on is not to be kept for what was not.
+        // The memory of passed-on bytes must not be kept for the rest.
         if self.isEmpty { self.bytes = ByteBuffer() }
         return piece
     }

@@ -1,10 +1,10 @@
 import NIOHPACK
 import PinWire
 
-/// A GET or HEAD over HTTP/2 of which nothing but the answer remains to be found.
+/// A GET or HEAD over HTTP/2 that is valid and only needs its answer.
 ///
-/// What is accepted is a strict subset of what NIOHTTP2 and the router accept. Whatever is different is not refused
-/// here; it goes on to them.
+/// It accepts a strict subset of what NIOHTTP2 and the router accept. Everything else is not refused here but goes on
+/// to them.
 struct PlainStream {
     private(set) var isHead = false
     private(set) var path = ""
@@ -54,7 +54,7 @@ struct PlainStream {
         first.map { "\($0), \(second)" } ?? second
     }
 
-    /// Lower-case letters, digits and hyphens; and nothing that says something about a body or the connection.
+    /// Lower-case letters, digits and hyphens; and no field about a body or the connection.
     private static func isPlain(name: String) -> Bool {
         guard
             name.utf8.allSatisfy({

@@ -1,8 +1,8 @@
-/// How many bytes of bodies a client takes on a connection (RFC 9113 section 6.9), divided between the streams that are
-/// answered from prepared bytes and those of the router.
+/// The number of bytes of bodies that a client accepts on a connection (RFC 9113 section 6.9), divided between the
+/// streams that are answered from prepared bytes and those of the router.
 ///
-/// NIOHTTP2 keeps an account of its own, of what it was told. What the client said when the connection began is all its;
-/// of what comes on top it is told only as much as it needs.
+/// NIOHTTP2 keeps an account of its own, of the updates it receives. It gets the connection's initial window; of later
+/// additions it receives only as much as it needs.
 struct SplitFlowControlWindow {
     /// Left for prepared answers.
     private(set) var own = 0
@@ -13,9 +13,9 @@ struct SplitFlowControlWindow {
     private static let wanted = 4 * Self.initial
     private static let maximum = 0x7FFF_FFFF
 
-    /// The client takes that much more.
+    /// The client accepts that much more.
     ///
-    /// - Returns: False where it says that it takes more than can be said.
+    /// - Returns: False where the window would exceed its maximum.
     mutating func grant(_ bytes: Int) -> Bool {
         self.own += bytes
         return self.own + self.routed <= Self.maximum
@@ -31,12 +31,12 @@ struct SplitFlowControlWindow {
     /// The router's streams have sent that much.
     mutating func spend(_ bytes: Int) { self.routed -= bytes }
 
-    /// Whether NIOHTTP2 should be told of more.
+    /// Whether NIOHTTP2 should receive more.
     var isUneven: Bool { self.routed < Self.initial && self.own > 0 }
 
-    /// Moves bytes to NIOHTTP2's account, all of them for good where nothing is answered here any more.
+    /// Moves bytes to NIOHTTP2's account, all of them permanently where nothing is answered here any more.
     ///
-    /// - Returns: How many, which it has to be told.
+    /// - Returns: The number of bytes for a WINDOW_UPDATE to it.
     mutating func even(forGood: Bool) -> Int {
         let moved = forGood ? self.own : self.isUneven ? min(self.own, Self.wanted - self.routed) : 0
         self.own -= moved

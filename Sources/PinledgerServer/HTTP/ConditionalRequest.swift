@@ -1,6 +1,6 @@
 import HTTPTypes
 
-/// Conditional requests and content negotiation as RFC 9110 has them, over field values.
+/// Conditional requests and content negotiation by RFC 9110, on field values.
 enum ConditionalRequest {
     /// Whether `If-None-Match` (section 13.1.2) names one of `tags`, by weak comparison; `*` names any.
     static func noneMatch(_ field: String, names tags: [String]) -> String? {
@@ -18,9 +18,9 @@ enum ConditionalRequest {
         return nil
     }
 
-    /// How much a client wants a content coding (section 12.5.3): 0 for not at all, up to 1000.
+    /// The weight of a content coding for a client (section 12.5.3): 0 for not at all, up to 1000.
     static func weight(of coding: String, in field: String?) -> Int {
-        // Without the field any coding would do; identity is what every client can read.
+        // Without the field any coding is acceptable; every client can read identity.
         guard let field else { return coding == "identity" ? 1000 : 0 }
         var wildcard: Int?
         for item in field.split(separator: ",") {
@@ -38,7 +38,7 @@ enum ConditionalRequest {
         return wildcard ?? 0
     }
 
-    /// `0.125` as 125; what is not a weight as 0.
+    /// `0.125` as 125; a malformed weight as 0.
     private static func quality(_ text: String) -> Int {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
         guard let whole = parts.first.flatMap({ Int($0) }), (0...1).contains(whole), parts.count <= 2 else { return 0 }

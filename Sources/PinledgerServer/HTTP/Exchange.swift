@@ -4,7 +4,7 @@ import NIOCore
 import PinWire
 import Pinning
 
-/// One request and what is known about it by the time a handler sees it.
+/// One request with the facts that a handler gets.
 struct Exchange: Sendable {
     let request: Request
     let requestID: String
@@ -12,16 +12,16 @@ struct Exchange: Sendable {
     let parameters: [String: String]
     /// The query's parameters, percent-decoded, each given at most once, none unknown to the route.
     let query: [String: String]
-    /// Of another server's operation, whose ``query`` is empty: the parameters in their order, percent-decoded, but for those
-    /// that cannot be.
+    /// For another server's operation, whose ``query`` is empty: the parameters in their order, percent-decoded,
+    /// without those that cannot be.
     let foreignQuery: [(name: String, value: String)]
-    /// Who asks; nil on routes that are open to everybody.
+    /// The caller; nil on public routes.
     let principal: Actor?
-    /// Whether an operator asks: by a valid token, or on a listener that is for operators alone.
+    /// Whether an operator asks: by a valid token, or on a listener only for operators.
     let isOperators: Bool
-    /// Bytes a body may have.
+    /// The most bytes of a body.
     let bodyLimit: Int
-    /// The other end of the connection; nil where it is not known.
+    /// The other end of the connection; nil where it is unknown.
     let peer: SocketAddress?
 
     // MARK: Path and query
@@ -38,7 +38,7 @@ struct Exchange: Sendable {
     var app: AppID { get throws { try self.parameter("app", AppID.init) } }
     var host: HostPattern { get throws { try self.parameter("host", HostPattern.init) } }
 
-    /// A pin as it stands in paths: 64 lower-case hexadecimal digits.
+    /// A pin in the form of paths: 64 lower-case hexadecimal digits.
     var pin: Pin {
         get throws {
             guard let bytes = Hex.decode(self.parameters["pin"] ?? ""), let pin = Pin(bytes: bytes) else {
@@ -71,8 +71,8 @@ struct Exchange: Sendable {
         return number
     }
 
-    /// A version of the query, or several, as the client has it. Whoever writes `1.2.3+45` as it is has a space sent: a
-    /// `+` is one where forms are encoded. No version has a space.
+    /// A version of the query, or several, in the client's spelling. A client that writes `1.2.3+45` unescaped sends a
+    /// space: form encoding reads `+` as one. No version has a space.
     func version(_ name: String) -> String? {
         self.query[name].map { String($0.map { $0 == " " ? "+" : $0 }) }
     }
@@ -104,7 +104,7 @@ struct Exchange: Sendable {
         }
     }
 
-    /// Of ``foreignQuery`` the first of each name.
+    /// The first of each name in ``foreignQuery``.
     var foreignParameters: [String: String] {
         Dictionary(self.foreignQuery.map { ($0.name, $0.value) }) { first, _ in first }
     }
@@ -121,9 +121,9 @@ struct Exchange: Sendable {
         return bytes
     }
 
-    /// Hands the body on as it comes, within the route's limit, until it is whole; false where `take` wanted no more.
+    /// Passes the body on as it comes, within the route's limit, until it is whole; false where `take` wanted no more.
     func collectBody(_ take: (ByteBuffer) -> Bool) async throws -> Bool {
-        // Said before anything is read: whoever declares a body too large need not send it.
+        // Sent before anything is read: a client that declares a body too large need not send it.
         if let declared = self.request.headers[.contentLength].flatMap(Int64.init), declared > self.bodyLimit {
             throw Problem(.bodyTooLarge, "The body may have at most \(self.bodyLimit) bytes.")
         }
@@ -149,12 +149,12 @@ struct Exchange: Sendable {
     /// Refuses a body that is not declared as JSON.
     func requireJSON() throws(Problem) { try self.requireType(["application/json"]) }
 
-    /// Refuses a body that is declared as none of some types.
+    /// Refuses a body whose declared type is not one of some types.
     func requireType(_ types: [String]) throws(Problem) {
         let type = self.request.headers[.contentType] ?? ""
         let parts = type.lowercased().split(separator: ";").map { $0.trimmingCharacters() }
-        // JSON has no parameters (RFC 8259 section 11); many clients send this one all the same. In any other encoding
-        // than UTF-8 the bytes would mean something else.
+        // JSON has no parameters (RFC 8259 section 11); many clients send this one all the same. In any encoding but
+        // UTF-8 the bytes would have another meaning.
         let isUTF8 = parts.dropFirst().allSatisfy {
             !$0.hasPrefix("charset") || $0 == "charset=utf-8" || $0 == "charset=\"utf-8\""
         }

@@ -1,12 +1,12 @@
 import Hummingbird
 import NIOCore
 
-/// What a listener knows of a request besides the request.
+/// A listener's facts about a request beside the request.
 struct ExchangeContext: RequestContext {
     var coreContext: CoreRequestContextStorage
     /// The other end of the connection.
     let peer: SocketAddress?
-    /// The connection, among what it may be known by: over HTTP/2 a request comes on a channel of the connection's.
+    /// The connection, identified by one of its channels: over HTTP/2 a request comes on a channel of the connection's.
     let channels: [ObjectIdentifier]
 
     init(source: ApplicationRequestContextSource) {

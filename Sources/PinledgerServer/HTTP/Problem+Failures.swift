@@ -9,11 +9,11 @@ import Publishing
 import Secrets
 import Webhooks
 
-// The one place where what the layers below throw becomes an answer. The switches are exhaustive: a new refusal does not
+// The one place where errors of the layers below become an answer. The switches are exhaustive: a new refusal does not
 // compile until it has its problem.
 
 extension Problem {
-    /// Any error at all. Nothing of an unforeseen one is shown.
+    /// Any error at all. An unforeseen one reveals nothing.
     init(_ error: any Error) {
         switch error {
         case let problem as Problem: self = problem
@@ -47,8 +47,7 @@ extension Problem {
         }
     }
 
-    /// Whether an SQLSTATE says that the statement took too long, that resources are short, or that it was the one of a
-    /// deadlock to give way.
+    /// Whether an SQLSTATE says that the statement took too long, that resources are short, or that it lost a deadlock.
     private static func isStrain(_ state: String) -> Bool {
         state == "57014" || state == "40P01" || state.hasPrefix("53")
     }
@@ -79,7 +78,7 @@ extension Problem {
 
     init(_ refusal: Refusal) {
         self.init(of: refusal)
-        // What is refused without a finding names its rail all the same.
+        // A refusal without a finding still names its rail.
         if let rail = refusal.rail { self.members["code"] = .string(rail.code) }
     }
 
@@ -205,14 +204,14 @@ extension Problem {
 }
 
 extension Problem {
-    /// What has a rollout, as the subject of a sentence.
+    /// The owner of a rollout, as the subject of a sentence.
     private static func rollout(of host: HostPattern?, isFirst: Bool = true) -> String {
         host.map { "\(isFirst ? "The" : "the") rollout of \($0)" } ?? "\(isFirst ? "The" : "the") app's rollout"
     }
 
-    /// What guard rails have to say where they stand in the way.
+    /// The problem of guard rails that refuse a change.
     ///
-    /// - Parameter findings: At least one, the gravest first.
+    /// - Parameter findings: At least one, the most severe first.
     private init(_ findings: [Finding]) {
         let gravest = findings.first
         self.init(.guardRail, gravest.map { "\($0.rail.code): \($0.detail)" } ?? "A guard rail refuses the change.")
@@ -221,7 +220,7 @@ extension Problem {
 }
 
 extension Pin.Placeholder {
-    /// Why the pin cannot be meant, as a sentence.
+    /// Why the pin is implausible, as a sentence.
     func sentence(about pin: Pin) -> String {
         switch self {
         case .pattern: "\(pin) is a typed pattern, not the SHA-256 of a key."

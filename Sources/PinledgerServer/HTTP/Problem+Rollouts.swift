@@ -1,7 +1,7 @@
 import Pinning
 
 extension RolloutObstacle {
-    /// What is the matter, with the rollout as the subject.
+    /// What is wrong, with the rollout as the subject.
     var clause: String {
         switch self {
         case .everybodyIsIn:
@@ -16,7 +16,7 @@ extension RolloutObstacle {
 }
 
 extension RolloutPlanState {
-    /// What is the matter, with the plan as the subject.
+    /// What is wrong, with the plan as the subject.
     var clause: String {
         switch self {
         case .over(let phase): "is over (\(phase.name))"

@@ -6,9 +6,9 @@ import PinWire
 /// A refusal on its way to the caller (RFC 9457).
 struct Problem: Error, Sendable {
     let type: ProblemType
-    /// What is the matter this time, as a sentence.
+    /// What is wrong in this case, as a sentence.
     var detail: String
-    /// What is wrong where in the request.
+    /// The wrong parts of the request, with their places.
     var errors: [JSONDefect] = []
     /// Further members.
     var members: [String: JSON] = [:]
@@ -57,7 +57,7 @@ struct Problem: Error, Sendable {
         } else if status == .unauthorized {
             // RFC 6750 section 3.1: no error code where the request came without a token.
             let error = self.type == .tokenMissing ? "" : ", error=\"invalid_token\""
-            // Before it stands what else the route takes; some programs look at the first challenge only.
+            // The route's other schemes come before it; some programs read only the first challenge.
             let other = headers[.wwwAuthenticate].map { "\($0), " } ?? ""
             headers[.wwwAuthenticate] = "\(other)Bearer realm=\"pinledger\"\(error)"
         }

@@ -18,7 +18,7 @@ enum ProblemType: String, CaseIterable, Sendable {
     case unsupportedMediaType = "unsupported_media_type"
     case notAcceptable = "not_acceptable"
 
-    // Who asks
+    // The caller
     case tokenMissing = "token_missing"
     case tokenMalformed = "token_malformed"
     case tokenInvalid = "token_invalid"

@@ -5,12 +5,12 @@ import PinWire
 /// Makes the text of a request's head ASCII, before anything compares it.
 ///
 /// A field with other bytes in its value counts as absent: none that is read here may have any (RFC 9110 section 5.5),
-/// and comparing them costs what ``StreamSafeText`` describes. Fields without which a request would mean more than it
-/// does with them, such as conditions and keys of repetition, and those that say where a message ends, stay with an empty
-/// value, so that whoever refuses them still does. Bytes of the target
-/// that are not ASCII are written with percent signs (RFC 3986 section 2.1), which means the same.
+/// and comparing them costs what ``StreamSafeText`` describes. Fields whose absence would widen a request, such as
+/// conditions and idempotency keys, and those that delimit a message, stay with an empty value, so that the code that
+/// refuses them still does. Bytes of the target that are not ASCII are written with percent signs (RFC 3986 section
+/// 2.1), which means the same.
 enum RequestText {
-    /// What a value is replaced by that must not be missing.
+    /// Replaces a value that must not be missing.
     private static let meaningless = ""
 
     /// Whether a field, whose name is a token, may not be left out.
@@ -34,7 +34,7 @@ enum RequestText {
 
     /// A field in ASCII; nil where it counts as absent.
     static func field(_ name: String, _ value: String) -> (name: String, value: String)? {
-        // No name is empty: whoever checks names refuses this one as well.
+        // No name is empty: code that checks names refuses this one as well.
         guard name.isASCII else { return ("", Self.meaningless) }
         if value.isASCII { return (name, value) }
         if name == ":path" { return (name, Self.target(value)) }

@@ -8,8 +8,8 @@ import Pinning
 import Probing
 import Signals
 
-/// Answers every request of one listener: looks the route up, checks who asks, reads the query, turns every error into a
-/// problem.
+/// Answers every request of one listener: looks the route up, authenticates the caller, reads the query, turns every
+/// error into a problem.
 struct Responder: HTTPResponder {
     let table: RouteTable
     let authenticate: @Sendable (Request, _ acceptsPassword: Bool) throws(Problem) -> Actor
@@ -17,7 +17,7 @@ struct Responder: HTTPResponder {
     let places: ConnectionPlaces
     let rates: RequestRates
     let log: LimitedLog
-    /// Where proxies are whose word on clients' addresses is taken.
+    /// The addresses of proxies whose statement of clients' addresses is trusted.
     let trustedProxies: [IPNetwork]
 
     func respond(to request: Request, context: ExchangeContext) async throws -> Response {
@@ -38,12 +38,12 @@ struct Responder: HTTPResponder {
         return request.method == .head ? response.createHeadResponse() : response
     }
 
-    /// Logs an error that nobody foresaw, and a request that its sender or its network may not make. Nothing that the sender
-    /// chose stands in the line but the address.
+    /// Logs an unforeseen error, and a request that its sender or its network may not make. The line has no text of the
+    /// sender except the address.
     private func note(
         _ error: any Error, as problem: Problem, in route: Route, _ request: Request, _ context: ExchangeContext
     ) {
-        // The client has given the request up, or the node stops: nobody is told, and nothing is wrong.
+        // The client has given the request up, or the node stops: there is no answer to give, and no error.
         if error is CancellationError { return }
         if problem.type == .internalError {
             return self.log.log(
@@ -61,13 +61,13 @@ struct Responder: HTTPResponder {
             ])
     }
 
-    /// Methods that an application's interface answers itself, in its own form. All others, such as TRACE, are a matter of
-    /// the server that it runs in.
+    /// Methods that an application's interface answers itself, in its own form. All others, such as TRACE, are left to
+    /// the server around it.
     private static let interfaceMethods: Set<HTTPRequest.Method> = [
         .get, .head, .post, .put, .patch, .delete, .options,
     ]
 
-    /// The problem in the form of the subtree that it came up in.
+    /// The problem in the form of its subtree.
     private func refuse(_ problem: Problem, in subtree: Route.Subtree?) throws(Problem) -> Answer {
         guard let response = subtree?.refusal(problem) else { throw problem }
         return Answer(response: response)
@@ -75,7 +75,7 @@ struct Responder: HTTPResponder {
 
     private struct Answer {
         var response: Response
-        /// Whether the answer is the same for everybody, and complete.
+        /// Whether the answer is the same for all, and complete.
         var isPrepared = false
     }
 
@@ -109,7 +109,7 @@ struct Responder: HTTPResponder {
         }
     }
 
-    /// What a handler is given: who asks, and the query as the route reads it.
+    /// A handler's input: the caller, and the query as the route reads it.
     private func exchange(
         of request: Request, _ context: ExchangeContext, _ route: Route, _ parameters: [String: String],
         _ query: Substring
@@ -129,7 +129,8 @@ struct Responder: HTTPResponder {
         )
     }
 
-    /// Who asks, where a token says so and is taken here. A node that cannot tell whether it is valid tells what everybody is told.
+    /// The caller, where a token is presented and accepted here. A node that cannot tell whether it is valid gives the
+    /// public answer.
     private func operatorIfTold(_ request: Request) throws(Problem) -> Actor? {
         guard self.content == .everything, request.headers[.authorization] != nil else { return nil }
         do { return try self.authenticate(request, false) } catch {
@@ -138,7 +139,7 @@ struct Responder: HTTPResponder {
         }
     }
 
-    /// Refuses what there is no place for, and what one network asks for too often.
+    /// Refuses requests without a place, and those that one network makes too often.
     private func admit(
         _ request: Request, _ context: ExchangeContext, _ route: Route, isOperators: Bool
     ) throws(Problem) {

@@ -3,9 +3,9 @@ import Hummingbird
 
 /// One operation of the API: a line of the route table, and an operation of `openapi/openapi.yaml`.
 struct Route: Sendable {
-    /// Which listener an operation belongs to.
+    /// The listener of an operation.
     enum Surface: Sendable {
-        /// `/client`, `/healthz` and what else the whole world may ask.
+        /// `/client`, `/healthz` and everything else that is public.
         case client
         /// `/v1`.
         case admin
@@ -13,20 +13,20 @@ struct Route: Sendable {
         case both
     }
 
-    /// Who may call.
+    /// The allowed callers.
     enum Access: Sendable {
         case everybody
-        /// Everybody; operators are told more.
+        /// Everyone; operators get more.
         case optionalToken
         case token
     }
 
-    /// Paths below which problems are told in another server's form, by what its clients look for.
+    /// Paths below which problems have another server's form, which its clients expect.
     struct Subtree: Sendable {
         /// As far as the paths are the same, with parameters in braces.
         let path: String
-        /// The answer that tells a problem: of a route's handler, of a method that its path lacks, or of a path without
-        /// routes; nil for what is told as RFC 9457 has it.
+        /// The answer with a problem: of a route's handler, of a method that its path lacks, or of a path without
+        /// routes; nil for the form of RFC 9457.
         let refusal: @Sendable (Problem) -> Response?
     }
 
@@ -36,22 +36,22 @@ struct Route: Sendable {
     let path: String
     let surface: Surface
     let access: Access
-    /// Whether the token may also come as the password of HTTP's Basic scheme. Browsers send a password along with
-    /// whatever a foreign page makes them ask: only where nothing is changed, or by requests that no page can make them
+    /// Whether the token may also come as the password of HTTP's Basic scheme. Browsers send a password with every
+    /// request that a foreign page causes: so only for operations that change nothing, or whose requests no page can
     /// send to another site, which are those with a body declared as JSON, and DELETE.
     let acceptsPassword: Bool
-    /// Whether its good answers are ``PreparedAnswer``s: the same bytes for everybody, without a request id.
+    /// Whether its successful answers are ``PreparedAnswer``s: the same bytes for all, without a request id.
     let isPrepared: Bool
-    /// Whether one request costs the node more than others do that everybody may make: a signature, or an answer of its own.
+    /// Whether one request costs the node more than other public ones: a signature, or an answer of its own.
     let isCostly: Bool
     /// The query parameters it knows.
     let query: [String]
-    /// Whether it is another server's operation: what else stands in its query is passed over, and nothing of it is
-    /// refused before the handler has looked at it.
+    /// Whether it is another server's operation: unknown parameters of its query are ignored, and none is refused
+    /// before the handler has read it.
     let isForeign: Bool
     /// Bytes its body may have.
     let bodyLimit: Int
-    /// What it is a part of that has its own form for problems; nil for that of RFC 9457.
+    /// The subtree with its own form for problems; nil for that of RFC 9457.
     let subtree: Subtree?
     let handler: @Sendable (Exchange) async throws -> Response
 

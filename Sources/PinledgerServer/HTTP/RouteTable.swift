@@ -3,7 +3,8 @@ import Hummingbird
 import Logging
 import Pinning
 
-/// The routes of one listener, looked up by path and method. Answers what no route does: 404, 405 with `Allow`, OPTIONS.
+/// The routes of one listener, looked up by path and method. Answers requests without a route: 404, 405 with `Allow`,
+/// OPTIONS.
 struct RouteTable: Sendable {
     private struct Node: Sendable {
         var literals: [Substring: Node] = [:]
@@ -41,7 +42,7 @@ struct RouteTable: Sendable {
         }
     }
 
-    /// What a request asks for.
+    /// A look-up's result.
     enum Match: Sendable {
         case route(Route, parameters: [String: String])
         /// The path has other methods. With the subtree that it is in.

@@ -22,7 +22,7 @@ enum URIDecoding {
         return String(streamSafe: bytes)
     }
 
-    /// What besides broken escapes is refused.
+    /// Refused text besides broken escapes.
     static let notText = "is not UTF-8 with at most \(StreamSafeText.markLimit) combining marks in a row"
 
     private static func digit(_ byte: UInt8?) -> UInt8? {

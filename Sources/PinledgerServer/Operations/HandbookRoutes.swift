@@ -56,7 +56,7 @@ struct HandbookRoutes: Sendable {
         func answer(_ name: String) -> PreparedAnswer? {
             if let answer = self.answers.withLock({ $0[name] }) { return answer }
             guard let page = Handbook.page(name) else { return nil }
-            // Outside the lock. Two that come at once convert the same page twice, and one of them stays.
+            // Outside the lock. Two requests at once convert the same page twice, and one result stays.
             let made = HandbookRoutes.answer(HandbookHTML.document(page))
             return self.answers.withLock { answers in
                 if let answer = answers[name] { return answer }

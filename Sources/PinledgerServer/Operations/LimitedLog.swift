@@ -4,16 +4,16 @@ import Synchronization
 
 /// Writes the log lines that strangers can cause: a few of each kind at once, then one a second.
 ///
-/// What is left out is counted, and said with the next line of its kind or by ``tellLeftOut()``. Without a limit a stranger
-/// fills the disk, and hides what operators look for.
+/// Omitted lines are counted, and reported with the next line of their kind or by ``tellLeftOut()``. Without a limit a
+/// stranger could fill the disk, and hide the lines that operators need.
 package final class LimitedLog: Sendable {
-    /// What a line is about. Each kind has a limit of its own.
+    /// The subject of a line. Each kind has a limit of its own.
     enum Kind: Int, CaseIterable {
         /// A request answered with 401, 403 or 429.
         case refusedRequest
         /// A request that ended with an error which has no problem type.
         case unforeseenError
-        /// A connection closed because its network has as many as it may have, or all are taken.
+        /// A connection closed because its network has its full number, or all are taken.
         case refusedConnection
         /// A connection that the system has no resources for.
         case failedAcceptance
@@ -60,10 +60,10 @@ package final class LimitedLog: Sendable {
         self.logger.log(kind.line, details)
     }
 
-    /// Says how many lines were left out since the last one, of each kind that has room for a line.
+    /// Reports how many lines were left out since the last one, for each kind that has room for a line.
     func tellLeftOut() {
         for kind in Kind.allCases where self.lines.withLock({ $0[kind.rawValue].leftOut }) > 0 {
-            // There may be no room for this line either, and it is none of those that were left out.
+            // There may be no room for this line either, and it is not one of the omitted ones.
             guard let leftOut = self.take(kind, counts: false), leftOut > 0 else { continue }
             self.logger.log(.linesLeftOut, ["about": "\(kind.line.rawValue)", "left_out": "\(leftOut)"])
         }

@@ -2,6 +2,6 @@ import CMalloc
 
 /// The process's memory.
 enum Memory {
-    /// Has the allocator give what is free back to the system. It holds up whoever allocates meanwhile.
+    /// Returns the allocator's free memory to the system. It blocks other allocations meanwhile.
     static func giveBack() { malloc_trim(0) }
 }

@@ -3,23 +3,23 @@ import PinWire
 import Publishing
 import Secrets
 
-/// What a node can do at the moment, and what of it who asks is told. Looks at memory only: a database that is down for a
-/// moment must not take nodes out that can serve every document.
+/// What a node can do at the moment, and the part of it that the caller gets. Reads memory only: a short outage of the
+/// database must not take out nodes that can serve every document.
 struct Readiness: Sendable {
-    /// What a node may be wanted for.
+    /// The uses of a node.
     enum Use: String, CaseIterable, Sendable {
-        /// Documents, and all else that clients fetch.
+        /// Documents, and everything else that clients fetch.
         case serves
         /// Changes.
         case writes
-        /// What is signed when it is asked for.
+        /// Answers that are signed on request.
         case signs
     }
 
     let serves: Bool
     let writes: Bool
     let signs: Bool
-    /// In what state the node is, whatever it is wanted for; nil where nothing is special about it.
+    /// The node's state, whatever the use; nil in the normal state.
     private let state: String?
 
     init(_ services: Services) {
@@ -43,7 +43,7 @@ struct Readiness: Sendable {
         }
     }
 
-    /// What everybody is told.
+    /// The public answer.
     func members(for use: Use) -> [String: JSON] {
         [
             "status": self.allows(use) ? "ready" : "not_ready", "serves": .bool(self.serves),
@@ -51,6 +51,6 @@ struct Readiness: Sendable {
         ]
     }
 
-    /// What operators are told for `status`: the state of the node, whether or not it is ready for what it is asked for.
+    /// Operators' value of `status`: the state of the node, whether or not it is ready for the requested use.
     func status(for use: Use) -> String { self.state ?? (self.allows(use) ? "ready" : "not_ready") }
 }
