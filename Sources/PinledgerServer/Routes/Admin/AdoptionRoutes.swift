@@ -4,7 +4,7 @@ import Pinning
 import Publishing
 import Signals
 
-/// Which document versions an app's clients hold: `/v1/apps/{app}/adoption`.
+/// The document versions that an app's clients hold: `/v1/apps/{app}/adoption`.
 struct AdoptionRoutes: Sendable {
     let services: Services
 
@@ -27,13 +27,13 @@ struct AdoptionRoutes: Sendable {
 }
 
 extension AdoptionSummary {
-    /// Versions shown; older ones count in the sums.
+    /// The number of versions shown; older ones count in the sums.
     private static let versionLimit = 200
     private static let partLimit = 50
 
     /// - Parameters:
     ///   - current: The version of the app's current document.
-    ///   - version: The one whose share is told.
+    ///   - version: The version whose share is shown.
     func json(current: Int64?, share version: Int64) -> JSON {
         let facts = self.facts
         let total = facts.total

@@ -4,18 +4,18 @@ import Keys
 import PinWire
 import Pinning
 
-/// Tells who a request comes from, by its API token.
+/// Identifies the caller of a request by its API token.
 struct Authenticator: Sendable {
     let ledger: Ledger
     let clock: @Sendable () -> Timestamp
 
     /// The principal of a request.
     ///
-    /// The checksum in the token's text is looked at first, so that a token cut short costs no look-up. What is unknown,
-    /// revoked or expired gets one and the same answer.
+    /// The checksum in the token's text is checked first, so that a truncated token costs no look-up. Unknown, revoked
+    /// and expired tokens get one and the same answer.
     ///
-    /// - Parameter acceptsPassword: Whether the token may come as the password of the Basic scheme (RFC 7617), whatever
-    ///   the user's name, from programs that can send nothing else.
+    /// - Parameter acceptsPassword: Whether the token may come as the password of the Basic scheme (RFC 7617), with any
+    ///   user name, from programs that can send nothing else.
     func principal(of request: Request, acceptsPassword: Bool = false) throws(Problem) -> Actor {
         do {
             return try self.principal(of: Self.token(of: request, acceptsPassword: acceptsPassword))
@@ -26,7 +26,7 @@ struct Authenticator: Sendable {
         }
     }
 
-    /// The text in the place of the token.
+    /// The text in place of the token.
     private static func token(of request: Request, acceptsPassword: Bool) throws(Problem) -> String {
         guard let header = request.headers[.authorization] else {
             throw Problem(.tokenMissing, "The request has no Authorization header.")
@@ -55,7 +55,7 @@ struct Authenticator: Sendable {
             throw Problem(
                 .tokenInvalid, "Tokens of the kind \(token.kind.rawValue) are not accepted by the operators' API.")
         }
-        // Behind what was read, tokens may have been made or revoked.
+        // After the last verified event, tokens may have been made or revoked.
         if let fault = self.ledger.partialFault { throw Problem(fault) }
         let access = self.ledger.view.state.access
         guard let id = access.idByDigest[token.digest], let known = access.tokens[id],

@@ -7,15 +7,15 @@ import PinWire
 import Pinning
 import Publishing
 
-/// Addresses of calendar feeds, for programs that take an address and nothing else: `/v1/apps/{app}/calendar-feeds`, and
-/// the feeds themselves below `/calendars`, on the operators' listener.
+/// Addresses of calendar feeds, for programs that only take an address: `/v1/apps/{app}/calendar-feeds`, and the feeds
+/// themselves below `/calendars`, on the operators' listener.
 ///
 /// In the ledger a feed is a token whose id begins with `cal_` and that opens no other operation.
 struct CalendarFeedRoutes: Sendable {
     let services: Services
     private var change: CommandExecutor { CommandExecutor(services: self.services) }
 
-    /// Life of a feed that is not told otherwise, and the longest: a year.
+    /// The default and the longest life of a feed: a year.
     private static let defaultSeconds: Int64 = 365 * 86_400
 
     init(services: Services) {
@@ -60,7 +60,7 @@ struct CalendarFeedRoutes: Sendable {
             expiresAt: change.content.expiresAt ?? self.services.clock().adding(seconds: Self.defaultSeconds)
         )
         let result = try await self.change.perform(.access(command), of: change, in: exchange)
-        // The address is shown this once. A repeated request gets the same record without it.
+        // The address is shown only once. A repeated request gets the same record without it.
         let isNew = !result.recorded.isReplay && !result.isDryRun
         let path = "/calendars/\(app.id)/\(secret.revealedText)/pins.ics"
         return self.change.response(
@@ -84,7 +84,8 @@ struct CalendarFeedRoutes: Sendable {
             .access(.revokeToken(id: id)), of: try exchange.bodilessChange(), in: exchange)
     }
 
-    /// The calendar of an app, for whoever has its address. What is wrong, revoked or over gets one and the same answer.
+    /// The calendar of an app, for the holder of its address. Wrong, revoked and expired addresses get one and the same
+    /// answer.
     private func get(_ exchange: Exchange) async throws -> Response {
         let unknown = Problem(.notFound, "There is no calendar here: the address is wrong, was revoked or has expired.")
         if let fault = self.services.ledger.partialFault { throw Problem(fault) }

@@ -9,15 +9,15 @@ import PinWire
 import Pinning
 import Publishing
 
-/// A command as a request states it: with a reason, and perhaps insistence.
+/// A command in a request: with a reason, and perhaps force.
 struct Change<Content: Sendable>: Sendable {
     var content: Content
     var reason: Reason?
     var isForced: Bool
-    /// The body as it came, for recognising a repeated request.
+    /// The body as it came, to recognise a repeated request.
     var body: [UInt8]
-    /// The keys and certificates that it shows. They are stored before it is recorded, and erased after a day where it is
-    /// not.
+    /// The uploaded keys and certificates. They are stored before the change is recorded, and erased after a day where
+    /// it is not.
     var material: Set<Material> = []
 }
 
@@ -36,7 +36,7 @@ extension Change {
 }
 
 extension Exchange {
-    /// Reads a body that states a change: the members that `read` asks for, and `reason` and `force`.
+    /// Reads a body with a change: the members that `read` asks for, and `reason` and `force`.
     @inline(never)
     func change<Content: Sendable>(
         _ read: (inout JSONMembers) throws(JSONDefect) -> Content
@@ -46,7 +46,7 @@ extension Exchange {
         return try Change(body, read)
     }
 
-    /// The same of a body that may show keys: on a thread that may be blocked, since a key store takes up to seconds to
+    /// The same for a body that may hold keys: on a thread that may block, since a key store takes up to seconds to
     /// open.
     @inline(never)
     func keyChange<Content: Sendable>(
@@ -62,7 +62,7 @@ extension Exchange {
         }
     }
 
-    /// A change whose request has no body: reason and insistence stand in the query.
+    /// A change whose request has no body: reason and force are in the query.
     func bodilessChange() throws -> Change<Void> {
         Change(content: (), reason: try self.reasonInQuery(), isForced: try self.flag("force"), body: [])
     }
@@ -79,20 +79,20 @@ extension Exchange {
     }
 }
 
-/// Carries changes to the ledger and answers with what was recorded.
+/// Submits changes to the ledger and answers with the recorded events.
 struct CommandExecutor: Sendable {
     let services: Services
-    /// Whether what clients already have is taken over.
+    /// Whether a configuration that clients already have is taken over.
     var isImport = false
 
     /// The query parameters that every change knows.
     static let query = ["dry_run", "plan_hash"]
-    /// Those of changes that draw a new id, key or secret for every request: none is the one that was shown.
+    /// Those of changes that draw a new id, key or secret for every request: no plan can match.
     static let drawingQuery = ["dry_run"]
     /// And those of changes without a body.
     static let bodilessQuery = ["dry_run", "plan_hash", "reason", "force"]
 
-    /// What was recorded, or with `dry_run` would be.
+    /// The recorded events, or those of a dry run.
     struct Result: Sendable {
         var recorded: Recorded
         var isDryRun: Bool
@@ -101,12 +101,12 @@ struct CommandExecutor: Sendable {
         var difference: JSON?
     }
 
-    /// Records what `command` causes; with `dry_run=true`, only finds out.
+    /// Records the events of `command`; with `dry_run=true`, only computes them.
     ///
     /// - Parameters:
-    ///   - version: The stream version that the command was made for, where it does not stand in `If-Match`.
-    ///   - part: Which of several changes that the request comes to; nil where it is the only one, or the first.
-    ///     `If-Match` does not count for it.
+    ///   - version: The stream version that the command was made for, where it is not in `If-Match`.
+    ///   - part: The index among several changes of the request; nil where it is the only one, or the first. `If-Match`
+    ///     does not apply to it.
     @inline(never)
     func perform<Content>(
         _ command: Command, of change: Change<Content>, in exchange: Exchange, expecting version: Int64? = nil,
@@ -131,17 +131,18 @@ struct CommandExecutor: Sendable {
         return Result(recorded: recorded, isDryRun: false, stream: stream)
     }
 
-    /// Throws what the ledger would refuse now, and records nothing: to be asked before something costly is made for it.
+    /// Throws the ledger's present refusal, and records nothing: to be called before something costly is made for the
+    /// change.
     func check<Content>(_ command: Command, of change: Change<Content>, in exchange: Exchange) throws {
         guard let writer = self.services.writer else { throw Problem(.readOnly, "This node is read-only.") }
         _ = try writer.rehearse(try self.request(command, of: change, in: exchange, part: nil))
     }
 
-    /// For so long a change waits until what it shows is stored.
+    /// How long a change waits until its uploads are stored.
     private static let storing = Duration.seconds(1)
 
-    /// Stores what a change shows, before the ledger names it. The change neither fails for it nor waits for long: pins
-    /// matter more, and what is missing can be shown again.
+    /// Stores a change's uploads, before the ledger names them. The change neither fails for it nor waits for long:
+    /// pins matter more, and missing material can be uploaded again.
     @inline(never)
     private func keep(_ material: Set<Material>) async {
         do { try await self.services.material.store(material, within: Self.storing) } catch {
@@ -149,8 +150,8 @@ struct CommandExecutor: Sendable {
         }
     }
 
-    /// What a repeated request recorded the first time; nil where it was not recorded, or cannot be repeated for want of
-    /// an idempotency key.
+    /// The first result of a repeated request; nil where it was not recorded, or cannot be repeated because it has no
+    /// idempotency key.
     func replay<Content>(
         _ command: Command, of change: Change<Content>, in exchange: Exchange, part: String? = nil
     ) async throws -> Result? {
@@ -180,7 +181,7 @@ struct CommandExecutor: Sendable {
         )
     }
 
-    /// The answer to a change: the events it recorded, where they stand, and what to send in `If-Match` next.
+    /// The answer to a change: its recorded events, their positions, and the next value for `If-Match`.
     func response(
         to result: Result, status: HTTPResponse.Status = .ok, location: String? = nil, adding more: [String: JSON] = [:]
     ) -> Response {
@@ -226,7 +227,7 @@ struct CommandExecutor: Sendable {
         return version
     }
 
-    /// The plan in the query, which a dry run has shown.
+    /// The plan in the query, from a dry run.
     private static func plan(of exchange: Exchange) throws(Problem) -> [UInt8]? {
         guard let text = exchange.query["plan_hash"] else { return nil }
         guard let plan = Hex.decode(text), plan.count == 32 else {

@@ -8,7 +8,7 @@ import Pinning
 import Publishing
 import Secrets
 
-/// Which kinds of deployed clients an app has, and what their formats are signed with: `/v1/apps/{app}/clients`.
+/// An app's kinds of deployed clients, and the keys that sign their formats: `/v1/apps/{app}/clients`.
 struct ClientAdminRoutes: Sendable {
     let services: Services
     private var change: CommandExecutor { CommandExecutor(services: self.services) }
@@ -66,7 +66,7 @@ struct ClientAdminRoutes: Sendable {
         let kind = try exchange.clientKind
         let algorithm = try Self.algorithm(of: kind, in: app)
         guard self.services.writer != nil else { throw Problem(.readOnly, "This node is read-only.") }
-        // Reading a key takes as long as a signature or two, and so happens where threads may be blocked.
+        // Reading a key takes as long as a signature or two, and so happens on threads that may block.
         let change = try await exchange.keyChange { (members, _) throws(JSONDefect) -> ClientSigningKey? in
             try members.optional("private_key").mapped { (field) throws(JSONDefect) -> ClientSigningKey in
                 try ClientSigningKey(field, algorithm)
@@ -76,7 +76,7 @@ struct ClientAdminRoutes: Sendable {
         if let given = change.content {
             secret = given
         } else {
-            // A key of RSA takes up to seconds to make: not for what was recorded already, nor for what is refused.
+            // An RSA key takes up to seconds to make: not for a recorded request, nor for a refused one.
             if let known = try await self.recorded(by: change, app.id, in: exchange) { return known }
             let unmade = ClientKey(algorithm: algorithm, publicKey: [])
             try self.change.check(.app(app.id, [.setClientKey(kind, unmade)]), of: change, in: exchange)
@@ -85,9 +85,9 @@ struct ClientAdminRoutes: Sendable {
         let key = ClientKey(of: secret)
         let command = Command.app(app.id, [.setClientKey(kind, key)])
         if try !exchange.flag("dry_run") {
-            // Before the ledger names it, so that no node is ever asked for what is not there. Where the change is
-            // refused the row has no use, and the sweep erases it; not at once, since another request may be about to
-            // record the same key.
+            // Before the ledger names it, so that no node ever needs a missing key. Where the change is refused the row
+            // has no use, and the sweep erases it; not at once, since another request may be about to record the same
+            // key.
             try await self.services.clientKeys.store(secret, of: key, app.id)
         }
         return self.response(to: try await self.change.perform(command, of: change, in: exchange), with: key)
@@ -103,7 +103,7 @@ struct ClientAdminRoutes: Sendable {
         return self.response(to: result, with: nil)
     }
 
-    /// - Parameter key: What was set, unless the events name another one: a repeated request's first key.
+    /// - Parameter key: The key of this request, unless the events name another one: a repeated request's first key.
     private func response(to result: CommandExecutor.Result, with key: ClientKey?) -> Response {
         let recorded = result.recorded.entries.compactMap { entry -> ClientKey? in
             guard case .app(.clientKeySet(_, let key)) = entry.event else { return nil }
@@ -112,7 +112,7 @@ struct ClientAdminRoutes: Sendable {
         return self.change.response(to: result, adding: (recorded ?? key).map { ["key": $0.json] } ?? [:])
     }
 
-    /// What answers to a kind of client are signed with.
+    /// The keys that sign the answers to a kind of client.
     private static func algorithm(of kind: ClientKind, in app: App) throws(Problem) -> ClientKeyAlgorithm {
         guard let client = app.clients[kind] else { throw Problem(Refusal.clientUnknown(app.id, kind)) }
         guard let algorithm = kind.algorithm(client.settings) else {
@@ -141,7 +141,7 @@ extension ClientKey {
 }
 
 extension ClientSigningKey {
-    /// Reads a private key that somebody sent.
+    /// Reads an uploaded private key.
     fileprivate init(_ field: JSONField, _ algorithm: ClientKeyAlgorithm) throws(JSONDefect) {
         let text = try field.string()
         var bytes = Array(text.utf8)

@@ -2,7 +2,7 @@ import Hummingbird
 import PinWire
 import Pinning
 
-/// What an app's deployed clients make of its state: `/v1/apps/{app}/compat`.
+/// The effect of an app's state on its deployed clients: `/v1/apps/{app}/compat`.
 struct CompatRoutes: Sendable {
     let services: Services
 
@@ -18,7 +18,7 @@ struct CompatRoutes: Sendable {
         let app = try self.services.app(try exchange.app)
         let clients: [ClientKind: ClientSettings]
         if let kind = try exchange.clientKindInQuery {
-            // One that is not declared may be about to be.
+            // A kind that is not declared may be about to be.
             clients = [kind: app.clients[kind]?.settings ?? ClientSettings()]
         } else {
             clients = app.clients.mapValues(\.settings)

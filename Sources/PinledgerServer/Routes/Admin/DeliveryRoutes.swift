@@ -5,9 +5,9 @@ import PinWire
 import Pinning
 import Webhooks
 
-/// What was sent to a webhook, and sending it again: `/v1/webhooks/{webhook_id}/deliveries` and `…/replay`.
+/// A webhook's deliveries, and sending them again: `/v1/webhooks/{webhook_id}/deliveries` and `…/replay`.
 ///
-/// None of this is recorded in the ledger: it says again what stands there already.
+/// None of this is recorded in the ledger: it repeats events that stand there already.
 struct DeliveryRoutes: Sendable {
     let services: Services
     private var store: WebhookStore { self.services.webhooks.store }

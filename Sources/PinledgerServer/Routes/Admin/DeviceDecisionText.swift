@@ -1,7 +1,7 @@
 import PinWire
 
 extension DeviceDecision {
-    /// The decision about a host name, each step with a sentence that says what it means.
+    /// The decision about a host name, each step with a sentence that explains it.
     func json(for name: String) -> JSON {
         guard case .object(var members) = self.json else { return self.json }
         members["name"] = .string(name)
@@ -16,7 +16,7 @@ extension DeviceDecision {
 }
 
 extension DeviceDecision.Step {
-    /// What the step says, for people.
+    /// The step's text, for people.
     var sentence: String {
         switch self.reason {
         case .hostExact: "The app has a host with exactly this name."

@@ -2,8 +2,8 @@ import PinWire
 import Pinning
 
 extension Device {
-    /// Reads what is known of a device: `device_id`, `user_id`, `install_id`, `app_version`, `build`, `country`. All of
-    /// it may be missing, and all of it may be what no good client says: what then happens is what is asked.
+    /// Reads a device's attributes: `device_id`, `user_id`, `install_id`, `app_version`, `build`, `country`. All of
+    /// them may be missing, or malformed: the request asks for the effect of exactly these values.
     init(_ members: inout JSONMembers) throws(JSONDefect) {
         var ids: [Rollout.Seed: String] = [:]
         for seed in Rollout.Seed.allCases {
@@ -17,7 +17,7 @@ extension Device {
         )
     }
 
-    /// The most characters that an id, a version or a country may have, wherever it is told.
+    /// The most characters of an id, a version or a country, wherever it is given.
     static let textLimit = 512
 }
 
@@ -43,9 +43,10 @@ extension JSONField {
 }
 
 extension App {
-    /// A name for each of the app's patterns that devices connect to: the pattern's own, and of a wildcard one below it.
+    /// A name for each of the app's patterns that devices connect to: the pattern's own, and one below it for a
+    /// wildcard.
     ///
-    /// - Parameter first: Patterns that are not to be among those for which there is no room.
+    /// - Parameter first: Patterns that are kept where there is not room for all.
     func sampleNames(first: [HostPattern] = [], atMost limit: Int) -> (names: [String], leftOut: Int) {
         let wanted = Set(first)
         let patterns = self.hosts.keys.sorted()

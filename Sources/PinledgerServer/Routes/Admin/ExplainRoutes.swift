@@ -3,9 +3,9 @@ import Hummingbird
 import PinWire
 import Pinning
 
-/// What a device gets, now or at any time, and why: `/v1/apps/{app}/explain`.
+/// A device's decision, now or at any time, with its reasons: `/v1/apps/{app}/explain`.
 ///
-/// What is told of the device is neither stored nor logged.
+/// The device's attributes are neither stored nor logged.
 struct ExplainRoutes: Sendable {
     let services: Services
 
@@ -19,7 +19,7 @@ struct ExplainRoutes: Sendable {
 
     private struct Question {
         var device: Device
-        /// Nil for all that the app has.
+        /// Nil for all names of the app.
         var hosts: [String]?
         var time: Timestamp?
         var position: Int64?
@@ -66,13 +66,13 @@ struct ExplainRoutes: Sendable {
         }
     }
 
-    /// The state that is asked about, the number of events in it, and the instant at which the device decides.
+    /// The state in question, the number of events in it, and the instant at which the device decides.
     private func moment(_ question: Question, of id: AppID) async throws -> (LedgerState, Int64, Timestamp) {
         let view = self.services.ledger.view
         let position: Int64
         switch (question.position, question.time) {
         case (nil, nil):
-            // What is recorded has happened, also for a node whose clock lags a little.
+            // Recorded events have happened, also for a node whose clock lags a little.
             return (view.state, view.head.position, max(self.services.clock(), view.head.lastTime))
         case (let given?, _):
             guard given <= view.head.position else {
@@ -80,7 +80,7 @@ struct ExplainRoutes: Sendable {
             }
             position = given
         case (nil, let time?):
-            // Times are recorded to the microsecond: what was recorded at the very instant is in.
+            // Times are recorded to the microsecond: an event of exactly this instant is included.
             position = try await self.services.reader.position(at: Timestamp(microseconds: time.microseconds + 1))
         }
         let past = try await self.services.reader.past(of: id, at: position)

@@ -7,7 +7,7 @@ import PinWire
 import Pinning
 import Publishing
 
-/// Files that have an app's pins built in: `/v1/apps/{app}/export/{format}`.
+/// Files with an app's pins built in: `/v1/apps/{app}/export/{format}`.
 struct ExportRoutes: Sendable {
     let tools: CompatServices
     private var services: Services { self.tools.services }
@@ -16,7 +16,7 @@ struct ExportRoutes: Sendable {
         self.tools = tools
     }
 
-    /// A file that takes a key to make.
+    /// A file that needs a key to make.
     private static let signedFormat = "wultra_static"
 
     var routes: [Route] {
@@ -74,7 +74,7 @@ struct ExportRoutes: Sendable {
 }
 
 extension Services {
-    /// What an app's clients see, for whoever asks about it: a device of which nothing is known.
+    /// An app's view for an export: a device without known attributes.
     func exportedView(of app: App) throws -> ClientView {
         if let fault = self.ledger.partialFault { throw fault }
         guard let view = self.clientView(of: app, in: self.ledger.view) else {

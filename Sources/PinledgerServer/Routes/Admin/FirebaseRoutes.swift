@@ -14,7 +14,7 @@ struct FirebaseRoutes: Sendable {
 
     var routes: [Route] { [Route("getFirebasePush", .get, "/v1/apps/{app}/firebase", self.get)] }
 
-    /// Tells what this node knows: each node that has an account for the project pushes by itself.
+    /// Returns what this node knows: each node that has an account for the project pushes by itself.
     private func get(_ exchange: Exchange) async throws -> Response {
         let state = self.services.ledger.view.state
         let app = try self.services.app(try exchange.app)

@@ -4,7 +4,7 @@ import PinWire
 import Pinning
 import Publishing
 
-/// What holds for every app: `/v1/fleet`.
+/// The settings of every app: `/v1/fleet`.
 struct FleetRoutes: Sendable {
     let services: Services
 

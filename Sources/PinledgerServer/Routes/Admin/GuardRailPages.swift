@@ -1,12 +1,12 @@
 import Handbook
 package import Pinning
 
-/// The page of each guard rail: what it asks, why, how it is judged and what to do.
+/// The page of each guard rail: its requirement, its reason, how it is judged and what to do.
 package enum GuardRailPages {
     /// The page of a rail as Markdown, from its heading on.
     package static func text(of rail: GuardRail) -> String { Self.pages[rail] ?? "" }
 
-    /// The pages by rail, out of `guard-rails.md`, where each begins with `## ` and the code.
+    /// The pages by rail, from `guard-rails.md`, where each begins with `## ` and the code.
     private static let pages: [GuardRail: String] = {
         let text = String(decoding: Handbook.page("guard-rails")?.markdown ?? [], as: UTF8.self)
         var pages: [GuardRail: String] = [:]

@@ -5,7 +5,7 @@ import PinWire
 import Pinning
 import Publishing
 
-/// The guard rails: what they are, and which of them only warn.
+/// The guard rails, and those that only warn.
 struct GuardRailRoutes: Sendable {
     let services: Services
     private var change: CommandExecutor { CommandExecutor(services: self.services) }

@@ -6,7 +6,7 @@ import PinWire
 import Pinning
 import Publishing
 
-/// The history of an app and of everything.
+/// The history of an app and of the whole ledger.
 struct HistoryRoutes: Sendable {
     let services: Services
     private static let query = ["type", "actor", "since", "until", "order", "limit", "cursor"]
@@ -77,7 +77,7 @@ struct HistoryRoutes: Sendable {
         }
         let page = try await self.services.reader.history(filter, from: boundary, ascending: ascending, limit: limit)
 
-        // Each event is shown as the very bytes that are recorded and hashed.
+        // Each event is shown as the exact bytes that are recorded and hashed.
         var body = ByteBuffer(string: "{\"events\":[")
         for (index, stored) in page.entries.enumerated() {
             if index > 0 { body.writeString(",") }

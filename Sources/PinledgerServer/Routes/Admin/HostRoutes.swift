@@ -75,14 +75,14 @@ struct HostRoutes: Sendable {
         let change = try await exchange.change { (members) throws(JSONDefect) in
             try Self.settings(of: pattern, &members)
         }
-        // A change that says nothing decides nothing: the host must be there all the same.
+        // An empty change decides nothing: the host must exist all the same.
         if change.content.isEmpty, try self.services.app(id).hosts[pattern] == nil {
             throw Problem(Refusal.hostUnknown(pattern))
         }
         return try await self.change(.app(id, change.content), of: change, in: exchange)
     }
 
-    /// Reads a host's modes, rollout and reach; what is missing is left as it is.
+    /// Reads a host's modes, rollout and reach; missing members stay unchanged.
     static func settings(of pattern: HostPattern, _ members: inout JSONMembers) throws(JSONDefect) -> [AppCommand] {
         var commands: [AppCommand] = []
         if let subdomains = members.optional("include_subdomains") {
@@ -119,7 +119,7 @@ struct HostRoutes: Sendable {
         )
     }
 
-    /// Reads a candidate that is to be started, and its rollout.
+    /// Reads a candidate to start, and its rollout.
     static func candidate(
         of pattern: HostPattern, _ members: inout JSONMembers, _ uploads: inout Uploads
     ) throws(JSONDefect) -> [AppCommand] {
@@ -160,7 +160,7 @@ struct HostRoutes: Sendable {
 }
 
 extension Endpoint {
-    /// Reads the services that are to be probed.
+    /// Reads the services to probe.
     fileprivate static func list(_ field: JSONField) throws(JSONDefect) -> [Endpoint] {
         var endpoints: [Endpoint] = []
         for element in try field.elements(atMost: Host.endpointLimit) {

@@ -1,8 +1,8 @@
 import PinWire
 
-/// What differs between two JSON values, by place.
+/// The differences between two JSON values, by place.
 struct JSONDifference: Sendable {
-    /// One place: what stood there, and what stands there now; nil for nothing.
+    /// One place: the value before and the value now; nil for none.
     struct Item: Sendable {
         var pointer: JSONPointer
         var before: JSON?

@@ -47,7 +47,7 @@ struct KeyRoutes: Sendable {
     private func create(_ exchange: Exchange) async throws -> Response {
         let change = try await exchange.change { (_) throws(JSONDefect) in }
         if try exchange.flag("dry_run") {
-            // A throw-away key: nothing of it is stored.
+            // A temporary key: nothing of it is stored.
             let publicKey = try Ed25519PrivateKey.generate().publicKey
             return try await self.change(
                 .keys(.create(kid: publicKey.keyID, publicKey: publicKey.bytes)), of: change, in: exchange
@@ -61,7 +61,7 @@ struct KeyRoutes: Sendable {
                 .keys(.create(kid: publicKey.keyID, publicKey: publicKey.bytes)), of: change, in: exchange
             )
         } catch {
-            // Unless nobody knows whether the key is in the ledger, its private half has no use.
+            // Unless it is unknown whether the key is in the ledger, its private half has no use.
             if Problem(error).type != .outcomeUnknown { await self.erase(publicKey.keyID) }
             throw error
         }
@@ -69,10 +69,10 @@ struct KeyRoutes: Sendable {
         return self.change.response(to: result, status: .created, location: "/v1/keys")
     }
 
-    /// Erases a private half that has no use. What was recorded stands either way, so a failure is no answer to the
-    /// caller; a retired key's is erased by the publisher's sweep then.
+    /// Erases a private half that has no use. The recorded events stand either way, so a failure is no answer to the
+    /// caller; the publisher's sweep then erases a retired key's.
     private func erase(_ kid: String) async {
-        // A node that has halted does not know what the ledger says of the key.
+        // A node that has halted does not know the ledger's state of the key.
         guard self.services.ledger.fault == nil else { return }
         do { try await self.services.keys.erase(kid) } catch {
             self.services.logger.log(.signingKeyNotErased, ["kid": "\(kid)", "error": "\(error)"])

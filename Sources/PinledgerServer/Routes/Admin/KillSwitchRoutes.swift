@@ -108,8 +108,8 @@ extension Exchange {
     /// The query parameters that together name a range of versions.
     fileprivate static let versionQuery = ["minimum", "maximum", "excluded", "minimum_build"]
 
-    /// The range of versions that the query names; nil for none. What the parameters may not be together is a defect of
-    /// the range, as it is where a body has it.
+    /// The range of versions that the query names; nil for none. An invalid combination of parameters is a defect of
+    /// the range, as in a body.
     fileprivate var versionRange: VersionRange? {
         get throws {
             var members: [String: JSON] = [:]

@@ -7,7 +7,7 @@ import PinWire
 import Pinning
 import Publishing
 
-/// Certificates, keys and requests that operators show: `/v1/inspect` and what is kept of an app's keys.
+/// Operators' certificates, keys and requests: `/v1/inspect` and the stored material of an app's keys.
 struct MaterialRoutes: Sendable {
     let services: Services
     private var change: CommandExecutor { CommandExecutor(services: self.services) }
@@ -25,7 +25,7 @@ struct MaterialRoutes: Sendable {
         ]
     }
 
-    /// Says what is in the body, which may be of any type, and keeps nothing.
+    /// Describes the body, which may be of any type, and stores nothing.
     private func inspect(_ exchange: Exchange) async throws -> Response {
         let body = SensitiveUpload(try await exchange.body())
         // Opening a key store may take a second.
@@ -38,7 +38,7 @@ struct MaterialRoutes: Sendable {
         }
     }
 
-    /// Keeps more about keys whose pins the app has.
+    /// Stores more facts about keys whose pins the app has.
     private func describe(_ exchange: Exchange) async throws -> Response {
         let id = try exchange.app
         let change = try await exchange.keyChange { (members, uploads) throws(JSONDefect) in

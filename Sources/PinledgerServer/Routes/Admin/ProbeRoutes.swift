@@ -6,7 +6,7 @@ import Pinning
 import Publishing
 import Signals
 
-/// What servers present: `/v1/probes` and what was seen of a host.
+/// The chains that servers present: `/v1/probes` and the sights of a host.
 struct ProbeRoutes: Sendable {
     let services: Services
 
@@ -34,7 +34,7 @@ struct ProbeRoutes: Sendable {
         return .json(.object(members))
     }
 
-    /// Every key that was presented: whether it had been seen there before, and who has pinned it.
+    /// Every presented key: whether it had been seen there before, and which hosts pin it.
     private func keys(of observation: Observation, _ before: EndpointFacts?) -> [JSON] {
         let seen = Set(before?.chains.flatMap(\.pins) ?? [])
         let apps = self.services.ledger.view.state.apps.values.sorted { $0.id < $1.id }
@@ -52,7 +52,7 @@ struct ProbeRoutes: Sendable {
         }
     }
 
-    /// Who has pinned a key, of the hosts that an endpoint is about.
+    /// The hosts of an endpoint that pin a key.
     private func pinned(_ pin: Pin, in hosts: [(App, [HostPattern])]) -> [JSON] {
         hosts.flatMap { app, patterns in
             patterns.flatMap { pattern -> [JSON] in
@@ -92,7 +92,7 @@ struct ProbeRoutes: Sendable {
 }
 
 extension App {
-    /// The hosts that an endpoint is probed for, and the one by whose pins clients go at its name; in order.
+    /// The hosts for which an endpoint is probed, and the one whose pins clients use for its name; in order.
     fileprivate func patterns(probedBy endpoint: Endpoint) -> [HostPattern] {
         let patterns = self.hosts.keys.sorted()
         let index = HostIndex(patterns.map { ($0, self.hosts[$0]?.includesSubdomains == true) })

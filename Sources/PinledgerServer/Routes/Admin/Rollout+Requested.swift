@@ -1,8 +1,7 @@
 import PinWire
 
 extension Rollout {
-    /// Reads a rollout that somebody asks for. What would never have an effect is refused, which entries of the ledger may
-    /// have.
+    /// Reads a rollout from a request. Settings without any effect are refused, which entries of the ledger may have.
     init(requested field: JSONField) throws(JSONDefect) {
         self = try Rollout(field)
         guard field.value["salt_utf8"] == nil else {

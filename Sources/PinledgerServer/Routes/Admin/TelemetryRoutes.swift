@@ -9,7 +9,7 @@ import Pinning
 import Secrets
 import Signals
 
-/// What an app's clients reported, and what they sign it with: `/v1/apps/{app}/telemetry` and `…/telemetry-keys`.
+/// The reports of an app's clients, and the keys that sign them: `/v1/apps/{app}/telemetry` and `…/telemetry-keys`.
 struct TelemetryRoutes: Sendable {
     let services: Services
     private var change: CommandExecutor { CommandExecutor(services: self.services) }
@@ -68,7 +68,7 @@ struct TelemetryRoutes: Sendable {
         let secret = try await self.tools.secrets.create(id, of: app)
         let result: CommandExecutor.Result
         do { result = try await self.change.perform(command, of: change, in: exchange) } catch {
-            // Unless nobody knows whether the ledger names it, it has no use.
+            // Unless it is unknown whether the ledger names it, it has no use.
             if Problem(error).type != .outcomeUnknown { await self.erase(id) }
             throw error
         }
@@ -129,7 +129,7 @@ extension TelemetrySummary {
 
     /// - Parameters:
     ///   - host: Nil for all.
-    ///   - minutes: Whether to tell what came in each minute.
+    ///   - minutes: Whether to include the reports of each minute.
     func json(hours: Int64, host: HostPattern?, minutes: Bool, counts: TelemetryCounts) -> JSON {
         let cells = self.cells.filter { host == nil || $0.key.key.host == host }
         return .members([
@@ -137,7 +137,7 @@ extension TelemetrySummary {
             "measured_at": .string(self.measuredAt.rfc3339),
             "since": .string(self.measuredAt.startOfHour.adding(seconds: -3600 * (hours - 1)).rfc3339),
             "hours": .integer(hours),
-            // One of so many installs is counted, in the hour in which the most came.
+            // How many installs each counted one stands for, in the hour with the most.
             "sampling": [
                 "authenticated": .integer(1 << Int64(min(self.level(isAuthenticated: true), 40))),
                 "advisory": .integer(1 << Int64(min(self.level(isAuthenticated: false), 40))),

@@ -10,7 +10,7 @@ struct TokenRoutes: Sendable {
     let services: Services
     private var change: CommandExecutor { CommandExecutor(services: self.services) }
 
-    /// Life of a token that is not told otherwise: 90 days.
+    /// The default life of a token: 90 days.
     private static let defaultSeconds: Int64 = 90 * 86_400
 
     init(services: Services) {
@@ -70,7 +70,7 @@ struct TokenRoutes: Sendable {
             expiresAt: change.content.expiresAt ?? self.services.clock().adding(seconds: Self.defaultSeconds)
         )
         let result = try await self.change.perform(.access(command), of: change, in: exchange)
-        // The text is shown this once. A repeated request gets the same record without it.
+        // The text is shown only once. A repeated request gets the same record without it.
         let isNew = !result.recorded.isReplay && !result.isDryRun
         return self.change.response(
             to: result, status: .created, location: "/v1/tokens",

@@ -100,7 +100,7 @@ struct WebhookRoutes: Sendable {
         return try await self.withSecret(of: id, change, in: exchange) { .rotateSecret(id: id, secretID: $0) }
     }
 
-    /// Makes a secret, records the command that names it, and shows it this once. A repeated request gets the same
+    /// Makes a secret, records the command that names it, and shows it only once. A repeated request gets the same
     /// record without it.
     private func withSecret<Content>(
         of webhook: String, _ change: Change<Content>, in exchange: Exchange, location: String? = nil,
@@ -116,7 +116,7 @@ struct WebhookRoutes: Sendable {
         do {
             result = try await self.change.perform(.webhooks(command(id)), of: change, in: exchange)
         } catch {
-            // Unless nobody knows whether the ledger names it, it has no use.
+            // Unless it is unknown whether the ledger names it, it has no use.
             if Problem(error).type != .outcomeUnknown { await self.erase(id) }
             throw error
         }
@@ -197,7 +197,7 @@ extension Exchange {
         return webhook
     }
 
-    /// Reads a body that says nothing: `{}`.
+    /// Reads an empty body: `{}`.
     func bareBody() async throws { try await self.object { (_) throws(JSONDefect) in } }
 
     /// Reads a body that is no change of the ledger.
