@@ -6,7 +6,7 @@ import Pinning
 import Publishing
 import Signals
 
-/// What clients fetch: `/client/v1`.
+/// The clients' operations: `/client/v1`.
 struct ClientRoutes: Sendable {
     let services: Services
     let answers: PreparedAnswers
@@ -49,9 +49,9 @@ struct ClientRoutes: Sendable {
 }
 
 extension Services {
-    /// What a client is told that asks for a document which is not there.
+    /// The answer to a client that asks for a document which does not exist.
     ///
-    /// - Throws: ``LedgerFault`` where the ledger was not read to its end, so that nobody knows.
+    /// - Throws: ``LedgerFault`` where the ledger was not read to its end, so that it is unknown.
     func missing(_ app: AppID) throws(LedgerFault) -> Problem {
         if let fault = self.ledger.partialFault { throw fault }
         var problem =

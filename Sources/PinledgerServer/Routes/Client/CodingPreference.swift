@@ -1,6 +1,6 @@
 import Publishing
 
-/// What a client's `Accept-Encoding` says (RFC 9110 section 12.5.3): the codings it takes, the most wanted first.
+/// The contents of a client's `Accept-Encoding` (RFC 9110 section 12.5.3): the accepted codings, the most wanted first.
 struct CodingPreference: Sendable, Hashable {
     let codings: [ContentCoding]
 

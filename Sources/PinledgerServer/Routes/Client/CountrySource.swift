@@ -3,13 +3,13 @@ package import HTTPTypes
 import HummingbirdCore
 package import Probing
 
-/// Who says in which country a client is: a proxy in front that knows, else a database by the client's address. Where
-/// neither does, the client's own word is taken.
+/// The source of a client's country: a proxy in front that knows it, else a database by the client's address. Where
+/// neither does, the client's own statement is used.
 package struct CountrySource: Sendable {
-    /// The field in which a proxy says it, which it MUST set or remove in every request.
+    /// The field in which a proxy states it, which it MUST set or remove in every request.
     private let field: HTTPField.Name?
     private let database: CountryDatabase?
-    /// Where proxies are whose word on clients' addresses is taken.
+    /// The addresses of proxies whose statement of clients' addresses is trusted.
     private let trustedProxies: [IPNetwork]
 
     package init(
@@ -20,10 +20,10 @@ package struct CountrySource: Sendable {
         self.trustedProxies = trustedProxies
     }
 
-    /// Whether only clients say it.
+    /// Whether only clients state it.
     var isEmpty: Bool { self.field == nil && self.database == nil }
 
-    /// The country of who sent a request; nil where nobody but the client knows.
+    /// The country of a request's sender; nil where only the client knows it.
     func country(of exchange: Exchange) -> String? {
         if let field = self.field, let country = PreparedAnswer.joined(exchange.request.headers, field) {
             return country

@@ -1,14 +1,14 @@
 import PinWire
 
-/// What a client says of itself to get an evaluated document: the members of the query. What they say is used and
-/// forgotten: no answer, problem or log line carries any of it.
+/// A client's attributes for an evaluated document: the members of the query. They are used and forgotten: no answer,
+/// problem or log line carries any of them.
 enum EvaluatedQuery {
     /// The names of the members.
     static let names = ["device_id", "user_id", "install_id", "app_version", "build", "country"]
 
     /// The device that a query describes.
     ///
-    /// - Parameter country: Where the device is, by somebody whom the server trusts; nil where nobody has said.
+    /// - Parameter country: The device's country from a trusted source; nil where none states it.
     static func device(_ exchange: Exchange, country: String?) throws -> Device {
         for (name, value) in exchange.query where value.unicodeScalars.count > Device.textLimit {
             throw Problem(
@@ -20,7 +20,7 @@ enum EvaluatedQuery {
             members, build: try exchange.number("build", in: 0...JSON.largestInteger), country: country)
     }
 
-    /// The device that a query without escapes describes, as it stands on the wire; nil where the query needs decoding
+    /// The device that a query without escapes describes, in its form on the wire; nil where the query needs decoding
     /// or is to be refused.
     static func plain(_ query: some Collection<UInt8>) -> Device? {
         var members: [String: String] = [:]

@@ -4,7 +4,7 @@ import PinWire
 import Publishing
 import Secrets
 
-/// Documents in which gate and rollouts are decided for the client that asks: `/client/v1/apps/{app}/evaluated`.
+/// Documents in which gate and rollouts are decided for the client: `/client/v1/apps/{app}/evaluated`.
 struct EvaluatedRoutes: Sendable {
     let services: Services
     let answers: PreparedAnswers
@@ -30,7 +30,7 @@ struct EvaluatedRoutes: Sendable {
         return response
     }
 
-    /// - Parameter error: Why there is no answer. It knows nothing of the device.
+    /// - Parameter error: Why there is no answer. It contains nothing of the device.
     private static func problem(_ error: any Error, _ id: AppID) -> any Error {
         switch error {
         case EvaluatedUnavailable.noKey, is SigningKeys.Unavailable:

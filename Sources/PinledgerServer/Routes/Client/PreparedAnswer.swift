@@ -8,40 +8,40 @@ import Synchronization
 /// The answer to GET and HEAD of a resource whose body was prepared when it was published: which representation a client
 /// gets, and the fields that go with it.
 ///
-/// The router and the handlers before it choose and answer by this alone, which is why their answers are the same. They
-/// have no `Request-Id`: the same bytes go to everybody.
+/// The router and the handlers before it use only this, which is why their answers are the same. They have no
+/// `Request-Id`: all clients get the same bytes.
 final class PreparedAnswer: Sendable {
-    /// What a client gets.
+    /// A client's representation.
     enum Choice: Hashable, Sendable {
         case full(ContentCoding)
         /// 304: it has the current representation in this coding.
         case notModified(ContentCoding)
     }
 
-    /// A choice, ready to be sent but for the date.
+    /// A choice, ready to be sent except for the date.
     struct Variant: Sendable {
-        /// Status and fields, all but `Date`, which comes last.
+        /// Status and fields, all except `Date`, which comes last.
         let response: HTTPResponse
-        /// The same as HTTP/1.1 spells it, up to and with `Date: `.
+        /// The same in the form of HTTP/1.1, up to and with `Date: `.
         let head: ByteBuffer
-        /// The same as HTTP/2 spells it, up to the date.
+        /// The same in the form of HTTP/2, up to the date.
         let block: ByteBuffer
         let body: ByteBuffer?
     }
 
-    /// An app's document, as far as its clients are counted: numbers alone, which cost nothing to look at.
+    /// The facts of an app's document for counting its clients: numbers alone, which are cheap to read.
     struct Document: Hashable, Sendable {
-        /// Of the app in ``AdoptionIntake``.
+        /// The app's index in ``AdoptionIntake``.
         let place: Int
         let version: Int64
     }
 
     let body: PreparedBody
-    /// Nil where the resource is no document.
+    /// Nil where the resource is not a document.
     let document: Document?
     private let contentType: String
     private let cacheControl: String
-    /// Of HTML for people: what a browser may do with it. Nil for everything else.
+    /// For HTML for people: what a browser may do with it. Nil for everything else.
     private let securityPolicy: String?
     private let tags: [(coding: ContentCoding, text: String)]
     private let variants = Mutex<[Choice: Variant]>([:])
@@ -60,7 +60,7 @@ final class PreparedAnswer: Sendable {
 
     // MARK: Without waiting
 
-    /// What can be sent at once; nil where a representation has still to be made, or none is acceptable.
+    /// The representation that can be sent at once; nil where one has still to be made, or none is acceptable.
     func ready(ifNoneMatch condition: String?, _ preference: CodingPreference) -> Variant? {
         if let coding = self.match(condition) { return self.variant(.notModified(coding), nil) }
         for coding in preference.codings {

@@ -7,8 +7,8 @@ import Publishing
 import Signals
 import Synchronization
 
-/// The answers to what clients fetch, by app and by request target: documents, the key set, and what deployed clients are
-/// served in their own formats, each prepared when it is first asked for and for as long as it is current.
+/// The answers to clients' requests, by app and by request target: documents, the key set, and deployed clients' own
+/// formats, each prepared when it is first asked for and for as long as it is current.
 final class PreparedAnswers: Sendable {
     private struct Entry {
         var answer: PreparedAnswer
@@ -20,9 +20,9 @@ final class PreparedAnswers: Sendable {
     private let documents: DocumentTable
     private let intake: AdoptionIntake
     private let documentCacheControl: String
-    /// What is decided for single devices.
+    /// The documents evaluated for single devices.
     let evaluated: EvaluatedDocuments<PreparedAnswer>
-    /// Whether more of a request than its target says where the device is.
+    /// Whether other parts of a request than its target state the device's country.
     private let knowsCountries: Bool
     private let compat: CompatAnswers
     private let answers = Mutex<[String: Entry]>([:])
@@ -41,7 +41,8 @@ final class PreparedAnswers: Sendable {
             signer: EvaluatedSigner(ledger: services.ledger, keys: services.keys)
         ) { document, body in
             PreparedAnswer(
-                // Not stale-if-error: where no variant can be signed right after a kill switch, none from before may do.
+                // Not stale-if-error: where no variant can be signed right after a kill switch, none from before may be
+                // used.
                 contentType: "application/jose", cacheControl: "private, max-age=\(maxAge), must-revalidate",
                 body: body,
                 document: PreparedAnswer.Document(place: intake.place(of: document.app), version: document.version)
@@ -54,25 +55,25 @@ final class PreparedAnswers: Sendable {
     private static let evaluatedSuffix = Array("/evaluated".utf8)
     private static let keySetTarget = Array("/client/v1/jwks.json".utf8)
 
-    /// Candidates that may be decided on an event loop: some ten microseconds.
+    /// The most candidates that are evaluated on an event loop: some ten microseconds.
     private static let candidateLimit = 32
 
-    /// The answer to a request target as it stands on the wire; nil for everything that has none or is spelled in
-    /// another way, with percent escapes or a query where none is known.
+    /// The answer to a request target in its form on the wire; nil for every target without one or in another spelling,
+    /// with percent escapes or a query where none is known.
     func answer(to target: UnsafeRawBufferPointer) -> PreparedAnswer? {
         if target.count > Self.prefix.count + Self.suffix.count, target.starts(with: Self.prefix),
             target.suffix(Self.suffix.count).elementsEqual(Self.suffix)
         {
             let name = target[Self.prefix.count..<(target.count - Self.suffix.count)]
-            // Names of apps are ASCII: what is not UTF-8 cannot become one by repair.
+            // Names of apps are ASCII: a repaired text that was not UTF-8 cannot match one.
             return self.document(of: String(decoding: name, as: UTF8.self))
         }
         if target.elementsEqual(Self.keySetTarget) { return try? self.currentKeySet() }
         return self.compat.ready(target) ?? self.evaluated(target)
     }
 
-    /// The answer to a request for an evaluated document; nil where it is still to be signed, where there is more to be
-    /// looked at than the target, and for every other target.
+    /// The answer to a request for an evaluated document; nil where it is still to be signed, where other parts of the
+    /// request matter, and for every other target.
     private func evaluated(_ target: UnsafeRawBufferPointer) -> PreparedAnswer? {
         let path = target.prefix { $0 != UInt8(ascii: "?") }
         guard path.count > Self.prefix.count + Self.evaluatedSuffix.count, path.starts(with: Self.prefix),
@@ -89,7 +90,7 @@ final class PreparedAnswers: Sendable {
 
     /// The answer with an app's document; nil where there is none.
     func document(of app: String) -> PreparedAnswer? {
-        // Read first: a document that is published from here on makes the entry count as outdated.
+        // Read first: a document that is published from here on makes the entry outdated.
         let generation = self.documents.generation
         let known = self.answers.withLock { $0[app] }
         if let known, known.generation == generation { return known.answer }
@@ -108,8 +109,7 @@ final class PreparedAnswers: Sendable {
 
     /// The JWKS (RFC 7517 section 5), prepared once for each version of the key ring.
     ///
-    /// - Throws: ``LedgerFault`` where the ledger was not read to its end: behind what was read, keys may have been
-    ///   made or revoked.
+    /// - Throws: ``LedgerFault`` where the ledger was not read to its end: keys may have been made or revoked since.
     func currentKeySet() throws(LedgerFault) -> PreparedAnswer {
         if let fault = self.ledger.partialFault { throw fault }
         let keys = self.ledger.view.state.keys

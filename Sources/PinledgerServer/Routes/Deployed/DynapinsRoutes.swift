@@ -5,7 +5,7 @@ import Keys
 import PinWire
 import Pinning
 
-/// Dynapins' server: `/compat/dynapins/{app}`. Which of its protocols is spoken follows from the app's settings.
+/// Dynapins' server: `/compat/dynapins/{app}`. The app's settings decide its protocol.
 struct DynapinsRoutes: Sendable {
     let tools: CompatServices
 
@@ -33,7 +33,7 @@ struct DynapinsRoutes: Sendable {
         ]
     }
 
-    /// Where a method that is not there is told in the server's own form, the same in both protocols.
+    /// The answer to an unknown method in the server's own form, the same in both protocols.
     private static let subtree = Route.Subtree(path: "/compat/dynapins/{app}") { problem in
         guard problem.type == .methodNotAllowed else { return nil }
         let reply = DynapinsError.methodNotAllowed.reply(for: .es256)
@@ -42,7 +42,7 @@ struct DynapinsRoutes: Sendable {
 
     private func pins(_ exchange: Exchange) async throws -> Response {
         try await self.answer(exchange, "/v1/pins") { pins, settings, secret, now in
-            // Kept for a while, and so it expires later by as much.
+            // It is cached for a while, and so it expires later by as much.
             let expiresAt = now.adding(seconds: settings.ttlSeconds + 2 * CompatAnswers.seconds)
             let keyID = settings.dynapins.keyID(of: secret.subjectPublicKeyInfo)
             switch secret {
@@ -79,7 +79,7 @@ struct DynapinsRoutes: Sendable {
         }
     }
 
-    /// - Parameter make: The signed body; nil where the key is of no use for it.
+    /// - Parameter make: The signed body; nil where the key does not fit it.
     private func answer(
         _ exchange: Exchange, _ path: String,
         _ make: (DynapinsPins, ClientSettings, ClientSigningKey, Timestamp) throws -> [UInt8]?

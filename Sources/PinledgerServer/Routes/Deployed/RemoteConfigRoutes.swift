@@ -3,7 +3,7 @@ import Hummingbird
 import PinWire
 import Pinning
 
-/// Remote configuration as Firebase delivers it: `/compat/remote-config/{app}`.
+/// Remote configuration in Firebase's form: `/compat/remote-config/{app}`.
 struct RemoteConfigRoutes: Sendable {
     let tools: CompatServices
 

@@ -16,11 +16,11 @@ struct SSLPinningRoutes: Sendable {
         ]
     }
 
-    /// For how long a pin holds of which no end is known: as long as a native document is fresh by default.
+    /// How long a pin without a known end is valid: as long as a native document is fresh by default.
     private static let ttlSeconds: Int64 = 86_400
 
     private func file(_ exchange: Exchange) async throws -> Response {
-        // Clients name the file as they like; the app is in the path.
+        // Clients choose the file's name; the app is in the path.
         guard exchange.parameters["file"]?.hasSuffix(".json") == true else {
             throw Problem(.notFound, "Only file names that end in .json exist here.")
         }

@@ -3,9 +3,9 @@ package import EventStore
 package import Pinning
 
 extension Services {
-    /// What an app has in the client template of the Firebase project that its settings name; nil where they name none.
+    /// An app's part of the client template of the Firebase project that its settings name; nil where they name none.
     ///
-    /// - Parameter view: Of the ledger, which the app is of.
+    /// - Parameter view: The ledger's view that contains the app.
     package func remoteConfigPart(of app: App, in view: LedgerView) throws(RemoteConfigRefusal) -> RemoteConfigPart? {
         guard let settings = app.clients[.remoteConfig]?.settings, settings.firebaseProject != nil,
             let clientView = self.clientView(of: app, in: view)

@@ -6,12 +6,12 @@ import PinWire
 import Pinning
 import Publishing
 
-/// Carries to the ledger what requests to Wultra's administrative interface come to.
+/// Submits the commands of requests to Wultra's administrative interface to the ledger.
 struct WultraAdminChanges: Sendable {
     let services: Services
     private var handler: CommandExecutor { CommandExecutor(services: self.services) }
 
-    /// What a command is made of.
+    /// The inputs of a command.
     struct State: Sendable {
         var app: App
         /// The app's settings for clients of this kind.
@@ -19,20 +19,20 @@ struct WultraAdminChanges: Sendable {
         var now: Timestamp
     }
 
-    /// How often a command is made anew because somebody changed the app meanwhile.
+    /// How often a command is made again because the app was changed meanwhile.
     private static let attempts = 10
 
-    /// Records what `make` makes of an app as it is then, with all that is desired if the ledger takes it, as one change;
-    /// nothing that somebody else changes meanwhile gets lost.
+    /// Records the result of `make` for the app's present state, with the desired additions if the ledger accepts them,
+    /// as one change; concurrent changes by others are not lost.
     ///
     /// - Parameters:
-    ///   - material: The keys and certificates that the request shows.
-    ///   - part: Which of several changes that the request comes to; nil where it is the only one.
+    ///   - material: The uploaded keys and certificates.
+    ///   - part: The index among several changes of the request; nil where it is the only one.
     func change(
         _ id: AppID, _ body: [UInt8], showing material: Set<Material> = [], in exchange: Exchange, part: String? = nil,
         _ make: @Sendable (State) throws(WultraAdminError) -> WultraAdminCommand
     ) async throws -> CommandExecutor.Result {
-        // What was done may not be possible again: a repeated request must not be judged anew.
+        // A completed command may be impossible now: a repeated request must not be judged again.
         if let replay = try await self.replay(id, body, in: exchange, part: part) { return replay }
         for _ in 0..<Self.attempts {
             let (app, settings) = try self.services.wultraApp(id)
@@ -53,7 +53,7 @@ struct WultraAdminChanges: Sendable {
         throw Problem(.overloaded, "Others kept changing the app \(id) at the same time.")
     }
 
-    /// Records a command with what is desired besides; nil where the ledger refuses that, and nothing is recorded.
+    /// Records a command with its desired additions; nil where the ledger refuses those, and nothing is recorded.
     private func recordDesired(
         _ command: WultraAdminCommand, of app: App, _ body: [UInt8], showing material: Set<Material>,
         in exchange: Exchange, part: String?
@@ -73,7 +73,7 @@ struct WultraAdminChanges: Sendable {
         }
     }
 
-    /// Throws what the ledger would refuse of a command now, and records nothing.
+    /// Throws the ledger's present refusal of a command, and records nothing.
     func check(_ command: WultraAdminCommand, of id: AppID, _ body: [UInt8], in exchange: Exchange) throws {
         try self.handler.check(
             Self.command(command, [], of: id), of: try Self.change(command.reason, body), in: exchange)
@@ -82,8 +82,8 @@ struct WultraAdminChanges: Sendable {
     /// Records a command as one change.
     ///
     /// - Parameters:
-    ///   - more: What is to be recorded with it.
-    ///   - material: The keys and certificates that the request shows.
+    ///   - more: Additions to record with it.
+    ///   - material: The uploaded keys and certificates.
     ///   - version: The app's version that the command was made for; nil where it does not matter.
     func record(
         _ command: WultraAdminCommand, _ more: [AppCommand] = [], of id: AppID, _ body: [UInt8],
@@ -101,7 +101,7 @@ struct WultraAdminChanges: Sendable {
         return .app(id, command.commands + settings + more)
     }
 
-    /// What a repeated request recorded the first time; nil where it was not recorded, or has no idempotency key.
+    /// The first result of a repeated request; nil where it was not recorded, or has no idempotency key.
     func replay(
         _ id: AppID, _ body: [UInt8], in exchange: Exchange, part: String? = nil
     ) async throws -> CommandExecutor.Result? {
@@ -130,6 +130,6 @@ extension Services {
         return (app, client.settings)
     }
 
-    /// What is recorded has happened, also for a node whose clock lags a little.
+    /// Recorded events have happened, also for a node whose clock lags a little.
     var wultraNow: Timestamp { max(self.clock(), self.ledger.view.head.lastTime) }
 }

@@ -1,4 +1,5 @@
-/// What must not come up behind Wultra's administrative interface, and is no fault of the request's: the log says which.
+/// An error that must not occur behind Wultra's administrative interface, and is not the request's fault: the log says
+/// which.
 struct WultraAdminFault: Error, CustomStringConvertible {
     let description: String
 }

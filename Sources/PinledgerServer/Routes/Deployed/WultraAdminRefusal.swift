@@ -3,7 +3,7 @@ import HTTPTypes
 import Hummingbird
 import PinWire
 
-/// Problems as Wultra's administrative interface tells them.
+/// Problems in the form of Wultra's administrative interface.
 enum WultraAdminRefusal {
     static func response(to problem: Problem) -> Response {
         let error = Self.error(of: problem)
@@ -13,11 +13,11 @@ enum WultraAdminRefusal {
         return .foreign(status: status.code, error.body, headers: headers)
     }
 
-    /// What is the matter, and what to do next.
+    /// What is wrong, and what to do next.
     static func sentences(_ problem: Problem) -> String { "\(problem.detail) \(Self.advice(of: problem))" }
 
     private static func advice(of problem: Problem) -> String {
-        // A guard rail says it better than what is the same for all of them.
+        // A guard rail's text is better than the common one.
         if case .array(let findings) = problem.members["guard_rail_findings"],
             case .object(let gravest) = findings.first,
             case .string(let remedy) = gravest["remedy"]
@@ -46,7 +46,7 @@ enum WultraAdminRefusal {
         }
     }
 
-    /// Wultra's server knows few statuses; those that say what to do are kept besides.
+    /// Wultra's server has few statuses; those that say what to do are kept in addition.
     private static func status(of problem: Problem, _ error: WultraAdminError) -> HTTPResponse.Status {
         let status = problem.type.entry.status
         switch status {

@@ -12,7 +12,7 @@ import Signals
 
 /// Certificates: uploaded, looked up, and deleted where they have expired.
 extension WultraAdminRoutes {
-    /// A certificate that a request is about, and its bytes and its key's.
+    /// A request's certificate, with its bytes and those of its key.
     struct Found: Sendable {
         var certificate: CertificateFacts
         var material: Set<Material>
@@ -32,7 +32,7 @@ extension WultraAdminRoutes {
         ) { (state) throws(WultraAdminError) in
             try .adding(found.certificate, depth: depth, to: pattern, of: state.app)
         }
-        // A repeated request is answered with what the first one recorded, whatever is served by now.
+        // A repeated request is answered with the first result, whatever is served by now.
         let certificate = result.certificate ?? found.certificate
         let shown = found.material.first { $0.digest == certificate.sha256 }
         return await self.answer(certificate, shown, of: pattern, to: result, in: exchange)
@@ -41,7 +41,7 @@ extension WultraAdminRoutes {
     /// Adds the certificate that a server of the host presents as its own now.
     func addServed(to pattern: HostPattern, _ body: [UInt8], in exchange: Exchange) async throws -> Response {
         let id = try exchange.wultraApp
-        // What was recorded needs no server any more that answers.
+        // A recorded certificate needs no reachable server any more.
         if let replay = try await self.changes.replay(id, body, in: exchange), let certificate = replay.certificate {
             return await self.answer(certificate, nil, of: pattern, to: replay, in: exchange)
         }
@@ -49,8 +49,8 @@ extension WultraAdminRoutes {
         return try await self.add(found, depth: nil, to: pattern, body, in: exchange)
     }
 
-    /// - Parameter shown: The certificate itself, where the request has just shown it. It is recorded by now, and the answer
-    ///   does not fail for want of it.
+    /// - Parameter shown: The certificate itself, where the request has uploaded it. It is recorded by now, and the
+    ///   answer does not fail if it is missing.
     private func answer(
         _ certificate: CertificateFacts, _ shown: Material?, of pattern: HostPattern, to result: CommandExecutor.Result,
         in exchange: Exchange
@@ -86,7 +86,7 @@ extension WultraAdminRoutes {
         }
     }
 
-    /// The certificate of an upload; of a chain the server's own.
+    /// The certificate of an upload; for a chain the server's own.
     static func uploaded(_ pem: String) async throws -> Found {
         try await NIOThreadPool.singleton.runIfActive {
             let upload: Upload
@@ -109,10 +109,10 @@ extension WultraAdminRoutes {
 
     // MARK: Expired ones
 
-    /// Every app's certificates that have expired and that nobody can be in need of, host by host: what keeps one keeps
-    /// no other.
+    /// Every app's certificates that have expired and that no install can need, host by host: the reason to keep one
+    /// does not affect the others.
     func deleteExpired(_ exchange: Exchange) async throws -> Response {
-        // Where nothing has expired, nothing else would look at these.
+        // Where nothing has expired, no other code would examine these.
         guard self.services.writer != nil else { throw Problem(.readOnly, "This node is read-only.") }
         _ = try exchange.idempotencyKey()
         let now = self.services.wultraNow
@@ -133,7 +133,7 @@ extension WultraAdminRoutes {
 
     private func deleteExpired(from pattern: HostPattern, of id: AppID, in exchange: Exchange) async throws {
         do {
-            // Made anew of what is known by then: a renewed certificate may have been shown meanwhile.
+            // Made again from the present facts: a renewed certificate may have been uploaded meanwhile.
             _ = try await self.changes.change(id, [], in: exchange, part: "\(id) \(pattern)") {
                 (state) throws(WultraAdminError) in
                 self.deletingExpired(from: pattern, of: state.app, at: state.now).command

@@ -4,7 +4,7 @@ import Hummingbird
 import PinWire
 import Pinning
 
-/// Version rules and texts, which stand in the settings of apps' clients.
+/// Version rules and texts, which are in the settings of apps' clients.
 extension WultraAdminRoutes {
     // MARK: Versions
 
@@ -12,7 +12,7 @@ extension WultraAdminRoutes {
         exchange.reply(status: 200, WultraAdminAnswer.versionRules(self.versionRules(in: exchange)))
     }
 
-    /// The rules of the app that the path names: none of one that is not there, as Wultra's server has it.
+    /// The rules of the app that the path names: none for an unknown app, as in Wultra's server.
     private func versionRules(in exchange: Exchange) -> [ClientVersionRule] {
         let app = try? self.services.wultraApp(try exchange.wultraApp)
         return app?.settings.versionRules ?? []
@@ -80,7 +80,7 @@ extension WultraAdminRoutes {
                 .refused,
                 "Texts are kept with apps here, but no app has clients of this kind: create the app first.")
         }
-        // Nothing is recorded where one app has no room for it. What was recorded already is not judged anew.
+        // Nothing is recorded where one app has no room for it. A recorded text is not judged again.
         for one in all {
             let id = one.app.id
             if try await self.changes.replay(id, body, in: exchange, part: id.text) != nil { continue }
@@ -95,7 +95,7 @@ extension WultraAdminRoutes {
         return exchange.reply(status: 200, WultraAdminAnswer.text(text))
     }
 
-    /// Takes a text from every app that has it, one change for each. Where none has it, that is done.
+    /// Removes a text from every app that has it, one change for each. Where none has it, that is a success.
     func deleteText(_ exchange: Exchange) async throws -> Response {
         guard self.services.writer != nil else { throw Problem(.readOnly, "This node is read-only.") }
         guard let (key, language) = try? exchange.textName else {

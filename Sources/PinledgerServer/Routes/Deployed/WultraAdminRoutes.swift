@@ -73,13 +73,13 @@ struct WultraAdminRoutes: Sendable {
     ) -> Route {
         self.route(id, .post, path) { exchange in
             let body = try await exchange.body()
-            // No foreign page can make a browser send this, with a password that it has kept.
+            // No foreign page can make a browser send this, with a stored password.
             try exchange.requireJSON()
             return try await self.answer(try read(body), body, in: exchange)
         }
     }
 
-    /// What names nothing that is there is done: scripts repeat their requests.
+    /// Deleting a missing object succeeds: scripts repeat their requests.
     private func deleting(
         _ id: String, _ path: String, query: [String],
         _ read: @escaping @Sendable (Exchange) throws -> WultraAdminRequest?
@@ -137,7 +137,7 @@ struct WultraAdminRoutes: Sendable {
                 displayName: displayName, texts: WultraAdminCommand.texts(of: self.services.wultraApps.map(\.settings)))
             let secret = try await ClientSigningKey.generate(.es256)
             let key = ClientKey(of: secret)
-            // Before the ledger names it, so that no node is ever asked for what is not there.
+            // Before the ledger names it, so that no node ever needs a missing key.
             try await self.services.clientKeys.store(secret, of: key, id)
             result = try await self.changes.record(
                 command, [.setClientKey(.wultra, key)], of: id, body, in: exchange)

@@ -1,7 +1,7 @@
 import PinWire
 import Pinning
 
-/// A host as a file has it, all devices getting the same.
+/// A host of a file, with the same pins for all devices.
 struct ImportedHost: Sendable {
     var pattern: HostPattern
     var includesSubdomains: Bool
@@ -10,7 +10,7 @@ struct ImportedHost: Sendable {
     var pins: [AppCommand.NewPin]
     var place: ImportFinding.Place
 
-    /// Gives each pin a role: files do not say which key stands in reserve.
+    /// Gives each pin a role: files do not say which key is in reserve.
     ///
     /// - Parameter pins: In the file's order; the first becomes the primary one.
     static func inOrder(_ pins: [(pin: Pin, evidence: KeyEvidence?)]) -> [AppCommand.NewPin] {
@@ -21,11 +21,11 @@ struct ImportedHost: Sendable {
 }
 
 extension ImportedHost {
-    /// The mode that it is recorded with: with one pin nothing is enforced.
+    /// The recorded mode: with one pin nothing is enforced.
     var recordedMode: PinMode { self.mode == .enforce && self.pins.count < 2 ? .reportOnly : self.mode }
 
-    /// What of a host of the app is other than what would be recorded of this one, as the end of a sentence; nil where
-    /// pins, mode and names are the same.
+    /// The differences between the app's host and this one, as the end of a sentence; nil where pins, mode and names
+    /// are the same.
     func difference(from present: Host, _ slot: PolicySlot = .baseline) -> String? {
         guard let policy = present[slot] else {
             return slot == .baseline ? "with the pins built into the app" : "without a candidate"

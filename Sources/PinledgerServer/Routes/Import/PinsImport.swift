@@ -2,18 +2,18 @@ import ClientFormats
 import PinWire
 import Pinning
 
-/// Makes a plan of a file that has pins built in: its hosts with their pins, for every device.
+/// Makes a plan from a file with built-in pins: its hosts with their pins, for every device.
 struct PinsImport {
     private var plan = ImportPlan()
 
-    /// What a document's pins may be enforced for without a word, in seconds: guard rail G05.
+    /// How long a document's pins may be enforced without a finding, in seconds: guard rail G05.
     private static let longestLife: Int64 = 60 * 86_400
 
     /// The plan for a file.
     ///
     /// - Parameters:
-    ///   - file: What was read of it.
-    ///   - id: The app it is meant for.
+    ///   - file: The file's contents.
+    ///   - id: The app of the import.
     ///   - app: That app's state; nil where it has to be created.
     static func plan(
         _ file: ImportedPins, for id: AppID, _ app: App?, at now: Timestamp, isPublicSuffix: (String) -> Bool
@@ -53,7 +53,7 @@ struct PinsImport {
         if let kind = file.kind { self.plan.declare(kind, in: app) }
     }
 
-    /// Takes over until when the pins hold, where one time can be said for all of them.
+    /// Takes over the end of the pins, where it is the same for all of them.
     private mutating func setEnd(_ hosts: [ImportedPins.Host], _ app: App?, _ now: Timestamp) {
         guard let first = hosts.first(where: { $0.validUntil != nil }), let end = first.validUntil else { return }
         let place = ImportFinding.Place.text(line: first.line, column: first.column)

@@ -67,7 +67,7 @@ extension RemoteConfigImport {
         }
     }
 
-    /// Says of a host that the app has already whether that is what the file has.
+    /// Compares a host that the app has already with the file's.
     private mutating func compare(_ host: HostPattern, _ at: JSONPointer, _ difference: String?) {
         if let difference {
             self.say(
@@ -119,13 +119,13 @@ extension RemoteConfigImport {
                 "Set the mode to enforce to begin; for a temporary stop use the kill switch."
             )
         }
-        // What is off is off for every device: a rollout has nothing to bring.
+        // A mode of off is off for every device: a rollout has no effect.
         if mode == .off || (share == 10_000 && appShare == 10_000 && gate == nil) {
             self.plan.commands.append(.addHost(host, includesSubdomains: false, mode: mode, pins: pins))
             self.plan.steps.append("add \(host) with \(words), for every device")
             return
         }
-        // Whoever is not let in keeps the pins built into the app: never no pinning at all.
+        // Devices outside keep the app's built-in pins: never no pinning at all.
         self.plan.commands.append(.addHost(host, includesSubdomains: false, mode: nil, pins: []))
         self.plan.commands.append(.startCandidate(host, mode: mode, copiesBaseline: false, pins: pins))
         if share < 10_000 {

@@ -15,8 +15,8 @@ struct RemoteConfigImport {
     ///
     /// - Parameters:
     ///   - json: The file's content.
-    ///   - pointer: Where in the file it stands.
-    ///   - id: The app it is meant for.
+    ///   - pointer: Its place in the file.
+    ///   - id: The app of the import.
     ///   - app: That app's state; nil where it has to be created.
     static func plan(
         _ json: JSON, at pointer: JSONPointer = JSONPointer(), for id: AppID, _ app: App?,

@@ -2,16 +2,16 @@ import Keys
 import PinWire
 import Pinning
 
-/// Makes a plan of what a mobile utility server has of one app: its domains with their certificates' keys, and its
-/// clients with version rules, texts and the key that they have built in.
+/// Makes a plan from a mobile utility server's data about one app: its domains with their certificates' keys, and its
+/// clients with version rules, texts and their built-in key.
 struct WultraImport {
     private var plan = ImportPlan()
 
     /// The plan for a file.
     ///
     /// - Parameters:
-    ///   - file: What was read of it.
-    ///   - id: The app it is meant for.
+    ///   - file: The file's contents.
+    ///   - id: The app of the import.
     ///   - app: That app's state; nil where it has to be created.
     static func plan(
         _ file: WultraFile, for id: AppID, _ app: App?, at now: Timestamp, isPublicSuffix: (String) -> Bool
@@ -83,7 +83,7 @@ struct WultraImport {
         if !further.isEmpty { self.plan.commands.append(.describeKeys(further)) }
     }
 
-    /// The server answers certificates under their domain alone, this one under what stands in them as well.
+    /// The server answers certificates under their domain alone, this one under the certificates' own names as well.
     private mutating func noteNames(of domain: WultraFile.Domain, _ now: Timestamp) {
         var names: [String] = []
         for certificate in domain.certificates where now < certificate.facts.notAfter {
@@ -100,7 +100,7 @@ struct WultraImport {
     private mutating func setClient(of file: WultraFile, _ app: App?) {
         let present = app?.clients[.wultra]?.settings
         var wanted = present ?? file.settings
-        // What the file has needs it; where it has no such thing it does not say that nobody understands it.
+        // The file's settings require it; a file without such settings does not say that no client understands it.
         if file.settings.understandsDomains { wanted.understandsDomains = true }
         if let present, !file.settings.versionRules.isEmpty || !file.settings.texts.isEmpty {
             let isFree = present.versionRules.isEmpty && present.texts.isEmpty

@@ -4,8 +4,8 @@ import Publishing
 
 /// An app's current document as a server-sent event, made once and shared by all streams of the app.
 struct DocumentEvent: Sendable {
-    /// The document's entity tag without its quotes, by which a client that comes back says what it has: other bytes have
-    /// another one, also where a version is signed anew within a second.
+    /// The document's entity tag without its quotes, by which a returning client names its document: other bytes have
+    /// another one, also where a version is signed again within a second.
     let id: String
     let app: AppID
     let version: Int64
@@ -15,7 +15,8 @@ struct DocumentEvent: Sendable {
     let chunk: ByteBuffer
     let body: PreparedBody
 
-    /// Bytes of a document that is sent itself; of a longer one only its version and tag are, and the client fetches it.
+    /// The largest document that is sent itself; for a longer one only its version and tag are, and the client fetches
+    /// it.
     static let documentLimit = 64 * 1024
 
     init(_ document: PublishedDocument) {
@@ -35,7 +36,7 @@ struct DocumentEvent: Sendable {
         }
         text.writeString("\n\n")
         self.chunk = Self.chunk(text)
-        // The same memory: a line with the length before it, a line feed behind it.
+        // The same memory: a line with the length before it, a line feed after it.
         self.text =
             self.chunk.getSlice(at: self.chunk.writerIndex - text.readableBytes - 2, length: text.readableBytes) ?? text
     }
@@ -52,11 +53,11 @@ struct DocumentEvent: Sendable {
 
     static func chunk(_ text: String) -> ByteBuffer { self.chunk(ByteBuffer(string: text)) }
 
-    /// When a client is to come back that has lost its stream: some time within ten seconds, so that all those that lose
-    /// it together do not come back in one instant.
+    /// When a client that has lost its stream should return: some time within ten seconds, so that all those that lose
+    /// it together do not return in one instant.
     static func retry() -> String { "retry: \(Int.random(in: 500...10_000))\n\n" }
 
-    /// What tells clients and proxies that the stream stands.
+    /// The heartbeat for clients and proxies.
     static let alive = ": alive\n\n"
     /// The longest time between two of them, in milliseconds.
     static let heartbeat = 15_000

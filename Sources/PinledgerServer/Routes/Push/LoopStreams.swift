@@ -1,16 +1,16 @@
 import NIOCore
 import Synchronization
 
-/// The open streams of one event loop, by app. Used on that loop alone, but for its ``LoopWakeup``.
+/// The open streams of one event loop, by app. Used only on that loop, except for its ``LoopWakeup``.
 final class LoopStreams {
     let push: DocumentPush
     private let wakeup: LoopWakeup
     private var streams: [String: ContiguousArray<ClientStream>] = [:]
-    /// Apps of which some streams are still to get the new document, and how many of them.
+    /// Apps of which some streams are still to get the new document, with their number.
     private var rest: [(app: String, count: Int)] = []
     private var isRunning = false
 
-    /// Streams that are written to before the loop looks after everything else again.
+    /// The most streams that are written to before the loop handles anything else.
     private static let share = 100
 
     init(push: DocumentPush, wakeup: LoopWakeup) {
@@ -53,7 +53,7 @@ final class LoopStreams {
                 self.rest.removeFirst()
                 continue
             }
-            // From the end: one that closes meanwhile has its place taken by another that was dealt with.
+            // From the end: the place of one that closes meanwhile is taken by another that was handled already.
             let place = count - 1
             self.rest[0].count = place
             left -= 1
@@ -64,7 +64,7 @@ final class LoopStreams {
     }
 }
 
-/// What other threads tell an event loop: which apps that its streams wait for have a new document.
+/// The messages of other threads to an event loop: the apps of its streams that have a new document.
 final class LoopWakeup: Sendable {
     private struct State {
         /// Streams of each app.
@@ -93,7 +93,7 @@ final class LoopWakeup: Sendable {
         }
     }
 
-    /// The apps that were told of since it was asked last.
+    /// The apps announced since this was last asked.
     func take() -> Set<String> {
         self.state.withLock { state in
             defer { state.changed = [] }

@@ -1,13 +1,12 @@
-/// How much memory bodies may take: those that are whole and wait to be read, and, apart from them, those that are still
-/// on their way.
+/// Limits the memory of bodies: complete ones that wait to be read, and, separately, incomplete ones.
 ///
-/// A client may take its time over a body, up to the connection's limit. So it has room for what it has sent, not for what
-/// it says it will; and the less room is left, the less a single body may have of it: there always is some for the small
-/// ones, which most are, whoever else sends slowly and much.
+/// A client may be slow with a body, up to the connection's limit. So it has room for what it has sent, not for what it
+/// has declared; and the less room is left, the less a single body may have of it: there is always some for the small
+/// ones, which most are, however many clients send slowly and much.
 struct BodyRoom: Sendable {
     /// Bytes of each of the two kinds.
     static let limit = 32 * 1024 * 1024
-    /// A body that is on its way may be so many times smaller than what is left.
+    /// An incomplete body may be at most this part of the rest.
     static let share = 16
 
     private(set) var arriving = 0
@@ -20,10 +19,10 @@ struct BodyRoom: Sendable {
         return true
     }
 
-    /// Takes back what a body had that will not be whole.
+    /// Takes back the room of a body that will not be complete.
     mutating func abandon(_ count: Int) { self.arriving -= count }
 
-    /// Has a body wait that is whole, which MUST ``leave(_:)`` again; false where there is no room.
+    /// Queues a complete body, which MUST ``leave(_:)`` again; false where there is no room.
     mutating func enter(_ count: Int) -> Bool {
         self.arriving -= count
         guard self.waiting + count <= Self.limit else { return false }

@@ -2,14 +2,14 @@ import HummingbirdCore
 import NIOCore
 import Probing
 
-/// Where a request came from: the connection's other end, or what proxies that are trusted say it was.
+/// The address of a request's sender: the connection's other end, or the one that trusted proxies state.
 enum ClientAddress {
-    /// Where a request came from; 0.0.0.0 where the connection has ended meanwhile.
+    /// The address of a request's sender; 0.0.0.0 where the connection has ended meanwhile.
     static func of(_ exchange: Exchange, trusted: [IPNetwork]) -> IPAddress {
         Self.of(exchange.request, from: exchange.peer, trusted: trusted)
     }
 
-    /// The same of a request that has not become an exchange.
+    /// The same for a request that has not become an exchange.
     static func of(_ request: Request, from peer: SocketAddress?, trusted: [IPNetwork]) -> IPAddress {
         guard let peer = peer.flatMap({ IPAddress($0) }) ?? IPAddress(bytes: [0, 0, 0, 0]) else {
             preconditionFailure("four bytes are an address")
@@ -20,9 +20,9 @@ enum ClientAddress {
 
     /// - Parameters:
     ///   - peer: The other end of the connection.
-    ///   - forwardedFor: The value of `X-Forwarded-For`. No other field is believed: a proxy passes on what it does not
-    ///     know, and whoever may choose between two fields writes the one that the proxy leaves alone.
-    ///   - trusted: Where proxies are whose word is taken.
+    ///   - forwardedFor: The value of `X-Forwarded-For`. No other field is trusted: a proxy passes unknown fields on,
+    ///     and a client that may choose between two fields would write the one that the proxy leaves alone.
+    ///   - trusted: The addresses of trusted proxies.
     static func of(peer: IPAddress, forwardedFor: String?, trusted: [IPNetwork]) -> IPAddress {
         var address = peer.plain
         guard !trusted.isEmpty else { return address }

@@ -1,16 +1,16 @@
 import CZlib
 
-/// Takes gzip (RFC 1952) apart, within a limit.
+/// Decompresses gzip (RFC 1952), within a limit.
 enum Inflation {
-    /// Why a body cannot be taken apart.
+    /// Why a body cannot be decompressed.
     enum Failure: Error, Hashable, Sendable {
-        /// More than the limit would come of it.
+        /// The result would exceed the limit.
         case tooLarge
-        /// It is no gzip, is damaged, or ends early.
+        /// It is not gzip, or is damaged, or ends early.
         case malformed
     }
 
-    /// - Parameter limit: Bytes that may come of it; no more memory than that is taken.
+    /// - Parameter limit: The most bytes of the result; no more memory than that is used.
     static func gunzip(_ bytes: [UInt8], atMost limit: Int) throws(Failure) -> [UInt8] {
         var stream = z_stream()
         // 15 bits of window, +16 for the gzip wrapper.
@@ -19,7 +19,7 @@ enum Inflation {
         }
         defer { inflateEnd(&stream) }
         var input = bytes
-        // One byte more than the limit tells the two failures apart.
+        // One byte more than the limit distinguishes the two failures.
         var output = [UInt8](repeating: 0, count: min(limit + 1, max(4096, bytes.count * 8)))
         while true {
             let (read, written) = (Int(stream.total_in), Int(stream.total_out))

@@ -11,8 +11,8 @@ import Publishing
 import Secrets
 import Signals
 
-/// What clients report of their connections: `/client/v1/apps/{app}/reports`, and the same as TrustKit and RFC 7469 spell
-/// it.
+/// Clients' reports about their connections: `/client/v1/apps/{app}/reports`, and the same in the formats of TrustKit
+/// and RFC 7469.
 struct ReportRoutes: Sendable {
     let services: Services
     private var tools: TelemetryServices { self.services.telemetry }
@@ -51,7 +51,8 @@ struct ReportRoutes: Sendable {
                     pointer: JSONPointer(error.member.isEmpty ? [] : [error.member]), message: error.message)
             }
             var report = foreign.report
-            // A stranger's: whatever else an operator may upload, key stores with their passphrases, is not read here.
+            // A stranger's upload: the other forms of operators' uploads, key stores with their passphrases, are not
+            // read here.
             if let certificate = foreign.certificate.flatMap(PresentedCertificate.init(text:)) {
                 report.servedPins = [certificate.pin]
             }
@@ -90,7 +91,7 @@ struct ReportRoutes: Sendable {
                 let origin = TelemetryIntake.Origin(
                     app: id, hosts: tools.hosts(of: app), version: version,
                     network: intake.network(of: address, at: time), bucket: bucket, seal: seal?.signature.code)
-                // Other libraries' reports do not say which document their sender holds.
+                // Other libraries' reports do not state their sender's document.
                 if isSignable { adoption.note(batch.holders, of: id, isSigned: seal != nil) }
                 return intake.take(batch, from: origin, at: time)
             }
@@ -131,7 +132,7 @@ struct ReportRoutes: Sendable {
 
     // MARK: Signatures
 
-    /// A signature and what it is to be checked with.
+    /// A signature and the key to check it with.
     private struct Seal: Sendable {
         var signature: ReportSignature
         var secret: TelemetrySecret
@@ -143,7 +144,7 @@ struct ReportRoutes: Sendable {
         }
     }
 
-    /// What a request is signed with; nil for one without a signature. One that is wrong is never taken for none.
+    /// The signature of a request; nil for one without. A wrong one never counts as absent.
     private func seal(of exchange: Exchange, _ app: App) async throws -> Seal? {
         guard let field = PreparedAnswer.joined(exchange.request.headers, .pinledgerSignature) else { return nil }
         guard let signature = ReportSignature(field: field) else {

@@ -6,15 +6,15 @@ package import Secrets
 package import Signals
 import Synchronization
 
-/// What the handlers of a node work with where it is about clients' reports.
+/// The services that a node's handlers need for clients' reports.
 ///
-/// Reports are collected and read on the recorder's thread, which gives way to those that serve documents; and what waits
-/// for it, or is still on its way, is bounded, in bytes (``BodyRoom``). Who comes when there is no room is told to come
-/// again.
+/// Reports are collected and read on the recorder's thread, which yields to those that serve documents; and the bytes
+/// that wait for it, or are still incomplete, are bounded (``BodyRoom``). A client that comes when there is no room is
+/// asked to retry.
 package struct TelemetryServices: Sendable {
     package let recorder: TelemetryRecorder
     package let secrets: TelemetrySecrets
-    /// Where proxies are whose word on clients' addresses is taken.
+    /// The addresses of proxies whose statement of clients' addresses is trusted.
     let trustedProxies: [IPNetwork]
     private let room = SharedBodyRoom()
     private let indexes = HostIndexes()
@@ -25,7 +25,7 @@ package struct TelemetryServices: Sendable {
         self.trustedProxies = trustedProxies
     }
 
-    /// Bytes of a body as it is sent, and as it is after it has been taken apart.
+    /// The most bytes of a body as it is sent, and after decompression.
     static let bodyLimit = 256 * 1024
     static let inflatedLimit = 1024 * 1024
 
@@ -56,16 +56,16 @@ package struct TelemetryServices: Sendable {
         return try await use(body)
     }
 
-    /// Does what takes its time.
+    /// Runs slow work.
     func work<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
         try await self.recorder.perform(body)
     }
 
-    /// Which hosts an app has, by name.
+    /// The hosts of an app, by name.
     func hosts(of app: App) -> ReportedHosts { self.indexes.index(of: app) }
 }
 
-/// Indexes of the apps that were reported of lately, each made once for each version.
+/// Indexes of the apps with recent reports, each made once for each version.
 private final class HostIndexes: Sendable {
     private let indexes = Mutex<[AppID: (version: Int64, index: ReportedHosts)]>([:])
     private static let limit = 1000

@@ -3,8 +3,8 @@ import PinWire
 import Pinning
 
 extension JSONMembers {
-    /// Reads which key is meant: `pin`, or what shows the key as text (`material`: PEM, a JWK, a pin in any spelling)
-    /// or in binary (`material_base64`).
+    /// Reads one key: `pin`, or an upload of the key as text (`material`: PEM, a JWK, a pin in any spelling) or in
+    /// binary (`material_base64`).
     ///
     /// Reading may take a second, for a key store: not on a cooperative thread.
     ///
@@ -41,10 +41,10 @@ extension JSONMembers {
 }
 
 extension JSONField {
-    /// Reads what the field holds as an upload.
+    /// Reads the field's value as an upload.
     ///
     /// - Parameters:
-    ///   - bytes: What is overwritten if it is refused. The texts it came in are not.
+    ///   - bytes: Overwritten if they are refused. The texts they came in are not.
     ///   - uploads: All of the request.
     func upload(_ bytes: consuming [UInt8], _ uploads: inout Uploads) throws(JSONDefect) -> Upload {
         do { return try uploads.read(bytes) } catch {

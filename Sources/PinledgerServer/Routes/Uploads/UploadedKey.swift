@@ -2,7 +2,7 @@ package import KeyFiles
 package import PinWire
 package import Pinning
 
-/// What an operator gave where one key is meant: a pin alone, or something that shows the key.
+/// An operator's value for one key: a pin alone, or an upload of the key.
 package struct UploadedKey: Sendable {
     package let pin: Pin
     /// Nil where only the pin was given.
@@ -18,7 +18,7 @@ package struct UploadedKey: Sendable {
         package let description: String
     }
 
-    /// The one key of an upload: of a chain the server's own, which is the first that is not an authority's.
+    /// The one key of an upload: for a chain the server's own, which is the first that is not an authority's.
     package init(_ upload: Upload) throws(Ambiguity) {
         let items = upload.items
         if case .certificate = items[0], items.allSatisfy(\.isCertificate) {

@@ -2,8 +2,8 @@ import KeyFiles
 import PinWire
 import Pinning
 
-/// The uploads of one request: what may still be spent on their key stores, and the keys and certificates among them
-/// that the request is about, which are to be kept.
+/// The uploads of one request: the work that may still be spent on their key stores, and the keys and certificates
+/// among them that are to be stored.
 struct Uploads: Sendable {
     private var allowance = KeyStoreAllowance()
     private(set) var material: Set<Material> = []
@@ -12,12 +12,12 @@ struct Uploads: Sendable {
 
     /// Reads one of them. May take a second, for a key store: not on a cooperative thread.
     ///
-    /// - Parameter bytes: What is overwritten if it is refused.
+    /// - Parameter bytes: Overwritten if they are refused.
     mutating func read(_ bytes: consuming [UInt8]) throws(UploadError) -> Upload {
         try Upload.read(&bytes, allowance: &self.allowance)
     }
 
-    /// Notes that the ledger is to know of an upload what `evidence` says.
+    /// Notes that the ledger is to name the contents of `evidence`.
     mutating func keep(_ evidence: KeyEvidence, of upload: Upload) {
         let digests = evidence.digests
         self.material.formUnion(upload.material.filter { digests.contains($0.digest) })
