@@ -96,7 +96,7 @@ final class FastPathHandler: ChannelDuplexHandler {
     private func leave() {
         self.share.remove(self)
         self.context = nil
-        // The rules and the stream hold this handler, and would be held for ever.
+        // The rules and the stream hold this handler, and would be held forever.
         self.rules = nil
         if case .stream(let stream) = self.content {
             stream.close()

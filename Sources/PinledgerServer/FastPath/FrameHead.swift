@@ -15,7 +15,7 @@ struct FrameHead: Hashable {
 
     enum Flag {
         static let endStream: UInt8 = 0x01
-        /// Of SETTINGS.
+        /// The flag ACK of SETTINGS.
         static let acknowledgement: UInt8 = 0x01
         static let endHeaders: UInt8 = 0x04
         static let padded: UInt8 = 0x08

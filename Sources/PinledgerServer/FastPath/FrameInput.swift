@@ -1,7 +1,7 @@
 import NIOCore
 
-/// What a client sends on an HTTP/2 connection, cut into what somebody can make something of: frames, and the blocks of
-/// fields that several of them may make. It keeps less than a frame, and the block that has begun.
+/// What a client sends on an HTTP/2 connection, cut into meaningful parts: frames, and the blocks of fields that
+/// several of them may make. It keeps less than a frame, and the block that has begun.
 struct FrameInput {
     enum Piece {
         /// To be passed on as it came: a part of the client's preface, or of what NIOHTTP2 ends the connection over.

@@ -6,7 +6,7 @@ import NIOHTTPTypesHTTP1
 import PinWire
 
 /// What HTTP/1.1 asks of a connection beyond the syntax of messages (RFC 9112): which requests must be refused because
-/// somebody else might read them in another way, when the connection ends, and that nothing is answered after that.
+/// another reader might read them in another way, when the connection ends, and that nothing is answered after that.
 ///
 /// A request that is refused here is answered in its turn, once everything before it is, and is the last: not one byte
 /// behind it is read as a request.

@@ -168,7 +168,7 @@ enum HeadReader {
             || byte == UInt8(ascii: ":")
     }
 
-    /// Of the characters of a token (RFC 9110 section 5.6.2) those that names of fields have.
+    /// The characters of a token (RFC 9110 section 5.6.2) that occur in names of fields.
     private static func isNameByte(_ byte: UInt8) -> Bool {
         self.isLetterOrDigit(byte) || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
     }

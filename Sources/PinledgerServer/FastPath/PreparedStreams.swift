@@ -251,7 +251,7 @@ final class PreparedStreams: ChannelDuplexHandler {
         self.answered = stream
     }
 
-    /// Lets the client send as much as was passed over here, which NIOHTTP2 has not seen.
+    /// Lets the client send as much as was skipped here, which NIOHTTP2 has not seen.
     private func giveBack(_ bytes: Int) {
         guard bytes > 0 else { return }
         FrameHead(length: 4, kind: FrameHead.Kind.windowUpdate, stream: 0).write(to: &self.share.scratch)

@@ -6,11 +6,11 @@ import NIOHTTPTypes
 /// Bounds what one request may make the server read, and for how long, and tells clients that ask whether to send a body
 /// at all.
 ///
-/// A body is read by the handler that wants it, within that operation's limit. Whatever the handler leaves is read on to
-/// reach the next request, and a client could keep a connection busy with it for ever, token or no token. So past
+/// A body is read by the handler that wants it, within that operation's limit. Whatever the handler leaves is read on
+/// to reach the next request, and a client could keep a connection busy with it forever, token or no token. So past
 /// ``limit`` nothing more is read and the connection is closed, after a moment in which the answer can get out; and a
-/// body that has not come to its end in time closes the connection (over HTTP/2, the stream).
-/// `Expect: 100-continue` (RFC 9110 section 10.1.1) is answered at once where the body declared is within the limit.
+/// body that has not come to its end in time closes the connection (over HTTP/2, the stream). `Expect: 100-continue`
+/// (RFC 9110 section 10.1.1) is answered at once where the body declared is within the limit.
 final class BodyGuard: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPRequestPart
     typealias InboundOut = HTTPRequestPart

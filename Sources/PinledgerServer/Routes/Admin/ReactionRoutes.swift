@@ -28,7 +28,7 @@ struct ReactionRoutes: Sendable {
         let threshold = try exchange.number("failure_threshold_bp", in: 1...9999)
         let hours = try exchange.number("hours", in: 1...336) ?? TelemetrySummary.factHours
         let recorder = self.services.telemetry.recorder
-        // What holds now is judged on what the server itself goes by, whatever is replayed.
+        // The present verdicts use the server's own inputs, whatever is replayed.
         let facts = try await recorder.book(of: app.id, hours: TelemetrySummary.factHours).facts
         let past =
             hours == TelemetrySummary.factHours

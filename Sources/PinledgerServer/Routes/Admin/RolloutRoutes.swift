@@ -116,7 +116,7 @@ struct RolloutRoutes: Sendable {
         }
     }
 
-    /// The plan with what stands in its way whoever insists, in the words of the problem that the next step would be.
+    /// The plan with its obstacles that no force overcomes, in the words of the next step's problem.
     private func json(_ progress: RolloutProgress) -> JSON {
         guard case .object(var members) = progress.json, let obstacle = progress.obstacle else { return progress.json }
         let problem = Problem(obstacle)

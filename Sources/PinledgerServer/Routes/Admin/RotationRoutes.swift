@@ -40,7 +40,7 @@ struct RotationRoutes: Sendable {
         return .json(Self.json(progress, app.id), headers: [.eTag: "\"\(app.version)\""])
     }
 
-    /// The rotation with what stands in its way whoever insists, in the words of the problem that advancing it would be.
+    /// The rotation with its obstacles that no force overcomes, in the words of the problem of advancing it.
     private static func json(_ progress: RotationProgress, _ app: AppID) -> JSON {
         let json = progress.json(of: app)
         guard case .object(var members) = json, let obstacle = progress.obstacle else { return json }

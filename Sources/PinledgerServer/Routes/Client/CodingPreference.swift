@@ -6,7 +6,7 @@ struct CodingPreference: Sendable, Hashable {
 
     /// - Parameter field: The field's value, several joined by commas; nil where the request has none.
     init(_ field: String?) {
-        // Of equally wanted ones the smallest goes first. `sorted` is stable.
+        // The smallest of equally wanted ones goes first. `sorted` is stable.
         let weighted = [ContentCoding.br, .gzip, .identity].map {
             (coding: $0, weight: ConditionalRequest.weight(of: $0.rawValue, in: field))
         }

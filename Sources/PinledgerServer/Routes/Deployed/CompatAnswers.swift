@@ -6,9 +6,9 @@ import Publishing
 import Signals
 import Synchronization
 
-/// Answers in deployed clients' own formats that are the same for everybody who asks for the same: each is made when it
-/// is first asked for, kept for a while under the one spelling of what was asked for, and made anew when the app's
-/// document has changed, or what its servers present.
+/// Answers in deployed clients' own formats that are the same for equal requests: each is made when it is first asked
+/// for, kept for a while under the one spelling of its request, and made again when the app's document has changed, or
+/// the chains of its servers.
 final class CompatAnswers: Sendable {
     private struct Entry {
         var answer: PreparedAnswer
@@ -16,7 +16,7 @@ final class CompatAnswers: Sendable {
         var version: Int64
         /// The ledger's revision in which the answer was found current; nil before it was looked at.
         var ledger: UInt64?
-        /// Of what probes had seen when it was found current.
+        /// The revision of the probes' results when it was found current.
         var revision: Int
         var served: [HostPattern: Set<Pin>]
         var until: ContinuousClock.Instant
@@ -31,8 +31,8 @@ final class CompatAnswers: Sendable {
     private let services: Services
     private let content = Mutex(Content())
 
-    /// Bytes that are kept, with what compression may add to them. Names below a wildcard are as many as somebody makes up,
-    /// so past this all begins anew.
+    /// The most bytes that are kept, with what compression may add to them. Clients can invent any number of names
+    /// below a wildcard, so past this the cache is emptied.
     private static let limit = 64 * 1024 * 1024
     /// What an entry takes besides its body.
     private static let overhead = 2048
@@ -95,7 +95,7 @@ final class CompatAnswers: Sendable {
     ///
     /// - Parameters:
     ///   - name: The request target in its one spelling, of ASCII.
-    ///   - revision: Of what probes had seen before the view was made.
+    ///   - revision: The revision of the probes' results before the view was made.
     func keep(_ answer: PreparedAnswer, as name: String, from view: ClientView, at revision: Int) {
         let seconds = Self.seconds(of: view)
         guard seconds > 0, name.utf8.allSatisfy({ $0 < 0x80 }) else { return }

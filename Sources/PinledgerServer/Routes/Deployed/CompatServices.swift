@@ -18,7 +18,8 @@ struct CompatServices: Sendable {
     /// How many answers are being made at a time: each takes up to milliseconds.
     private let queue = EvaluatedQueue(limit: 64, appLimit: 32)
     private let makers = SingleFlight<Made>()
-    /// How often somebody waits for another who makes the same answer, when what that one knew is out of date by then.
+    /// How often a request waits for another one that makes the same answer, when the other's facts are out of date by
+    /// then.
     private static let turns = 10
 
     init(services: Services, answers: CompatAnswers) {
@@ -88,7 +89,7 @@ struct CompatServices: Sendable {
         return view
     }
 
-    /// Answers with what is the same for everybody, out of what was made before, or made now.
+    /// Answers with bytes that are the same for all clients, made before or now.
     ///
     /// - Parameters:
     ///   - name: The request target in its one spelling, without what plays no part in the answer: of many who ask for the
@@ -186,7 +187,7 @@ struct CompatServices: Sendable {
 extension Services {
     /// What an app's clients see now that know nothing of rollouts; nil where there is no such app.
     ///
-    /// - Parameter view: Of the ledger, which the app is of.
+    /// - Parameter view: The ledger's view that contains the app.
     func clientView(of app: App, in view: LedgerView, device: Device = Device()) -> ClientView? {
         guard let document = view.state.document(of: app.id) else { return nil }
         // What is recorded has happened, also for a node whose clock lags a little.

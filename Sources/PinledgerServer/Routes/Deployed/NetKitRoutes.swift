@@ -42,8 +42,8 @@ struct NetKitRoutes: Sendable {
     /// The keys and certificates themselves, as far as they are at hand. For clients that know hashes these do, which go
     /// on being given while the database says nothing.
     private func material(of view: ClientView) async -> (found: [[UInt8]: [UInt8]], isWhole: Bool) {
-        // Everybody may ask, in as many spellings as there are names below a wildcard: of an app's clients one asks the
-        // database, and the others find in memory what came of it.
+        // Any client may ask, in as many spellings as there are names below a wildcard: one request for an app's
+        // clients queries the database, and the others find the result in memory.
         let app = view.app.text
         guard case .first = await self.askers.turn(app) else { return await self.found(view.digests) }
         defer { self.askers.done(app, nil) }

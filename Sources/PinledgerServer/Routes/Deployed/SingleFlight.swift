@@ -1,21 +1,21 @@
 import Synchronization
 
-/// Of all who want the same thing at the same time, one makes it and the others wait: what is kept for a while runs out
-/// for all who ask at that moment, and made by each it would be made as often as there are connections.
+/// One of several simultaneous requests for the same answer makes it and the others wait: a cached answer expires for
+/// all clients at one moment, and would otherwise be made as often as there are connections.
 final class SingleFlight<Made: Sendable>: Sendable {
-    /// What somebody is to do who wants a thing.
+    /// A caller's task.
     enum Turn: Sendable {
         /// Make it, and call ``done(_:_:)`` whatever comes of it.
         case first
-        /// Nothing: somebody else was first, and this is what he told; nil where he had nothing to tell.
+        /// Nothing: another caller was first, and this is its result; nil where it had none.
         case waited(Made?)
     }
 
     /// Who waits for what is being made, by its name. No more than there are requests being answered.
     private let waiting = Mutex<[String: [CheckedContinuation<Made?, Never>]]>([:])
 
-    /// The caller's turn; where somebody else was first, when he is done. What he tells is made of what he knew when his
-    /// own turn came, which may be older than the caller's question.
+    /// The caller's turn; where another caller was first, once it is done. Its result is made of the facts at the
+    /// beginning of its own turn, which may be older than this request.
     func turn(_ name: String) async -> Turn {
         if self.begin(name) { return .first }
         return .waited(

@@ -156,7 +156,7 @@ private final class WultraTemplates: Sendable {
             template: template, secret: secret, version: view.document.version,
             until: .now + .seconds(seconds ?? CompatAnswers.seconds))
         self.prepared.withLock { prepared in
-            // Neither a key that was replaced nor versions that somebody made up stay for long.
+            // Neither a replaced key nor invented versions stay for long.
             if prepared.count >= Self.limit / 2 { prepared = prepared.filter { .now < $0.value.until } }
             if prepared.count >= Self.limit { prepared.removeAll(keepingCapacity: true) }
             prepared[name] = made

@@ -5,7 +5,7 @@ struct ImportFinding: Sendable, Hashable {
     enum Severity: String, Sendable {
         /// Nothing is recorded.
         case fatal
-        /// Recorded, and somebody should look.
+        /// Recorded, and an operator should check it.
         case warning
         /// A default was taken.
         case note

@@ -81,8 +81,8 @@ extension ImportPlan {
         self.steps.append("add \(names) \(pins), mode \(mode.rawValue)")
     }
 
-    /// Declares a kind of client that the file is for, unless the app has it: from then on every change says what such
-    /// clients do not hear of.
+    /// Declares a kind of client that the file is for, unless the app has it: from then on every change lists what does
+    /// not reach such clients.
     mutating func declare(_ kind: ClientKind, _ settings: ClientSettings = ClientSettings(), in app: App?) {
         guard app?.clients[kind] == nil else { return }
         self.commands.append(.setClient(kind, settings))

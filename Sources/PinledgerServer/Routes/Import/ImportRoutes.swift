@@ -53,7 +53,7 @@ struct ImportRoutes: Sendable {
     private func record(
         _ file: ImportedFile, _ change: Change<Void>, into id: AppID, in exchange: Exchange
     ) async throws -> Response {
-        // A file that was imported is at odds with the app it made: a repeated request must not be judged anew.
+        // A file that was imported is at odds with the app it made: a repeated request must not be judged again.
         if let replay = try await self.replay(of: change, into: id, in: exchange) {
             let before = Self.undo(replay.recorded.entries.map(\.event), in: self.services.ledger.view.state.apps[id])
             return self.response(to: replay, of: self.plan(file, for: id, before), into: before, id)
@@ -63,15 +63,15 @@ struct ImportRoutes: Sendable {
             do {
                 return try await self.recordPlan(of: file, change, into: id, in: exchange, expecting: wanted)
             } catch WriteFailure.stale where wanted == nil {
-                // Somebody changed the app while the plan was made. Another is made of what is there by now: what the file
-                // does not say is taken over as it is, and must not undo that.
+                // The app was changed while the plan was made. Another is made of the present state: what the file does
+                // not say is taken over as it is, and must not undo that.
                 continue
             }
         }
         return try await self.recordPlan(of: file, change, into: id, in: exchange, expecting: wanted)
     }
 
-    /// How often a plan is made anew because somebody changed the app meanwhile.
+    /// How often a plan is made again because the app was changed meanwhile.
     private static let attempts = 3
 
     /// - Parameter version: That the caller expects the app to have; nil for the one that it has now.

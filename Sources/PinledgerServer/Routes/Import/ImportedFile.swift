@@ -62,8 +62,8 @@ enum ImportedFile: Sendable {
     ///
     /// - Parameters:
     ///   - id: The app that it is meant for.
-    ///   - host: Of ``ImportFormat/hpkp``, who sent headers before which no line `Host:` stands.
-    ///   - condition: Of a template, whose value is taken; nil for the default.
+    ///   - host: For ``ImportFormat/hpkp``, the host that sent headers that follow no line `Host:`.
+    ///   - condition: The condition of a template whose value is taken; nil for the default.
     /// - Throws: `JSONSyntaxError` where it should be JSON and is none.
     init(
         _ bytes: [UInt8], as format: Format, for id: AppID, host: HostPattern? = nil, condition: String? = nil

@@ -26,7 +26,7 @@ struct WultraFile: Sendable {
     /// Its private half, where the file has it.
     private(set) var secret: ClientSigningKey?
     private(set) var domains: [Domain] = []
-    /// Of clients of the kind ``ClientKind/wultra``, as far as the server knew them.
+    /// The settings of clients of the kind ``ClientKind/wultra``, as far as the server knew them.
     private(set) var settings = ClientSettings()
     private(set) var findings: [ImportFinding] = []
     /// The certificates and keys that it shows.

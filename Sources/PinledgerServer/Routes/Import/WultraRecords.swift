@@ -1,6 +1,6 @@
 import PinWire
 
-/// What a mobile utility server has of one app, in whichever of two forms somebody gave it.
+/// A mobile utility server's data about one app, in either of two forms.
 ///
 /// - Answers of its administrative interface: an object with `app` (of `GET /admin/apps/{name}`), and `versions` (of
 ///   `GET …/versions`) and `texts` (of `GET /admin/texts`) where there are any; or what `app` holds by itself.
@@ -14,7 +14,7 @@ struct WultraRecords {
         var certificates: [JSONField]
     }
 
-    /// What of an object is passed over.
+    /// The parts of an object that are ignored.
     struct Remark {
         var pointer: JSONPointer
         var message: String
@@ -172,7 +172,7 @@ struct WultraRecords {
         }
     }
 
-    /// The rows of a table. Of an empty one `json_agg` makes null.
+    /// The rows of a table. `json_agg` makes null of an empty one.
     private static func rows(_ table: String, of whole: JSONField) throws(JSONDefect) -> [JSONField] {
         guard try whole.memberNames().contains(table) else {
             throw JSONDefect(pointer: JSONPointer([table]), message: "is missing")
