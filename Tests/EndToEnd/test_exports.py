@@ -209,7 +209,7 @@ def authority(host: str) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("is_first", [True, False])
-def test_of_authorities_and_servers_keys_those_of_the_primary_s_kind_are_kept(api, keys, is_first):
+def test_authorities_or_servers_keys_are_kept_by_the_primary_s_kind(api, keys, is_first):
     """With both lists App Transport Security asks for a match in each, and with the wrong one nobody connects."""
     app = f"com.example.exports.authority.{next(NUMBERS)}"
     api.must("POST", "/v1/apps", {"app": app})

@@ -92,7 +92,7 @@ def test_prepared_and_routed_answers_are_the_same_bytes(server, tag, form, metho
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
-def test_on_a_connection_with_other_requests_the_answers_are_the_same_too(server, tag, method):
+def test_the_answers_are_the_same_on_a_connection_with_other_requests(server, tag, method):
     """Once another request has been made, messages are decoded, and a second handler answers."""
     for form, fields in forms(tag).items():
         with Wire(server.port) as wire:

@@ -196,44 +196,45 @@ def test_the_command_line_has_the_contracts_verbs(server):
     assert sorted({*COMMANDS.values()} - there) == []
 
 
-# Words that no colleague would say, with what to say instead.
+# Words that no colleague would say, with what to say instead. HelpTests.swift reads them too.
 NOT_PLAIN = {
-    r"\bsomebody\b": "name who: an operator, a client, another request",
-    r"\banybody\b": "anyone",
-    r"\beverybody\b": "name who: every device, all clients, the public",
-    r"\bfor ever\b": "permanently, forever",
-    r"\banew\b": "again",
-    r"\bhear(?:s|d)? (?:of|nothing)\b": "learn, receive, reach",
-    r"\bgo(?:es|ing)? by\b": "use, follow",
-    r"\b(?:that|which) is none\b": "is not one",
-    r"\bpassed over\b": "ignored",
-    r"\bfor want of\b": "without",
-    r"\bin its way\b|\bin the way\b": "prevents, refuses",
-    r"(?:^|[.:;!?] |[\"`'])Of (?:\w|\\|`)": "begin with the subject",
-    r"\bmakes? of (?:it|them)\b": "what it does with it",
+    re.compile(pattern, re.IGNORECASE): better
+    for pattern, _, better in (
+        line.partition("\t") for line in (ROOT / "Tests/plain-words.txt").read_text().splitlines() if line
+    )
+    if not pattern.startswith(("#", "help:"))
 }
 
-# Who reads it, and where it is written. In Swift only what stands in quotes is read by people.
+# Who reads it, and where it is written.
 PLACES = {
     "the contract": ["openapi/openapi.yaml"],
-    "the handbook": ["Sources/CHandbook/pages/*.md", "README.md"],
-    "problems, refusals, findings and advice": [
-        "Sources/Pinning/**/*.swift", "Sources/PinledgerServer/**/*.swift", "Sources/KeyFiles/UploadError.swift",
-        "Sources/PinWire/**/*.swift",
-    ],
+    "the handbook": ["Sources/CHandbook/pages/*.md", "README.md", "CONTRIBUTING.md", "SECURITY.md", "Sources/README.md"],
+    "texts and comments of the program": ["Sources/**/*.swift", "Sources/**/*.h"],
+    "the schema and its tests": ["db/**/*.sql", "db/README.md"],
 }
 
 
 def sentences(file: Path):
+    """The lines that have text, each with its number; of Swift and C their comments and quoted texts."""
     for number, line in enumerate(file.read_text().splitlines(), 1):
-        if file.suffix == ".swift":
-            code = line.strip()
-            quoted = re.search(r'"(.*)"', code)
-            if code.startswith("//") or quoted is None:
-                continue
-            yield number, quoted[0]
-        else:
-            yield number, line.strip()
+        text = line.strip().removeprefix("--").removeprefix("#").strip()
+        if file.suffix in (".swift", ".h"):
+            comment = re.search(r"(?:^|[^:/])//+ ?(.*)", line)
+            quoted = re.search(r'"(.*)"', line)
+            text = " ".join(part for part in (comment and comment[1], quoted and quoted[0]) if part)
+        if text:
+            yield number, text
+
+
+def names_of_tests():
+    """The name of every test and suite, with its place."""
+    for file in sorted((ROOT / "Tests").rglob("*.swift")):
+        text = file.read_text()
+        for name in re.finditer(r"func `([^`]+)`|@(?:Test|Suite)\s*\(\s*\"([^\"]+)\"", text):
+            yield f"{file.relative_to(ROOT)}:{text[: name.start()].count(chr(10)) + 1}", name[1] or name[2]
+    for file in sorted((ROOT / "Tests/EndToEnd").glob("test_*.py")):
+        for name in re.finditer(r"^def test_(\w+)", file.read_text(), re.MULTILINE):
+            yield file.name, name[1].replace("_", " ")
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -246,11 +247,40 @@ def test_text_for_people_is_in_plain_words(place):
         for file in files
         for number, line in sentences(file)
         for pattern, better in NOT_PLAIN.items()
-        for match in re.finditer(pattern, line, re.IGNORECASE if "Of" not in pattern else 0)
+        for match in pattern.finditer(line)
     ]
     assert found == [], "\n".join(found)
 
 
 def test_words_that_are_not_plain_are_found():
     for line in ("Somebody asks.", "It goes by the clock.", 'x("Of each app")', "Kept for ever.", "Read it anew."):
-        assert any(re.search(pattern, line, re.IGNORECASE if "Of" not in pattern else 0) for pattern in NOT_PLAIN), line
+        assert any(pattern.search(line) for pattern in NOT_PLAIN), line
+    assert not any(pattern.search("one of each") for pattern in NOT_PLAIN)
+
+
+# What a name begins with that goes on from its suite's, or has no subject.
+FRAGMENTS = {
+    "it", "its", "they", "their", "them", "he", "his", "who", "whom", "whose", "which", "that", "what", "and", "but", "or", "of",
+    "when", "where", "while", "if", "as", "with", "without", "to", "for", "from", "in", "on", "at", "by", "under", "behind",
+    "is", "are", "was", "has", "have", "does", "do", "can", "cannot", "may", "must", "never", "keeps", "takes", "leaves",
+    "gives", "says", "tells", "lets", "asks", "shows", "stands", "refuses", "reads", "comes", "goes",
+}  # fmt: skip
+
+
+def test_every_name_of_a_test_stands_alone():
+    names = list(names_of_tests())
+    assert len(names) > 2000
+    fragments = [
+        f"{place}: {name}" for place, name in names if name.split()[0].strip(",").lower() in FRAGMENTS or len(name.split()) < 3
+    ]
+    assert fragments == [], "\n".join(fragments)
+
+
+def test_every_name_of_a_test_is_in_plain_words():
+    found = [
+        f"{place}: say {better!r} instead of {match[0]!r}"
+        for place, name in names_of_tests()
+        for pattern, better in NOT_PLAIN.items()
+        for match in pattern.finditer(name)
+    ]
+    assert found == [], "\n".join(found)

@@ -32,7 +32,7 @@ struct FollowerTests {
         }
     }
 
-    @Test func `where notifications are lost the poll finds new entries`() async throws {
+    @Test func `the poll finds new entries where notifications are lost`() async throws {
         let database = try TestDatabase.current
         try await TestNode.run(on: database) { node in
             let ledger = Ledger()

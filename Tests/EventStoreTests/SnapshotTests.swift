@@ -112,7 +112,7 @@ struct SnapshotTests {
         }
     }
 
-    @Test func `where the newest snapshot is damaged, the one before it is taken`() async throws {
+    @Test func `the snapshot before a damaged newest one is taken`() async throws {
         let database = try TestDatabase.current
         try await TestNode.run(on: database) { node in
             let store = SnapshotStore(pool: node.pool, logger: .silent)

@@ -222,7 +222,7 @@ import Testing
         #expect(tally.take(at: later).rows.map(\.key) == [Self.key(77, minor: 1)])
     }
 
-    @Test func `where nothing can be recorded for long the oldest hour is dropped first`() {
+    @Test func `the oldest hour is dropped first where nothing can be recorded for long`() {
         var limits = AdoptionTally.Limits()
         limits.keys = 4
         var tally = AdoptionTally(limits: limits)

@@ -42,7 +42,7 @@ struct ConfigurationTests {
         )
     }
 
-    @Test func `behind a pooler no options are sent`() throws {
+    @Test func `no options are sent behind a pooler`() throws {
         var parameters = try ConnectionParameters(parsing: "host=a")
         parameters.complete(with: PostgresConfiguration(connectionString: "", sessionSettings: .perTransaction))
         #expect(parameters["options"] == nil)

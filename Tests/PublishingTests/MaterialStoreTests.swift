@@ -83,7 +83,7 @@ struct MaterialStoreTests {
         }
     }
 
-    @Test func `where the database cannot be reached, remembered material is given and the rest is an error`()
+    @Test func `remembered material is given where the database cannot be reached, and the rest is an error`()
         async throws
     {
         let one = self.certificate("one")

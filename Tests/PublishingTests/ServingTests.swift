@@ -59,7 +59,7 @@ struct ServingTests {
         }
     }
 
-    @Test func `where notifications are lost stored documents are found all the same`() async throws {
+    @Test func `stored documents are found even where notifications are lost`() async throws {
         let database = try TestDatabase.current
         let key = try KeyEncryptionKey.random()
         try await PublishingNode.run(on: database, .with { $0.keyEncryptionKey = key }) { signer in

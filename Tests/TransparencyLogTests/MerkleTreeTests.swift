@@ -28,7 +28,7 @@ import TransparencyLog
         #expect(MerkleTree.root(of: classicLeaves.prefix(size)).description == root)
     }
 
-    @Test func `leaves and nodes of a Merkle tree are hashed with their own prefix`() {
+    @Test func `the leaves and nodes of a Merkle tree are hashed with their own prefix`() {
         #expect(
             MerkleTree.leafHash(Array("L123456".utf8)).description
                 == "395aa064aa4c29f7010acfe3f25db9485bbd4b91897b6ad7ad547639252b4d56"

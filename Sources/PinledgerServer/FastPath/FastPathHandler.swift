@@ -173,8 +173,8 @@ final class FastPathHandler: ChannelDuplexHandler {
     private var answers: PreparedAnswers? { self.isOnTrial ? nil : self.setup.answers }
 
     private static let flushSize = 32 * 1024
-    /// A longer body is sent as it lies there, whoever waits for it: a copy would cost as much memory for each client
-    /// that does not read.
+    /// A longer body is sent in place, for every client: a copy would cost as much memory for each client that does not
+    /// read.
     private static let copySize = 8 * 1024
 
     /// Adds the answer to the request at the start of `buffer` to the scratch buffer, and returns the request's length

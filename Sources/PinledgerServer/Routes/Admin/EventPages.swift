@@ -36,7 +36,7 @@ final class EventPages: Sendable {
         if let kept = self.kept(at: positions) { return kept }
         try await self.take()
         defer { self.giveBack() }
-        // Whoever was before in the line may have read it.
+        // The reader before this one in the line may have read it.
         if let kept = self.kept(at: positions) { return kept }
         let page = try await self.reader.entries(at: positions, limit: Self.limit)
         self.keep(page)

@@ -4,9 +4,9 @@ import Publishing
 import Signals
 import Synchronization
 
-/// What carries new documents to the open streams of clients: it knows who waits for which app, and wakes them.
+/// Carries new documents to the open streams of clients: it knows which streams wait for which app, and wakes them.
 ///
-/// Nothing is queued anywhere: whoever is woken takes the document that is current by then, so that a client gets the
+/// Nothing is queued anywhere: a woken stream takes the document that is current by then, so that a client gets the
 /// newest, however many it was too slow for.
 final class DocumentPush: Sendable {
     let slots: StreamSlots
@@ -62,7 +62,7 @@ final class DocumentPush: Sendable {
     }
 
     /// Counts a client whose stream begins, as if it had asked for the document, where it says which one it holds. Nothing is
-    /// concluded where it does not: whoever begins its first stream has fetched the document before.
+    /// concluded where it does not: a client with its first stream has fetched the document before.
     ///
     /// - Parameters:
     ///   - event: The app's current document.
