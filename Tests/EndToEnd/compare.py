@@ -2,7 +2,7 @@
 
     Tests/EndToEnd/compare OLD NEW
 
-OLD and NEW are programs. The story of the contract's examples and of every deployed client is told to OLD; its ledger and its
+OLD and NEW are programs. The story of the contract's examples and of every deployed client is run on OLD; its ledger and its
 secrets are copied into a database that NEW has made; then both serve, and every GET of the contract is asked of both. Values
 that differ between two nodes of OLD too (times of signing, ages) are left out, and so are words for people. Ends with 1 where
 anything else differs.

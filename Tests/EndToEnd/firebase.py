@@ -33,7 +33,7 @@ class Invalid(Exception):
 
 
 def validate(template: dict) -> None:
-    """Refuses what is no template."""
+    """Refuses a malformed template."""
 
     def check(holds, what: str) -> None:
         if not holds:
@@ -187,7 +187,7 @@ class Firebase:
             return len(self.projects[project].versions)
 
     def edit(self, project: str, change) -> None:
-        """As somebody does in the console: `change(template)`."""
+        """Edits the template as a person does in the console: `change(template)`."""
         with self.lock:
             template = self.template(project)
             change(template)

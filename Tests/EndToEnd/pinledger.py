@@ -363,7 +363,7 @@ class Server(Process):
 
     @contextlib.contextmanager
     def locked(self, table: str, mode: str):
-        """Holds a table's lock, so that whoever wants another that conflicts waits for it."""
+        """Holds a table's lock, so that a session that wants a conflicting one waits for it."""
         with subprocess.Popen([*self._psql, "-d", "pinledger"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as psql:
             try:
                 psql.stdin.write(f"BEGIN; LOCK TABLE {table} IN {mode} MODE; SELECT 'held';\n")

@@ -1,4 +1,4 @@
-"""A receiver of webhooks as somebody else would write it, from standardwebhooks.com alone."""
+"""A receiver of webhooks as a third party would write it, from standardwebhooks.com alone."""
 
 import base64
 import hashlib

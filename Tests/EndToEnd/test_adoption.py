@@ -158,7 +158,7 @@ def test_clients_that_say_who_they_are_are_counted_once_each(server):
             assert ask(server.api, app, report=f"version={old}, {said}").status == 200
         if number < 80:
             assert ask(server.api, app, report=f"version={new}, {said}").status == 200
-    # What cannot be read is nobody's fault, and what is read may say nothing.
+    # An unreadable statement is no error, and a readable one may state nothing.
     for report in ("=", "version=1 2", "version=(", 'install="short"', "unknown", "", "a" * 2000):
         assert ask(server.api, app, report=report).status == 200
     eventually(lambda: sum(row[0] for row in counts(server, app).values()) == 287 + fetched)

@@ -297,7 +297,7 @@ def test_an_oversize_body_that_is_only_declared_is_refused_at_once(server):
 
 @pytest.mark.parametrize("token", [True, False])
 def test_a_body_that_is_refused_is_not_read_to_its_end(server, token):
-    """Nobody, least of all somebody without a token, may keep the server busy with gigabytes after the answer is known."""
+    """No client, least of all one without a token, may keep the server busy with gigabytes after the answer is known."""
     declared = 10 * 2**30
     fields = ["Content-Type: application/json", f"Content-Length: {declared}"]
     with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
@@ -555,7 +555,7 @@ def test_a_request_without_a_valid_token_learns_nothing(server, api):
         (f"Bearer {flipped}", "token_malformed"),
         (f"Bearer {good.replace('pk_adm', 'pk_xyz')}", "token_malformed"),
         ("Bearer " + "a" * 6000, "token_malformed"),
-        # A well-formed token that nobody issued: the checksum is over the secret alone.
+        # A well-formed token that was never issued: the checksum is over the secret alone.
         (f"Bearer {good.replace('pk_adm', 'pk_ci')}", "token_invalid"),
     ]:
         for method, target in [("GET", "/v1/apps"), ("POST", "/v1/apps"), ("GET", "/v1/events"), ("GET", "/v1/whoami")]:

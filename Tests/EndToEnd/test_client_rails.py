@@ -1,5 +1,5 @@
-"""What declared kinds of clients cannot do is told of every change that brings it about (G25): in dry runs, in refusals, in
-what is recorded, to whoever engages a kill switch, and in what needs attention."""
+"""The limits of declared kinds of clients are reported with every change that meets them (G25): in dry runs, in refusals, in
+recorded events, with a kill switch that is engaged, and in the attention list."""
 
 import itertools
 
@@ -57,7 +57,7 @@ def test_a_change_that_breaks_a_declared_kind_is_refused_without_force(api, app)
 
     (item,) = broken(api, app)
     assert (item["severity"], item["code"], item["client"], item["limit"]) == ("urgent", "G25", "dynapins", "single_pin")
-    # What is so already stands in nobody's way, and is told to whoever declares such clients anew.
+    # An existing limit refuses no change, and is listed when such clients are declared again.
     assert told(api.must("PATCH", f"/v1/apps/{app}", {"display_name": "Shop"}).json) == []
     settled = api.must("PUT", f"/v1/apps/{app}/clients/dynapins", {"settings": {"ttl_seconds": 600}}).json
     assert ("warn", "dynapins", "single_pin") in told(settled)
@@ -104,7 +104,7 @@ def test_a_kill_switch_is_engaged_and_names_the_clients_that_it_does_not_reach(a
             change["expires_at"] = from_now(hours=2)
         released = told(api.must("DELETE", f"{target}?reason=over").json)
         assert all(limit != "kill_switch" for _, _, limit in released), released
-    # Of the fleet's, only how many: other apps of this server have such clients too.
+    # For the fleet's, only their number: other apps of this server have such clients too.
     fleet = api.must("PUT", "/v1/kill-switch?dry_run=true", change).json
     (finding,) = (one for one in fleet["guard_rail_findings"] if one["code"] == "G25")
     assert (finding["severity"], finding["limit"]) == ("warn", "kill_switch")

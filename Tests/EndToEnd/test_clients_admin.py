@@ -1,4 +1,4 @@
-"""Which deployed clients an app has, with what settings and keys; and that nobody sees a key's private half again."""
+"""An app's deployed clients with their settings and keys; the private half of a key is never shown again."""
 
 import base64
 import functools
@@ -470,7 +470,7 @@ def test_the_limits_of_a_kind_of_client_are_listed(server, api, identities):
     worst = {(kind, finding["limit"], finding.get("host")) for kind in findings for finding in findings[kind]}
     assert ("dynapins", "single_pin", "one.example.com") in worst
     assert any(finding["severity"] == "breaks" for finding in findings["dynapins"])
-    # Of pins alone no certificate is known, and Wultra's clients compare nothing else.
+    # A pin alone has no known certificate, and Wultra's clients compare nothing else.
     assert ("wultra", "certificate_unknown", "*.cdn.example.com") in worst
     one = api.must("GET", f"/v1/apps/{app}/compat?client=dynapins").json
     assert [column["client"] for column in one["clients"]] == ["dynapins"]

@@ -66,7 +66,7 @@ def arm(server, address: str | None, query: str = "") -> str:
         (AUSTRIA, "", "candidate"),
         (f"{GERMANY}, {AUSTRIA}", "", "candidate"),
         (GERMANY, "", "baseline"),
-        # Whoever is known to be elsewhere cannot say otherwise; where nobody knows, the client's word is taken.
+        # A client whose country is known cannot state another; where it is unknown, the client's statement counts.
         (GERMANY, "&country=AT", "baseline"),
         (AUSTRIA, "&country=DE", "candidate"),
         ("8.8.8.8", "", "baseline"),

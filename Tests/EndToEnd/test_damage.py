@@ -1,4 +1,4 @@
-"""What somebody who may do anything to the database does to it, and how a node that starts on it behaves."""
+"""Damage by an attacker who may do anything to the database, and how a node that starts on it behaves."""
 
 import contextlib
 import hashlib
@@ -9,7 +9,7 @@ import pytest
 from pinledger import API, Process, eventually, free_port, host_body
 
 APP = "com.example.damage"
-#: The triggers that refuse every change of the ledger, whoever asks for it.
+#: The triggers that refuse every change of the ledger, by any role.
 GUARDS = """
     DO $$
     DECLARE guard record;

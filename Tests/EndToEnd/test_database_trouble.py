@@ -122,7 +122,7 @@ def test_a_node_stops_in_time_while_a_commit_hangs(database, node):
         change.join(30)
         assert status == 0, node.tail()
         assert took < 1 + 6, f"{took:.1f} s\n{node.tail()}"
-        # Who waited for the change is told that nobody knows.
+        # The sender of the change gets the answer that its outcome is unknown.
         assert [(answer.status, answer.json["type"]) for answer in answers] == [(503, "/problems/outcome_unknown")]
         node.process = None
     finally:

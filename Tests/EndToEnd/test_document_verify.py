@@ -68,7 +68,7 @@ def test_an_older_document_is_refused_once_a_newer_one_was_verified(server, payl
     memory = tmp_path / "s" / "v.json"
     assert memory.stat().st_mode & 0o777 == 0o600
     assert json.loads(memory.read_text())["documents"][0]["version"] == version
-    # Without memory, only what is told is known.
+    # Without a record of versions, only the given version counts.
     alone = ("document", "verify", APP, "--file", str(older), "--no-state")
     server.cli(*alone)
     server.cli(*alone, "--at-least", str(version - 1))

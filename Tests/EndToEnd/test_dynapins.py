@@ -203,7 +203,7 @@ def test_the_domain_is_echoed_as_it_was_asked_for(api, either, domain):
 
 
 def test_parameters_without_meaning_do_not_make_another_answer(api, either):
-    """Many spellings of one question have one answer: nobody fills the server with his own."""
+    """Many spellings of one question have one answer: no client fills the server's memory with its own."""
     app, _ = either
     plain = ask(api, path(app))
     for query in [

@@ -210,7 +210,7 @@ def authority(host: str) -> tuple[str, str]:
 
 @pytest.mark.parametrize("is_first", [True, False])
 def test_authorities_or_servers_keys_are_kept_by_the_primary_s_kind(api, keys, is_first):
-    """With both lists App Transport Security asks for a match in each, and with the wrong one nobody connects."""
+    """With both lists App Transport Security asks for a match in each, and with the wrong one no client connects."""
     app = f"com.example.exports.authority.{next(NUMBERS)}"
     api.must("POST", "/v1/apps", {"app": app})
     material, pin = authority(HOST)
@@ -336,7 +336,7 @@ def test_android_s_configuration_follows_its_schema(api, app, keys):
     assert part.find("pin-set").get("expiration") == UNTIL[:10]
     assert [pin.text for pin in part.iterfind("pin-set/pin")] == base64s(keys[HOST])
     assert found[DEEP].find("domain").get("includeSubdomains") == "true"
-    # Android goes by the longest domain: one without pins is excepted.
+    # Android uses the longest domain: one without pins is excepted.
     assert found[OFF].find("pin-set") is None
     assert all(part.find("trustkit-config") is None for part in found.values())
 
@@ -372,7 +372,7 @@ def test_trustkit_for_android_s_configuration_follows_its_schema(api, app, keys)
 
 @pytest.fixture(scope="module")
 def tls(keys):
-    """A server that presents whichever key it is told to."""
+    """A server that presents any given key."""
     server = TLSServer(keys[HOST][0])
     yield server
     server.close()
@@ -524,7 +524,7 @@ def test_netkit_is_given_the_keys_that_its_first_versions_compare(api, app, keys
     text = export(api, app, "netkit").decode()
     old, new = re.fullmatch(r".*#if NETKIT_KEY_DATA\n(.*)#else\n(.*)#endif\n", text, re.S).groups()
     listed = dict(re.findall(r'^    "([^"]+)": \[\n((?:        .*\n)+)    \],$', old, re.M))
-    # An entry is one name; of the host whose pins were given alone nobody knows the keys.
+    # An entry is one name; the keys of the host with pins alone are unknown.
     assert set(listed) == {HOST, DEEP}
     for host, lines in listed.items():
         raw = re.findall(r'Data\(base64Encoded: "([^"]+)"\)!', lines)

@@ -79,7 +79,7 @@ def test_forged_adoption_opens_no_gate(server, ramps):
     # For people it is shown as what it is.
     assert told["share"]["lower_basis_points"] >= 9900 and told["signed"]["basis"] == "unknown"
     assert "nothing_signed" in [gap["code"] for gap in told["not_known"]]
-    # The node finds out what is counted once somebody asks, within a second or two.
+    # The node reads the counts once a request asks for them, within a second or two.
     deadline = time.monotonic() + 4
     while time.monotonic() < deadline:
         assert rotation.is_refused()
@@ -165,7 +165,7 @@ def test_a_few_forged_failures_pause_no_rollout(server):
         return [item["severity"] for item in items if item["kind"] == "failing_reports"]
 
     assert eventually(alarms) == ["soon"]
-    # Longer than it takes until somebody looks again.
+    # Longer than the interval of the workers.
     time.sleep(6)
     plan = server.api.must("GET", f"{ramp.host}/rollout/plan").json
     assert "paused" not in plan and plan["phase"] == "running"

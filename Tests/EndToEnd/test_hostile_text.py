@@ -1,4 +1,4 @@
-"""Text that is slow to compare, wherever strangers may put it: it holds up nobody."""
+"""Text that is slow to compare, wherever strangers may put it: it delays no other request."""
 
 import gzip
 import json

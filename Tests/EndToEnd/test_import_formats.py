@@ -437,7 +437,7 @@ def test_a_change_during_an_import_is_not_undone(server, api, identities):
     assert answers[0].status == 200, str(answers[0])
     settings = api.get(f"/v1/apps/{app}/clients/wultra").json["settings"]
     assert settings["entry_days"] == 90 and len(settings["version_rules"]) == len(settings["texts"]) == 1
-    # Who says which version he means is told.
+    # A request that names a stale version is refused.
     stale = send(api, "android_nsc", nsc(ONE, TWO, host="www.example.com"), app, headers={"If-Match": '"1"'})
     assert (stale.status, stale.json["type"]) == (412, "/problems/stale_version")
 

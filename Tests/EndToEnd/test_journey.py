@@ -262,7 +262,7 @@ def test_a_pin_is_added_by_command_line_and_retired_over_the_api(imported, certi
     assert retired["version"] == added["version"] + 1 == answer.json["version"] + api.fleet_version()
     assert published_pins(retired["hosts"][0]["baseline"]) == [("primary", ec), ("backup", safe)]
 
-    # The last backup stays, unless somebody insists and says why.
+    # The last backup stays without force and a reason.
     last = f"/v1/apps/{PLAIN_APP}/hosts/api.example.com/pins/{pin_hex(safe)}"
     refused = api.request("PATCH", last, {"state": "retired"})
     assert (refused.status, refused.json["type"]) in [(409, "/problems/last_backup_pin"), (422, "/problems/too_few_pins")]

@@ -118,7 +118,7 @@ def test_one_command_engages_and_one_releases(server, arguments, expected, shown
 
 
 def test_every_scope_is_engaged_with_a_reason_and_an_expiry_alone(server):
-    """Whatever the state of the ledger, and although a stale If-Match is somebody else's business."""
+    """Even with a stale If-Match, and in every state of the ledger."""
     body = {"expires_at": from_now(minutes=5), "reason": "incident"}
     targets = ["/v1/kill-switch", TARGET, f"/v1/apps/{APP}/hosts/{HOST}/kill-switch"]
     for target in targets:

@@ -171,7 +171,7 @@ def test_a_head_just_within_the_limits_is_read(server):
             assert wire.send(get(DOCUMENT)).answer().status == 200
 
 
-# MARK: Messages that somebody else may read in another way
+# MARK: Messages that another reader may read in another way
 
 BODY_GET = b"GET /smuggled HTTP/1.1\r\nHost: localhost\r\n\r\n"
 HOST = b"Host: localhost\r\n"

@@ -76,7 +76,7 @@ def test_host_names_are_exact_and_given_by_the_app(api, app):
     ]  # fmt: skip
     cdn = policy(told, "a.cdn.example.com")
     assert [key["spkiSHA256"] for key in cdn["pinnedKeys"]] == [pin_of("deep 1").removeprefix("sha256/")]
-    # Of a pin alone nobody knows the key.
+    # The key of a pin alone is unknown.
     assert "pinnedItems" not in cdn
 
 
@@ -101,7 +101,7 @@ def test_keys_are_given_once_they_were_shown_and_items_once_all_of_them_were(api
 
 
 def test_a_database_that_does_not_answer_delays_requests_only_briefly(server, api):
-    """Whoever likes may ask, for as many names as he makes up."""
+    """Any client may ask, for any number of invented names."""
     app = f"com.example.netkit.{next(NUMBERS)}"
     api.must("POST", "/v1/apps", {"app": app})
     add_host(api, app, "*.cdn.example.com", *({"pin": pin_of(f"{app} {number}")} for number in range(2)))

@@ -119,7 +119,7 @@ def test_a_client_above_the_limit_is_asked_to_retry_and_health_is_answered(node,
         assert wire.send(get("/readyz")).answer().status == 200
     refused = document(node, "127.0.9.1")
     assert refused.status == 503 and b"/problems/overloaded" in refused.body and 5 <= int(refused["Retry-After"]) <= 30
-    # A token that is none keeps no place.
+    # A malformed token keeps no place.
     with Wire(node.port, source="127.0.9.1", seconds=8) as wire:
         assert wire.send(get("/v1/apps", "Authorization: Bearer pk_adm_none")).answer().status == 401
         assert wire.seconds_to_end() < 6

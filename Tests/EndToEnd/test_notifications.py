@@ -1,4 +1,4 @@
-"""Notifications of whoever may read the database: they are hints, whatever they say."""
+"""Notifications by any role that may read the database: they are only hints."""
 
 import json
 import subprocess

@@ -94,7 +94,7 @@ def test_a_server_that_crashes_leaves_neither_a_core_nor_registers():
 
 
 def test_no_other_process_of_the_user_may_look_into_a_server():
-    """An undumpable process's memory belongs to root, whoever runs it."""
+    """An undumpable process's memory belongs to root, whichever user runs it."""
     home = Path(tempfile.mkdtemp(prefix="pinledger-undumpable-"))
     account = "nobody" if os.getuid() == 0 else pwd.getpwuid(os.getuid()).pw_name
     home.chmod(0o755)

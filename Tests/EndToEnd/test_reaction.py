@@ -1,4 +1,4 @@
-"""Reports of failures, judged by what servers present: an honest mistake is rolled back, forged reports call somebody."""
+"""Reports of failures, judged by what servers present: an honest mistake is rolled back, forged reports raise an alert."""
 
 import json
 import time
@@ -66,7 +66,7 @@ class World:
             time.sleep(0.5)
 
     def alarms(self) -> list[dict]:
-        """What attention says of them. A node finds out what was reported once somebody asks."""
+        """The attention items about them. A node reads the reports once a request asks for them."""
         deadline = time.monotonic() + PATIENCE
         while True:
             items = self.node.api.must("GET", f"/v1/attention?app={self.app}").json["items"]
@@ -124,14 +124,14 @@ def test_a_reaction_without_support_by_probes_is_never_taken(node, tmp_path):
         assert host["rollout"]["basis_points"] == 0 and "candidate" in host
         assert node.api.payload(mistake.app)["hosts"][0]["rollout"]["basis_points"] == 0
 
-        # The same reports, where somebody only looks, and where the key that is served is pinned.
+        # The same reports, in the shadow, and where the served key is pinned.
         deadline = time.monotonic() + PATIENCE
         while attack.verdict()["evidence"]["sample"]["installs"] < 60:
             assert time.monotonic() < deadline
             time.sleep(0.5)
         assert (attack.verdict()["step"], attack.verdict()["live_key"]) == ("page", "pinned")
         assert shadow.verdict()["step"] == "roll_back"
-        # Longer than it takes until somebody looks again.
+        # Longer than the interval of the workers.
         time.sleep(7)
         assert attack.events() == [] and shadow.events() == []
         # Once it is done, nothing is done again.

@@ -164,7 +164,7 @@ def test_every_member_is_there_for_apps_that_miss_it(api, app, identities):
     assert told.enabled and told.rollout_percentage == 100 and list(told.hosts) == [HOST]
     host = told.hosts[HOST]
     assert host.enabled and host.rolloutPercentage == 100
-    # Of several in reserve the first in byte order.
+    # The first of several in reserve, in byte order.
     backup = min(identities[1:3], key=lambda one: one.digest).pin
     assert (host.pins.primary, host.pins.backup) == (identities[0].pin, backup)
     assert told.rollout_strategy == Strategy("percentage", "device_id", True)
@@ -218,7 +218,7 @@ def test_apps_that_hash_raw_keys_get_hashes_that_they_can_match(api, app, identi
     host = decode_both(fetch(api, app).body).hosts[HOST]
     assert host.enabled and host.pins.primary == raw_hash(identities[0])
     assert {host.pins.backup, host.pins.emergency} == {raw_hash(identities[1]), raw_hash(identities[2])}
-    # Of these keys nobody knows more than the pin, which would never match.
+    # Only the pins of these keys are known, which would never match.
     add_host(api, app, OTHER, {"pin": pin_of("cdn 1")}, {"pin": pin_of("cdn 2")})
     for name in ("", "template", "server-template"):
         text = fetch(api, app, name).body.decode()
@@ -316,13 +316,13 @@ def test_firebase_draws_the_same_devices_as_the_documented_formula(api, app, fir
             assert has_candidate(told, host) == inside, f"{identifier} at {host}"
             shares_seen[host] += inside
     assert 640 < shares_seen[HOST] < 840
-    # Half of the devices, in a third of the lots: widened, nobody who was inside is outside.
+    # Half of the devices, in a third of the range: widened, no device that was inside is outside.
     inside = {number for number in range(500) if has_candidate(template.value(randomization_id=f"install-{number}"), HOST)}
     api.must("PATCH", f"/v1/apps/{app}/hosts/{HOST}", {"rollout": {"basis_points": 5000}, "reason": "a test", "force": True})
     wider = Template(firebase, fetch(api, app, "server-template"))
     again = {number for number in range(500) if has_candidate(wider.value(randomization_id=f"install-{number}"), HOST)}
     assert inside < again
-    # Whoever has no id is outside.
+    # A device without an id is outside.
     assert not has_candidate(wider.value(), HOST)
 
 
@@ -334,7 +334,7 @@ VERSIONS = ["0.9", "1.9.9", "2", "2.0", "2.0.0", "2.0.1", "2.5", "2.5.0", "2.5.1
              {"minimum": "2.0", "minimum_build": 310}],
 )  # fmt: skip
 def test_firebase_lets_in_the_versions_that_explain_lets_in(api, app, firebase, gate):
-    """No lots are drawn here, so that both say the same of everybody."""
+    """Nothing is drawn here, so that both give every device the same."""
     start_candidate(api, app, HOST, None)
     api.must("PATCH", f"/v1/apps/{app}", {"version_gate": gate, "reason": "a test", "force": True})
     template = Template(firebase, fetch(api, app, "server-template"))

@@ -20,7 +20,7 @@ def node():
 
 
 class Rollout:
-    """A host with a candidate that nobody gets yet."""
+    """A host with a candidate that no device gets yet."""
 
     def __init__(self, api: API, name: str, share: int = 0):
         self.api, self.app = api, f"com.example.{name}"
@@ -228,7 +228,7 @@ def test_the_command_line_shows_how_far_a_plan_is(node, rollout):
 
 
 def test_both_arms_of_a_rollout_need_the_served_key(own_server):
-    """An "A/B test" of two keys of which the server presents one, with nobody having probed: no pin in common."""
+    """An "A/B test" of two keys of which the server presents one, without probes: no pin in common."""
     api = own_server.api
     api.must("PUT", "/v1/guard-rails/G42", {"lowered": False, "reason": "the rule itself is tested"})
     app = "com.example.ab"

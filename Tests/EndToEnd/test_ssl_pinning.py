@@ -27,7 +27,7 @@ def verify(signature: str, payload: bytes) -> None:
 
 
 def fetch(api, app: str, file: str = "pins.json") -> list[dict]:
-    """The keys, after a client's checks: the signature is over the payload as somebody else's RFC 8785 has it."""
+    """The keys, after a client's checks: the signature is over the payload in another library's RFC 8785 form."""
     answer = ask(api, path(app, file))
     assert answer.status == 200 and answer["Content-Type"].split(";")[0] == "application/json", str(answer)
     told = answer.json

@@ -159,7 +159,7 @@ def test_a_repeated_request_counts_once(server):
     answers = in_threads(4, lambda _: server.api.request("POST", path(app), body, headers=headers, token=None).json)
     assert sorted(answer["taken"] for answer in answers) == [0, 0, 0, 5]
     assert sum(answer["duplicate"] for answer in answers) == 15
-    # Signed anew, the same reports.
+    # The same reports, signed again.
     assert send(server.api, app, [failure(4, id="r4"), failure(5, id="r5")], key).json["duplicate"] == 1
 
 

@@ -438,7 +438,7 @@ def test_prepared_and_routed_streams_together_keep_to_a_connections_window(node)
         assert taken > 65_535 + extra - len(body)
         wire.send(Streams.more(0, 2**20)).wait(*streams)
         assert {wire.body[stream] for stream in streams} == {body}
-        # What a connection is told of later is for everybody.
+        # Later updates of the connection's window are for all streams.
         wire.send(Streams.request(stream, DOCUMENT) + Streams.request(stream + 2, ROUTED)).wait(stream, stream + 2)
 
 
@@ -472,7 +472,7 @@ def test_windows_that_are_never_opened_cost_little(node, database):
             wire.until(lambda: len(wire.status) == 100)
             assert not wire.ended
         assert resident_bytes(node.process.pid) - before < limit
-        # A client that reads nothing at all is not read from for ever.
+        # A client that reads nothing at all is not read from forever.
         with Streams(node, receive_buffer=4096) as wire:
             wire.socket.settimeout(0.5)
             try:
@@ -519,7 +519,7 @@ def test_idle_connections_are_closed(node):
 
 @pytest.mark.parametrize("target", ["/", DOCUMENT])
 def test_streams_that_are_opened_only_to_be_reset_end_the_connection(node, target):
-    """Rapid reset (CVE-2023-44487): the connection is closed rather than served for ever."""
+    """Rapid reset (CVE-2023-44487): the connection is closed rather than served forever."""
     with Streams(node) as wire:
         try:
             for stream in range(1, 4001, 2):

@@ -61,7 +61,7 @@ def test_a_stream_that_takes_a_little_at_a_time_is_served_to_its_end(node):
 @pytest.mark.parametrize("target", [DOCUMENT, ROUTED])
 @pytest.mark.parametrize("sends", [False, True], ids=["nothing more", "bytes without end"])
 def test_a_get_whose_body_does_not_end_is_cut_off(node, target, sends):
-    """Whoever answers it: from prepared bytes or by the router."""
+    """For both kinds of answers: from prepared bytes and by the router."""
     with Streams(node) as wire:
         wire.send(Streams.request(1, target, body=True))
         began = time.monotonic()

@@ -14,7 +14,7 @@ from test_nodes import start_node
 SETTINGS = {
     "PINLEDGER_ALLOW_PRIVATE_RANGE": "127.0.0.0/8",
     "PINLEDGER_ALLOW_HTTP_WEBHOOKS": "1",
-    # The lease of an attempt is three times as long: as long as nobody takes over from a node that was killed.
+    # The lease of an attempt is three times as long: as long as no node takes over from one that was killed.
     "PINLEDGER_WEBHOOK_TIMEOUT": "2",
 }
 

@@ -81,7 +81,7 @@ def test_every_property_of_the_contract_has_a_description_of_its_own_or_of_the_s
 
 
 def test_every_part_of_a_schema_has_a_name_that_a_schema_may_have():
-    # A comma in a text without quotes ends it within braces: the rest becomes a member that nobody reads.
+    # A comma in a text without quotes ends it within braces: the rest becomes a member without a reader.
     def strays(value, place: str):
         if isinstance(value, dict):
             for name, member in value.items():

@@ -74,7 +74,7 @@ def test_fifty_parallel_requests_with_one_key_are_recorded_once(api):
     assert len({(answer["ETag"], answer["Pinledger-Position"], answer["Location"]) for answer in answers}) == 1
     assert api.position() == before + 2
     later = add_pin(api, "one key", **{"Idempotency-Key": "fifty"})
-    # What guard rails had to say is told once, with the first answer.
+    # Findings of guard rails are given once, with the first answer.
     replayed = {answer.body for answer in answers if answer["Idempotency-Replayed"]}
     assert (later.status, later["Idempotency-Replayed"], {later.body}) == (201, "true", replayed)
 

@@ -216,7 +216,7 @@ def test_entries_have_the_name_of_the_host_and_the_names_of_the_certificate(api,
     named = Identity(tmp_path, "named", common_name="Shop Front", days=20)
     nameless = Identity(tmp_path, "nameless", common_name="", email="Ops@example.com", days=20)
     make_app(api, app, identities[0], named, nameless)
-    # A pin of which nobody showed a certificate: these clients have no words for it.
+    # A pin without a known certificate, which the format cannot express.
     add_host(api, app, "bare.example.com", {"pin": pin_of("bare 1")}, {"pin": pin_of("bare 2")})
     declare(api, app, "wultra", {}, P256_PRIVATE)
     found = fetch(api, app)["fingerprints"]

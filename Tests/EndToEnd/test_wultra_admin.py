@@ -89,7 +89,7 @@ class Script:
 
 @pytest.fixture(scope="module")
 def server(own_server):
-    """Texts are everybody's: no other file's apps are to have any."""
+    """Texts belong to all apps: no other file's apps are to have any."""
     return own_server
 
 
@@ -351,7 +351,7 @@ def test_certificates_come_and_go_and_history_says_why(api, script, app, identit
     listed = certificates(script, app)
     assert listed[0] == shown(identities[0]), "the primary one comes first"
     assert {one["fingerprint"] for one in listed} == {fingerprint(one) for one in identities[:3]}
-    # The primary one goes, another takes its place, and nobody is left with fewer than two.
+    # The primary one goes, another takes its place, and no host is left with fewer than two.
     assert delete(script, app, identities[0]) == {"status": "OK"}
     assert {one["fingerprint"] for one in certificates(script, app)} == {fingerprint(one) for one in identities[1:3]}
     before = api.recorded()
@@ -501,7 +501,7 @@ def test_expired_certificates_are_deleted_where_no_install_can_need_their_keys(t
         api = server.start().api
         script = Script(server.port, api.token)
         endpoint = f"{HOST}:{tls.port}"
-        # Of the last app nobody looks at what is served: nobody answers at its host's usual port.
+        # The last app's host is not seen: no server answers at its usual port.
         apps = {"seen-1": [endpoint], "seen-2": [endpoint], "unseen": None}
         for app, endpoints in apps.items():
             script.post("/apps", {"name": app, "displayName": app})
@@ -519,7 +519,7 @@ def test_expired_certificates_are_deleted_where_no_install_can_need_their_keys(t
             left = {one["fingerprint"] for one in certificates(script, app)}
             retired = [event for event in api.history(f"/v1/apps/{app}/history") if event["type"] == "PinRetired"]
             if endpoints is None:
-                # Its key may be in use under a certificate that nobody has shown.
+                # Its key may be in use under an unknown certificate.
                 assert left == {fingerprint(one) for one in (served, spare, expired)} and retired == []
                 continue
             assert left == {fingerprint(one) for one in (served, spare)}
@@ -585,7 +585,7 @@ def test_the_certificate_that_a_server_presents_is_added(tmp_path):
         assert without_pem([again]) == without_pem([first]) and script.headers["Idempotency-Replayed"] == "true"
         assert api.recorded() == before
 
-        # What is served cannot be taken away without insisting, and that is not done here.
+        # A served key cannot be removed without force, which is not used here.
         api.must("POST", "/v1/probes", {"endpoint": f"{HOST}:{tls.port}"})
         with pytest.raises(Refused) as caught:
             delete(script, "shop", old)
@@ -593,7 +593,7 @@ def test_the_certificate_that_a_server_presents_is_added(tmp_path):
         assert caught.value.error["message"].startswith("G08: ")
         assert api.recorded() == before
 
-        # A pattern that is no host, a name that nobody has, and a port where nobody listens.
+        # A pattern that is not a host, a name that does not exist, and a port where no server listens.
         refused = script.refused("POST", auto, {"domain": "*.example.com"})
         assert (refused.status, refused.code, refused.fields) == (400, "ERROR_REQUEST", ["domain"])
         refused = script.refused("POST", auto, {"domain": "unknown.invalid"})
@@ -603,7 +603,7 @@ def test_the_certificate_that_a_server_presents_is_added(tmp_path):
         assert refused.status == 400
         assert script.refused("POST", auto, {"domain": None}).fields == ["domain"]
 
-        # What was recorded is told again though the server is gone.
+        # A recorded answer is repeated though the server is gone.
         tls.close()
         assert script.post(auto, {"domain": HOST}, **key) == first and api.recorded() == before
         assert "presented no certificate" in script.refused("POST", auto, {"domain": HOST}).error["message"]
@@ -621,7 +621,7 @@ def rule(**members) -> dict:
 
 @pytest.fixture
 def own_texts(script):
-    """Texts are everybody's: those of a test go with it."""
+    """Texts belong to all apps: those of a test are removed with it."""
     yield
     for text in script.get("/texts")["texts"]:
         script.delete(f"/texts/{quote(text['messageKey'], safe='')}/{text['language']}")
@@ -666,7 +666,7 @@ def test_versions_and_texts_reach_clients(api, script, app, identities, own_text
     assert (refused.status, refused.code) == (400, "ERROR_REQUEST")
     assert script.delete(f"{versions}/{first['id']}") == {"status": "OK"}
     assert script.refused("POST", versions, second | {"requiredVersion": "9.0.0"}).code == "ERROR_REQUEST", "there is one already"
-    # The id is nobody else's, ever.
+    # The id is never used again.
     third = script.post(versions, rule())
     assert third["id"] > second["id"]
 
@@ -762,7 +762,7 @@ def test_there_are_limits_to_rules_texts_and_bodies(api, script, app, own_texts)
         ("/texts", {"messageKey": "key 7", "language": "cs", "text": "x"}),
     ]:
         refused = script.refused("POST", path, body)
-        # Of a rule that is there already Wultra's server has another code.
+        # For an existing rule Wultra's server has another code.
         code = "ERROR_REQUEST" if body.get("majorOsVersion") == 7 else "APP_EXCEPTION"
         assert (refused.status, refused.code) == (400, code), str(refused)
     assert api.recorded() == before, "no app has changed"

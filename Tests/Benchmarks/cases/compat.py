@@ -12,7 +12,7 @@ from support.servers import Node, fetch
 APP = "com.example.bench"
 HOST = "api.example.com"
 NATIVE = f"/client/v1/apps/{APP}/document"
-#: What is the same for everybody who asks for it.
+#: Answers that are the same for all clients.
 PREPARED = {
     "dynapins": f"/compat/dynapins/{APP}/v1/pins?domain={HOST}",
     "remote_config": f"/compat/remote-config/{APP}",

@@ -26,7 +26,7 @@ UNITS = {
 HEADS = [400, 1600, 6400]
 BODIES = [16_000, 64_000, 256_000]
 FILES = [60_000, 240_000, 960_000]
-#: Of four times the bytes. What grows with the square takes sixteen times as long.
+#: For four times the bytes. A time that grows with the square would be sixteen times as long.
 LONGEST = 8
 #: What is answered where a body is not looked at.
 UNREAD = {401, 404, 415}

@@ -1,4 +1,4 @@
-"""Memory of a server with ten thousand apps of five hosts with three pins, made through the API like anybody's."""
+"""Memory of a server with ten thousand apps of five hosts with three pins, made through the API."""
 
 import http.client
 import json

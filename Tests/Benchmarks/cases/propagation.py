@@ -85,7 +85,7 @@ class Poller:
         self.last = (b"", -1)
 
     def version(self) -> int:
-        """Of the document; -1 as long as there is none. (It counts the fleet's events too: here there are none.)"""
+        """The version of the document; -1 as long as there is none. (It counts the fleet's events too: here there are none.)"""
         self.socket.sendall(self.request)
         data = b""
         while b"\r\n\r\n" not in data:

@@ -13,7 +13,7 @@ from support.postgres import Cluster
 class Bench:
     def __init__(self, *, quick: bool, reader_seconds: float | None = None):
         self.quick = quick
-        #: How old the snapshot of `reader` becomes, where somebody said so.
+        #: How old the snapshot of `reader` becomes, where an option says so.
         self.reader_seconds = reader_seconds
         self.rounds = 1 if quick else 3
         #: How long one measurement takes.

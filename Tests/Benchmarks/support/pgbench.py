@@ -102,7 +102,7 @@ class PgBench:
 
 
 def _milliseconds(fields: list[str]) -> float:
-    """Of a line of pgbench's log: client, transaction, microseconds, script, when it ended (in two parts).
+    """The columns of a line of pgbench's log: client, transaction, microseconds, script, when it ended (in two parts).
 
     Paced there is one more, by how much it began too late, and the time includes that. Other generators know no such
     time: theirs run from sending.

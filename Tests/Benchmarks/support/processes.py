@@ -82,7 +82,7 @@ class Meter:
     servers: Iterable[int]
     #: Whole trees (nginx with its worker, PostgreSQL with its backends) rather than single processes.
     trees: bool = False
-    #: A postmaster.pid: who stands in it is ours too, with all its processes, though nobody's child.
+    #: A postmaster.pid: the process in it is ours too, with all its children, though not a child of ours.
     detached: Path | None = None
     figures: dict[str, float] = field(default_factory=dict)
 
@@ -102,7 +102,7 @@ class Meter:
         self.figures = {
             "measured_seconds": round(seconds, 3),
             "server_cpu_seconds": round(server - server_before, 3),
-            # Cores that processes other than ours used. Interrupts count as nobody's.
+            # Cores that processes other than ours used. Interrupts count for no process.
             "other_cores": round(max(0.0, passed("cpu", (0, 1, 2)) - (ours - ours_before) / seconds), 3),
             "steal_cores": round(passed("cpu", (7,)), 3),
         }

@@ -15,7 +15,7 @@ class PushClients:
             f"GET /client/v1/apps/{app}/stream HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAccept: text/event-stream\r\n\r\n"
         ).encode()
         self.sockets: dict[int, socket.socket] = {}
-        #: Of each stream the document it got last, and when.
+        #: The document that each stream got last, and when.
         self.latest: dict[int, tuple[bytes, float]] = {}
         self._rest: dict[int, bytes] = {}
         self._poll = select.epoll()

@@ -10,7 +10,7 @@ import ssl
 import struct
 import sys
 
-#: Of each fifty hosts the first ones are like this, the others sound.
+#: The first of each fifty hosts are like this, the others sound.
 HOSTILE = ["hang", "reset", "http", "huge", "endless"]
 
 HELLO = bytes([22, 3, 3, 0, 49, 2, 0, 0, 45, 3, 3]) + bytes(32) + bytes([0, 0xC0, 0x2F, 0, 0, 5, 0xFF, 1, 0, 1, 0])
