@@ -81,4 +81,7 @@ package struct Services: Sendable {
     var writeFailure: String? { self.writer == nil ? nil : self.ledger.database.writeFailure }
 
     var reader: LedgerReader { LedgerReader(pool: self.pool) }
+
+    /// What a decision may know that is made for an answer and not recorded.
+    var decisionContext: DecisionContext { self.environment.context(at: self.clock()) }
 }

@@ -16,10 +16,9 @@ struct Batch: Sendable {
 
     let base: LedgerView
     private let time: Timestamp
-    private let isPublicSuffix: @Sendable (String) -> Bool
-    /// The external facts that were known when the batch was begun.
-    private let facts: ExternalFacts
-    /// The requests' digests, by index.
+    /// What is known to every command's decision, from outside as it was when the batch was begun.
+    private let context: DecisionContext
+    /// The requests' digests, by place.
     private var digests: [[UInt8]] = []
     private(set) var after: LedgerView
     private(set) var outcomes: [Outcome] = []
@@ -42,8 +41,7 @@ struct Batch: Sendable {
         self.base = base
         self.after = base
         self.time = max(now, base.head.lastTime)
-        self.isPublicSuffix = environment.isPublicSuffix
-        self.facts = environment.facts()
+        self.context = environment.context(at: self.time)
     }
 
     /// A batch of the open commands of a pending batch.
@@ -100,10 +98,11 @@ struct Batch: Sendable {
         if let expected = request.expectedVersion, expected != version {
             throw .stale(stream, expected: expected, actual: version)
         }
-        let context = DecisionContext(
-            now: self.time, reason: request.origin.reason, isForced: request.origin.isForced, facts: self.facts,
-            actor: request.origin.actor.kind, isImport: request.isImport, isPublicSuffix: self.isPublicSuffix
-        )
+        var context = self.context
+        context.reason = request.origin.reason
+        context.isForced = request.origin.isForced
+        context.actor = request.origin.actor.kind
+        context.isImport = request.isImport
         let decision: Decision
         do { decision = try self.after.state.decide(request.command, in: context) } catch { throw .refused(error) }
         if let plan = request.expectedPlan {

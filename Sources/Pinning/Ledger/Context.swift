@@ -14,6 +14,13 @@ package struct DecisionEnvironment: Sendable {
         self.facts = facts
         self.isPublicSuffix = isPublicSuffix
     }
+
+    /// What a decision at `now` may know: the facts are those of this moment. Who commands adds a reason and insistence.
+    package func context(at now: Timestamp, actor: Actor.Kind = .token) -> DecisionContext {
+        DecisionContext(
+            now: now, reason: nil, isForced: false, facts: self.facts(), actor: actor,
+            isPublicSuffix: self.isPublicSuffix)
+    }
 }
 
 /// The inputs of a decision beside state and command.

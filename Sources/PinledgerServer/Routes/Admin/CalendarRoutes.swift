@@ -35,15 +35,8 @@ struct CalendarRoutes: Sendable {
         )
     }
 
-    private func context() -> DecisionContext {
-        DecisionContext(
-            now: self.services.clock(), reason: nil, isForced: false, facts: self.services.environment.facts(),
-            isPublicSuffix: self.services.environment.isPublicSuffix
-        )
-    }
-
     private func calendar(of app: AppID) throws -> AppCalendar {
-        guard let calendar = self.services.ledger.view.state.calendar(of: app, in: self.context()) else {
+        guard let calendar = self.services.ledger.view.state.calendar(of: app, in: self.services.decisionContext) else {
             throw Problem(Refusal.appUnknown(app))
         }
         return calendar
@@ -58,7 +51,7 @@ struct CalendarRoutes: Sendable {
             }
             return severity
         }
-        let context = self.context()
+        let context = self.services.decisionContext
         let list = self.services.ledger.view.state.attention(of: app, severity: severity, in: context)
         return .json(list.json(at: context.now))
     }

@@ -33,12 +33,8 @@ struct ReactionRoutes: Sendable {
         let past =
             hours == TelemetrySummary.factHours
             ? facts : try await recorder.book(of: app.id, hours: hours).facts(minutes: Int(hours) * 60)
-        var known = self.services.environment.facts()
-        known.telemetry = { $0 == app.id ? facts : nil }
-        let context = DecisionContext(
-            now: self.services.clock(), reason: nil, isForced: false, facts: known,
-            isPublicSuffix: self.services.environment.isPublicSuffix
-        )
+        var context = self.services.decisionContext
+        context.facts.telemetry = { $0 == app.id ? facts : nil }
         let points = threshold.map { Int($0) } ?? app.monitoring.failureThreshold
         guard let slot = self.slots.take() else { throw Problem(.overloaded, "Other replays are running.") }
         defer { slot.release() }

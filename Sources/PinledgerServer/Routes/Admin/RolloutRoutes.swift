@@ -87,7 +87,7 @@ struct RolloutRoutes: Sendable {
 
     private func list(_ exchange: Exchange) async throws -> Response {
         let app = try self.services.app(try exchange.app)
-        let context = self.context()
+        let context = self.services.decisionContext
         func place(_ host: HostPattern?) -> JSON {
             .members([
                 "host": host.map { .string($0.text) },
@@ -109,7 +109,7 @@ struct RolloutRoutes: Sendable {
         let app = try self.services.app(try exchange.app)
         do {
             let progress = try self.services.ledger.view.state.progress(
-                ofPlan: host, app: app.id, in: self.context())
+                ofPlan: host, app: app.id, in: self.services.decisionContext)
             return .json(self.json(progress), headers: [.eTag: "\"\(app.version)\""])
         } catch {
             throw Problem(error)
@@ -124,13 +124,6 @@ struct RolloutRoutes: Sendable {
             "type": .string("/problems/\(problem.type.rawValue)"), "detail": .string(problem.detail),
         ]
         return .object(members)
-    }
-
-    private func context() -> DecisionContext {
-        DecisionContext(
-            now: self.services.clock(), reason: nil, isForced: false, facts: self.services.environment.facts(),
-            isPublicSuffix: self.services.environment.isPublicSuffix
-        )
     }
 }
 

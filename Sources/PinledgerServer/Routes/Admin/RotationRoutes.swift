@@ -52,11 +52,10 @@ struct RotationRoutes: Sendable {
     }
 
     private func progress(of id: String, _ app: AppID) throws -> RotationProgress {
-        let context = DecisionContext(
-            now: self.services.clock(), reason: nil, isForced: false, facts: self.services.environment.facts(),
-            isPublicSuffix: self.services.environment.isPublicSuffix
-        )
-        do { return try self.services.ledger.view.state.progress(of: id, app: app, in: context) } catch {
+        do {
+            return try self.services.ledger.view.state.progress(
+                of: id, app: app, in: self.services.decisionContext)
+        } catch {
             throw Problem(error)
         }
     }

@@ -86,10 +86,9 @@ struct SimulateRoutes: Sendable {
     }
 
     private func context(_ now: Timestamp, of exchange: Exchange) throws -> DecisionContext {
-        DecisionContext(
-            now: now, reason: try Reason("a simulation"), isForced: false, facts: self.services.environment.facts(),
-            actor: exchange.principal?.kind ?? .token, isPublicSuffix: self.services.environment.isPublicSuffix
-        )
+        var context = self.services.environment.context(at: now, actor: exchange.principal?.kind ?? .token)
+        context.reason = try Reason("a simulation")
+        return context
     }
 
     private func population(_ question: Question, of id: AppID) async throws -> Population {
