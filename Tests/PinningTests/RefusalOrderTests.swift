@@ -36,7 +36,7 @@ import Testing
         .addHost(pattern, includesSubdomains: false, mode: .enforce, pins: pins)
     }
 
-    @Test func `is refused for its first command that breaks one`() throws {
+    @Test func `a change is refused for its first command that breaks a rule`() throws {
         let suffix = Self.enforced(Self.com)
         let unknown = AppCommand.removeHost(api)
         #expect(try self.refusal([suffix, unknown]) == .publicSuffix(Self.com))
@@ -57,7 +57,7 @@ import Testing
         #expect(self.codes(try self.refusal([Self.enforced(Self.first), same])) == ["G41"])
     }
 
-    @Test func `is refused for its first host that lacks pins`() throws {
+    @Test func `a change is refused for its first host that lacks pins`() throws {
         let single = Self.enforced(Self.first, new(1))
         #expect(
             try self.refusal([single, Self.enforced(Self.second, new(1), new(2))])
@@ -73,7 +73,7 @@ import Testing
         #expect(forced == .tooFewPins(Self.second, .baseline, active: 1))
     }
 
-    @Test func `is refused for want of pins, then of a reason, then by other rails`() throws {
+    @Test func `a change is refused for lack of pins, then of a reason, then by other rails`() throws {
         let roomy = [Self.enforced(Self.first, new(1), new(2, .backup), new(3), new(4, .backup))]
         let removal = AppCommand.removeHost(Self.first)
         let few = Self.enforced(Self.second, new(1))
@@ -88,7 +88,7 @@ import Testing
         #expect(self.codes(told) == ["G05", "G13"])
     }
 
-    @Test func `is not refused for a reserve where that rail is lowered`() throws {
+    @Test func `a change passes without a reserve where that rail is lowered`() throws {
         let roomy = [Self.enforced(Self.first, new(1), new(2, .backup), new(3))]
         let removal = [AppCommand.retirePin(Self.first, .baseline, pin(2))]
         let lowered = try self.refusal(removal, after: roomy, why: "w") { $0.fleet.loweredRails = [.backupNotServed] }
@@ -100,7 +100,7 @@ import Testing
         #expect(bare == .noBackupPin(Self.second, .baseline))
     }
 
-    @Test func `gets findings on the fleet in the order of their checks`() throws {
+    @Test func `findings on the fleet come in the order of their checks`() throws {
         var state = try self.state([
             Self.enforced(Self.first, new(1), new(2, .backup)), .setClient(.okhttp, ClientSettings()),
         ])
