@@ -309,7 +309,7 @@ import Testing
         #expect(imported.hosts.allSatisfy { $0.line > 1 && $0.column > 1 })
     }
 
-    /// Of each, what a short text can be made to ask for.
+    /// For each format, the most that a short text can ask for.
     static let excessive: [(ImportFormat, String, String)] = {
         let pin = "<pin digest='SHA-256'>\(Base64.encode(Array(repeating: 9, count: 32)))</pin>"
         func config(_ contents: String) -> String {

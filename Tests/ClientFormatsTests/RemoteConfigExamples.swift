@@ -25,7 +25,7 @@ enum RemoteConfigExamples {
 
     static func text(_ number: Int) -> String { self.pin(number).description }
 
-    /// Of these keys, a primary first and backups after it.
+    /// The pins of these keys, a primary first and backups after it.
     static func policy(_ mode: PinMode = .enforce, _ numbers: Int...) -> Document.Policy {
         Document.Policy(
             mode: mode,

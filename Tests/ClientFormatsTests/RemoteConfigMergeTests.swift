@@ -94,7 +94,7 @@ import Testing
         #expect(!text.contains("somebody@example.com"))
     }
 
-    /// A project in step, with a value of ours under somebody else's condition.
+    /// A project in step, with a value of ours under another team's condition.
     private static func present(_ order: [String], description: String = "", group: Bool = false) -> String {
         let conditions = [
             "kill": #"{"name":"pinledger com.example.shop 1 kill switch","expression":"a","tagColor":"RED"}"#,
@@ -241,7 +241,7 @@ import Testing
         let refusal = RemoteConfigMergeRefusal.newer(parameter: Self.parameter, position: 9, here: 8)
         #expect(throws: refusal) { try Self.merge([try Self.part()], text, position: 8) }
         #expect(try Self.merge([try Self.part()], text, position: 9).body != nil)
-        // Nothing differs, so that nobody is in anybody's way.
+        // Nothing differs, so that no app blocks another.
         #expect(try Self.merge([Self.inStep()], text, position: 8).body == nil)
         // As the advice has it, for a ledger that was restored.
         #expect(refusal.advice.contains(#"delete "position 9" from the description of ssl_pinning_config"#))

@@ -5,7 +5,7 @@ import Testing
 
 private typealias Examples = RemoteConfigExamples
 
-/// What one value for everybody makes of rollouts.
+/// The effect of rollouts in one value for all devices.
 @Suite struct `A rollout in a remote configuration` {
     private static let own = Examples.policy(.enforce, 3, 4)
     private static let candidate: Set<String> = [Examples.text(3), Examples.text(4)]
@@ -85,7 +85,7 @@ private typealias Examples = RemoteConfigExamples
         }
     }
 
-    /// Somebody is outside all the same.
+    /// Some device is outside all the same.
     @Test(arguments: [
         Rollout(basisPoints: 10_000, exclusions: [Rollout.hashedID("a", salt: "s")]),
         Rollout(basisPoints: 10_000, method: .whitelist, whitelist: [Rollout.hashedID("a", salt: "s")]),

@@ -5,7 +5,7 @@ import Testing
 
 private typealias Examples = RemoteConfigExamples
 
-/// What somebody exported, and the one value in it.
+/// An exported file, and the one value in it.
 @Suite struct `An exported remote configuration` {
     private static let value: JSON = ["enabled": true, "target_hosts": ["api.example.com"]]
     private static let text = #"{\"enabled\":true,\"target_hosts\":[\"api.example.com\"]}"#

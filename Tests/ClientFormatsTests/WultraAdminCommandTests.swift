@@ -168,7 +168,7 @@ private typealias Wultra = WultraExamples
     @Test(arguments: [
         (Wultra.certificate(1, "www.example.com"), false), (Wultra.certificate(1, nil), false),
         (Wultra.certificate(1, "x", dnsNames: ["*.example.com"]), true),
-        // By its common name alone, which is what these clients go by.
+        // By its common name alone, which these clients use.
         (Wultra.certificate(1, "api.example.com", dnsNames: []), true),
     ])
     func `a Wultra command adds a server's certificate to the host that it is for`(
@@ -250,7 +250,7 @@ private typealias Wultra = WultraExamples
         // Once more is no change.
         let again = try WultraAdminCommand.deleting(Self.one.sha256, from: Self.api, of: after, at: Wultra.noon)
         #expect(again.commands.isEmpty && again.settings == nil)
-        // Whoever adds it gets it back.
+        // Adding it again restores it.
         let added = try WultraAdminCommand.adding(Self.one, to: Self.api, of: after)
         #expect(Self.fingerprints(Self.settled(after, added.settings)) == [Self.one.sha256, Self.renewed.sha256])
         let last = try WultraAdminCommand.deleting(Self.renewed.sha256, from: Self.api, of: after, at: Wultra.noon)

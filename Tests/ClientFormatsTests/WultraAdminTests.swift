@@ -153,7 +153,7 @@ private typealias Wultra = WultraExamples
             "\(Wultra.text(error.body))")
     }
 
-    /// Whatever is read here is recorded, and every entry of the ledger must be readable for ever.
+    /// Every value read here is recorded, and every entry of the ledger must stay readable.
     @Test(
         arguments: [
             (.rule, #"{"platform":"IOS","requiredVersion":"3.1.2- ~b+c!","majorOsVersion":999999999}"#),
@@ -177,7 +177,7 @@ private typealias Wultra = WultraExamples
         case .addVersionRule(let rule):
             settings = try #require(
                 try WultraAdminCommand.adding(rule, to: settings, of: Wultra.app()).settings)
-            // The gate goes by it, too.
+            // The gate uses it, too.
             let device = WultraDevice(
                 appVersion: Wultra.version("0.0.1"), platform: rule.platform, majorOSVersion: rule.majorOSVersion ?? 1)
             let result = WultraVersionGate(settings).result(for: device, in: WultraLanguages(acceptLanguage: nil))
@@ -271,7 +271,7 @@ private typealias Wultra = WultraExamples
             .init("api.example.com", .enforce, Self.one, Self.old, Self.two), .init("own.example.com", nil))
         let body = WultraAdminAnswer.app(
             app, publicKey: [4, 1, 2], material: [Self.one.sha256: [1, 2, 3]], at: Wultra.noon)
-        // Of a key with a valid certificate the expired one is not shown; of one without, the last.
+        // For a key with a valid certificate the expired one is not shown; for one without, the last.
         let expected =
             #"{"name":"mobile-app","displayName":"Mobile \"App\"","publicKey":"BAEC","domains":["#
             + #"{"name":"api.example.com","certificates":["#

@@ -30,7 +30,7 @@ enum WultraKeys {
 }
 
 @Suite struct `What Wultra's clients verify` {
-    /// Of the command-line tool's test certificate, in the two spellings that tools and clients have of it.
+    /// The command-line tool's test certificate, in the two spellings that tools and clients have of it.
     @Test func `Wultra's clients verify a certificate's SHA-256, which tools print in hexadecimal digits`() throws {
         let bytes = try #require(
             Hex.decode("9eed43381cf7d58e4563a951364255fc776707a043542a7b997d27c646ee6fb6"))
@@ -40,7 +40,7 @@ enum WultraKeys {
                 == Array("www.google.com&nu1DOBz31Y5FY6lRNkJV/HdnB6BDVCp7mX0nxkbub7Y=&1540280280".utf8))
     }
 
-    /// Of the clients' tests; some of them have milliseconds, and the signature does not mind.
+    /// From the clients' tests; some of them have milliseconds, and the signature does not mind.
     @Test(arguments: [
         (
             WultraKeys.a, "www.google.com", "nu1DOBz31Y5FY6lRNkJV/HdnB6BDVCp7mX0nxkbub7Y=", Int64(1_540_280_280_000),

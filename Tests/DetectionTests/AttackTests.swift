@@ -25,7 +25,7 @@ import Testing
         #expect(sample.failing * 20 > sample.installs)
         // Above the threshold by 0.5 % and by 1 %: only the second is more than chance.
         #expect((candidate.lnStage ?? 0 >= 6.907_755) == (forged == 582))
-        // All in one minute they are a burst in either case. Somebody is called, and nothing is done.
+        // All in one minute they are a burst in either case. An alert is raised, and nothing else.
         #expect(candidate.step == .page && candidate.truth == .pinned)
         let steady = Scene.steady.with { $0.sightings = [("graz", 1, 60), ("wien", 2, 60)] }
         let burst = try #require(self.attacked(steady, by: forged).verdict)

@@ -28,7 +28,7 @@ struct Scene: Sendable {
     var appRollout: Rollout?
     var hostKillSwitch: KillSwitch?
     var fleetKillSwitch: KillSwitch?
-    /// When somebody went on although reports had held the host's plan.
+    /// When an operator resumed although reports had held the host's plan.
     var reviewedAt: Timestamp?
     var monitoring = Monitoring(isEnabled: true, autoDisables: true, reaction: .act)
     /// The places that look, each with the key that it saw and how many seconds ago.
@@ -44,7 +44,7 @@ struct Scene: Sendable {
     var releases: [(String, Int, Int)] = []
     var reported: [OutcomeCell] = []
     var fleet: Int64? = 1000
-    /// Of how many installs one is counted.
+    /// How many installs each counted one stands for.
     var oneIn = 1
     var reactionsTaken: [Reaction.Taken] = []
     var now = noon

@@ -11,7 +11,7 @@ private final class Heard: Sendable {
     let positions = Mutex<[Int64]>([])
 }
 
-/// How a node hears of what others write, and what it does when the ledger does not fit.
+/// How a node learns of other nodes' entries, and what it does at a mismatch.
 @Suite(.database, .timeLimit(.minutes(20)))
 struct FollowerTests {
     @Test func `a change by another node arrives within a second, by notification alone`() async throws {

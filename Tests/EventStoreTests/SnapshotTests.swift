@@ -148,7 +148,7 @@ struct SnapshotTests {
                 #expect(start.view.head.position == (isBelieved ? 1 : 0))
                 #expect(start.unusable == (isBelieved ? 0 : 1))
             }
-            // Not even with a digest that was made anew.
+            // Not even with a new digest.
             try await database.execute("DELETE FROM pinledger.snapshot")
             try await store(Self.key(1)).store(node.ledger.view)
             try await database.execute("UPDATE pinledger.snapshot SET digest = substr(body, length(body) - 31)")

@@ -21,7 +21,7 @@ private actor Shelf: RemoteConfigStore {
         json["conditions"]?.arrayValue?.compactMap { $0["name"]?.stringValue } ?? []
     }
 
-    /// As somebody does in the console.
+    /// An edit as in the console.
     func edit(_ change: @Sendable (String) -> String) {
         self.text = Array(change(String(decoding: self.text, as: UTF8.self)).utf8)
         self.version += 1

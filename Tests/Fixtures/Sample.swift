@@ -37,7 +37,7 @@ package enum Sample {
             origin: Origin(actor: actor, reason: try reason.map { try Reason($0) }, idempotencyKey: key),
             expectedVersion: version,
             digest: digest ?? sha256(Array("\(command)".utf8)),
-            // Of an import nobody asks for more of a backup's key than its hash.
+            // An import needs only the hash of a backup's key.
             isImport: true
         )
     }

@@ -22,7 +22,7 @@ actor TemplateDatabase {
         let server = try await TestServer.connect()
         // For the session: CREATE DATABASE is not for transactions.
         try await server.query("SELECT pg_advisory_lock(8201477)")
-        // Who dies before the mark leaves one that is made anew.
+        // A process that dies before the mark leaves a template that is made again.
         let marks = try await server.query("SELECT datistemplate FROM pg_database WHERE datname = $1", [.text(name)])
         if let isFinished = try marks.first?.bool(0) {
             if isFinished { return try await Self.finish(server, name) }

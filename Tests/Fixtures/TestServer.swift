@@ -14,7 +14,7 @@ package enum TestServer {
         return value
     }
 
-    /// A libpq URI of a database of the server; of the superuser unless somebody else is named.
+    /// A libpq URI of a database of the server; of the superuser unless another role is named.
     package static func uri(of database: String, as user: String? = nil) throws -> String {
         let uri = try self.environment("PINLEDGER_TEST_DATABASE")
         guard let scheme = uri.range(of: "://") else { throw Missing() }

@@ -31,7 +31,7 @@ struct `What comes from outside` {
     ]
     private static let small = 5 * 1024
     private static let growth = 4
-    /// Of four times the bytes; 16 is what grows with the square.
+    /// For four times the bytes; a time that grows with the square gives 16.
     private static let longest = 8.0
     /// Less than this is not told apart from what the machine does by itself.
     private static let floor = 0.003

@@ -2,7 +2,7 @@ import Keys
 import PinWire
 import Testing
 
-/// The bytes of base64 in test data; text that is none gives nothing.
+/// The bytes of base64 in test data; malformed text gives nothing.
 func base64(_ text: String) -> [UInt8] {
     Base64.decode(text) ?? []
 }

@@ -70,7 +70,7 @@ import Testing
         #expect(throws: SealedSecret.Invalid.notAuthentic) {
             try self.sealed.open(role: "document", publicKey: other, with: self.wrapping)
         }
-        // Somebody with the key-encryption key can label a seed wrongly; the seed itself then tells.
+        // A holder of the key-encryption key can label a seed wrongly; the seed itself shows it.
         let mislabelled = SealedSecret(
             sealing: SecureBytes(copying: hex(rfcSeed)),
             label: SealingLabel(role: "document", publicKey: other),

@@ -1,7 +1,7 @@
 import Keys
 import PinWire
 
-/// The bytes of hexadecimal test data; text that is none gives nothing.
+/// The bytes of hexadecimal test data; malformed text gives nothing.
 func hex(_ text: String) -> [UInt8] {
     Hex.decode(text) ?? []
 }

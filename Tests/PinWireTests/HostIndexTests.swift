@@ -1,7 +1,7 @@
 import PinWire
 import Testing
 
-/// Whose pins clients go by at a name.
+/// The pattern whose pins clients use for a name.
 @Suite struct `The host that covers a name` {
     /// Hosts alone, hosts with the names below them, a name, and who covers it.
     private static let cases: [([String], [String], String, String?)] = [

@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    /// Whoever decides by the value that is signed, and whoever decides by what was read, decide the same at any time.
+    /// Decisions by the signed value and by the value that was read are the same at any time.
     @Test func `a document's payload gives back instants in whole seconds, though they were recorded in microseconds`()
         throws
     {

@@ -6,7 +6,7 @@ func testFile(_ path: String) throws -> [UInt8] {
     Array(try Data(contentsOf: URL(filePath: #filePath).deletingLastPathComponent().appending(path: path)))
 }
 
-/// The value of a JSON text, at the place `/x`, so that pointers are seen to be extended and not begun anew.
+/// The value of a JSON text, at the place `/x`, so that a pointer that is not extended shows.
 func field(_ text: String) throws -> JSONField {
     JSONField(try JSON(text: text), at: JSONPointer(["x"]))
 }

@@ -92,7 +92,7 @@ import Yams
         }
     }
 
-    /// What is prepared has no request id: the same bytes go to everybody.
+    /// A prepared answer has no request id: all clients get the same bytes.
     @Test func `operations of deployed clients with prepared answers are those without a request id`() throws {
         let paths = try #require(try Self.contract()["paths"] as? [String: [String: Any]])
         for route in ExampleServer.routes.all where route.path.hasPrefix("/compat/") && route.access == .everybody {

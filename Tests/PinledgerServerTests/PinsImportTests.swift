@@ -168,7 +168,7 @@ import Testing
         let plan = try self.plan(Array(text.utf8), as: format)
         #expect(plan.commands.last == .setClient(kind, ClientSettings()))
         #expect(plan.steps.last == "declare clients of the kind \(kind.rawValue)")
-        // Whoever declared them otherwise is not overruled.
+        // An existing declaration stays.
         var app = try self.app(with: "b.example.com", pins: ["1", "2"])
         app.evolve(.clientSet(kind, ClientSettings(ttlSeconds: 60)), at: Timestamp(seconds: 0))
         #expect(try !self.plan(Array(text.utf8), as: format, app).commands.contains { $0 == plan.commands.last })

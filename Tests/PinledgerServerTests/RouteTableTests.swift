@@ -51,7 +51,7 @@ import Testing
         let response = try #require(subtree?.refusal(problem))
         #expect(response.status == .methodNotAllowed && response.headers[.allow] == "GET")
         #expect(response.headers[.contentType] == "application/json" && response.body.contentLength == 41)
-        // Of all else it has no form of its own.
+        // It has no form of its own for anything else.
         #expect(subtree?.refusal(Problem(.appUnknown, "x"))?.status == nil)
     }
 

@@ -30,7 +30,7 @@ import Testing
     @Test func `requests for the same answer wait until the first of them is done, and get its result`() async {
         let makers = Makers()
         #expect(self.isFirst(await makers.turn("one")))
-        // Of another answer somebody else is the first.
+        // Another answer has a first caller of its own.
         #expect(self.isFirst(await makers.turn("other")))
         let told: [Makers.Turn] = await withTaskGroup(of: Makers.Turn.self) { group in
             for _ in 0..<100 { group.addTask { await makers.turn("one") } }
@@ -45,7 +45,7 @@ import Testing
                 continue
             }
         }
-        // Whoever comes when all is over is the first again.
+        // A later caller is the first again.
         #expect(self.isFirst(await makers.turn("one")))
     }
 

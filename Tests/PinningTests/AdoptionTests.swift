@@ -273,7 +273,7 @@ import Testing
         #expect(HeldVersion.document(.max).known(upTo: 4).number == -2 - ClientReport.largestVersion)
     }
 
-    // MARK: What anybody can make up
+    // MARK: What anyone can invent
 
     @Test func `a nonexistent version counts for no more installs than an existing one`() {
         let facts = Self.facts([(9, Self.requests(100)), (-2 - 109, Self.requests(900))])
@@ -321,7 +321,7 @@ import Testing
         }
         #expect(facts().signed.share(holdingAtLeast: 12).basisPoints == 0)
         #expect(facts().signed.share(holdingAtLeast: 11).lowerBasisPoints >= 9900)
-        // And the other way round: whoever says that he holds an old one keeps nobody.
+        // And the other way round: a client that states an old one holds back none.
         mark(0..<1000, 12, isSigned: true)
         mark(30_000..<50_000, 3, isSigned: false)
         let share = facts().signed.share(holdingAtLeast: 12)

@@ -20,7 +20,7 @@ func expiring(
     )
 }
 
-/// Somebody's view of `api`, just taken.
+/// A probe's view of `api`, just taken.
 func seeing(
     _ chains: [CertificateFacts]..., seen age: Int64 = 60, horizons: Horizons = .standard
 ) -> ExternalFacts {

@@ -113,7 +113,7 @@ import Testing
             apply(try state.decide(.app(app, [.create(displayName: "A")]), in: context()).events, app)
         }
         apply(try decide(till, settings(first)), till)
-        // In another project nobody is in the way.
+        // In another project no app blocks it.
         #expect(try !decide(shop, settings(second, project: "shop-test")).isEmpty)
         if isTaken {
             #expect(try !decide(shop, settings(second)).isEmpty)

@@ -53,7 +53,7 @@ import Testing
         let found = try self.findings([.retirePin(two[1], .baseline, pin(2))], after: given)
         #expect(found.map(\.host) == [two[1]])
         #expect(found.allSatisfy { !$0.detail.contains(two[0].text) })
-        // Whoever declares a kind hears of all.
+        // A declaration of a kind reports all of them.
         let declared = try self.findings(
             [.setClient(.dynapins, ClientSettings(ttlSeconds: 600))], after: given
         ).filter { $0.limit == .singlePin }

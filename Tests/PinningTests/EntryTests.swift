@@ -6,7 +6,7 @@ import Testing
 @Suite struct `An entry` {
     private static let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Golden")
 
-    /// Every type ever recorded. Additive for ever: what stands here stays.
+    /// Every type ever recorded. Types are only added.
     private enum TypeName: String, CaseIterable {
         case appCreated = "AppCreated"
         case appRenamed = "AppRenamed"
@@ -149,7 +149,7 @@ import Testing
         }
     }
 
-    /// Writes what is missing and leaves what is there: golden files are for ever.
+    /// Writes missing files and leaves existing ones: golden files never change.
     @Test(.enabled(if: ProcessInfo.processInfo.environment["PINLEDGER_WRITE_GOLDEN"] == "1"))
     func `an entry is written as a golden file once`() throws {
         for (name, entry) in examples {

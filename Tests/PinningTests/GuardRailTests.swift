@@ -155,7 +155,7 @@ import Testing
     }
 
     @Test func `findings of guard rails that exceed one entry are recorded in several events`() throws {
-        // Of each of a thousand hosts one reserve is left of which nobody showed more than the hash.
+        // Each of a thousand hosts has one reserve left, of which only the hash is known.
         let hosts = (0..<App.hostLimit).map { host("host-\($0).example.com") }
         var app = try #require(App(first: .appCreated(displayName: "Shop"), id: shop, at: noon))
         for pattern in hosts { app.evolve(.hostAdded(pattern, includesSubdomains: false, mode: .off), at: noon) }

@@ -26,7 +26,7 @@ private func refusal(_ body: () throws -> Void) -> Refusal? {
     return nil
 }
 
-/// The state after a change that somebody insists on.
+/// The state after a forced change.
 private func after(_ command: AppCommand, _ state: LedgerState) throws -> LedgerState {
     var state = state
     let decision = try state.decide(.app(shop, [command]), in: context("why", isForced: true))

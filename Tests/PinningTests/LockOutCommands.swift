@@ -13,7 +13,7 @@ struct LockOutCommands {
     /// The key of a number: each host has its own.
     static func key(_ place: Int, _ number: Int) -> Pin { pin(place * 100_000 + number) }
 
-    /// A key that somebody shows, to be published at once unless said otherwise.
+    /// An uploaded key, to be published at once by default.
     static func shown(_ key: Pin, _ role: PinRole, isActive: Bool = true) -> AppCommand.NewPin {
         let facts = KeyFacts(
             pin: key, algorithm: "ec", bits: 256, curve: "P-256", spkiSHA512: key.bytes + key.bytes,
@@ -78,7 +78,7 @@ struct LockOutCommands {
         }
     }
 
-    /// A host as somebody would set it up who looked at its servers, or who did not.
+    /// A host as set up by an operator who examined its servers, or did not.
     private mutating func addition(_ place: Int, _ world: inout LockOutWorld) -> AppCommand {
         let served = world.services.filter { $0.host == Self.hosts[place] && $0.isNamed }.flatMap(\.addresses).map(
             \.key)

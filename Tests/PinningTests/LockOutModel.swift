@@ -45,7 +45,7 @@ struct LockOutModel {
 
     private static let app = StreamID.app(shop)
 
-    /// A world in which each host has a key in service and two in reserve, and everybody knows.
+    /// A world in which each host has a key in service and two in reserve, and all clients know.
     init(seed: UInt64, without rail: GuardRail? = nil) throws(Violation) {
         self.seed = seed
         self.rails = Set(GuardRail.allCases.filter { $0 != rail })
@@ -148,7 +148,7 @@ struct LockOutModel {
         if self.last.count > 20 { self.last.removeFirst() }
     }
 
-    /// Keeps what the event says on which somebody insisted, and forgets what does not matter any more.
+    /// Keeps the event's overridden findings, and forgets those that no longer matter.
     private mutating func remember(_ events: [AppEvent], _ before: App?, _ was: Promise?, _ promise: Promise) {
         for index in self.insistences.indices where self.insistences[index].versions.upperBound == .max {
             let insistence = self.insistences[index]
@@ -178,7 +178,7 @@ struct LockOutModel {
             case .guardRailsOverridden(let findings):
                 for finding in findings {
                     guard let host = finding.host else { continue }
-                    // Of a rotation, the first host and key stand for all.
+                    // The first host and key of a rotation stand for all.
                     let rotation = turning.first { $0.hosts.contains(host) }
                     let removed = Set(was?.enforced[host]?.values.flatMap(\.self) ?? [])
                     switch finding.code {
@@ -208,7 +208,7 @@ struct LockOutModel {
 
     // MARK: The servers
 
-    /// Whoever runs the servers changes their keys, one machine after the other.
+    /// The operator changes the servers' keys, one machine after the other.
     private mutating func serve() {
         guard let app = self.state.apps[shop] else { return }
         let held = self.held

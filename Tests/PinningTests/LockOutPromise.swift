@@ -2,7 +2,7 @@ import PinWire
 import Pinning
 
 extension LockOutModel {
-    /// That somebody insisted, for which key of a host, and against which danger: what an event in the ledger says.
+    /// An override in the ledger: for which key of a host, and against which danger.
     struct Insistence {
         enum Danger {
             /// It is still presented somewhere, or will be by a rotation that is under way: G07, G09, G43.

@@ -24,7 +24,7 @@ import Testing
         (["switch", "settle", "cleanUp", "done"], 50), (["switched", "delivered", "wentBack"], 200),
         // What makes it hard: machines and probes that fail, and clients that trust more than one document.
         (["gone", "came back", "outage", "named"], 50), (["built anew"], 10), (["lag"], 8000),
-        // Clients that are locked out because somebody insisted: the rails were right.
+        // Clients that are locked out by force: the rails were right.
         (["explained"], 1000),
     ]
 

@@ -153,7 +153,7 @@ struct LockOutWorld {
             var address = self.services[place].addresses[index]
             let isKnown = self.services[place].hasSeen(address, after: self.now.adding(seconds: -7 * day))
             if !isKnown {
-                // Nobody lets a machine in again that was out of sight for a week: it is built anew.
+                // A machine that was out of sight for a week is not let in again but rebuilt.
                 address.copy(self.services[place].addresses[reachable[0]])
             }
             address.goneUntil = nil
@@ -193,7 +193,7 @@ struct LockOutWorld {
         }
     }
 
-    /// Somebody probes a host by hand.
+    /// An operator probes a host by hand.
     mutating func look(at host: HostPattern) {
         for place in self.services.indices where self.services[place].host == host && self.services[place].isNamed {
             self.services[place].probe(from: Self.vantages[0], at: self.now)

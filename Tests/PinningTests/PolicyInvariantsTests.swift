@@ -12,7 +12,7 @@ import Testing
     )
     static let off = AppCommand.addHost(api, includesSubdomains: false, mode: .off, pins: [])
     static let builtin = AppCommand.addHost(api, includesSubdomains: false, mode: nil, pins: [])
-    /// Enforced without a reserve: what somebody once insisted on.
+    /// Enforced without a reserve: forced at some time.
     static let bare: [AppCommand] = [roomy, .retirePin(api, .baseline, pin(2)), .retirePin(api, .baseline, pin(4))]
 
     private static func enforcing(_ pins: AppCommand.NewPin...) -> AppCommand {

@@ -64,7 +64,7 @@ struct RailCase: CustomTestStringConvertible, Sendable {
         self.commands = commands
     }
 
-    /// A case in which the rail has nothing to say, and nothing else stands in the way.
+    /// A case in which the rail is silent, and nothing else refuses the change.
     init(
         _ rail: GuardRail, quiet description: String, given: [AppCommand] = sound, when commands: AppCommand...,
         facts: ExternalFacts = ExternalFacts(serving(1)), at now: Timestamp = monday, actor: Actor.Kind = .token,
@@ -175,12 +175,12 @@ func certificate(
     )
 }
 
-/// A pin of which somebody showed more than the hash.
+/// A pin with an uploaded key.
 func shown(_ certificate: CertificateFacts, _ role: PinRole = .primary, isActive: Bool = true) -> AppCommand.NewPin {
     AppCommand.NewPin(pin: certificate.key.pin, role: role, isActive: isActive, evidence: .certificate(certificate))
 }
 
-/// A backup of which somebody showed a signing request.
+/// A backup with an uploaded signing request.
 func requested(_ number: Int, _ role: PinRole = .backup) -> AppCommand.NewPin {
     AppCommand.NewPin(pin: pin(number), role: role, evidence: .request(key(number), subject: "CN=next", dnsNames: []))
 }

@@ -212,7 +212,7 @@ let changeCases: [RailCase] = [
         actor: .system),
 ]
 
-/// A candidate that leaves one of the baseline's pins out, on its way to everybody.
+/// A candidate that leaves one of the baseline's pins out, on its way to all devices.
 private let replacing: [AppCommand] =
     sound + [
         .startCandidate(

@@ -10,7 +10,7 @@ private let wildcard: [AppCommand] = [
 private let engaged: [AppCommand] = sound + [.engageKillSwitch(api, expiresAt: monday.adding(seconds: day))]
 private let allOff: [AppCommand] = sound + [.engageKillSwitch(nil, expiresAt: monday.adding(seconds: day))]
 
-/// A candidate with keys of its own, which somebody started before there were probes.
+/// A candidate with keys of its own, which was started before there were probes.
 private let apart: [AppCommand] =
     sound + [.startCandidate(api, mode: .enforce, copiesBaseline: true, pins: [requested(7), requested(8)])]
 

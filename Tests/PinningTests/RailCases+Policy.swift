@@ -1,7 +1,7 @@
 import PinWire
 import Pinning
 
-/// Pins that RFC 7469 prints, and that anybody may have typed.
+/// Pins that RFC 7469 prints, and that anyone may have typed.
 private let example = pin(text: "sha256/d6qzRu9zOECb90Uez27xWltNsj0e1Md7GkYYkVoZWmM=")
 private let zeroes = pin(text: "sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=")
 

@@ -152,13 +152,13 @@ import Testing
         }
         let cases: [([OutcomeCell], Bool)] = [
             ([cell(10)], true), ([cell(9)], false),
-            // Where some have proof, the others do not count: anybody can make them.
+            // Where some have proof, the others do not count: anyone can make them.
             ([cell(9), cell(10, proven: false)], false), ([cell(1000, proven: false)], false),
             ([cell(10, host: cdn)], false), ([cell(10, arm: .baseline)], false), ([cell(10, arm: nil)], false),
             ([cell(10, minute: -60)], false),
             // A client goes from one version to the next.
             ([cell(9), cell(9, version: 10)], false),
-            // And reports anew every hour.
+            // And reports again every hour.
             ([cell(5, anHourLater: 5)], false), ([cell(5, anHourLater: 10)], true),
             ([], false),
         ]

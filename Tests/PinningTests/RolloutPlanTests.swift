@@ -2,7 +2,7 @@ import PinWire
 import Pinning
 import Testing
 
-/// What a plan does when somebody tells it to, state by state.
+/// A plan's response to each command, state by state.
 @Suite struct `A rollout plan` {
     static let hour: Int64 = 3600
     static let terms = RolloutPlan.Terms(
@@ -185,7 +185,7 @@ import Testing
             #expect(app.hosts[api]?.candidate != nil)
             #expect(app.rolledBackAt(of: api) == noon)
         }
-        // A candidate that everybody gets.
+        // A candidate for all devices.
         var app = try #require(try given([CandidateTests.enforced, CandidateTests.copy]))
         app.evolve(.rolloutRolledBack(api, .requested, detail: nil), at: noon)
         #expect(app.hosts[api]?.rollout == Rollout(basisPoints: 0))

@@ -149,7 +149,7 @@ import Testing
         }
     }
 
-    /// Of TLS 1.2, with ECDHE-RSA-AES128-GCM-SHA256 and secure renegotiation.
+    /// A ServerHello of TLS 1.2, with ECDHE-RSA-AES128-GCM-SHA256 and secure renegotiation.
     static let serverHello: [UInt8] =
         [22, 3, 3, 0, 49, 2, 0, 0, 45, 3, 3] + [UInt8](repeating: 7, count: 32)
         + [0, 0xC0, 0x2F, 0, 0, 5, 0xFF, 1, 0, 1, 0]

@@ -52,7 +52,7 @@ import Testing
             }
             #expect(line.free + held.reduce(0) { $0 + (counts[$1] ?? 0) } == 8)
             #expect(line.waiting.count <= 5)
-            // Whoever is first waits for want of permits only.
+            // The first waiter only waits because permits are missing.
             #expect(line.waiting.first.map { $0.count > line.free } ?? true)
         }
     }

@@ -95,7 +95,7 @@ struct MaterialStoreTests {
         await nowhere.close()
     }
 
-    /// Holds every row of the table back from whoever asks, while `body` runs.
+    /// Locks every row of the table, while `body` runs.
     private func whileLocked(_ body: @Sendable () async throws -> Void) async throws {
         try await self.withPool(as: .superuser) { pool in
             try await pool.withConnection { connection in
@@ -168,7 +168,7 @@ struct MaterialStoreTests {
             try await store.store(Set(known + unknown))
             #expect(try await store.eraseUnnamed(by: state, at: 0, pageSize: 7) == 0, "all of it is young")
             try await self.age()
-            // Shown again, by somebody whose change the ledger is about to take.
+            // Uploaded again, with a change that the ledger is about to take.
             try await store.store([unknown[3]])
             #expect(try await store.eraseUnnamed(by: state, at: 0, pageSize: 7) == 19)
             let left = Set(known + [unknown[3]])

@@ -12,7 +12,7 @@ import Testing
 /// What a node makes of documents that stand in the database: those it did not put there included.
 @Suite(.database, .timeLimit(.minutes(20)))
 struct StoredDocumentTests {
-    /// A row that somebody writes over the document of an app, who may write to the table and has no key of the ledger.
+    /// A row that an attacker with write access to the table, and without a key of the ledger, writes over a document.
     struct Forgery: Sendable, CustomTestStringConvertible {
         var testDescription: String
         /// What is set, beside the body `$1`.
@@ -48,7 +48,7 @@ struct StoredDocumentTests {
 
     private static let foreignKey = try? Ed25519PrivateKey.generate()
     private static var foreignKeyID: String { Self.foreignKey?.publicKey.keyID ?? "" }
-    /// A document that is signed well, by a key that is none of the ledger's.
+    /// A document with a valid signature by a key outside the ledger.
     private static var foreign: [UInt8] {
         guard let key = Self.foreignKey else { return [] }
         let token = try? CompactJWS.sign(
@@ -246,7 +246,7 @@ struct StoredDocumentTests {
             try await node.execute(try Sample.create(app))
             let before = try node.check(app)
             #expect(try await eventually { try await Self.stored(app, in: database) != nil })
-            // As after a failover to a server that did not have it, where somebody has written since.
+            // As after a failover to a server that did not have it, which has been written to since.
             try await database.execute(
                 """
                 ALTER TABLE pinledger.event DISABLE TRIGGER refuse_change;

@@ -14,7 +14,7 @@ final class Receiver: Sendable {
         case hangUp
         /// Answers with what is no HTTP.
         case babble
-        /// Answers 200 and then sends for ever.
+        /// Answers 200 and then sends without end.
         case flood
     }
 

@@ -135,7 +135,7 @@ import Testing
                 try await site.execute(.webhooks(.remove(id: removed)))
                 try await site.add("http://127.0.0.1:\(receiver.port)/")
                 try await site.execute(.fleet(.setIssuer("x")))
-                // Somebody else is at the removed one for as long as this test likes.
+                // Another session holds the removed one for as long as this test needs.
                 let other = try await node.database.connect()
                 try await other.execute(
                     script: "BEGIN; SELECT FROM pinledger.webhook_feed WHERE webhook = '\(removed)' FOR UPDATE")

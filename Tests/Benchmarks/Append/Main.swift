@@ -138,7 +138,7 @@ struct BenchmarkNode {
             command: command,
             origin: Origin(actor: Actor(kind: .token, id: "benchmark", name: "Benchmark"), idempotencyKey: key),
             digest: sha256(Array(key.utf8)),
-            // Of an import nobody asks for more of a backup than its hash.
+            // An import needs only the hash of a backup.
             isImport: true
         )
         while true {

@@ -76,7 +76,7 @@ struct Loader {
         self.head = Head(position: self.head.position + Int64(lines.count), frontier: after, lastTime: self.time)
     }
 
-    /// Somebody else wrote to the ledger.
+    /// Another process wrote to the ledger.
     struct Moved: Error {}
 
     private static let statement = """

@@ -16,7 +16,7 @@ let clientForms: [(kind: ClientKind, settings: ClientSettings)] =
     ClientKind.allCases.map { ($0, .plain) }
     + [(.dynapins, .ed25519), (.wultra, .domains), (.remoteConfig, .simple), (.remoteConfig, .rawKey)]
 
-/// Of a key that nobody has pinned.
+/// A certificate of a key that is not pinned.
 let stranger = leaf(7)
 /// A connection to a server that has it.
 let toStranger = Connection("api.example.com", stranger)

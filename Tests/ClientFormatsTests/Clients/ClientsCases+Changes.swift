@@ -53,8 +53,8 @@ extension ClientCase {
                     "api.example.com", stranger, device: Device(appVersion: "3.1"), saysVersion: false), .refuses)
         ]
 
-    /// Of whose servers a key is in use that nobody pinned, so that somebody has switched pinning off: those who do not
-    /// hear of it are locked out.
+    /// Apps whose servers use a key that is not pinned, so that an operator has switched pinning off: clients that it does
+    /// not reach are locked out.
     private static let lockedOut: [ClientCase] = lockedOutOfOff + lockedOutAtEnd + lockedOutOfReports + lockedOutOfTrial
 
     private static let lockedOutOfOff: [ClientCase] = deaf.flatMap { kind, settings -> [ClientCase] in

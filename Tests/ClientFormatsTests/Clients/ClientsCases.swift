@@ -101,7 +101,7 @@ extension ClientCase {
             Connection("api.example.com", leaf(Connection.builtin)), .refuses)
     }
 
-    /// A host that enforces and has no pins is refused by whoever takes it at its word.
+    /// A host that enforces and has no pins is refused by clients that take it literally.
     private static let empty: [ClientCase] = clientForms.filter { form in
         ![ClientKind.dynapins, .wultra, .muejam, .sslPinning].contains(form.kind)
     }.map { kind, settings in
@@ -140,7 +140,7 @@ extension ClientCase {
         ]
     }
 
-    /// Of an authority's key only the pin is known, and probes saw the authority above a server that is not pinned.
+    /// Only the pin of an authority's key is known, and probes saw the authority above a server that is not pinned.
     private static let above: [ClientCase] = bareAuthority + bareAuthorityInReserve
 
     private static let bareAuthority: [ClientCase] = [

@@ -190,13 +190,13 @@ struct Connection: Sendable {
 /// What comes of a connection.
 enum Taken: Sendable {
     case connects
-    /// It connects, and somebody hears that no pin matched.
+    /// It connects, and reports that no pin matched.
     case reports
     case refuses
     /// The app does not come so far.
     case crashes
 
-    /// For the user it is the same whether somebody hears of it.
+    /// For the user it is the same whether it is reported.
     var passes: Bool { self == .connects || self == .reports }
 }
 

@@ -26,7 +26,7 @@ private struct Envelope: Decodable {
 }
 
 @Suite struct `An answer of Dynapins' first protocol` {
-    // Of the Dynapins server's own test keys.
+    // From the Dynapins server's own test keys.
     static let privateKey = "MC4CAQAwBQYDK2VwBCIEIEottsHhxfNBdKlEbCVOJZ0Pav1mfvjUruTuJMApfwjM"
     static let publicKey = "MCowBQYDK2VwAyEA9gocJEBHG+vcm2OH42ZEy8XiYarSBJ3ZBTA5Ni7J+Ac="
     static let message =

@@ -271,7 +271,7 @@ struct AdoptionRecorderTests {
         }
         try await app.query("SELECT pinledger.forget_adoption(now() - interval '35 days')")
         #expect(try await app.query("SELECT count(*) FROM pinledger.adoption_count").only.int64(0) == 3)
-        // Whoever asks for more does not get it.
+        // A request for more does not get it.
         try await app.query("SELECT pinledger.forget_adoption(now() + interval '1 year')")
         #expect(try await app.query("SELECT count(*) FROM pinledger.adoption_count").only.int64(0) == 2)
         await app.close()

@@ -62,7 +62,7 @@ struct RecorderTests {
         try nodes[1].take(0..<10, .failure(.chainInvalid), seal: nil)
         for node in nodes {
             await node.recorder.record()
-            // A second time writes nothing anew.
+            // A second time writes nothing.
             await node.recorder.record()
             #expect(node.log.text.isEmpty, "\(node.log.text)")
         }
@@ -130,7 +130,7 @@ struct RecorderTests {
         #expect(try node.take(0..<5, seal: [1], ids: true).taken == 5)
         #expect(try node.take(0..<6, seal: [2], ids: true).duplicate == 5)
         #expect(try node.take(6..<9, seal: [1]).duplicate == 3)
-        // Whoever has no key cannot make a key's owner's reports duplicates.
+        // A client without a key cannot make a key owner's reports duplicates.
         #expect(try node.take(20..<22, seal: nil, ids: true).taken == 2)
         #expect(try node.take(20..<22, seal: [3], ids: true).taken == 2)
         await node.pool.close()

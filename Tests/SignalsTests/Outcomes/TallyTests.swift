@@ -308,7 +308,7 @@ struct TallyTests {
         #expect(cell.minutes.map(\.failing) == [60, 20, 0, 0])
         #expect(cell.minutes.map(\.minute) == (0..<4).map { noon.adding(seconds: $0 * 60) })
         #expect(cell.servedPins == [served])
-        // As many minutes as somebody asks for, the newest.
+        // As many of the newest minutes as requested.
         #expect(book.facts(minutes: 2).cells.first?.minutes.map(\.installs) == [60, 20])
     }
 
