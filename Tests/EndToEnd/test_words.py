@@ -263,7 +263,9 @@ FRAGMENTS = {
     "it", "its", "they", "their", "them", "he", "his", "who", "whom", "whose", "which", "that", "what", "and", "but", "or", "of",
     "when", "where", "while", "if", "as", "with", "without", "to", "for", "from", "in", "on", "at", "by", "under", "behind",
     "is", "are", "was", "has", "have", "does", "do", "can", "cannot", "may", "must", "never", "keeps", "takes", "leaves",
-    "gives", "says", "tells", "lets", "asks", "shows", "stands", "refuses", "reads", "comes", "goes",
+    "gives", "says", "tells", "lets", "asks", "shows", "stands", "refuses", "reads", "comes", "goes", "gets", "makes", "waits",
+    "logs", "draws", "holds", "finds", "sees", "knows", "stops", "uses", "adds", "decides", "follows", "begins", "ends", "carries",
+    "needs", "rolls", "creates", "deletes", "forgets", "remembers", "escapes", "matches", "come", "compete", "make", "hear", "keep",
 }  # fmt: skip
 
 
