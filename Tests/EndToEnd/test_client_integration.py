@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-import yaml
+from contract import CONTRACT
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from jsonschema import Draft202012Validator
 from pinledger import canonical, from_now, host_body, pin_of
@@ -17,7 +17,6 @@ from test_evaluated import payload_of
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "Sources/CHandbook/pages/client-integration.md").read_text()
 VECTORS = ROOT / "Tests/PinWireTests/Vectors"
-CONTRACT = yaml.safe_load((ROOT / "openapi/openapi.yaml").read_text())
 APP = "com.example.guide"
 
 

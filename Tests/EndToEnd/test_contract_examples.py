@@ -3,33 +3,15 @@
 import copy
 import itertools
 import re
-from pathlib import Path
 
 import pytest
-import yaml
+from contract import CONTRACT, operations, resolved
 from jsonschema import Draft202012Validator
 from pinledger import Server
 
-CONTRACT = yaml.safe_load((Path(__file__).parents[2] / "openapi/openapi.yaml").read_text())
 HOST = "api.example.com"
 PIN = "19e7f18ad15c2644bc2fee19adc4b4787389d2152bb0a5c3fa8f6d92fc409212"
 NUMBERS = itertools.count()
-
-
-def resolved(value: dict) -> dict:
-    while "$ref" in value:
-        target = CONTRACT
-        for part in value["$ref"].removeprefix("#/").split("/"):
-            target = target[part]
-        value = target | {name: more for name, more in value.items() if name != "$ref"}
-    return value
-
-
-def operations():
-    for path, item in CONTRACT["paths"].items():
-        for method, operation in item.items():
-            if method in ("get", "put", "post", "patch", "delete"):
-                yield path, method, operation
 
 
 def examples_of(content: dict):

@@ -5,28 +5,10 @@ import re
 from pathlib import Path
 
 import pytest
-import yaml
+from contract import CONTRACT, operations, resolved
 
 ROOT = Path(__file__).parents[2]
-TEXT = (ROOT / "openapi/openapi.yaml").read_text()
-CONTRACT = yaml.safe_load(TEXT)
 SCHEMAS = CONTRACT["components"]["schemas"]
-
-
-def resolved(value: dict) -> dict:
-    while "$ref" in value:
-        target = CONTRACT
-        for part in value["$ref"].removeprefix("#/").split("/"):
-            target = target[part]
-        value = target | {name: more for name, more in value.items() if name != "$ref"}
-    return value
-
-
-def operations():
-    for path, item in CONTRACT["paths"].items():
-        for method, operation in item.items():
-            if method in ("get", "put", "post", "patch", "delete"):
-                yield path, method, operation
 
 
 def properties(schema: dict, place: str, known: frozenset = frozenset()):
@@ -150,6 +132,7 @@ COMMANDS = {
     "listKillSwitches": "kill list",
     "listGuardRails": "guard-rail list", "setGuardRail": "guard-rail lower", "setAppGuardRail": "guard-rail lower",
     "listClients": "client list", "getClient": "client show", "setClient": "client set", "removeClient": "client remove",
+    "setClientKey": "client set-key",
     "listKeys": "key list", "createKey": "key create", "activateKey": "key activate", "retireKey": "key retire",
     "listTokens": "token list", "createToken": "token create", "revokeToken": "token revoke",
     "listWebhooks": "webhook list", "createWebhook": "webhook create", "getWebhook": "webhook show",
@@ -162,6 +145,9 @@ COMMANDS = {
     "explain": "explain", "simulate": "simulate", "probe": "probe", "getExport": "export",
     "importRemoteConfig": "import", "importFile": "import",
 }  # fmt: skip
+
+# Operations that several commands share, or whose command is named after one thing that they do.
+SHARED = {"updatePin", "setGuardRail", "setAppGuardRail", "updateFleet"}
 
 # What other summaries begin with.
 VERBS = {
@@ -176,6 +162,18 @@ def test_every_summary_begins_with_a_verb_and_has_no_full_stop():
         verb = summary.split()[0].rstrip(",")
         expected = {COMMANDS[name].split()[-1].split("-")[0].capitalize()} if name in COMMANDS else VERBS
         assert verb in expected and not summary.endswith("."), f"{name}: {summary!r} should begin with {expected}"
+
+
+def test_every_operation_that_changes_or_asks_something_has_the_name_of_its_commands_verb():
+    changing = {one["operationId"] for path, method, one in operations() if path.startswith("/v1/") and method != "get"}
+    assert len(changing) > 50
+    assert changing - COMMANDS.keys() <= SHARED <= changing
+    assert COMMANDS.keys() <= {one["operationId"] for _, _, one in operations()}
+    for name in changing - SHARED:
+        # `set-key` of a client is `setClientKey`, and `roll-back` is `rollBackAppRollout`.
+        last = COMMANDS[name].split()[-1]
+        verb = "rollBack" if last == "roll-back" else last.split("-")[0]
+        assert name.startswith(verb), f"{name} and {COMMANDS[name]}"
 
 
 def test_every_delete_of_the_operators_interface_has_a_command_with_its_verb():
