@@ -6,13 +6,15 @@ import Testing
 @testable import pinledger
 
 @Suite struct `An event in a sentence` {
-    private static let folder = SourceTexts.root.appending(path: "Tests/PinningTests/Golden")
-    static let files = ((try? FileManager.default.contentsOfDirectory(atPath: folder.path())) ?? []).sorted()
+    static let lines: [[UInt8]] = {
+        let file = SourceTexts.root.appending(path: "Tests/PinningTests/Golden/events.ndjson")
+        return ((try? Data(contentsOf: file)) ?? Data()).split(separator: UInt8(ascii: "\n")).map { Array($0) }
+    }()
 
-    /// There is a golden file of every type of event: a new one without a sentence fails here.
-    @Test(arguments: files) func `every event type has a sentence`(name: String) throws {
-        let entry = try JSON(parsing: Array(try Data(contentsOf: Self.folder.appending(path: name))))
-        let text = try #require(EventSentence(entry).text, "\(name) has no sentence")
+    /// There is a golden line of every type of event: a new one without a sentence fails here.
+    @Test(arguments: lines) func `every event type has a sentence`(line: [UInt8]) throws {
+        let entry = try JSON(parsing: line)
+        let text = try #require(EventSentence(entry).text, "\(entry.text("type")) has no sentence")
         #expect(text.hasSuffix(".") || text.contains(": "))
         #expect(!text.contains(entry.text("type")))
         #expect(!text.contains(" - ") && !text.hasSuffix(" -."), "\(text)")

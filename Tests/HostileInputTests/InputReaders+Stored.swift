@@ -68,7 +68,7 @@ extension InputReader {
                 if let position = Int64(text) { use(Ledger().knows(through: position)) }
             }),
         InputReader(
-            "an event", bytes: files("PinningTests/Golden", ending: ".json"),
+            "an event", bytes: files("PinningTests/Golden").flatMap { $0.split(separator: 0x0A).map { Array($0) } },
             frames: [Frame(#"{"stream":""#, #""}"#), Frame(#"{"reason":""#, #""}"#), Frame(#"{""#, #"":1}"#)],
             read: { input in
                 use(try? Entry(canonical: input))

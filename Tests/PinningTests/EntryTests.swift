@@ -1,11 +1,8 @@
-import Foundation
 import PinWire
 import Pinning
 import Testing
 
 @Suite struct `An entry` {
-    private static let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Golden")
-
     /// Every type ever recorded. Types are only added.
     private enum TypeName: String, CaseIterable {
         case appCreated = "AppCreated"
@@ -75,7 +72,7 @@ import Testing
         case webhookRemoved = "WebhookRemoved"
     }
 
-    /// The compiler asks for a new case here, and the tests below for its golden file.
+    /// The compiler asks for a new case here, and the tests below for its golden line.
     private func typeName(_ event: Event) -> TypeName {
         switch event {
         case .app(let event):
@@ -149,18 +146,9 @@ import Testing
         }
     }
 
-    /// Writes missing files and leaves existing ones: golden files never change.
-    @Test(.enabled(if: ProcessInfo.processInfo.environment["PINLEDGER_WRITE_GOLDEN"] == "1"))
-    func `an entry is written as a golden file once`() throws {
-        for (name, entry) in examples {
-            let file = Self.folder.appending(path: "\(name).json")
-            if !FileManager.default.fileExists(atPath: file.path()) { try Data(entry.bytes).write(to: file) }
-        }
-    }
-
-    @Test func `an entry of every type has a golden file`() throws {
-        let names = try FileManager.default.contentsOfDirectory(atPath: Self.folder.path())
-        #expect(Set(names) == Set(examples.keys.map { "\($0).json" }))
+    @Test func `an entry of every type has a golden line`() throws {
+        let types = try GoldenEvents.lines.map { try Entry(bytes: $0).event.type }
+        #expect(Set(types) == Set(TypeName.allCases.map(\.rawValue)))
         for type in TypeName.allCases { #expect(examples[type.rawValue].map { self.typeName($0.event) } == type) }
         for (name, entry) in examples {
             #expect(self.typeName(entry.event).rawValue == entry.event.type)
@@ -172,13 +160,18 @@ import Testing
         #expect(Event.types == TypeName.allCases.map(\.rawValue).sorted())
     }
 
+    @Test(arguments: GoldenEvents.lines)
+    func `an entry of a golden line is written as it was read`(line: [UInt8]) throws {
+        let text = GoldenEvents.text(line)
+        #expect(try GoldenEvents.text(Entry(canonical: line).bytes) == text)
+        #expect(try JSON(parsing: line).canonicalText == text)
+    }
+
     @Test(arguments: examples.keys.sorted())
-    func `an entry in its golden file reads back, and is written as it was`(name: String) throws {
-        let bytes = Array(try Data(contentsOf: Self.folder.appending(path: "\(name).json")))
-        let entry = try Entry(bytes: bytes)
-        #expect(entry == examples[name])
-        #expect(entry.bytes == bytes)
-        #expect(try JSON(parsing: bytes).canonicalBytes == bytes)
+    func `an entry in its golden line reads back`(name: String) throws {
+        let entry = try #require(examples[name])
+        let line = try #require(GoldenEvents.lines.first { $0 == entry.bytes }, "\(name): \(entry.bytes)")
+        #expect(try Entry(bytes: line) == entry)
     }
 
     /// An example's members with one of them changed.

@@ -2,7 +2,7 @@ import ClientLiterals
 import PinWire
 import Pinning
 
-/// One entry for each file in `Golden`, by the file's name: the event's type, and after a dot what is special about it.
+/// Entries of golden lines as values, by the event's type and after a dot what is special about them.
 let examples: [String: Entry] = {
     let rollout = Rollout(
         basisPoints: 2500, method: .geography, seed: [.userID, .deviceID], isSticky: false, salt: "spring",

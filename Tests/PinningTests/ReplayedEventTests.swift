@@ -76,6 +76,14 @@ import Testing
         #expect(self.scanned(entry.bytes, &names) == .success(ReplayedEvent(entry)))
     }
 
+    @Test(arguments: GoldenEvents.lines)
+    func `a replayed event is that of every golden line`(line: [UInt8]) throws {
+        var names = RecentNames()
+        let entry = try Entry(bytes: line)
+        #expect(self.canonical(entry) == line)
+        #expect(self.scanned(line, &names) == .success(ReplayedEvent(entry)))
+    }
+
     @Test(arguments: 0..<20)
     func `a replayed event is read from changed bytes only where the entry is`(seed: UInt64) {
         var random = RandomLedger(seed: seed)
