@@ -1,163 +1,48 @@
+import Foundation
 import PinWire
 import Pinning
 import Testing
 
 @Suite struct `An entry` {
-    /// Every type ever recorded. Types are only added.
-    private enum TypeName: String, CaseIterable {
-        case appCreated = "AppCreated"
-        case appRenamed = "AppRenamed"
-        case versionGateSet = "VersionGateSet"
-        case appRolloutSet = "AppRolloutSet"
-        case fallbackSet = "FallbackSet"
-        case monitoringSet = "MonitoringSet"
-        case pinsValidUntilSet = "PinsValidUntilSet"
-        case hostAdded = "HostAdded"
-        case hostSubdomainsSet = "HostSubdomainsSet"
-        case hostRemoved = "HostRemoved"
-        case modeSet = "ModeSet"
-        case candidateStarted = "CandidateStarted"
-        case candidatePromoted = "CandidatePromoted"
-        case candidateDropped = "CandidateDropped"
-        case hostRolloutSet = "HostRolloutSet"
-        case pinStaged = "PinStaged"
-        case pinActivated = "PinActivated"
-        case pinRoleSet = "PinRoleSet"
-        case pinRetired = "PinRetired"
-        case pinRevoked = "PinRevoked"
-        case killSwitchEngaged = "KillSwitchEngaged"
-        case killSwitchReleased = "KillSwitchReleased"
-        case fleetKillSwitchEngaged = "FleetKillSwitchEngaged"
-        case fleetKillSwitchReleased = "FleetKillSwitchReleased"
-        case issuerSet = "IssuerSet"
-        case signingKeyCreated = "SigningKeyCreated"
-        case signingKeyActivated = "SigningKeyActivated"
-        case signingKeyRetired = "SigningKeyRetired"
-        case tokenIssued = "TokenIssued"
-        case tokenRevoked = "TokenRevoked"
-        case endpointsSet = "EndpointsSet"
-        case keyDescribed = "KeyDescribed"
-        case guardRailSet = "GuardRailSet"
-        case guardRailsOverridden = "GuardRailsOverridden"
-        case rotationStarted = "RotationStarted"
-        case rotationAdvanced = "RotationAdvanced"
-        case rotationAborted = "RotationAborted"
-        case fleetGuardRailSet = "FleetGuardRailSet"
-        case fleetGuardRailsOverridden = "FleetGuardRailsOverridden"
-        case signingKeyRailsOverridden = "SigningKeyRailsOverridden"
-        case warningRaised = "WarningRaised"
-        case warningCleared = "WarningCleared"
-        case telemetryKeyAdded = "TelemetryKeyAdded"
-        case telemetryKeyRetired = "TelemetryKeyRetired"
-        case telemetryReacted = "TelemetryReacted"
-        case clientSet = "ClientSet"
-        case clientRemoved = "ClientRemoved"
-        case clientKeySet = "ClientKeySet"
-        case rolloutPlanSet = "RolloutPlanSet"
-        case rolloutPlanCleared = "RolloutPlanCleared"
-        case rolloutStepTaken = "RolloutStepTaken"
-        case rolloutStepApproved = "RolloutStepApproved"
-        case rolloutStepExtended = "RolloutStepExtended"
-        case rolloutSampleReached = "RolloutSampleReached"
-        case rolloutBakeStarted = "RolloutBakeStarted"
-        case rolloutPlanFinished = "RolloutPlanFinished"
-        case rolloutPaused = "RolloutPaused"
-        case rolloutResumed = "RolloutResumed"
-        case rolloutRolledBack = "RolloutRolledBack"
-        case webhookCreated = "WebhookCreated"
-        case webhookChanged = "WebhookChanged"
-        case webhookPaused = "WebhookPaused"
-        case webhookResumed = "WebhookResumed"
-        case webhookSecretRotated = "WebhookSecretRotated"
-        case webhookRemoved = "WebhookRemoved"
-    }
-
-    /// The compiler asks for a new case here, and the tests below for its golden line.
-    private func typeName(_ event: Event) -> TypeName {
-        switch event {
-        case .app(let event):
-            switch event {
-            case .appCreated: .appCreated
-            case .appRenamed: .appRenamed
-            case .versionGateSet: .versionGateSet
-            case .appRolloutSet: .appRolloutSet
-            case .fallbackSet: .fallbackSet
-            case .monitoringSet: .monitoringSet
-            case .pinsValidUntilSet: .pinsValidUntilSet
-            case .hostAdded: .hostAdded
-            case .hostSubdomainsSet: .hostSubdomainsSet
-            case .hostRemoved: .hostRemoved
-            case .modeSet: .modeSet
-            case .candidateStarted: .candidateStarted
-            case .candidatePromoted: .candidatePromoted
-            case .candidateDropped: .candidateDropped
-            case .hostRolloutSet: .hostRolloutSet
-            case .pinStaged: .pinStaged
-            case .pinActivated: .pinActivated
-            case .pinRoleSet: .pinRoleSet
-            case .pinRetired: .pinRetired
-            case .pinRevoked: .pinRevoked
-            case .killSwitchEngaged, .versionKillSwitchEngaged: .killSwitchEngaged
-            case .killSwitchReleased, .versionKillSwitchReleased: .killSwitchReleased
-            case .endpointsSet: .endpointsSet
-            case .keyDescribed: .keyDescribed
-            case .guardRailSet: .guardRailSet
-            case .guardRailsOverridden: .guardRailsOverridden
-            case .rotationStarted: .rotationStarted
-            case .rotationAdvanced: .rotationAdvanced
-            case .rotationAborted: .rotationAborted
-            case .rolloutPlanSet: .rolloutPlanSet
-            case .rolloutPlanCleared: .rolloutPlanCleared
-            case .rolloutStepTaken: .rolloutStepTaken
-            case .rolloutStepApproved: .rolloutStepApproved
-            case .rolloutStepExtended: .rolloutStepExtended
-            case .rolloutSampleReached: .rolloutSampleReached
-            case .rolloutBakeStarted: .rolloutBakeStarted
-            case .rolloutPlanFinished: .rolloutPlanFinished
-            case .rolloutPaused: .rolloutPaused
-            case .rolloutResumed: .rolloutResumed
-            case .rolloutRolledBack: .rolloutRolledBack
-            case .telemetryReacted: .telemetryReacted
-            case .clientSet: .clientSet
-            case .clientRemoved: .clientRemoved
-            case .clientKeySet: .clientKeySet
-            }
-        case .fleet(.killSwitchEngaged): .fleetKillSwitchEngaged
-        case .fleet(.killSwitchReleased): .fleetKillSwitchReleased
-        case .fleet(.issuerSet): .issuerSet
-        case .fleet(.guardRailSet): .fleetGuardRailSet
-        case .keys(.signingKeyCreated): .signingKeyCreated
-        case .keys(.signingKeyActivated): .signingKeyActivated
-        case .keys(.signingKeyRetired): .signingKeyRetired
-        case .fleet(.railsOverridden): .fleetGuardRailsOverridden
-        case .keys(.railsOverridden): .signingKeyRailsOverridden
-        case .access(.tokenIssued): .tokenIssued
-        case .access(.tokenRevoked): .tokenRevoked
-        case .watch(.warningRaised): .warningRaised
-        case .watch(.warningCleared): .warningCleared
-        case .watch(.telemetryKeyAdded): .telemetryKeyAdded
-        case .watch(.telemetryKeyRetired): .telemetryKeyRetired
-        case .webhooks(.created): .webhookCreated
-        case .webhooks(.changed): .webhookChanged
-        case .webhooks(.paused): .webhookPaused
-        case .webhooks(.resumed): .webhookResumed
-        case .webhooks(.secretRotated): .webhookSecretRotated
-        case .webhooks(.removed): .webhookRemoved
+    /// The data of all golden lines, by the event's type.
+    private static func goldenData() throws -> [String: [[String: JSON]]] {
+        var data: [String: [[String: JSON]]] = [:]
+        for line in GoldenEvents.lines {
+            let json = try JSON(parsing: line)
+            data[json["type"]?.stringValue ?? "", default: []].append(try #require(json["data"]?.objectValue))
         }
+        return data
     }
 
-    @Test func `an entry of every type has a golden line`() throws {
-        let types = try GoldenEvents.lines.map { try Entry(bytes: $0).event.type }
-        #expect(Set(types) == Set(TypeName.allCases.map(\.rawValue)))
-        for type in TypeName.allCases { #expect(examples[type.rawValue].map { self.typeName($0.event) } == type) }
+    @Test func `every declared type has a golden line, and no line has another type`() throws {
+        #expect(Set(try Self.goldenData().keys) == Set(Event.types))
+        #expect(Event.types == Set(Event.types).sorted())
         for (name, entry) in examples {
-            #expect(self.typeName(entry.event).rawValue == entry.event.type)
             #expect(name.split(separator: ".").first.map(String.init) == entry.event.type)
         }
     }
 
-    @Test func `an entry of every type can be asked for by its type, and of no other`() {
-        #expect(Event.types == TypeName.allCases.map(\.rawValue).sorted())
+    @Test(arguments: Event.kinds)
+    func `every type has golden lines with and without each optional member`(kind: EventKind) throws {
+        let lines = try #require(try Self.goldenData()[kind.type])
+        for field in kind.fields where field.isOptional {
+            #expect(lines.contains { $0[field.name] != nil }, "\(kind.type) with \(field.name)")
+            #expect(lines.contains { $0[field.name] == nil }, "\(kind.type) without \(field.name)")
+        }
+        #expect(kind.fields.map(\.name) == kind.fields.map(\.name).sorted(), "fields stand in canonical order")
+        #expect(kind.fields.count <= 1 || !kind.fields.contains { $0.name.isEmpty })
+    }
+
+    /// The compiler asks for a declaration of every event, and this for its place in a list `all`.
+    @Test func `every declaration is in a list of all declarations`() throws {
+        let sources = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Sources/Pinning")
+        let files = try FileManager.default.subpathsOfDirectory(atPath: sources.path())
+        var declared: [String] = []
+        for file in files where file.hasSuffix(".swift") {
+            let text = try String(contentsOf: sources.appending(path: file), encoding: .utf8)
+            declared += text.matches(of: /EventDeclaration\(\s*"(\w+)"/).map { String($0.1) }
+        }
+        #expect(declared.sorted() == Event.types)
     }
 
     @Test(arguments: GoldenEvents.lines)

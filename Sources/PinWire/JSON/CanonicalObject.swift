@@ -74,6 +74,17 @@ package struct CanonicalObject {
         json.appendCanonical(to: &self.out)
     }
 
+    /// Adds members in canonical order.
+    package mutating func add(members: [String: JSON]) {
+        for (name, json) in members.sorted(by: { JSON.precedes($0.key, $1.key) }) {
+            if !self.isFirst { self.out.append(UInt8(ascii: ",")) }
+            self.isFirst = false
+            JSON.appendQuoted(name, to: &self.out)
+            self.out.append(UInt8(ascii: ":"))
+            json.appendCanonical(to: &self.out)
+        }
+    }
+
     /// Adds an object whose members `write` adds.
     package mutating func object(_ name: StaticString, _ write: (inout CanonicalObject) -> Void) {
         self.begin(name)

@@ -80,13 +80,18 @@ public struct JSONField: Sendable {
 
     /// Reads an object through `body` and refuses members that it did not ask for.
     public func object<T>(_ body: (inout JSONMembers) throws(JSONDefect) -> T) throws(JSONDefect) -> T {
-        guard case .object(let members) = self.value else {
-            throw self.defect("must be an object, and is \(self.value.kind)")
-        }
-        var reader = JSONMembers(members, at: self.pointer)
+        var reader = try self.members()
         let result = try body(&reader)
         try reader.refuseUnknown()
         return result
+    }
+
+    /// The members of an object. After the last one it knows, the caller calls ``JSONMembers/refuseUnknown()``.
+    package func members() throws(JSONDefect) -> JSONMembers {
+        guard case .object(let members) = self.value else {
+            throw self.defect("must be an object, and is \(self.value.kind)")
+        }
+        return JSONMembers(members, at: self.pointer)
     }
 
     /// Parses a string through a throwing initialiser whose error says what is wrong.
@@ -127,7 +132,8 @@ public struct JSONMembers: Sendable {
     /// Whether the member `name` is there at all, even as null.
     public func mentions(_ name: String) -> Bool { self.unread[name] != nil }
 
-    func refuseUnknown() throws(JSONDefect) {
+    /// Refuses a member that was not asked for.
+    package func refuseUnknown() throws(JSONDefect) {
         guard let name = self.unread.keys.min() else { return }
         throw JSONDefect(
             pointer: self.pointer.appending(name),

@@ -1,6 +1,6 @@
 package import PinWire
 
-/// A fact about one app, in the past tense. Cases are only ever added, never changed.
+/// A fact about one app, in the past tense. Cases are only added, never changed. ``Declared`` has their names and fields.
 package enum AppEvent: Hashable, Sendable {
     case appCreated(displayName: String)
     case appRenamed(displayName: String)
@@ -68,25 +68,6 @@ package enum AppEvent: Hashable, Sendable {
     case clientRemoved(ClientKind)
     /// This key signs the kind's format from now on. The private half is not in the ledger.
     case clientKeySet(ClientKind, ClientKey)
-
-    /// Whether it can make the app's document much larger. An event of a few bytes at the most, such as a mode, a pin's
-    /// end or a kill switch, must never wait for room.
-    var addsToDocument: Bool {
-        switch self {
-        case .versionGateSet, .appRolloutSet, .fallbackSet, .monitoringSet, .hostAdded, .candidateStarted,
-            .hostRolloutSet, .pinActivated:
-            true
-        case .appCreated, .appRenamed, .pinsValidUntilSet, .hostSubdomainsSet, .hostRemoved, .modeSet,
-            .candidatePromoted, .candidateDropped, .pinStaged, .pinRoleSet, .pinRetired, .pinRevoked,
-            .killSwitchEngaged, .killSwitchReleased, .versionKillSwitchEngaged, .versionKillSwitchReleased,
-            .endpointsSet, .keyDescribed, .guardRailSet, .guardRailsOverridden, .rotationStarted, .rotationAdvanced,
-            .rotationAborted,
-            .rolloutPlanSet, .rolloutPlanCleared, .rolloutStepTaken, .rolloutStepApproved, .rolloutStepExtended,
-            .rolloutBakeStarted, .rolloutPlanFinished, .rolloutPaused, .rolloutResumed, .rolloutRolledBack,
-            .rolloutSampleReached, .telemetryReacted, .clientSet, .clientRemoved, .clientKeySet:
-            false
-        }
-    }
 }
 
 extension App {

@@ -90,38 +90,10 @@ package enum WatchEvent: Hashable, Sendable {
     case telemetryKeyRetired(id: String)
 }
 
-extension WatchEvent {
-    var encoded: (type: String, data: JSON) {
-        switch self {
-        case .warningRaised(let warning): ("WarningRaised", warning.json)
-        case .warningCleared(let subject): ("WarningCleared", .object(subject.members))
-        case .telemetryKeyAdded(let id, let note):
-            ("TelemetryKeyAdded", .members(["key_id": .string(id), "note": note.map { .string($0) }]))
-        case .telemetryKeyRetired(let id): ("TelemetryKeyRetired", ["key_id": .string(id)])
-        }
-    }
-
-    init?(type: String, _ field: JSONField) throws(JSONDefect) {
-        switch type {
-        case "WarningRaised": self = .warningRaised(try Warning(field))
-        case "WarningCleared":
-            self = try field.object { (m) throws(JSONDefect) in .warningCleared(try Warning.Subject(&m)) }
-        case "TelemetryKeyAdded":
-            self = try field.object { (m) throws(JSONDefect) in
-                .telemetryKeyAdded(
-                    id: try m.required("key_id").string(), note: try m.optional("note")?.string())
-            }
-        case "TelemetryKeyRetired":
-            self = try field.object { (m) throws(JSONDefect) in
-                .telemetryKeyRetired(id: try m.required("key_id").string())
-            }
-        default: return nil
-        }
-    }
-}
-
 extension Warning {
-    package var json: JSON {
+    package var json: JSON { .object(self.members) }
+
+    var members: [String: JSON] {
         var members = self.subject.members
         members["severity"] = .string(self.severity.rawValue)
         members["date"] = self.date.map { .string($0.rfc3339) }
@@ -129,23 +101,27 @@ extension Warning {
         members["code"] = self.code.map { .string($0) }
         members["detail"] = .string(self.detail)
         members["remedy"] = .string(self.remedy)
-        return .object(members)
+        return members
     }
 
+    /// Reads ``json``.
     init(_ field: JSONField) throws(JSONDefect) {
-        self = try field.object { (m) throws(JSONDefect) in
-            Warning(
-                try Subject(&m), severity: try m.required("severity").oneOf(AttentionItem.Severity.self),
-                date: try m.optional("date")?.timestamp(), lead: try m.optional("lead_seconds")?.integer(0...(.max)),
-                code: try m.optional("code")?.string(), detail: try m.required("detail").string(),
-                remedy: try m.required("remedy").string()
-            )
-        }
+        self = try field.object { (m) throws(JSONDefect) in try Warning(&m) }
+    }
+
+    /// Reads ``members``.
+    init(_ m: inout JSONMembers) throws(JSONDefect) {
+        self.init(
+            try Subject(&m), severity: try m.required("severity").oneOf(AttentionItem.Severity.self),
+            date: try m.optional("date")?.timestamp(), lead: try m.optional("lead_seconds")?.integer(0...(.max)),
+            code: try m.optional("code")?.string(), detail: try m.required("detail").string(),
+            remedy: try m.required("remedy").string()
+        )
     }
 }
 
 extension Warning.Subject {
-    fileprivate var members: [String: JSON] {
+    var members: [String: JSON] {
         let members: [String: JSON?] = [
             "kind": .string(self.kind.rawValue),
             "host": self.host.map { .string($0.text) },
@@ -157,7 +133,7 @@ extension Warning.Subject {
         return members.compactMapValues { $0 }
     }
 
-    fileprivate init(_ members: inout JSONMembers) throws(JSONDefect) {
+    init(_ members: inout JSONMembers) throws(JSONDefect) {
         self.init(
             try members.required("kind").oneOf(Warning.Kind.self),
             host: try members.optional("host")?.parse(HostPattern.init),

@@ -98,16 +98,7 @@ package struct OverriddenFinding: Hashable, Sendable {
         ])
     }
 
-    /// The member `findings` of an event.
-    static func list(_ members: inout JSONMembers) throws(JSONDefect) -> [OverriddenFinding] {
-        var findings: [OverriddenFinding] = []
-        for field in try members.required("findings").elements(atMost: 10_000) {
-            findings.append(try OverriddenFinding(field))
-        }
-        return findings
-    }
-
-    private init(_ field: JSONField) throws(JSONDefect) {
+    init(_ field: JSONField) throws(JSONDefect) {
         self = try field.object { (m) throws(JSONDefect) in
             OverriddenFinding(
                 code: try m.required("code").string(), host: try m.optional("host")?.parse(HostPattern.init),

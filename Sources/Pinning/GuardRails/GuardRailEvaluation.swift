@@ -256,30 +256,3 @@ struct GuardRailEvaluation {
             }
     }
 }
-
-extension AppEvent {
-    /// The hosts that the event concerns.
-    func hosts(in app: App?) -> [HostPattern] {
-        switch self {
-        case .hostAdded(let host, _, _), .hostSubdomainsSet(let host, _), .hostRemoved(let host),
-            .modeSet(let host, _, _), .candidateStarted(let host, _), .candidatePromoted(let host),
-            .candidateDropped(let host), .hostRolloutSet(let host, _), .pinStaged(let host, _, _, _, _),
-            .pinActivated(let host, _, _), .pinRoleSet(let host, _, _, _), .pinRetired(let host, _, _),
-            .pinRevoked(let host, _, _), .endpointsSet(let host, _):
-            [host]
-        case .killSwitchEngaged(let host, _), .killSwitchReleased(let host), .rolloutPlanSet(let host, _),
-            .rolloutPlanCleared(let host), .rolloutStepTaken(let host, _, _), .rolloutStepApproved(let host, _),
-            .rolloutStepExtended(let host, _), .rolloutSampleReached(let host, _, _), .rolloutBakeStarted(let host),
-            .rolloutPlanFinished(let host), .rolloutPaused(let host, _, _), .rolloutResumed(let host),
-            .rolloutRolledBack(let host, _, _):
-            host.map { [$0] } ?? []
-        case .telemetryReacted(let reacted): [reacted.host]
-        case .rotationStarted(let rotation): rotation.hosts
-        case .rotationAdvanced(let id, _), .rotationAborted(let id): app?.rotation(id)?.hosts ?? []
-        case .appCreated, .appRenamed, .versionGateSet, .appRolloutSet, .fallbackSet, .monitoringSet,
-            .pinsValidUntilSet, .versionKillSwitchEngaged, .versionKillSwitchReleased, .keyDescribed, .guardRailSet,
-            .guardRailsOverridden, .clientSet, .clientRemoved, .clientKeySet:
-            []
-        }
-    }
-}

@@ -2,7 +2,7 @@ package import PinWire
 
 extension KeyEvidence {
     /// The uploaded object, as the ledger keeps it: one member, named after its kind.
-    package var json: JSON {
+    var members: [String: JSON] {
         switch self {
         case .certificate(let certificate): ["certificate": certificate.json]
         case .request(let key, let subject, let names):
@@ -15,20 +15,21 @@ extension KeyEvidence {
         }
     }
 
-    init(_ field: JSONField) throws(JSONDefect) {
-        self = try field.object { (m) throws(JSONDefect) in
-            if let certificate = m.optional("certificate") { return .certificate(try CertificateFacts(certificate)) }
-            if let request = m.optional("request") {
-                return try request.object { (m) throws(JSONDefect) in
-                    var names: [String] = []
-                    for name in try m.required("dns_names").elements(atMost: 1000) { names.append(try name.string()) }
-                    return .request(
-                        try KeyFacts(try m.required("key")), subject: try m.required("subject").string(),
-                        dnsNames: names
-                    )
-                }
+    /// Reads ``members``.
+    init(_ members: inout JSONMembers) throws(JSONDefect) {
+        if let certificate = members.optional("certificate") {
+            self = .certificate(try CertificateFacts(certificate))
+        } else if let request = members.optional("request") {
+            self = try request.object { (m) throws(JSONDefect) in
+                var names: [String] = []
+                for name in try m.required("dns_names").elements(atMost: 1000) { names.append(try name.string()) }
+                return .request(
+                    try KeyFacts(try m.required("key")), subject: try m.required("subject").string(),
+                    dnsNames: names
+                )
             }
-            return .publicKey(try KeyFacts(try m.required("public_key")))
+        } else {
+            self = .publicKey(try KeyFacts(try members.required("public_key")))
         }
     }
 }

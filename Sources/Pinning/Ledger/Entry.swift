@@ -33,7 +33,7 @@ package struct Entry: Hashable, Sendable {
         }
         out.add("causation_id", self.origin.causationID)
         out.add("correlation_id", self.origin.correlationID)
-        self.event.writeData(to: &out)
+        out.object("data") { self.event.visit(&$0) }
         if self.origin.isForced { out.add("forced", true) }
         out.add("idempotency_key", self.origin.idempotencyKey)
         out.add("position", self.position)

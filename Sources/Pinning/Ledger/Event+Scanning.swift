@@ -13,7 +13,7 @@ extension Event {
         guard let data = scanner.object(),
             let json = try? JSON(parsing: data, limits: JSONLimits(depth: 15, nodes: 100_000)),
             let event = try? Event(type: String(decoding: type, as: UTF8.self), schema: 1, data: json),
-            event.data.canonicalBytes.elementsEqual(data)
+            event.dataBytes.elementsEqual(data)
         else { return nil }
         self = event
     }

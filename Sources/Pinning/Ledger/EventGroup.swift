@@ -16,31 +16,7 @@ package enum EventGroup: String, CaseIterable, Sendable {
     }
 
     /// The types that belong to it, in order.
-    package var types: [String] {
-        Event.types.filter { type in
-            if self != .guardRail, type.contains("GuardRail") || type.contains("RailsOverridden") { return false }
-            return switch self {
-            case .app:
-                [
-                    "AppCreated", "AppRenamed", "VersionGateSet", "FallbackSet", "MonitoringSet", "PinsValidUntilSet",
-                    "IssuerSet",
-                ].contains(type)
-            case .host: ["HostAdded", "HostRemoved", "HostSubdomainsSet", "ModeSet", "EndpointsSet"].contains(type)
-            case .pin: type.hasPrefix("Pin") && type != "PinsValidUntilSet" || type == "KeyDescribed"
-            case .candidate: type.hasPrefix("Candidate")
-            case .rollout: type.contains("Rollout")
-            case .rotation: type.hasPrefix("Rotation")
-            case .key: type.hasPrefix("SigningKey")
-            case .token: type.hasPrefix("Token")
-            case .webhook: type.hasPrefix("Webhook")
-            case .telemetry: type.hasPrefix("Telemetry")
-            case .warning: type.hasPrefix("Warning")
-            case .client: type.hasPrefix("Client")
-            case .killSwitch: type.contains("KillSwitch")
-            case .guardRail: type.contains("GuardRail") || type.contains("RailsOverridden")
-            }
-        }
-    }
+    package var types: [String] { Event.kinds.filter { $0.group == self }.map(\.type) }
 
     /// The types that a filter's element covers, one or a group's; nil for a name that is neither.
     package static func types(named name: String) -> [String]? {

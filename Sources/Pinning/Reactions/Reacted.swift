@@ -21,24 +21,4 @@ package struct Reacted: Hashable, Sendable {
         self.init(
             host: verdict.evidence.host, arm: verdict.evidence.arm, step: verdict.step, verdict: verdict.json)
     }
-
-    var json: JSON {
-        .members([
-            "host": .string(self.host.text),
-            "arm": self.arm.map { .string($0.rawValue) },
-            "step": .string(self.step.rawValue),
-            "verdict": self.verdict,
-        ])
-    }
-
-    init(_ field: JSONField) throws(JSONDefect) {
-        self = try field.object { (m) throws(JSONDefect) in
-            let verdict = try m.required("verdict")
-            guard case .object = verdict.value else { throw verdict.defect("must be an object") }
-            return Reacted(
-                host: try m.required("host").parse(HostPattern.init),
-                arm: try m.optional("arm")?.oneOf(PolicySlot.self),
-                step: try m.required("step").oneOf(ReactionStep.self), verdict: verdict.value)
-        }
-    }
 }

@@ -28,7 +28,7 @@ extension Rotation.Goals {
 
 extension Rotation {
     /// The settings at its start: the data of the event.
-    var startJSON: JSON {
+    var startMembers: [String: JSON] {
         [
             "rotation": .string(self.id),
             "kind": .string(self.kind.rawValue),
@@ -41,15 +41,10 @@ extension Rotation {
         ]
     }
 
-    /// Reads ``startJSON``: a rotation in its first phase.
-    init(start field: JSONField) throws(JSONDefect) {
-        self = try field.object { (m) throws(JSONDefect) in try Rotation(&m) }
-    }
-
     /// Reads ``json``.
     init(_ field: JSONField) throws(JSONDefect) {
         self = try field.object { (m) throws(JSONDefect) in
-            var rotation = try Rotation(&m)
+            var rotation = try Rotation(start: &m)
             rotation.phase = try m.required("phase").oneOf(Phase.self)
             rotation.phaseSince = try m.required("phase_since").timestamp()
             rotation.abortedIn = try m.optional("aborted_in")?.oneOf(Phase.self)
@@ -57,7 +52,8 @@ extension Rotation {
         }
     }
 
-    private init(_ m: inout JSONMembers) throws(JSONDefect) {
+    /// Reads ``startMembers``: a rotation in its first phase.
+    init(start m: inout JSONMembers) throws(JSONDefect) {
         var hosts: [HostPattern] = []
         for host in try m.required("hosts").elements(atMost: Rotation.hostLimit) {
             hosts.append(try host.parse(HostPattern.init))
@@ -76,7 +72,7 @@ extension Rotation {
 
     /// The rotation as it stands.
     package var json: JSON {
-        guard case .object(var members) = self.startJSON else { return .null }
+        var members = self.startMembers
         members["phase"] = .string(self.phase.rawValue)
         members["phase_since"] = .string(self.phaseSince.rfc3339)
         members["aborted_in"] = self.abortedIn.map { .string($0.rawValue) }

@@ -1,92 +1,67 @@
 package import PinWire
 
-// The stream `webhooks` in JSON: its events in the ledger, and its state as the admin API shows it.
+// The stream `webhooks`: the declarations of its events, and its state in JSON as the admin API shows it.
+
+private let apps = EventField("apps", .list(of: MemberValue<AppID>.parsed(AppID.init(_:), \.text)))
+private let about = EventField(optional: "description", .text)
+private let secretID = EventField("secret_id", .text)
+// Unknown types are kept.
+private let types = EventField("types", .list(of: .text))
+private let url = EventField("url", MemberValue<WebhookURL>.parsed(WebhookURL.init(_:), \.text))
+private let webhookID = EventField("webhook_id", .text)
 
 extension WebhookEvent {
-    var encoded: (type: String, data: JSON) {
-        func id(_ id: String) -> JSON { ["webhook_id": .string(id)] }
+    enum Declared {
+        static let created = EventDeclaration(
+            "WebhookCreated", .webhook, apps, about, secretID, types, url, webhookID
+        ) {
+            let settings = WebhookSettings(url: $4, types: $3, apps: $0, description: $1)
+            return .webhooks(.created(id: $5, settings, secretID: $2))
+        }
+        static let changed = EventDeclaration("WebhookChanged", .webhook, apps, about, types, url, webhookID) {
+            .webhooks(.changed(id: $4, WebhookSettings(url: $3, types: $2, apps: $0, description: $1)))
+        }
+        static let paused = EventDeclaration(
+            "WebhookPaused", .webhook, EventField<WebhookPause>("cause", .word), webhookID
+        ) { .webhooks(.paused(id: $1, $0)) }
+        static let resumed = EventDeclaration("WebhookResumed", .webhook, webhookID) { .webhooks(.resumed(id: $0)) }
+        static let secretRotated = EventDeclaration("WebhookSecretRotated", .webhook, secretID, webhookID) {
+            .webhooks(.secretRotated(id: $1, secretID: $0))
+        }
+        static let removed = EventDeclaration("WebhookRemoved", .webhook, webhookID) { .webhooks(.removed(id: $0)) }
+
+        static let all: [any DeclaredEvent] = [created, changed, paused, resumed, secretRotated, removed]
+    }
+
+    func visit<Visitor: EventVisitor>(_ visitor: inout Visitor) -> Visitor.Output {
         switch self {
-        case .created(let id, let settings, let secretID):
-            var members = settings.members
-            members["webhook_id"] = .string(id)
-            members["secret_id"] = .string(secretID)
-            return ("WebhookCreated", .object(members))
-        case .changed(let id, let settings):
-            var members = settings.members
-            members["webhook_id"] = .string(id)
-            return ("WebhookChanged", .object(members))
-        case .paused(let id, let why):
-            return ("WebhookPaused", ["webhook_id": .string(id), "cause": .string(why.rawValue)])
-        case .resumed(let webhook): return ("WebhookResumed", id(webhook))
-        case .secretRotated(let id, let secretID):
-            return ("WebhookSecretRotated", ["webhook_id": .string(id), "secret_id": .string(secretID)])
-        case .removed(let webhook): return ("WebhookRemoved", id(webhook))
+        case .created(let id, let hook, let secretID):
+            visitor.visit(Declared.created, hook.apps, hook.description, secretID, hook.types, hook.url, id)
+        case .changed(let id, let hook):
+            visitor.visit(Declared.changed, hook.apps, hook.description, hook.types, hook.url, id)
+        case .paused(let id, let why): visitor.visit(Declared.paused, why, id)
+        case .resumed(let id): visitor.visit(Declared.resumed, id)
+        case .secretRotated(let id, let secretID): visitor.visit(Declared.secretRotated, secretID, id)
+        case .removed(let id): visitor.visit(Declared.removed, id)
         }
-    }
-
-    init?(type: String, _ field: JSONField) throws(JSONDefect) {
-        func id(_ members: inout JSONMembers) throws(JSONDefect) -> String {
-            try members.required("webhook_id").string()
-        }
-        switch type {
-        case "WebhookCreated":
-            self = try field.object { (m) throws(JSONDefect) in
-                .created(
-                    id: try id(&m), try WebhookSettings(recorded: &m), secretID: try m.required("secret_id").string())
-            }
-        case "WebhookChanged":
-            self = try field.object { (m) throws(JSONDefect) in
-                .changed(id: try id(&m), try WebhookSettings(recorded: &m))
-            }
-        case "WebhookPaused":
-            self = try field.object { (m) throws(JSONDefect) in
-                .paused(id: try id(&m), try m.required("cause").oneOf(WebhookPause.self))
-            }
-        case "WebhookResumed":
-            self = try field.object { (m) throws(JSONDefect) in .resumed(id: try id(&m)) }
-        case "WebhookSecretRotated":
-            self = try field.object { (m) throws(JSONDefect) in
-                .secretRotated(id: try id(&m), secretID: try m.required("secret_id").string())
-            }
-        case "WebhookRemoved":
-            self = try field.object { (m) throws(JSONDefect) in .removed(id: try id(&m)) }
-        default: return nil
-        }
-    }
-}
-
-extension WebhookSettings {
-    fileprivate var members: [String: JSON] {
-        var members: [String: JSON] = [
-            "url": .string(self.url.text), "types": .array(self.types.map { .string($0) }),
-            "apps": .array(self.apps.map { .string($0.text) }),
-        ]
-        members["description"] = self.description.map { .string($0) }
-        return members
-    }
-
-    /// Reads settings from the ledger: unknown types are kept.
-    fileprivate init(recorded members: inout JSONMembers) throws(JSONDefect) {
-        let url = try members.required("url").parse(WebhookURL.init)
-        var types: [String] = []
-        for field in try members.required("types").elements(atMost: .max) { types.append(try field.string()) }
-        var apps: [AppID] = []
-        for field in try members.required("apps").elements(atMost: .max) { apps.append(try field.parse(AppID.init)) }
-        self.init(url: url, types: types, apps: apps, description: try members.optional("description")?.string())
     }
 }
 
 extension Webhook {
     /// The ledger's data about it; never a secret, and no secret's name.
     package var json: JSON {
-        var members = self.settings.members
-        members["webhook_id"] = .string(self.id)
-        members["created_at"] = .string(self.createdAt.rfc3339)
-        members["secret_rotated_at"] = self.secretRotatedAt.map { .string($0.rfc3339) }
-        members["paused"] = .bool(self.isPaused)
-        members["pause_cause"] = self.pause.map { .string($0.rawValue) }
-        members["paused_at"] = self.pausedAt.map { .string($0.rfc3339) }
-        return .object(members)
+        .members([
+            "webhook_id": .string(self.id),
+            "url": .string(self.settings.url.text),
+            "types": .array(self.settings.types.map { .string($0) }),
+            "apps": .array(self.settings.apps.map { .string($0.text) }),
+            "description": self.settings.description.map { .string($0) },
+            "created_at": .string(self.createdAt.rfc3339),
+            "secret_rotated_at": self.secretRotatedAt.map { .string($0.rfc3339) },
+            "paused": .bool(self.isPaused),
+            "pause_cause": self.pause.map { .string($0.rawValue) },
+            "paused_at": self.pausedAt.map { .string($0.rfc3339) },
+        ])
     }
 }
 

@@ -1,0 +1,127 @@
+import PinWire
+
+// The declarations of the events of all streams but those of apps and webhooks, which have files of their own.
+
+private let findings = EventField("findings", .findings)
+private let kid = EventField("kid", .text)
+private let expiresAt = EventField("expires_at", .time)
+private let tokenID = EventField("token_id", .text)
+private let keyID = EventField("key_id", .text)
+
+extension WatchEvent {
+    enum Declared {
+        static let warningRaised = EventDeclaration(
+            "WarningRaised", .warning, EventField(all: Warning.init(_:), \.members)
+        ) { .watch(.warningRaised($0)) }
+        static let warningCleared = EventDeclaration(
+            "WarningCleared", .warning, EventField(all: Warning.Subject.init(_:), \.members)
+        ) { .watch(.warningCleared($0)) }
+        static let telemetryKeyAdded = EventDeclaration(
+            "TelemetryKeyAdded", .telemetry, keyID, EventField(optional: "note", .text)
+        ) { .watch(.telemetryKeyAdded(id: $0, note: $1)) }
+        static let telemetryKeyRetired = EventDeclaration("TelemetryKeyRetired", .telemetry, keyID) {
+            .watch(.telemetryKeyRetired(id: $0))
+        }
+
+        static let all: [any DeclaredEvent] = [warningRaised, warningCleared, telemetryKeyAdded, telemetryKeyRetired]
+    }
+
+    func visit<Visitor: EventVisitor>(_ visitor: inout Visitor) -> Visitor.Output {
+        switch self {
+        case .warningRaised(let warning): visitor.visit(Declared.warningRaised, warning)
+        case .warningCleared(let subject): visitor.visit(Declared.warningCleared, subject)
+        case .telemetryKeyAdded(let id, let note): visitor.visit(Declared.telemetryKeyAdded, id, note)
+        case .telemetryKeyRetired(let id): visitor.visit(Declared.telemetryKeyRetired, id)
+        }
+    }
+}
+
+extension FleetEvent {
+    enum Declared {
+        static let killSwitchEngaged = EventDeclaration("FleetKillSwitchEngaged", .killSwitch, expiresAt) {
+            .fleet(.killSwitchEngaged(expiresAt: $0))
+        }
+        static let killSwitchReleased = EventDeclaration("FleetKillSwitchReleased", .killSwitch) {
+            .fleet(.killSwitchReleased)
+        }
+        static let issuerSet = EventDeclaration("IssuerSet", .app, EventField("issuer", .text)) {
+            .fleet(.issuerSet($0))
+        }
+        static let guardRailSet = EventDeclaration(
+            "FleetGuardRailSet", .guardRail, EventField<GuardRail>("code", .word), EventField("lowered", .flag)
+        ) { .fleet(.guardRailSet($0, isLowered: $1)) }
+        static let railsOverridden = EventDeclaration("FleetGuardRailsOverridden", .guardRail, findings) {
+            .fleet(.railsOverridden($0))
+        }
+
+        static let all: [any DeclaredEvent] = [
+            killSwitchEngaged, killSwitchReleased, issuerSet, guardRailSet, railsOverridden,
+        ]
+    }
+
+    func visit<Visitor: EventVisitor>(_ visitor: inout Visitor) -> Visitor.Output {
+        switch self {
+        case .killSwitchEngaged(let end): visitor.visit(Declared.killSwitchEngaged, end)
+        case .killSwitchReleased: visitor.visit(Declared.killSwitchReleased)
+        case .issuerSet(let issuer): visitor.visit(Declared.issuerSet, issuer)
+        case .guardRailSet(let rail, let isLowered): visitor.visit(Declared.guardRailSet, rail, isLowered)
+        case .railsOverridden(let findings): visitor.visit(Declared.railsOverridden, findings)
+        }
+    }
+}
+
+extension KeyEvent {
+    enum Declared {
+        static let signingKeyCreated = EventDeclaration(
+            "SigningKeyCreated", .key, EventField("alg", .constant("EdDSA")), kid,
+            EventField(
+                "public_key",
+                .bytes("32 bytes of base64url", count: 32, decode: Base64URL.decode) { Base64URL.encode($0) })
+        ) { .keys(.signingKeyCreated(kid: $1, publicKey: $2)) }
+        static let signingKeyActivated = EventDeclaration("SigningKeyActivated", .key, kid) {
+            .keys(.signingKeyActivated(kid: $0))
+        }
+        static let signingKeyRetired = EventDeclaration("SigningKeyRetired", .key, kid) {
+            .keys(.signingKeyRetired(kid: $0))
+        }
+        static let railsOverridden = EventDeclaration("SigningKeyRailsOverridden", .guardRail, findings) {
+            .keys(.railsOverridden($0))
+        }
+
+        static let all: [any DeclaredEvent] = [
+            signingKeyCreated, signingKeyActivated, signingKeyRetired, railsOverridden,
+        ]
+    }
+
+    func visit<Visitor: EventVisitor>(_ visitor: inout Visitor) -> Visitor.Output {
+        switch self {
+        case .signingKeyCreated(let kid, let publicKey):
+            visitor.visit(Declared.signingKeyCreated, "EdDSA", kid, publicKey)
+        case .signingKeyActivated(let kid): visitor.visit(Declared.signingKeyActivated, kid)
+        case .signingKeyRetired(let kid): visitor.visit(Declared.signingKeyRetired, kid)
+        case .railsOverridden(let findings): visitor.visit(Declared.railsOverridden, findings)
+        }
+    }
+}
+
+extension AccessEvent {
+    enum Declared {
+        static let tokenIssued = EventDeclaration(
+            "TokenIssued", .token, expiresAt, EventField("name", .text),
+            EventField(
+                "sha256", .bytes("64 hexadecimal digits", count: 32, decode: Hex.decode) { Hex.encode($0) }),
+            tokenID
+        ) { .access(.tokenIssued(id: $3, name: $1, digest: $2, expiresAt: $0)) }
+        static let tokenRevoked = EventDeclaration("TokenRevoked", .token, tokenID) { .access(.tokenRevoked(id: $0)) }
+
+        static let all: [any DeclaredEvent] = [tokenIssued, tokenRevoked]
+    }
+
+    func visit<Visitor: EventVisitor>(_ visitor: inout Visitor) -> Visitor.Output {
+        switch self {
+        case .tokenIssued(let id, let name, let digest, let end):
+            visitor.visit(Declared.tokenIssued, end, name, digest, id)
+        case .tokenRevoked(let id): visitor.visit(Declared.tokenRevoked, id)
+        }
+    }
+}
