@@ -51,7 +51,10 @@ import Yams
         #expect(groups == EventGroup.allCases.map(\.name).sorted())
         let parameters = try #require(components["parameters"] as? [String: [String: Any]])
         let schema = try #require(parameters["EventTypes"]?["schema"] as? [String: Any])
-        let pattern = try Regex(try #require(schema["pattern"] as? String))
+        let text = try #require(schema["pattern"] as? String)
+        let any = EventGroup.names.map { $0.replacing(".*", with: "\\.\\*") }.joined(separator: "|")
+        #expect(text == "^,*(?:\(any))(?:,+(?:\(any)))*,*$")
+        let pattern = try Regex(text)
         for name in EventGroup.names { #expect("PinRevoked,\(name)".wholeMatch(of: pattern) != nil, "\(name)") }
         #expect("PinRevoked,Pin".wholeMatch(of: pattern) == nil)
     }
