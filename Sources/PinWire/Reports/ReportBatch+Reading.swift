@@ -10,42 +10,42 @@ extension ReportBatch {
     ///   than ``limit`` of them.
     package init(parsing bytes: [UInt8], pause: () -> Void = {}) throws(JSONSyntaxError) {
         self = try bytes.withUnsafeBufferPointer { (buffer) throws(JSONSyntaxError) in
-            var cursor = JSONCursor(buffer, limits: Self.limits)
-            return try ReportBatch(&cursor, pause)
+            var reader = JSONReader(buffer, limits: Self.limits)
+            return try ReportBatch(&reader, pause)
         }
     }
 
     /// Outcomes that are read without a pause.
     private static let readAtOnce = 16
 
-    private init(_ cursor: inout JSONCursor, _ pause: () -> Void) throws(JSONSyntaxError) {
+    private init(_ reader: inout JSONReader, _ pause: () -> Void) throws(JSONSyntaxError) {
         var shared = ReportDraft()
         var drafts: [ReportDraft]?
-        let isObject = try cursor.object { (cursor, name) throws(JSONSyntaxError) in
+        let isObject = try reader.object { (reader, name) throws(JSONSyntaxError) in
             guard name == "outcomes" else {
-                try shared.read(name, &cursor)
+                try shared.read(name, &reader)
                 return
             }
-            guard drafts == nil else { throw cursor.failure("outcomes stands there twice") }
+            guard drafts == nil else { throw reader.failure("outcomes stands there twice") }
             var read: [ReportDraft] = []
-            let isArray = try cursor.array { (cursor) throws(JSONSyntaxError) in
+            let isArray = try reader.array { (reader) throws(JSONSyntaxError) in
                 guard read.count < Self.limit else {
-                    throw cursor.failure("a batch may have at most \(Self.limit) outcomes")
+                    throw reader.failure("a batch may have at most \(Self.limit) outcomes")
                 }
                 var draft = ReportDraft()
-                let isObject = try cursor.object { (cursor, name) throws(JSONSyntaxError) in
-                    try draft.read(name, &cursor)
+                let isObject = try reader.object { (reader, name) throws(JSONSyntaxError) in
+                    try draft.read(name, &reader)
                 }
                 if !isObject { draft.isMalformed = true }
                 read.append(draft)
                 if read.count.isMultiple(of: Self.readAtOnce) { pause() }
             }
-            guard isArray else { throw cursor.failure("outcomes must be an array") }
+            guard isArray else { throw reader.failure("outcomes must be an array") }
             drafts = read
         }
-        guard isObject else { throw cursor.failure("a batch must be an object") }
-        try cursor.end()
-        guard let drafts else { throw cursor.failure("a batch must have outcomes") }
+        guard isObject else { throw reader.failure("a batch must be an object") }
+        try reader.end()
+        guard let drafts else { throw reader.failure("a batch must have outcomes") }
         self.init()
         self.outcomes.reserveCapacity(drafts.count)
         for (place, draft) in drafts.enumerated() {
@@ -106,48 +106,48 @@ private struct ReportDraft {
         }
     }
 
-    /// Reads one member; null counts as absent.
-    mutating func read(_ name: String, _ cursor: inout JSONCursor) throws(JSONSyntaxError) {
-        guard let member = Member(name) else { return try cursor.skip() }
+    /// Reads one member; null is as good as nothing.
+    mutating func read(_ name: String, _ reader: inout JSONReader) throws(JSONSyntaxError) {
+        guard let member = Member(name) else { return try reader.skip() }
         if self.seen & 1 << member.rawValue != 0 { self.isMalformed = true }
         self.seen |= 1 << member.rawValue
-        if try cursor.null() { return }
+        if try reader.null() { return }
         switch member {
-        case .host: Self.keep(try cursor.text().flatMap(OutcomeReport.hostName), &self.host, &self.isMalformed)
+        case .host: Self.keep(try reader.text().flatMap(OutcomeReport.hostName), &self.host, &self.isMalformed)
         case .outcome:
-            switch try cursor.text() {
+            switch try reader.text() {
             case "success": self.outcome = .success
             case "failure": self.outcome = .failure
             default: self.isMalformed = true
             }
         case .reason:
-            Self.keep(try cursor.text().map { OutcomeReason(rawValue: $0) ?? .other }, &self.reason, &self.isMalformed)
-        case .servedPins: try self.readPins(&cursor)
+            Self.keep(try reader.text().map { OutcomeReason(rawValue: $0) ?? .other }, &self.reason, &self.isMalformed)
+        case .servedPins: try self.readPins(&reader)
         case .arm:
-            Self.keep(try cursor.text().flatMap(PolicyArm.init(rawValue:)), &self.arm, &self.isMalformed)
+            Self.keep(try reader.text().flatMap(PolicyArm.init(rawValue:)), &self.arm, &self.isMalformed)
         case .documentVersion:
-            let version = try cursor.integer()
+            let version = try reader.integer()
             Self.keep(
                 version.flatMap { (0...ClientReport.largestVersion).contains($0) ? $0 : nil }, &self.documentVersion,
                 &self.isMalformed)
         case .release:
-            // A malformed version is recorded as malformed, which is no reason to drop the outcome.
-            if let text = try cursor.text() {
+            // Of what is no version is known that it is none, which is no reason to lose the outcome.
+            if let text = try reader.text() {
                 self.release = (try? AppVersion(text))?.release
             } else {
                 self.isMalformed = true
             }
-        case .platform: Self.keep(try cursor.text().map(ClientPlatform.init(named:)), &self.platform, &self.isMalformed)
-        case .install: Self.keep(try cursor.text().flatMap { InstallID($0) }, &self.install, &self.isMalformed)
-        case .time: Self.keep(try cursor.text().flatMap { Timestamp(rfc3339: $0) }, &self.time, &self.isMalformed)
+        case .platform: Self.keep(try reader.text().map(ClientPlatform.init(named:)), &self.platform, &self.isMalformed)
+        case .install: Self.keep(try reader.text().flatMap { InstallID($0) }, &self.install, &self.isMalformed)
+        case .time: Self.keep(try reader.text().flatMap { Timestamp(rfc3339: $0) }, &self.time, &self.isMalformed)
         case .count:
-            if let count = try cursor.integer(), (1...OutcomeReport.largestCount).contains(count) {
+            if let count = try reader.integer(), (1...OutcomeReport.largestCount).contains(count) {
                 self.count = count
             } else {
                 self.isMalformed = true
             }
         case .id:
-            let text = try cursor.text()
+            let text = try reader.text()
             Self.keep(
                 text.flatMap { (1...OutcomeReport.idLimit).contains($0.utf8.count) ? $0 : nil }, &self.id,
                 &self.isMalformed)
@@ -158,11 +158,11 @@ private struct ReportDraft {
         if let value { place = value } else { isMalformed = true }
     }
 
-    private mutating func readPins(_ cursor: inout JSONCursor) throws(JSONSyntaxError) {
+    private mutating func readPins(_ reader: inout JSONReader) throws(JSONSyntaxError) {
         var pins: [Pin] = []
         var isMalformed = false
-        let isArray = try cursor.array { (cursor) throws(JSONSyntaxError) in
-            guard let text = try cursor.text(), let pin = try? Pin(text: text) else {
+        let isArray = try reader.array { (reader) throws(JSONSyntaxError) in
+            guard let text = try reader.text(), let pin = try? Pin(text: text) else {
                 isMalformed = true
                 return
             }
