@@ -189,8 +189,17 @@ import Testing
             #expect(!format.fileName.isEmpty && !format.fileName.contains("/"))
             #expect(format.rawValue.allSatisfy { $0.isLowercase || $0.isNumber || $0 == "_" })
         }
-        #expect(formats.filter { $0.client == nil } == [.hpkp, .swift, .kotlin, .json, .pem])
+        #expect(formats.filter { ClientKind(rawValue: $0.rawValue) == nil } == [.hpkp, .swift, .kotlin, .json, .pem])
         #expect(ExportFormat.androidNSC.fileName == ExportFormat.trustkitAndroid.fileName)
         #expect(ExportFormat.json.mediaType == "application/json")
+    }
+
+    @Test(arguments: ClientKind.allCases)
+    func `every kind of client with built-in pins has a format, as its profile says`(kind: ClientKind) {
+        let profile = kind.profile()
+        let format = ExportFormat(rawValue: kind.rawValue)
+        #expect(profile.file?.name == format?.fileName && profile.file?.mediaType == format?.mediaType)
+        #expect(profile.isServed || format != nil)
+        #expect(format == nil || format?.title == profile.title)
     }
 }

@@ -28,31 +28,18 @@ package struct Export: Hashable, Sendable {
     package static func render(
         _ format: ExportFormat, of view: ClientView, material: [[UInt8]: [UInt8]] = [:]
     ) throws(ExportRefusal) -> Export {
-        let hosts = ExportHosts(view, for: format)
-        var draft = ExportDraft(format: format, view: view, notes: hosts.notes)
+        let form = format.form
+        let hosts = ExportHosts(view, for: form)
+        var draft = ExportDraft(format: format, form: form, view: view, notes: hosts.notes)
         draft.noteValidity(ofAny: !hosts.kept.isEmpty)
         var entries: [ExportPlan.Entry] = []
-        if let rules = format.rules {
-            let plan = ExportPlan(hosts, rules, title: format.title)
+        if let names = form.names {
+            let plan = ExportPlan(hosts, names, title: form.title)
             draft.notes += plan.notes
             entries = plan.entries
             try draft.requireBackups(entries)
         }
-        switch format {
-        case .appleATS: draft.appTransportSecurity(entries)
-        case .androidNSC, .trustkitAndroid: draft.networkSecurityConfiguration(entries)
-        case .trustkitIOS: try draft.trustKit(entries)
-        case .okhttp, .okhttp3: draft.certificatePinner(entries)
-        case .reactNative: try draft.reactNative(entries)
-        case .flutter: draft.flutter(entries)
-        case .curl: draft.curl(entries)
-        case .hpkp: draft.publicKeyPins(entries)
-        case .netkit: draft.netKit(entries, NetKitMaterial(material: material))
-        case .swift: draft.swift(hosts)
-        case .kotlin: draft.kotlin(hosts)
-        case .json: draft.json(hosts)
-        case .pem: try draft.pem(hosts.kept, material)
-        }
+        try form.draw(&draft, ExportContent(hosts: hosts, entries: entries, material: material))
         return Export(format: format, bytes: draft.bytes, notes: draft.notes)
     }
 }
@@ -70,9 +57,9 @@ package enum ExportRefusal: Error, Hashable, Sendable, CustomStringConvertible {
         switch self {
         case .singlePin(let format, let hosts):
             "With one pin alone (\(hosts.joined(separator: ", "))), "
-                + (format == .reactNative
-                    ? "\(format.title) rejects the file on iOS, and no host is pinned. "
-                    : "\(format.title) throws where it enforces, and the app crashes when it starts. ")
+                + (format.form.singlePin == .crashes
+                    ? "\(format.title) throws where it enforces, and the app crashes when it starts. "
+                    : "\(format.title) rejects the file on iOS, and no host is pinned. ")
                 + "Add a backup pin of another key to each, or set the mode to report_only."
         case .nothingToPin(let format, let notes):
             (["No host is left whose pins could be written for \(format.title), which takes no empty file."] + notes)
@@ -86,26 +73,20 @@ package enum ExportRefusal: Error, Hashable, Sendable, CustomStringConvertible {
 /// A file that is being written.
 struct ExportDraft {
     let format: ExportFormat
+    let form: ExportForm
     let view: ClientView
     var bytes: [UInt8] = []
     var notes: [String]
 
-    init(format: ExportFormat, view: ClientView, notes: [String]) {
-        self.format = format
-        self.view = view
-        self.notes = notes
-    }
-
-    /// The program that made the file.
-    var origin: String { "Made by Pinledger for \(self.view.app) (\(self.view.displayName)): \(self.format.title)." }
+    /// What made the file.
+    var origin: String { "Made by Pinledger for \(self.view.app) (\(self.view.displayName)): \(self.form.title)." }
 
     /// The command that shows whether the file still matches the server.
     var check: String { "pinledger export \(self.format.rawValue) \(self.view.app) --check FILE" }
 
     /// The first lines of a file in whose language a line with `mark` in front is a comment.
-    func header(_ mark: String) -> [String] {
-        let origin = self.format == .pem ? Quoting.sparseComment(self.origin) : Quoting.comment(self.origin)
-        return ["\(mark) \(origin)", "\(mark) Check it with: \(self.check)"]
+    func header(_ mark: String, _ comment: (String) -> String = Quoting.comment) -> [String] {
+        ["\(mark) \(comment(self.origin))", "\(mark) Check it with: \(self.check)"]
     }
 
     /// The first lines of an XML file. No comment in XML can have the two hyphens of an option.
@@ -122,9 +103,9 @@ struct ExportDraft {
     /// Refuses entries at which TrustKit throws: below two pins, where it enforces (`parse_configuration.m` 3.0,
     /// `DomainPinningPolicy.java`).
     fileprivate func requireBackups(_ entries: [ExportPlan.Entry]) throws(ExportRefusal) {
-        switch self.format {
-        case .trustkitIOS, .trustkitAndroid, .reactNative: break
-        default: return
+        switch self.form.singlePin {
+        case .crashes, .ignored: break
+        case .accepted, .discouraged, .notServed: return
         }
         let hosts = entries.compactMap(\.host).filter { $0.mode == .enforce && $0.pins.count < 2 }
         guard hosts.isEmpty else { throw .singlePin(self.format, hosts: hosts.map(\.pattern.text)) }
@@ -139,13 +120,11 @@ struct ExportDraft {
     fileprivate mutating func noteValidity(ofAny isPinned: Bool) {
         guard let end = self.view.document.pinsValidUntil, isPinned else { return }
         let isOver = end <= self.view.now
-        let begin = "The pins \(isOver ? "were" : "are") valid until \(end), and \(self.format.title)"
-        switch self.format.validity {
+        let begin = "The pins \(isOver ? "were" : "are") valid until \(end), and \(self.form.title)"
+        switch self.form.validity {
         case .instant: break
-        case .none where self.format == .hpkp:
-            self.notes.append("\(begin) has no place for that: they hold for 60 days after each response.")
         case .none:
-            self.notes.append("\(begin) has no place for that: they hold until the app is updated.")
+            self.notes.append("\(begin) has no place for that: they hold \(self.form.lifetime).")
         case .localDate:
             self.notes.append("\(begin) takes a date: they end when that day begins where the device is.")
         case .date where end.microseconds % 86_400_000_000 != 0:

@@ -46,7 +46,7 @@ extension ExportDraft {
     /// takes them. It compares only the server's own certificate, so that authorities' certificates would match
     /// nothing. An expired certificate stays: the file must not change with the time.
     mutating func flutter(_ entries: [ExportPlan.Entry]) {
-        let title = self.format.title
+        let title = self.form.title
         var members: [String: JSON] = [:]
         for entry in entries {
             guard let host = entry.host else { continue }
@@ -67,7 +67,7 @@ extension ExportDraft {
     /// One command line for each host, from which to take the option `--pinnedpubkey` (curl 7.47 and later). curl
     /// compares the server's own key.
     mutating func curl(_ entries: [ExportPlan.Entry]) {
-        let title = self.format.title
+        let title = self.form.title
         var out = SourceText()
         out.add(self.header("#"))
         for entry in entries {
@@ -150,7 +150,7 @@ extension ExportDraft {
         guard !pins.isEmpty else { throw .nothingToPin(self.format, notes: self.notes) }
         func der(_ digest: [UInt8]) -> [UInt8]? { material[digest].flatMap { sha256($0) == digest ? $0 : nil } }
         var out = SourceText()
-        out.add(self.header("#"))
+        out.add(self.header("#", Quoting.sparseComment))
         var isEmpty = true
         var isWhole = true
         for pin in pins {

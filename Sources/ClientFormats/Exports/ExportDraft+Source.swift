@@ -35,8 +35,9 @@ extension ExportDraft {
     /// A dictionary of NetKit's `PinnedKey` values by host. NetKit compares names exactly.
     ///
     /// Versions without that type compare keys themselves. Where they are known of all pins of a host, they stand there
-    /// too, behind a condition of the compiler: the one missing key could be the served one.
-    mutating func netKit(_ entries: [ExportPlan.Entry], _ material: NetKitMaterial) {
+    /// too, behind a condition of the compiler: one key fewer could be the one that is served.
+    mutating func netKit(_ entries: [ExportPlan.Entry], _ der: [[UInt8]: [UInt8]]) {
+        let material = NetKitMaterial(material: der)
         var out = SourceText()
         out.add(self.header("//"))
         out.add("import NetKit")

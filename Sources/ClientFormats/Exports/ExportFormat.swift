@@ -1,8 +1,8 @@
-package import Pinning
+import Pinning
 
 /// A format of files with an app's pins built in: made once, committed to the app's repository, and compared.
 ///
-/// The raw values are the names in commands and paths, and never change.
+/// The raw values are the names in commands and paths, and never change; a format that a kind of client reads has its name.
 package enum ExportFormat: String, CaseIterable, Sendable, Hashable {
     /// `NSPinnedDomains` of an Info.plist (iOS 14, macOS 11).
     case appleATS = "apple_ats"
@@ -35,50 +35,58 @@ package enum ExportFormat: String, CaseIterable, Sendable, Hashable {
     /// The public keys and certificates themselves (RFC 7468), as far as they are known.
     case pem
 
-    /// The client that reads the format; nil for formats of no particular client.
-    package var client: ClientKind? { ClientKind(rawValue: self.rawValue) }
-
-    /// Whether files may have keys or certificates themselves in them, and not only their digests.
-    package var takesMaterial: Bool { self == .pem || self == .netkit }
-
-    /// The name for people.
-    package var title: String {
+    /// How its files are made.
+    var form: ExportForm {
         switch self {
-        case .hpkp: "HTTP Public Key Pinning"
-        case .swift: "Swift source"
-        case .kotlin: "Kotlin source"
-        case .json: "plain JSON"
-        case .pem: "PEM"
-        default: self.client?.title ?? self.rawValue
+        case .appleATS: ExportForm(.appleATS) { $0.appTransportSecurity($1.entries) }
+        case .androidNSC: ExportForm(.androidNSC) { $0.networkSecurityConfiguration($1.entries, isTrustKit: false) }
+        case .trustkitIOS:
+            ExportForm(.trustkitIOS) { (draft, content) throws(ExportRefusal) in try draft.trustKit(content.entries) }
+        case .trustkitAndroid:
+            ExportForm(.trustkitAndroid) { $0.networkSecurityConfiguration($1.entries, isTrustKit: true) }
+        case .okhttp: ExportForm(.okhttp) { $0.certificatePinner($1.entries) }
+        case .okhttp3: ExportForm(.okhttp3) { $0.certificatePinner($1.entries) }
+        case .reactNative:
+            ExportForm(.reactNative) { (draft, content) throws(ExportRefusal) in
+                try draft.reactNative(content.entries)
+            }
+        case .flutter: ExportForm(.flutter) { $0.flutter($1.entries) }
+        case .curl: ExportForm(.curl) { $0.curl($1.entries) }
+        case .netkit: ExportForm(.netkit, takesMaterial: true) { $0.netKit($1.entries, $1.material) }
+        case .hpkp:
+            ExportForm(
+                title: "HTTP Public Key Pinning", file: ClientFile("public-key-pins.txt"), names: .subtrees(),
+                canReportOnly: true, lifetime: "for 60 days after each response"
+            ) { $0.publicKeyPins($1.entries) }
+        case .swift:
+            ExportForm(title: "Swift source", file: ClientFile("PinledgerPins.swift"), validity: .instant) {
+                $0.swift($1.hosts)
+            }
+        case .kotlin:
+            ExportForm(title: "Kotlin source", file: ClientFile("PinledgerPins.kt"), validity: .instant) {
+                $0.kotlin($1.hosts)
+            }
+        case .json:
+            ExportForm(
+                title: "plain JSON", file: ClientFile("pins.json", "application/json"), canReportOnly: true,
+                validity: .instant
+            ) { $0.json($1.hosts) }
+        case .pem:
+            ExportForm(title: "PEM", file: ClientFile("pins.pem", "application/x-pem-file"), takesMaterial: true) {
+                (draft, content) throws(ExportRefusal) in try draft.pem(content.hosts.kept, content.material)
+            }
         }
     }
 
-    /// The default name of a file of the format.
-    package var fileName: String {
-        switch self {
-        case .appleATS: "NSAppTransportSecurity.plist"
-        case .androidNSC, .trustkitAndroid: "network_security_config.xml"
-        case .trustkitIOS: "TSKConfiguration.plist"
-        case .okhttp, .okhttp3: "PinledgerCertificatePinner.kt"
-        case .reactNative: "ssl-pinning.json"
-        case .flutter: "certificate-fingerprints.json"
-        case .curl: "curl-pins.sh"
-        case .hpkp: "public-key-pins.txt"
-        case .swift: "PinledgerPins.swift"
-        case .kotlin: "PinledgerPins.kt"
-        case .netkit: "PinnedKeys.swift"
-        case .json: "pins.json"
-        case .pem: "pins.pem"
-        }
-    }
+    /// As people know it.
+    package var title: String { self.form.title }
+
+    /// What a file of the format is called where nobody wants another name.
+    package var fileName: String { self.form.file.name }
 
     /// For a response's `Content-Type`. All of them are UTF-8.
-    package var mediaType: String {
-        switch self {
-        case .appleATS, .androidNSC, .trustkitIOS, .trustkitAndroid: "application/xml"
-        case .reactNative, .flutter, .json: "application/json"
-        case .pem: "application/x-pem-file"
-        case .okhttp, .okhttp3, .curl, .hpkp, .swift, .kotlin, .netkit: "text/plain; charset=utf-8"
-        }
-    }
+    package var mediaType: String { self.form.file.mediaType }
+
+    /// Whether files may have keys or certificates themselves in them, and not their digests alone.
+    package var takesMaterial: Bool { self.form.takesMaterial }
 }

@@ -8,11 +8,11 @@ struct ExportHosts {
     private(set) var leftOut: [ClientView.Host] = []
     private(set) var notes: [String] = []
 
-    init(_ view: ClientView, for format: ExportFormat) {
+    init(_ view: ClientView, for form: ExportForm) {
         var last: HostPattern?
         for host in view.hosts.sorted(by: { $0.pattern < $1.pattern }) where host.pattern != last {
             last = host.pattern
-            if let why = Self.obstacle(of: host, format) {
+            if let why = Self.obstacle(of: host, form) {
                 self.leftOut.append(host)
                 self.notes.append("\(host.pattern): left out. \(why).")
             } else {
@@ -27,11 +27,11 @@ struct ExportHosts {
     ///
     /// Only the policy decides: a temporary switch, or a date from which pins are off, must not decide what apps are
     /// built with.
-    private static func obstacle(of host: ClientView.Host, _ format: ExportFormat) -> String? {
+    private static func obstacle(of host: ClientView.Host, _ form: ExportForm) -> String? {
         switch host.mode {
         case .enforce: break
-        case .reportOnly where format.canReportOnly: break
-        case .reportOnly: return "Its mode is report_only, and what reads \(format.title) can only enforce"
+        case .reportOnly where form.canReportOnly: break
+        case .reportOnly: return "Its mode is report_only, and what reads \(form.title) can only enforce"
         case .off: return "Its mode is off"
         case nil: return HostNotes.isBuiltin
         }
@@ -46,7 +46,7 @@ struct ExportHosts {
             let names = NameRules(host.pattern.name)
             return upper.contains { reach, other in
                 guard let labels = names.name == other.name ? 0 : names.labels(below: other) else { return false }
-                return host.reach.elements.contains { reach.contains(Reach.place(of: $0, labels: labels)) }
+                return host.reach.elements.contains { reach.contains(NameReach.place(of: $0, labels: labels)) }
             }
         }
     }

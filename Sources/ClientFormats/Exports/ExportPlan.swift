@@ -9,8 +9,8 @@ struct ExportPlan {
     /// One entry of a file.
     struct Entry {
         var name: String
-        var reach: Reach
-        /// The host whose pins hold; nil for an exception, to which no pins apply.
+        var reach: NameReach
+        /// The host whose pins hold; nil for an exception, to which nobody's do.
         var host: ClientView.Host?
     }
 
@@ -18,14 +18,14 @@ struct ExportPlan {
     private(set) var entries: [Entry] = []
     private(set) var notes: [String] = []
 
-    private let rules: EntryRules
+    private let rules: NameMatching
     private let title: String
     /// Names with the most labels first, so that the names below a name are settled before it.
     private var names: [NameRules] = []
     /// The reasons why entries do not reach further, by the name of the entry.
     private var obstacles: [String: String] = [:]
 
-    init(_ hosts: ExportHosts, _ rules: EntryRules, title: String) {
+    init(_ hosts: ExportHosts, _ rules: NameMatching, title: String) {
         self.rules = rules
         self.title = title
         var byName: [String: NameRules] = [:]
@@ -50,8 +50,8 @@ struct ExportPlan {
                 let first = reach.elements.first, let rule = names.rules[first], rule.isPinned,
                 reach.elements.allSatisfy({ names.rules[$0]?.isSame(as: rule) == true })
             else { continue }
-            var exceptions: [(place: Int, reach: Reach)] = []
-            var inherited: [(place: Int, parts: Reach)] = []
+            var exceptions: [(place: Int, reach: NameReach)] = []
+            var inherited: [(place: Int, parts: NameReach)] = []
             guard self.examine(below: place, reach, rule, &exceptions, &inherited) else { continue }
             self.entries.append(Entry(name: names.name, reach: reach, host: rule.host))
             self.names[place].settled.formUnion(reach)
@@ -67,20 +67,21 @@ struct ExportPlan {
     /// Examines the names below one that an entry would reach: which have to be excepted from it, and which require the
     /// same. False where one has to be excepted and cannot be.
     private mutating func examine(
-        below place: Int, _ reach: Reach, _ rule: NameRules.Rule, _ exceptions: inout [(place: Int, reach: Reach)],
-        _ inherited: inout [(place: Int, parts: Reach)]
+        below place: Int, _ reach: NameReach, _ rule: NameRules.Rule,
+        _ exceptions: inout [(place: Int, reach: NameReach)],
+        _ inherited: inout [(place: Int, parts: NameReach)]
     ) -> Bool {
         guard reach != .own else { return true }
         let upper = self.names[place]
         var widened: [String] = []
-        var lost: [(name: String, wanted: Reach, besides: Reach)] = []
-        // The nearest first: names below an exception that takes them all out need no further one.
+        var lost: [(name: String, wanted: NameReach, besides: NameReach)] = []
+        // The nearest first: what an exception takes out with all below it needs no further one.
         for at in self.names[..<place].indices.reversed() {
             let names = self.names[at]
             guard let labels = names.labels(below: upper) else { continue }
-            var same: Reach = []
-            var other: Reach = []
-            for part in names.parts.elements where reach.contains(Reach.place(of: part, labels: labels)) {
+            var same: NameReach = []
+            var other: NameReach = []
+            for part in names.parts.elements where reach.contains(NameReach.place(of: part, labels: labels)) {
                 guard let wanted = names.rules[part] else { continue }
                 if wanted.isSame(as: rule) {
                     same.formUnion(part)
@@ -114,7 +115,7 @@ struct ExportPlan {
     }
 
     /// Whether one of these exceptions takes a name out with all names below its own.
-    private func isExcepted(_ lower: Int, by exceptions: [(place: Int, reach: Reach)]) -> Bool {
+    private func isExcepted(_ lower: Int, by exceptions: [(place: Int, reach: NameReach)]) -> Bool {
         exceptions.contains { $0.reach == .all && self.names[lower].labels(below: self.names[$0.place]) != nil }
     }
 
@@ -127,9 +128,9 @@ struct ExportPlan {
         }
     }
 
-    /// The entry that excepts `parts`, and as little else as possible; nil where there is none, or the name has an
-    /// entry already.
-    private func exception(for parts: Reach, of names: NameRules) -> Reach? {
+    /// The entry that excepts `parts`, and as little else as can be; nil where there is none, or the name has an entry
+    /// already.
+    private func exception(for parts: NameReach, of names: NameRules) -> NameReach? {
         guard names.settled.isEmpty else { return nil }
         return self.rules.exceptions.filter { $0.isSuperset(of: parts) }
             .min { $0.elements.count < $1.elements.count }
@@ -153,7 +154,7 @@ struct ExportPlan {
     /// Notes the names that no entry with their pins reaches.
     private mutating func noteRest(of names: NameRules) {
         let rest = names.parts.elements.filter { names.rules[$0]?.isPinned == true }
-            .reduce(Reach()) { $0.union($1) }.subtracting(names.settled.subtracting(names.excepted))
+            .reduce(NameReach()) { $0.union($1) }.subtracting(names.settled.subtracting(names.excepted))
         guard !rest.isEmpty else { return }
         let why = self.obstacles[names.name] ?? self.rules.words
         self.notes.append("\(rest.words(of: names.name)): left out. \(why).")

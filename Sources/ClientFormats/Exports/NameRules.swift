@@ -3,7 +3,7 @@ import Pinning
 
 /// The requirements of an app's hosts for one name and those below it, an exact pattern and a wildcard taken together.
 struct NameRules {
-    /// The policy for the names of one ``Reach``.
+    /// What holds for the names of one ``NameReach``.
     struct Rule {
         var host: ClientView.Host
         /// Whether its pins can be written; otherwise no other host's may hold for its names either.
@@ -21,11 +21,11 @@ struct NameRules {
     let name: String
     let labels: Int
     private let suffix: String
-    private(set) var rules: [Reach: Rule] = [:]
-    /// The parts that an entry covers, whether with their pins or as an exception.
-    var settled: Reach = []
-    /// The parts of ``settled`` that an exception covers.
-    var excepted: Reach = []
+    private(set) var rules: [NameReach: Rule] = [:]
+    /// The parts that an entry stands for, whether with their pins or as an exception.
+    var settled: NameReach = []
+    /// Of ``settled``, the parts that an exception stands for.
+    var excepted: NameReach = []
 
     init(_ name: String) {
         self.name = name
@@ -40,8 +40,8 @@ struct NameRules {
         }
     }
 
-    /// The parts with a rule.
-    var parts: Reach { Reach(self.rules.keys) }
+    /// The parts that something is said of.
+    var parts: NameReach { NameReach(self.rules.keys) }
 
     /// How many labels this name has before another; nil where it does not lie below it.
     func labels(below other: NameRules) -> Int? {
@@ -49,14 +49,14 @@ struct NameRules {
     }
 }
 
-extension Reach {
+extension NameReach {
     /// The single members that it has, in order.
-    var elements: [Reach] { Self.parts.filter { self.contains($0) } }
+    var elements: [NameReach] { Self.parts.filter { self.contains($0) } }
 }
 
 extension ClientView.Host {
-    /// The names that the pattern covers, relative to its name without the wildcard.
-    var reach: Reach {
+    /// What the pattern stands for, seen from its name without the wildcard.
+    var reach: NameReach {
         switch (self.pattern.isWildcard, self.includesSubdomains) {
         case (false, false): .own
         case (false, true): .all

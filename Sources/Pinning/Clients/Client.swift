@@ -55,15 +55,6 @@ package struct ClientKey: Hashable, Sendable {
 }
 
 extension ClientKind {
-    /// The algorithm that signs the kind's format; nil where it is not signed.
-    package func algorithm(_ settings: ClientSettings) -> ClientKeyAlgorithm? {
-        switch self {
-        case .dynapins: settings.dynapins == .ed25519 ? .ed25519 : .es256
-        case .wultra: .es256
-        case .sslPinning: .rsaSHA512
-        case .remoteConfig, .muejam, .netkit, .trustkitIOS, .trustkitAndroid, .appleATS, .androidNSC, .okhttp,
-            .okhttp3, .reactNative, .flutter, .curl:
-            nil
-        }
-    }
+    /// What the kind's format is signed with; nil where it is not signed.
+    package func algorithm(_ settings: ClientSettings) -> ClientKeyAlgorithm? { self.profile(settings).signature }
 }

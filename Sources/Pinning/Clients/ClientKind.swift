@@ -1,7 +1,6 @@
 /// A kind of client software that an app's installs use, besides this project's own.
 ///
-/// Each has a format of its own, in which it is served (``isServed``) or for which files are exported, and limits that its
-/// users should know (``ClientLimit``).
+/// What each can do stands in its profile (``ClientProfile``), in a file of its own.
 package enum ClientKind: String, CaseIterable, Sendable, Hashable, Comparable {
     /// Dynapins SDKs: a signed answer for one domain.
     case dynapins
@@ -26,33 +25,30 @@ package enum ClientKind: String, CaseIterable, Sendable, Hashable, Comparable {
 
     package static func < (left: ClientKind, right: ClientKind) -> Bool { left.rawValue < right.rawValue }
 
-    /// The name for people.
-    package var title: String {
+    /// What the kind can do with an app's settings for it.
+    package func profile(_ settings: ClientSettings = ClientSettings()) -> ClientProfile {
         switch self {
-        case .dynapins: "Dynapins"
-        case .wultra: "Wultra SSL pinning"
-        case .remoteConfig: "Firebase Remote Config"
-        case .muejam: "MueJam"
-        case .netkit: "NetKit"
-        case .sslPinning: "ssl-pinning"
-        case .trustkitIOS: "TrustKit for iOS"
-        case .trustkitAndroid: "TrustKit for Android"
-        case .appleATS: "Apple App Transport Security"
-        case .androidNSC: "Android network security configuration"
-        case .okhttp: "OkHttp 4.3 and later"
-        case .okhttp3: "OkHttp 3"
-        case .reactNative: "react-native-ssl-public-key-pinning"
-        case .flutter: "Flutter http_certificate_pinning"
-        case .curl: "curl"
+        case .dynapins: .dynapins(settings)
+        case .wultra: .wultra(settings)
+        case .remoteConfig: .remoteConfig(settings)
+        case .muejam: .muejam
+        case .netkit: .netkit
+        case .sslPinning: .sslPinning
+        case .trustkitIOS: .trustkitIOS
+        case .trustkitAndroid: .trustkitAndroid
+        case .appleATS: .appleATS
+        case .androidNSC: .androidNSC
+        case .okhttp: .okhttp
+        case .okhttp3: .okhttp3
+        case .reactNative: .reactNative
+        case .flutter: .flutter
+        case .curl: .curl
         }
     }
 
-    /// Whether installs fetch their pins from this server at run time; the others have them built into the app.
-    package var isServed: Bool {
-        switch self {
-        case .dynapins, .wultra, .remoteConfig, .muejam, .netkit, .sslPinning: true
-        case .trustkitIOS, .trustkitAndroid, .appleATS, .androidNSC, .okhttp, .okhttp3, .reactNative, .flutter, .curl:
-            false
-        }
-    }
+    /// As people know it.
+    package var title: String { self.profile().title }
+
+    /// Whether installs fetch their pins from this server while they run; the others have them built into the app.
+    package var isServed: Bool { self.profile().isServed }
 }

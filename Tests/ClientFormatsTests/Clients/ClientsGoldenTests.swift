@@ -39,7 +39,8 @@ import Testing
             return (form.kind.rawValue + variant, form)
         })
 
-    @Test(arguments: Self.forms.keys.sorted()) func `says of each app what it said before`(name: String) throws {
+    @Test(arguments: Self.forms.keys.sorted()) func `the matrix of each app is what it was before`(name: String) throws
+    {
         let form = try #require(Self.forms[name])
         var text = ""
         /// Findings that were told of an app before, which are named by their numbers.
@@ -68,7 +69,7 @@ import Testing
         try Self.compare(text, with: "\(name).txt")
     }
 
-    @Test(arguments: ExportFormat.allCases) func `has the exported files that it had before`(
+    @Test(arguments: ExportFormat.allCases) func `the export of each app is what it was before`(
         format: ExportFormat
     ) throws {
         var text = ""
@@ -85,7 +86,7 @@ import Testing
         try Self.compare(text, with: "export-\(format.rawValue).txt")
     }
 
-    @Test func `is there for every kind in each form and every format, and for nothing else`() throws {
+    @Test func `every kind in each form and every format has a golden file, and nothing else has`() throws {
         let names = Self.forms.keys.map { "\($0).txt" } + ExportFormat.allCases.map { "export-\($0.rawValue).txt" }
         #expect(try FileManager.default.contentsOfDirectory(atPath: Self.folder.path()).sorted() == names.sorted())
     }

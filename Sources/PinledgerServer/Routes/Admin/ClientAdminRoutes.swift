@@ -125,10 +125,10 @@ struct ClientAdminRoutes: Sendable {
 extension Client {
     /// ``json(of:)`` with the name by which the kind's SDK knows the key, where it has one.
     fileprivate func shownJSON(of kind: ClientKind) -> JSON {
-        guard case .object(var members) = self.json(of: kind), kind == .dynapins, let key = self.key else {
-            return self.json(of: kind)
-        }
-        members["key_name"] = .string(self.settings.dynapins.keyID(of: key.publicKey))
+        guard case .object(var members) = self.json(of: kind), let key = self.key,
+            let name = kind.profile(self.settings).keyName?(key)
+        else { return self.json(of: kind) }
+        members["key_name"] = .string(name)
         return .object(members)
     }
 }

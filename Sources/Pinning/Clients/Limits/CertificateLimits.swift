@@ -6,21 +6,21 @@ enum CertificateLimits {
         Self.leafOnly(check) + Self.unknown(check) + Self.expired(check) + Self.renewed(check) + Self.renewal(check)
     }
 
-    /// For Dynapins up to 0.1, which compares only the leaf too, the first pin decides.
+    /// What compares the first pin alone, which looks at the leaf alone too, is judged by which pin comes first.
     private static func looksAtLeafOnly(_ check: ClientCheck) -> Bool {
-        switch check.comparison {
+        switch check.profile.comparison {
         case .ownKey: true
-        case .certificate: !(check.kind == .wultra && check.settings.understandsDomains)
+        case .certificate(ofAnyHost: _, let orAuthority): !orAuthority
         case .firstPin, .anyKey, .ownKeyOrAuthorities, .builtin: false
         }
     }
 
     private static func leafOnly(_ check: ClientCheck) -> [ClientFinding] {
-        let isApple = check.kind == .appleATS
-        guard isApple || Self.looksAtLeafOnly(check) else { return [] }
-        let place = check.kind == .sslPinning ? "On Apple's systems \(check.kind.title)" : check.kind.title
+        let isByOwner = check.profile.comparison == .ownKeyOrAuthorities
+        guard isByOwner || Self.looksAtLeafOnly(check) else { return [] }
+        let place = check.profile.title(on: check.profile.comparedOn)
         return check.pinned.compactMap { host in
-            let kept = isApple ? Set(PinnedIdentities(of: host).kept.map(\.pin)) : nil
+            let kept = isByOwner ? Set(PinnedIdentities(of: host).kept.map(\.pin)) : nil
             func isKnown(_ pin: ClientView.ClientPin) -> Bool {
                 kept.map { !$0.contains(pin.pin) } ?? pin.isAuthority(at: host.pattern)
             }
@@ -35,7 +35,7 @@ enum CertificateLimits {
             guard let pin = refused ?? unusable.first else { return nil }
             let isRefused = refused != nil
             let why: String
-            switch (isApple, isKnown(pin)) {
+            switch (isByOwner, isKnown(pin)) {
             case (true, true):
                 why =
                     "With keys of both authorities and servers, \(place) requires one of each, so only pins of the primary pin's kind are kept, and this one is left out"
@@ -52,7 +52,7 @@ enum CertificateLimits {
             return check.finding(
                 .leafOnly, isRefused ? .breaks : .differs, host: host, pin: pin.pin,
                 why + (isRefused ? ", and connections to \(host.pattern) are refused." : "."),
-                remedy: isApple
+                remedy: isByOwner
                     ? "Upload the certificates of authorities' keys, and pin only servers' keys or only authorities' keys."
                     : "Pin the key of \(host.pattern) itself.")
         }
@@ -68,8 +68,8 @@ enum CertificateLimits {
     }
 
     private static func unknown(_ check: ClientCheck) -> [ClientFinding] {
-        guard check.comparison == .certificate else { return [] }
-        let title = check.kind.title
+        guard check.profile.comparison.isOfCertificates else { return [] }
+        let title = check.title
         return check.pinned.flatMap { host in
             host.pins.filter { $0.certificates.isEmpty }.map { pin in
                 func isUsable(_ pin: ClientView.ClientPin) -> Bool { !pin.certificates.isEmpty }
@@ -84,7 +84,7 @@ enum CertificateLimits {
     }
 
     private static func expired(_ check: ClientCheck) -> [ClientFinding] {
-        guard check.comparison == .certificate else { return [] }
+        guard check.profile.comparison.isOfCertificates else { return [] }
         return check.pinned.flatMap { host -> [ClientFinding] in
             func isValid(_ pin: ClientView.ClientPin) -> Bool {
                 check.known(pin, at: host).contains { check.view.now < $0.notAfter }
@@ -101,7 +101,7 @@ enum CertificateLimits {
 
     /// Served certificates of pinned keys that were never uploaded here.
     private static func renewed(_ check: ClientCheck) -> [ClientFinding] {
-        guard check.comparison == .certificate else { return [] }
+        guard check.profile.comparison.isOfCertificates else { return [] }
         return check.pinned.flatMap { host in
             // For a key without any known certificate that is reported already.
             host.pins.filter { !$0.serverCertificates(at: host.pattern).isEmpty }.compactMap { pin in
@@ -112,8 +112,8 @@ enum CertificateLimits {
                 guard let certificate = other?.certificates.first else { return nil }
                 return check.finding(
                     .certificateRenewed, .breaks, host: host, pin: pin.pin,
-                    "A server of \(host.pattern) presents a certificate of this key that installs do not get from here, valid until \(certificate.notAfter): \(check.kind.title) compares whole certificates and refuses it.",
-                    remedy: check.kind.isServed
+                    "A server of \(host.pattern) presents a certificate of this key that installs do not get from here, valid until \(certificate.notAfter): \(check.title) compares whole certificates and refuses it.",
+                    remedy: check.profile.isServed
                         ? "Upload the certificate that is served."
                         : "Upload the certificate that is served, and release the app with its fingerprint.")
             }
@@ -121,7 +121,7 @@ enum CertificateLimits {
     }
 
     private static func renewal(_ check: ClientCheck) -> [ClientFinding] {
-        guard check.comparison == .certificate else { return [] }
+        guard check.profile.comparison.isOfCertificates else { return [] }
         let ends = check.pinned.flatMap { host in
             host.pins.compactMap { check.known($0, at: host).first?.notAfter }
         }.filter { check.view.now < $0 }
@@ -129,8 +129,8 @@ enum CertificateLimits {
         return [
             check.finding(
                 .wholeCertificate, .notice,
-                "\(check.kind.title) compares whole certificates: a renewed certificate does not match, even with the same key. The next one expires at \(next).",
-                remedy: check.kind.isServed
+                "\(check.title) compares whole certificates: a renewed certificate does not match, even with the same key. The next one expires at \(next).",
+                remedy: check.profile.isServed
                     ? "Upload each new certificate here, and serve it once clients have fetched its fingerprint."
                     : "Release the app with the fingerprint of each new certificate before it is served.")
         ]

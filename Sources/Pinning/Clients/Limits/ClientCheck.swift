@@ -3,88 +3,45 @@ import PinWire
 /// One kind of client together with one app's state: the input of the limits.
 struct ClientCheck {
     let kind: ClientKind
+    let profile: ClientProfile
     let settings: ClientSettings
     let view: ClientView
     /// The hosts for which the kind's clients hold pins, whether or not something turns them off for now.
     ///
     /// Served kinds whose format cannot express "off" get the pins of hosts in that mode as well.
     let pinned: [ClientView.Host]
-    /// For Wultra, whose clients compare the name of a listed certificate and not its host: the digests of all
-    /// certificates that they get.
-    private let pooled: Set<[UInt8]>
     /// The hosts whose patterns are names, by these.
     let exact: [String: ClientView.Host]
+    /// The digests of all certificates that the kind's clients are given, where those of any host count.
+    private var pooled: Set<[UInt8]> = []
 
     init(kind: ClientKind, settings: ClientSettings, view: ClientView) {
+        let profile = kind.profile(settings)
         self.kind = kind
+        self.profile = profile
         self.settings = settings
         self.view = view
-        let reporting = ReportOnly(kind, settings)
-        let getsPinsOfOff = kind.isServed && !Self.hearsOff(kind, settings)
+        let getsPinsOfOff = profile.isServed && !profile.canTurnOff
         self.pinned = view.hosts.filter { host in
             guard !host.pins.isEmpty else { return false }
             return switch host.mode {
             case .enforce: true
-            case .reportOnly: reporting != .looksAway
+            case .reportOnly: !profile.reportOnly.isIgnored
             case .off: getsPinsOfOff
             case nil: false
             }
         }
-        var pooled: Set<[UInt8]> = []
-        if kind == .wultra {
-            for host in view.hosts {
-                for pin in host.pins {
-                    pooled.formUnion(Self.given(pin, at: host, kind, settings, view.now).map(\.sha256))
-                }
-            }
-        }
-        self.pooled = pooled
         let exact = view.hosts.filter { !$0.pattern.isWildcard }.map { ($0.pattern.name, $0) }
         self.exact = Dictionary(exact) { first, _ in first }
-    }
-
-    /// A kind's treatment of a host that only reports.
-    enum ReportOnly {
-        case reports
-        /// It lets the connection through, and says so in its own log.
-        case warns
-        case enforces
-        /// It lets the connection through and ignores pins.
-        case looksAway
-
-        init(_ kind: ClientKind, _ settings: ClientSettings) {
-            switch kind {
-            case .trustkitIOS, .trustkitAndroid: self = .reports
-            case .netkit: self = .warns
-            case .dynapins, .muejam, .sslPinning: self = .enforces
-            case .wultra: self = settings.understandsDomains ? .looksAway : .enforces
-            case .remoteConfig, .appleATS, .androidNSC, .okhttp, .okhttp3, .reactNative, .flutter, .curl:
-                self = .looksAway
+        if case .certificate(ofAnyHost: true, orAuthority: _) = profile.comparison {
+            for host in view.hosts {
+                for pin in host.pins { self.pooled.formUnion(self.given(pin, at: host).map(\.sha256)) }
             }
         }
     }
 
-    var reportOnly: ReportOnly { ReportOnly(self.kind, self.settings) }
-
-    /// Whether its format expresses that pinning is off.
-    var hearsOff: Bool { Self.hearsOff(self.kind, self.settings) }
-
-    private static func hearsOff(_ kind: ClientKind, _ settings: ClientSettings) -> Bool {
-        switch kind {
-        case .remoteConfig, .netkit: true
-        case .wultra: settings.understandsDomains
-        default: false
-        }
-    }
-
-    /// Whether it uses TrustKit for iOS.
-    var isTrustKit: Bool {
-        switch self.kind {
-        case .trustkitIOS, .reactNative: true
-        case .dynapins: self.settings.dynapins == .es256
-        default: false
-        }
-    }
+    /// As people know the kind.
+    var title: String { self.profile.title }
 
     func finding(
         _ limit: ClientLimit, _ severity: ClientFinding.Severity, host: ClientView.Host? = nil, pin: Pin? = nil,
@@ -93,41 +50,31 @@ struct ClientCheck {
         ClientFinding(self.kind, limit, severity, host: host?.pattern, pin: pin, detail, remedy: remedy)
     }
 
-    /// The certificates of a pin that the kind's clients get for comparison, the newest first; none for kinds that
-    /// compare keys.
-    func given(_ pin: ClientView.ClientPin, at host: ClientView.Host) -> [CertificateFacts] {
-        Self.given(pin, at: host, self.kind, self.settings, self.view.now)
+    /// A notice on a kind that has pins of some host; none otherwise.
+    func notice(_ limit: ClientLimit, _ detail: String, remedy: String) -> [ClientFinding] {
+        self.pinned.isEmpty ? [] : [self.finding(limit, .notice, detail, remedy: remedy)]
     }
 
-    private static func given(
-        _ pin: ClientView.ClientPin, at host: ClientView.Host, _ kind: ClientKind, _ settings: ClientSettings,
-        _ now: Timestamp
-    ) -> [CertificateFacts] {
-        let own = Self.known(pin, at: host, kind, settings)
-        return switch kind {
+    /// The certificates of a pin that the kind's clients are given to compare with, the newest first; none for kinds that
+    /// compare keys.
+    func given(_ pin: ClientView.ClientPin, at host: ClientView.Host) -> [CertificateFacts] {
+        guard self.profile.comparison.isOfCertificates else { return [] }
+        let known = self.known(pin, at: host)
         // A file does not change with the time.
-        case .flutter: own
-        case .muejam, .wultra: own.filter { now < $0.notAfter }
-        default: []
-        }
+        return self.profile.isServed ? known.filter { self.view.now < $0.notAfter } : known
     }
 
     /// The certificates of a pin that servers of a host can present as their own, without those withheld from the
     /// kind's clients; the newest first, expired ones too.
     func known(_ pin: ClientView.ClientPin, at host: ClientView.Host) -> [CertificateFacts] {
-        Self.known(pin, at: host, self.kind, self.settings)
-    }
-
-    private static func known(
-        _ pin: ClientView.ClientPin, at host: ClientView.Host, _ kind: ClientKind, _ settings: ClientSettings
-    ) -> [CertificateFacts] {
-        let own = pin.serverCertificates(at: host.pattern)
-        return kind == .wultra ? own.filter { !settings.withholds($0, at: host.pattern) } : own
+        pin.serverCertificates(at: host.pattern).filter { !self.settings.withholds($0, at: host.pattern) }
     }
 
     /// Whether a certificate is among those that clients have for a host.
     func holds(_ certificate: CertificateFacts, for host: ClientView.Host) -> Bool {
-        if self.kind == .wultra { return self.pooled.contains(certificate.sha256) }
+        if case .certificate(ofAnyHost: true, orAuthority: _) = self.profile.comparison {
+            return self.pooled.contains(certificate.sha256)
+        }
         return host.pins.contains { pin in
             pin.pin == certificate.key.pin
                 && self.given(pin, at: host).contains { $0.sha256 == certificate.sha256 }

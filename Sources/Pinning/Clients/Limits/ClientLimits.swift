@@ -34,10 +34,8 @@ package enum ClientLimits {
         findings += SwitchLimits.findings(of: check)
         findings += RolloutLimits.findings(of: check)
         findings += ExpiryLimits.findings(of: check)
-        findings += DynapinsLimits.findings(of: check)
-        findings += WultraLimits.findings(of: check)
-        findings += RemoteConfigLimits.findings(of: check)
-        findings += LibraryLimits.findings(of: check)
+        findings += SigningLimits.findings(of: check)
+        findings += check.profile.findings(check)
         return findings.sorted(by: Self.precedes)
     }
 

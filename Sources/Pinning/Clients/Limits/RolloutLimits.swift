@@ -1,14 +1,14 @@
 import PinWire
 
-/// The effect of rollouts on kinds without them. Those of remote configuration are judged separately.
+/// What becomes of rollouts with kinds that know none.
 enum RolloutLimits {
     static func findings(of check: ClientCheck) -> [ClientFinding] {
-        guard check.kind != .remoteConfig else { return [] }
+        guard !check.profile.hasRollouts else { return [] }
         return check.view.hosts.filter(check.isRollingOut).map { host in
             let baseline = host.mode == nil ? "the pins built into the app" : "the baseline"
             return Self.withheld(
                 host, check,
-                "A candidate of \(host.pattern) is being rolled out, but \(check.kind.title) does not support rollouts: every install uses \(baseline) until it is promoted.",
+                "A candidate of \(host.pattern) is being rolled out, but \(check.title) does not support rollouts: every install uses \(baseline) until it is promoted.",
                 remedy:
                     "Keep serving a key of the baseline until the candidate is promoted and has reached these installs."
             )

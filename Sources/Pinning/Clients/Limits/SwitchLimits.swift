@@ -3,7 +3,7 @@ import PinWire
 /// Switches that do not turn pinning off for a kind: kill switches, and the modes `off` and `report_only`.
 enum SwitchLimits {
     static func findings(of check: ClientCheck) -> [ClientFinding] {
-        Self.killSwitches(check) + Self.versions(check) + Self.off(check) + Self.reportOnly(check) + Self.delay(check)
+        Self.killSwitches(check) + Self.versions(check) + Self.off(check) + Self.reportOnly(check)
     }
 
     /// The hosts whose pins installs enforce, and which an operator may want to turn off: those that are off by their
@@ -12,8 +12,7 @@ enum SwitchLimits {
         check.view.hosts.filter { host in
             switch host.mode {
             case .enforce: !host.pins.isEmpty
-            // Android itself enforces hosts for which TrustKit only reports.
-            case .reportOnly: !host.pins.isEmpty && (check.reportOnly == .enforces || check.kind == .trustkitAndroid)
+            case .reportOnly: !host.pins.isEmpty && check.profile.reportOnly.isEnforced
             case .off: false
             case nil: true
             }
@@ -21,24 +20,21 @@ enum SwitchLimits {
     }
 
     private static func why(_ check: ClientCheck) -> String {
-        check.kind.isServed
-            ? "\(check.kind.title) cannot express it: installs keep enforcing"
-            : "the pins of \(check.kind.title) are built into the app: installs keep enforcing"
+        check.profile.isServed
+            ? "\(check.title) cannot express it: installs keep enforcing"
+            : "the pins of \(check.title) are built into the app: installs keep enforcing"
     }
 
     private static func remedy(_ check: ClientCheck) -> String {
-        switch check.kind {
-        case .wultra:
-            "Upload the certificates that servers present now: nothing else lets installs connect, and removing other certificates has no effect."
-        case _ where check.kind.isServed:
-            "Publish the pins of the keys that servers present now: nothing else lets these installs connect."
-        default: "Serve a key that is built into the app, or release the app without the pins."
-        }
+        check.profile.wayOut
+            ?? (check.profile.isServed
+                ? "Publish the pins of the keys that servers present now: nothing else lets these installs connect."
+                : "Serve a key that is built into the app, or release the app without the pins.")
     }
 
     private static func killSwitches(_ check: ClientCheck) -> [ClientFinding] {
         let concerned = Self.concerned(check)
-        guard !check.hearsOff, !concerned.isEmpty else { return [] }
+        guard !check.profile.canTurnOff, !concerned.isEmpty else { return [] }
         let engaged = check.view.killSwitchesInForce.filter { $0.scope != "app_versions" }
         let wide = engaged.filter { $0.host == nil }.max { $0.expiresAt < $1.expiresAt }
         if let wide {
@@ -66,26 +62,25 @@ enum SwitchLimits {
             let range = one.versions.flatMap { VersionRange($0) }
             let whom = range.map { "the versions \($0) of the app" } ?? "some versions of the app"
             let begin = "A kill switch turns pinning off for \(whom) until \(one.expiresAt), but"
-            switch check.kind {
-            case .wultra where check.hearsOff:
+            switch check.profile.versionKillSwitch {
+            case .withVersion:
                 return [
                     check.finding(
                         .versionKillSwitch, .notice,
                         "\(begin) installs that do not send their version do not receive it.",
                         remedy: "Have the app send its version.")
                 ]
-            case .remoteConfig:
+            case .inConditions:
                 return check.unheard(
                     .versionKillSwitch, by: concerned,
                     "\(begin) the value for all versions does not include it: only installs that use the template's conditions, or ask this server with their version, stop enforcing.",
                     remedy: "Publish the template, whose conditions check the app's version.")
-            case .netkit:
-                // Its clients do not state their version.
+            case .versionNotSent:
                 return check.unheard(
                     .versionKillSwitch, by: concerned,
-                    "\(begin) \(check.kind.title) does not send the app's version: installs keep enforcing.",
+                    "\(begin) \(check.title) does not send the app's version: installs keep enforcing.",
                     remedy: Self.remedy(check))
-            default:
+            case .unsupported:
                 return check.unheard(
                     .versionKillSwitch, by: concerned, "\(begin) \(Self.why(check)).", remedy: Self.remedy(check))
             }
@@ -93,9 +88,9 @@ enum SwitchLimits {
     }
 
     private static func off(_ check: ClientCheck) -> [ClientFinding] {
-        guard !check.hearsOff else { return [] }
-        // Served clients without pins have a finding of their own; built-in pins are there whatever the state is now.
-        return check.view.hosts.filter { $0.mode == .off && !($0.pins.isEmpty && check.kind.isServed) }.map { host in
+        guard !check.profile.canTurnOff else { return [] }
+        // Served clients without pins have a finding of their own; built-in pins are there whatever is stated now.
+        return check.view.hosts.filter { $0.mode == .off && !($0.pins.isEmpty && check.profile.isServed) }.map { host in
             check.unheard(
                 .modeOff, host: host, "\(host.pattern) is off, but \(Self.why(check)).",
                 remedy: Self.remedy(check))
@@ -104,27 +99,27 @@ enum SwitchLimits {
 
     /// For hosts that only report now: a kill switch's effect on them is another matter.
     private static func reportOnly(_ check: ClientCheck) -> [ClientFinding] {
-        let title = check.kind.title
+        let title = check.title
         let hosts = check.view.hosts.filter { $0.outcome == .reportOnly && !$0.pins.isEmpty }
         let watch = "Use the reports of other clients, and set the mode to enforce once they show no failures."
         let ready = "Make sure that the served key is pinned, as if the mode were enforce."
         return hosts.compactMap { host in
             let pattern = host.pattern
-            switch check.reportOnly {
-            case .reports where check.kind == .trustkitAndroid:
+            switch check.profile.reportOnly {
+            case .reports(systemEnforces: true):
                 return check.unheard(
                     .reportOnly, .notice, host: host,
                     "\(pattern) only reports, which applies to connections that \(title) checks: since version 7 Android itself enforces the pins on all others.",
                     remedy: ready)
-            case .reports: return nil
+            case .reports(systemEnforces: false): return nil
             case .warns:
                 return check.finding(
                     .reportOnly, .notice, host: host,
                     "\(pattern) only reports: \(title) allows connections, and warns only in its own log.",
                     remedy: watch)
-            case .looksAway:
+            case .ignored(let severity):
                 return check.finding(
-                    .reportOnly, check.kind == .wultra ? .notice : .differs, host: host,
+                    .reportOnly, severity, host: host,
                     "\(pattern) only reports, which \(title) does not support: it allows connections, and reports no mismatch.",
                     remedy: watch)
             case .enforces:
@@ -134,17 +129,5 @@ enum SwitchLimits {
                     remedy: ready)
             }
         }
-    }
-
-    private static func delay(_ check: ClientCheck) -> [ClientFinding] {
-        guard check.kind == .wultra, check.settings.understandsDomains,
-            check.view.hosts.contains(where: { $0.outcome == .off && !$0.pins.isEmpty })
-        else { return [] }
-        return [
-            check.finding(
-                .weeklyUpdate, .notice,
-                "Pinning is off, but \(check.kind.title) checks for changes once a week: installs keep enforcing until then.",
-                remedy: "Change the app to force an update when a connection fails.")
-        ]
     }
 }

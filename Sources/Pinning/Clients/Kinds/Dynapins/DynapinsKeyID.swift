@@ -1,5 +1,4 @@
 import PinWire
-package import Pinning
 
 extension DynapinsProtocol {
     /// The name of the signing key in answers: the first 8 hexadecimal digits of a SHA-256, in lower case. It is

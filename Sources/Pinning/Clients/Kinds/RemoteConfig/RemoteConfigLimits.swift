@@ -6,11 +6,12 @@ import PinWire
 /// rollout can be expressed where the baseline enforces nothing of the document; elsewhere all get the baseline, until
 /// all devices are to have the candidate.
 enum RemoteConfigLimits {
-    static func findings(of check: ClientCheck) -> [ClientFinding] {
-        guard check.kind == .remoteConfig else { return [] }
+    @Sendable static func findings(of check: ClientCheck) -> [ClientFinding] {
         switch check.settings.schema {
         case .simple: return Self.carried(check) + Self.rollouts(check)
-        case .advanced: return Self.places(check) + Self.rawKeys(check) + Self.rollouts(check) + Self.buckets(check)
+        case .advanced:
+            return Self.places(check) + Self.rawKeys(check) + Self.hashes(check) + Self.rollouts(check)
+                + Self.buckets(check)
         }
     }
 
@@ -52,7 +53,7 @@ enum RemoteConfigLimits {
     /// Keys of which only the pin is known, where installs compare hashes of raw keys: a hash that could not match is
     /// never given.
     private static func rawKeys(_ check: ClientCheck) -> [ClientFinding] {
-        guard check.settings.hash == .rawKey else { return [] }
+        guard check.profile.hashesRawKeys else { return [] }
         let pinned = Set(check.pinned.map(\.pattern))
         return zip(check.view.document.hosts, check.view.hosts).flatMap { stated, host -> [ClientFinding] in
             let isTried = check.isRollingOut(host) && stated.candidate?.mode == .enforce
@@ -63,7 +64,17 @@ enum RemoteConfigLimits {
         }
     }
 
-    /// A host without a served key or a primary is left out, so that no client refuses the presented chain.
+    private static func hashes(_ check: ClientCheck) -> [ClientFinding] {
+        guard check.settings.hash == .spki else { return [] }
+        return check.notice(
+            .hashNeverMatches,
+            "Clients based on the published example for iOS hash the key's raw bytes (what SecKeyCopyExternalRepresentation gives), which no pin matches: with pins, they refuse every server.",
+            remedy:
+                "Set the client's setting `hash` to `raw_key` if the app's build hashes that, or have it hash the SubjectPublicKeyInfo."
+        )
+    }
+
+    /// A host is left out for want of a served key or a primary, so that nobody refuses what is served now.
     private static func rawKeys(
         of pins: [ClientView.ClientPin], at host: ClientView.Host, _ check: ClientCheck
     ) -> [ClientFinding] {

@@ -3,10 +3,9 @@ import PinWire
 /// The limits of Wultra's SDKs: they find certificates by common name, merge new entries with those they have, and
 /// trust them until they expire.
 enum WultraLimits {
-    static func findings(of check: ClientCheck) -> [ClientFinding] {
-        guard check.kind == .wultra else { return [] }
-        return Self.nameless(check) + Self.names(check) + Self.foreign(check) + Self.shared(check) + Self.removal(check)
-            + Self.empty(check)
+    @Sendable static func findings(of check: ClientCheck) -> [ClientFinding] {
+        Self.nameless(check) + Self.names(check) + Self.foreign(check) + Self.shared(check) + Self.removal(check)
+            + Self.empty(check) + Self.delay(check)
     }
 
     /// Certificates without a common name are served under the name that Apple's systems show, and under the host. The
@@ -158,6 +157,18 @@ enum WultraLimits {
                 .emptyList, isRequired ? .breaks : .notice,
                 "No certificate is known, and an empty list by itself turns nothing off: installs keep their entries until they expire, and then refuse every server except those that need no pins according to `domainsConfig`.",
                 remedy: remedy)
+        ]
+    }
+
+    private static func delay(_ check: ClientCheck) -> [ClientFinding] {
+        guard check.settings.understandsDomains,
+            check.view.hosts.contains(where: { $0.outcome == .off && !$0.pins.isEmpty })
+        else { return [] }
+        return [
+            check.finding(
+                .weeklyUpdate, .notice,
+                "Pinning is off, but \(check.title) checks for changes once a week: installs keep enforcing until then.",
+                remedy: "Change the app to force an update when a connection fails.")
         ]
     }
 }

@@ -1,39 +1,8 @@
 import PinWire
 
-/// What a kind of client compares with a presented chain.
-enum ClientComparison {
-    /// The server's own key with the first pin.
-    case firstPin
-    /// The server's own key with each pin.
-    case ownKey
-    /// The keys of all certificates of the chain with each pin.
-    case anyKey
-    /// The server's own key with each pin that is a server's, or the chain's with authorities' (``PinnedIdentities``).
-    case ownKeyOrAuthorities
-    /// The server's own certificate, whole.
-    case certificate
-    /// Data built into the app, and unknown here.
-    case builtin
-
-    init(_ kind: ClientKind, _ settings: ClientSettings) {
-        switch kind {
-        case .dynapins: self = settings.dynapins == .ed25519 ? .firstPin : .anyKey
-        case .wultra, .muejam, .flutter: self = .certificate
-        case .remoteConfig: self = settings.schema == .advanced ? .ownKey : .builtin
-        // On Apple's systems; OkHttp, which does the work on Android, compares the whole chain.
-        case .sslPinning, .curl: self = .ownKey
-        case .appleATS: self = .ownKeyOrAuthorities
-        case .netkit, .trustkitIOS, .trustkitAndroid, .androidNSC, .okhttp, .okhttp3, .reactNative:
-            self = .anyKey
-        }
-    }
-}
-
 extension ClientCheck {
-    var comparison: ClientComparison { ClientComparison(self.kind, self.settings) }
-
-    /// A chain as a probe saw it: the pins of its certificates' keys, the server's own first, and the certificates in
-    /// the same order; the key alone where no more is known.
+    /// What a probe saw a server present: the pins of its certificates' keys, the server's own first, and the
+    /// certificates in the same order; the key alone where no more is known.
     typealias Seen = (pins: [Pin], certificates: [CertificateFacts])
 
     /// Probes' sights of a host's servers: whole chains, and keys without further facts.
@@ -62,11 +31,10 @@ extension ClientCheck {
     /// Whether the kind's installs enforce a host's pins, by what they get now or have built in.
     func enforces(_ host: ClientView.Host) -> Bool {
         switch host.mode {
-        case .enforce: host.outcome == .enforce || !self.hearsOff
-        // Android itself enforces hosts for which TrustKit only reports.
-        case .reportOnly: self.reportOnly == .enforces || self.kind == .trustkitAndroid
+        case .enforce: host.outcome == .enforce || !self.profile.canTurnOff
+        case .reportOnly: self.profile.reportOnly.isEnforced
         // Files leave such a host out, though older ones may have it.
-        case .off: self.kind.isServed && !self.hearsOff
+        case .off: self.profile.isServed && !self.profile.canTurnOff
         case nil: false
         }
     }
@@ -76,7 +44,7 @@ extension ClientCheck {
     ///   - chain: Its certificates in the same order; empty where they are unknown.
     func accepts(_ keys: [Pin], _ chain: [CertificateFacts], at host: ClientView.Host) -> Bool {
         guard let own = keys.first, !self.isLeftOut(host) else { return true }
-        switch self.comparison {
+        switch self.profile.comparison {
         case .builtin: return true
         case .firstPin: return host.pins.first?.pin == own
         case .ownKey: return host.pins.contains { $0.pin == own }
@@ -88,17 +56,16 @@ extension ClientCheck {
             let identities = PinnedIdentities(of: host)
             guard identities.areAuthorities else { return identities.kept.contains { $0.pin == own } }
             return keys.count == 1 && chain.isEmpty || identities.kept.contains { keys.contains($0.pin) }
-        case .certificate:
+        case .certificate(ofAnyHost: _, let orAuthority):
             guard let leaf = chain.first else {
                 return host.pins.contains { $0.pin == own && !self.given($0, at: host).isEmpty }
             }
-            return self.holds(leaf, for: host) || self.holdsAuthority(of: chain, for: host)
+            return self.holds(leaf, for: host) || orAuthority && self.holdsAuthority(of: chain, for: host)
         }
     }
 
-    /// Whether a chain comes from an authority whose certificate clients of Wultra 2.x get.
+    /// Whether a chain comes from an authority whose certificate clients are given.
     private func holdsAuthority(of chain: [CertificateFacts], for host: ClientView.Host) -> Bool {
-        guard self.kind == .wultra, self.settings.understandsDomains else { return false }
         let above = Set(chain.dropFirst().map(\.sha256))
         return host.pins.contains { pin in
             pin.isAuthority(at: host.pattern)

@@ -2,8 +2,7 @@ import PinWire
 
 /// The limits of Dynapins SDKs: up to 0.1 only the first pin counts, since 0.2 TrustKit gets them all.
 enum DynapinsLimits {
-    static func findings(of check: ClientCheck) -> [ClientFinding] {
-        guard check.kind == .dynapins else { return [] }
+    @Sendable static func findings(of check: ClientCheck) -> [ClientFinding] {
         switch check.settings.dynapins {
         case .ed25519: return Self.first(check) + Self.backups(check) + Self.oneHost(check) + Self.replayable(check)
         case .es256: return Self.host(check) + Self.frozen(check)
