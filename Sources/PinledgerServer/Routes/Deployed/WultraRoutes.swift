@@ -37,7 +37,9 @@ struct WultraRoutes: Sendable {
 
     /// Every answer is signed where the challenge is sound and the app is known, errors too.
     private func initialise(_ exchange: Exchange) async throws -> Response {
-        let field = PreparedAnswer.joined(exchange.request.headers, .wultraChallenge)
+        let challenge = Result { () throws(WultraError) in
+            try WultraChallenge(PreparedAnswer.joined(exchange.request.headers, .wultraChallenge))
+        }
         let query = exchange.foreignParameters
         var prepared: WultraTemplates.Prepared?
         var status = 200
@@ -45,19 +47,22 @@ struct WultraRoutes: Sendable {
         do {
             // First the app: what is wrong with the rest is told under its signature.
             let app = try WultraInitRequest(appName: query["appName"]).app
-            prepared = try await self.prepared(app, nil)
-            let request = try WultraInitRequest(
-                appName: query["appName"], appVersion: query["appVersion"], osVersion: query["osVersion"],
-                platform: query["platform"],
-                acceptLanguage: PreparedAnswer.joined(exchange.request.headers, .acceptLanguage))
-            let own = request.appVersion == nil ? prepared : try await self.prepared(app, request)
-            _ = try WultraChallenge(field)
-            body = own?.template.body(for: request, at: self.tools.services.clock()) ?? []
+            let asked = Result { () throws(WultraError) in
+                try WultraInitRequest(
+                    appName: query["appName"], appVersion: query["appVersion"], osVersion: query["osVersion"],
+                    platform: query["platform"],
+                    acceptLanguage: PreparedAnswer.joined(exchange.request.headers, .acceptLanguage))
+            }
+            let own = try await self.prepared(app, try? asked.get())
+            prepared = own
+            let request = try asked.get()
+            _ = try challenge.get()
+            body = own.template.body(for: request, at: self.tools.services.clock())
         } catch let error as WultraError {
             (status, body) = (error.status, error.body)
         }
         var headers = HTTPFields()
-        if let prepared, let challenge = try? WultraChallenge(field) {
+        if let prepared, let challenge = try? challenge.get() {
             let signature = try prepared.secret.sign(challenge.signingInput(of: body))
             headers[.wultraSignature] = Base64.encode(signature.der)
         }
