@@ -33,6 +33,13 @@ struct CompatServices: Sendable {
         var app: App
         var kind: ClientKind
         var client: Client
+
+        /// The request target in its one spelling: a route's path with the app, and what else it takes, filled in.
+        func target(_ path: String, _ parameters: KeyValuePairs<String, String> = [:]) -> String {
+            parameters.reduce(path.replacing("{app}", with: self.app.id.text)) {
+                $0.replacing("{\($1.key)}", with: $1.value)
+            }
+        }
     }
 
     /// What came of making an answer, for those who wait for the same one.
@@ -92,7 +99,7 @@ struct CompatServices: Sendable {
     /// Answers with bytes that are the same for all clients, made before or now.
     ///
     /// - Parameters:
-    ///   - name: The request target in its one spelling, without what plays no part in the answer: of many who ask for the
+    ///   - name: The request target in its one spelling (``Declared/target(_:_:)``), without what plays no part in the answer: of many who ask for the
     ///     same in other words, one has it made.
     ///   - make: Makes the body of an app's clients as they are declared by then, and of what they see.
     func answer(

@@ -87,7 +87,7 @@ struct DynapinsRoutes: Sendable {
         let declared = try self.tools.declared(.dynapins, of: try exchange.app)
         do {
             let request = try DynapinsRequest(query: exchange.foreignQuery)
-            let name = "/compat/dynapins/\(declared.app.id)\(path)?domain=\(request.domain)"
+            let name = declared.target(Self.subtree.path + path) + "?domain=\(request.domain)"
             return try await self.tools.answer(exchange, declared, as: name) { declared, view in
                 let pins = try DynapinsPins(request, in: view)
                 let secret = try await self.tools.key(of: declared)

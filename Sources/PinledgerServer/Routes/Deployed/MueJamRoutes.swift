@@ -8,14 +8,15 @@ import Pinning
 struct MueJamRoutes: Sendable {
     let tools: CompatServices
 
+    private static let path = "/compat/muejam/{app}/{host}/v1/security/certificate"
+
     var routes: [Route] {
-        let path = "/compat/muejam/{app}/{host}/v1/security/certificate"
-        return [
+        [
             Route(
-                "getMueJamFingerprints", .get, path + "/fingerprints", surface: .client, access: .everybody,
+                "getMueJamFingerprints", .get, Self.path + "/fingerprints", surface: .client, access: .everybody,
                 isPrepared: true, isForeign: true, self.fingerprints),
             Route(
-                "verifyMueJamFingerprint", .post, path + "/verify", surface: .client, access: .everybody,
+                "verifyMueJamFingerprint", .post, Self.path + "/verify", surface: .client, access: .everybody,
                 isCostly: true, isForeign: true, bodyLimit: 4096, self.verify),
         ]
     }
@@ -23,7 +24,7 @@ struct MueJamRoutes: Sendable {
     private func fingerprints(_ exchange: Exchange) async throws -> Response {
         let (declared, host) = try self.subject(exchange)
         do {
-            let name = "/compat/muejam/\(declared.app.id)/\(host)/v1/security/certificate/fingerprints"
+            let name = declared.target(Self.path + "/fingerprints", ["host": host])
             return try await self.tools.answer(exchange, declared, as: name) { _, view in
                 try MueJamFingerprints(view, domain: host).reply.body
             }

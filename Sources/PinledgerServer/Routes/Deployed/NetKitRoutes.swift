@@ -13,10 +13,12 @@ struct NetKitRoutes: Sendable {
         self.tools = tools
     }
 
+    private static let path = "/compat/netkit/{app}/policy.json"
+
     var routes: [Route] {
         [
             Route(
-                "getNetKitPolicy", .get, "/compat/netkit/{app}/policy.json", surface: .client, access: .everybody,
+                "getNetKitPolicy", .get, Self.path, surface: .client, access: .everybody,
                 isPrepared: true, isCostly: true, query: ["hosts"], isForeign: true, self.policy)
         ]
     }
@@ -33,7 +35,7 @@ struct NetKitRoutes: Sendable {
             throw Problem(.malformedRequest, "The query parameter hosts may have at most \(Self.nameLimit) names.")
         }
         let query = names.isEmpty ? "" : "?hosts=\(names.joined(separator: ","))"
-        let name = "/compat/netkit/\(declared.app.id)/policy.json\(query)"
+        let name = declared.target(Self.path) + query
         return try await self.tools.answer(exchange, declared, as: name, with: self.material) { _, view, material in
             NetKitDocument(view, for: names, material: material).bytes
         }

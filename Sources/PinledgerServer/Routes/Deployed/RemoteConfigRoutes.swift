@@ -11,13 +11,13 @@ struct RemoteConfigRoutes: Sendable {
         func route(
             _ id: String, _ path: String, _ render: @escaping @Sendable (ClientView, ClientSettings) throws -> [UInt8]
         ) -> Route {
-            Route(
-                id, .get, "/compat/remote-config/{app}" + path, surface: .client, access: .everybody, isPrepared: true,
+            let path = "/compat/remote-config/{app}" + path
+            return Route(
+                id, .get, path, surface: .client, access: .everybody, isPrepared: true,
                 isForeign: true
             ) { exchange in
                 let declared = try self.tools.declared(.remoteConfig, of: try exchange.app)
-                let name = "/compat/remote-config/\(declared.app.id)\(path)"
-                return try await self.tools.answer(exchange, declared, as: name) { declared, view in
+                return try await self.tools.answer(exchange, declared, as: declared.target(path)) { declared, view in
                     do { return try render(view, declared.client.settings) } catch let refusal as RemoteConfigRefusal {
                         throw Problem(.nothingToExport, "No template can be made: \(refusal). \(refusal.advice)")
                     }

@@ -8,10 +8,12 @@ import Pinning
 struct SSLPinningRoutes: Sendable {
     let tools: CompatServices
 
+    private static let path = "/compat/ssl-pinning/{app}/api/v1/{file}"
+
     var routes: [Route] {
         [
             Route(
-                "getSSLPinningFile", .get, "/compat/ssl-pinning/{app}/api/v1/{file}", surface: .client,
+                "getSSLPinningFile", .get, Self.path, surface: .client,
                 access: .everybody, isPrepared: true, isForeign: true, self.file)
         ]
     }
@@ -25,7 +27,7 @@ struct SSLPinningRoutes: Sendable {
             throw Problem(.notFound, "Only file names that end in .json exist here.")
         }
         let declared = try self.tools.declared(.sslPinning, of: try exchange.app)
-        let name = "/compat/ssl-pinning/\(declared.app.id)/api/v1/pins.json"
+        let name = declared.target(Self.path, ["file": "pins.json"])
         return try await self.tools.answer(exchange, declared, as: name) { declared, view in
             guard let file = SSLPinningFile(view, issuedAt: view.now, ttlSeconds: Self.ttlSeconds) else {
                 throw Problem(.notFound, "\(declared.app.id) has no host with pins for the file.")

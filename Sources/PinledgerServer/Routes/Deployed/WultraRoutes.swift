@@ -17,13 +17,16 @@ struct WultraRoutes: Sendable {
         self.templates = WultraTemplates(tools: tools)
     }
 
+    private static let base = "/compat/wultra"
+    private static let file = "/static/{app}/fingerprints.json"
+
     var routes: [Route] {
         func route(
             _ id: String, _ path: String, isPrepared: Bool = false, isCostly: Bool = false, query: [String] = [],
             _ handler: @escaping @Sendable (Exchange) async throws -> Response
         ) -> Route {
             Route(
-                id, .get, "/compat/wultra" + path, surface: .client, access: .everybody, isPrepared: isPrepared,
+                id, .get, Self.base + path, surface: .client, access: .everybody, isPrepared: isPrepared,
                 isCostly: isCostly, query: query, isForeign: true, handler)
         }
         return [
@@ -31,7 +34,7 @@ struct WultraRoutes: Sendable {
                 "getWultraInit", "/app/init", isCostly: true,
                 query: ["appName", "appVersion", "osVersion", "platform"], self.initialise),
             route("getWultraPublicKey", "/app/init/public-key", query: ["appName"], self.publicKey),
-            route("getWultraStatic", "/static/{app}/fingerprints.json", isPrepared: true, self.file),
+            route("getWultraStatic", Self.file, isPrepared: true, self.file),
         ]
     }
 
@@ -94,7 +97,7 @@ struct WultraRoutes: Sendable {
 
     private func file(_ exchange: Exchange) async throws -> Response {
         let declared = try self.tools.declared(.wultra, of: try exchange.app)
-        let name = "/compat/wultra/static/\(declared.app.id)/fingerprints.json"
+        let name = declared.target(Self.base + Self.file)
         return try await self.tools.answer(exchange, declared, as: name) { declared, view in
             try await self.tools.wultraFile(of: declared, view).bytes
         }
