@@ -5,8 +5,8 @@ extension ExportDraft {
     /// A network security configuration as Android 7 and later reads it (`XmlConfigSource`), and with `trustkit-config`
     /// also as TrustKit for Android does.
     ///
-    /// Each `domain-config` has one domain, because TrustKit keeps only the last of several. Android goes by the
-    /// longest domain that stands for a name, so that one without pins excepts names from a shorter one's.
+    /// Each `domain-config` has one domain, because TrustKit keeps only the last of several. Android uses the longest
+    /// domain that covers a name, so that one without pins excepts names from a shorter one's.
     mutating func networkSecurityConfiguration(_ entries: [ExportPlan.Entry], isTrustKit: Bool) {
         var out = SourceText()
         out.add(#"<?xml version="1.0" encoding="utf-8"?>"#)

@@ -24,7 +24,7 @@ struct NameRules {
     private(set) var rules: [NameReach: Rule] = [:]
     /// The parts that an entry stands for, whether with their pins or as an exception.
     var settled: NameReach = []
-    /// Of ``settled``, the parts that an exception stands for.
+    /// The parts of ``settled`` that an exception covers.
     var excepted: NameReach = []
 
     init(_ name: String) {

@@ -1,8 +1,7 @@
-/// Reads JSON where it lies, value by value, and makes nothing of what is skipped.
+/// A strict pull parser of JSON: it reads a text in place, value by value, and makes nothing of what the caller skips.
 ///
-/// The only parser of JSON: ``JSON/init(parsing:limits:)`` makes its tree of what this reads. (``CanonicalScanner`` is a
-/// short cut for what the program itself has written.) The text is judged strictly; see there. Two things are left to whoever
-/// reads an object: names that stand in it twice, and long ones.
+/// The only parser of JSON: ``JSON/init(parsing:limits:)`` builds its tree on it. (``CanonicalScanner`` is a short cut for
+/// what the program itself has written.) It leaves two checks to the reader of an object: repeated names, and long ones.
 struct JSONReader {
     /// Valid as long as the buffer that the reader was made of.
     private let bytes: UnsafeBufferPointer<UInt8>

@@ -131,7 +131,7 @@ private struct ReportDraft {
                 version.flatMap { (0...ClientReport.largestVersion).contains($0) ? $0 : nil }, &self.documentVersion,
                 &self.isMalformed)
         case .release:
-            // Of what is no version is known that it is none, which is no reason to lose the outcome.
+            // A text that is no version is no reason to lose the outcome.
             if let text = try reader.text() {
                 self.release = (try? AppVersion(text))?.release
             } else {

@@ -74,7 +74,7 @@ enum RemoteConfigLimits {
         )
     }
 
-    /// A host is left out for want of a served key or a primary, so that nobody refuses what is served now.
+    /// A host without a served key or a primary is left out, so that no client refuses what is served now.
     private static func rawKeys(
         of pins: [ClientView.ClientPin], at host: ClientView.Host, _ check: ClientCheck
     ) -> [ClientFinding] {
