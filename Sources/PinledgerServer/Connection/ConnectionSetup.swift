@@ -8,10 +8,10 @@ import NIOHTTPTypes
 import NIOHTTPTypesHTTP1
 import NIOSSL
 
-/// What every connection of a listener is made of: TLS where there is a certificate, the door, and behind it HTTP/1.1 or
-/// HTTP/2 when they are needed.
+/// What every connection of a listener is made of: TLS where there is a certificate, the fast path, and behind it
+/// HTTP/1.1 or HTTP/2 when they are needed.
 struct ConnectionSetup: HTTPChannelHandler {
-    /// What takes the requests that the door does not answer.
+    /// What takes the requests that the fast path does not answer.
     enum Exchange: Sendable {
         case http1(HTTP1Channel.Value)
         case http2(HTTP2Channel.Value)
@@ -55,10 +55,10 @@ struct ConnectionSetup: HTTPChannelHandler {
                     gracefulCloseTimeout: .seconds(limits.drainSeconds),
                     streamConfiguration: .init(
                         additionalChannelHandlers: [
-                            // What PreparedHandler answers may have a body too.
-                            StreamPresence(), StreamProgress(limit: writeLimit),
+                            // First: what is answered from prepared bytes may have a long body too.
+                            FastPath.streamHandler(writeLimit: writeLimit),
                             RequestAccount(shares: shares, log: log), BodyGuard(timeLimit: bodyLimit),
-                            PreparedHandler(answers: answers, shares: shares),
+                            FastPath.messageHandler(answers: answers, shares: shares),
                         ]
                     )
                 )
@@ -83,7 +83,7 @@ struct ConnectionSetup: HTTPChannelHandler {
                 let pipeline = channel.pipeline.syncOperations
                 // First: whatever happens now, it keeps the promise.
                 try pipeline.addHandler(
-                    FastPathHandler(setup: self, share: share, isOnTrial: isOnTrial, upgrade: promise))
+                    FastPath.connectionHandler(setup: self, share: share, isOnTrial: isOnTrial, upgrade: promise))
                 if let certificate = self.certificate {
                     try pipeline.addHandler(NIOSSLServerHandler(context: certificate.current), position: .first)
                 }
@@ -114,18 +114,14 @@ struct ConnectionSetup: HTTPChannelHandler {
         }
     }
 
-    // MARK: Called in by the door
+    // MARK: Called in by the fast path
 
     /// Adds HTTP/1.1 to a connection.
-    func addHTTP1(to channel: any Channel, behind door: FastPathHandler, _ share: EventLoopState) throws
-        -> HTTP1Channel.Value
-    {
+    func addHTTP1(to channel: any Channel, _ rules: HTTP1Rules, isOnTrial: Bool) throws -> HTTP1Channel.Value {
         var decoding = NIOHTTPDecoderLimitConfiguration()
         decoding.maxHeaderFieldSize = Self.headerFieldSize
         decoding.maxHeaderListSize = Self.headerListSize
         decoding.maxHeaderFieldCount = Self.headerFieldCount
-        let rules = HTTP1Rules(door: door)
-        door.rules = rules
         let pipeline = channel.pipeline.syncOperations
         try pipeline.addHandlers([
             HTTPResponseEncoder(),
@@ -133,8 +129,8 @@ struct ConnectionSetup: HTTPChannelHandler {
             rules,
             HTTP1ToHTTPServerCodec(secure: self.certificate != nil),
             RequestAccount(shares: self.shares, log: self.log),
-            BodyGuard(timeLimit: .seconds(Int64(self.limits.bodySeconds))),
-            PreparedHandler(answers: door.isOnTrial ? nil : self.answers, shares: self.shares),
+            BodyGuard(timeLimit: .seconds(Int64(self.limits.bodySeconds)), rules: rules),
+            FastPath.messageHandler(answers: isOnTrial ? nil : self.answers, shares: self.shares, rules: rules),
         ])
         return try NIOAsyncChannel(
             wrappingChannelSynchronously: channel, configuration: .init(isOutboundHalfClosureEnabled: true)
@@ -146,12 +142,7 @@ struct ConnectionSetup: HTTPChannelHandler {
     private static let headerFieldCount = 64
 
     /// Adds HTTP/2 to a connection.
-    func addHTTP2(
-        to channel: any Channel, _ streams: PreparedStreams, isOnTrial: Bool
-    ) -> EventLoopFuture<Exchange> {
-        do { try channel.pipeline.syncOperations.addHandler(streams) } catch {
-            return channel.eventLoop.makeFailedFuture(error)
-        }
+    func addHTTP2(to channel: any Channel, isOnTrial: Bool) -> EventLoopFuture<Exchange> {
         let http2 = isOnTrial ? self.routedHTTP2 : self.http2
         return http2.setup(channel: channel, logger: Logger(label: "pinledger")).map { .http2($0) }
     }

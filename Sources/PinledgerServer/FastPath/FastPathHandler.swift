@@ -16,7 +16,7 @@ import NIOTLS
 /// requests is kept. The first byte that is anything else calls in the HTTP/1.1 decoder and all that stands behind it,
 /// for good; the byte itself and everything after it pass through untouched. Where ALPN chooses h2, HTTP/2 is called in
 /// instead. A request for a stream of documents makes the connection a ``ClientStream``, for good as well.
-final class FastPathHandler: ChannelDuplexHandler {
+final class FastPathHandler: ChannelDuplexHandler, ConnectionFront {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
     typealias OutboundIn = IOData
@@ -49,13 +49,13 @@ final class FastPathHandler: ChannelDuplexHandler {
     private let share: EventLoopState
     private let upgrade: EventLoopPromise<ConnectionSetup.Exchange?>
     /// The connection has no place outside the operators' reserve: what is asked goes to the router, which knows operators.
-    private(set) var isOnTrial: Bool
+    private var isOnTrial: Bool
     private let beganAt: UInt32
     private var isUpgraded = false
     /// There with HTTP/2.
     private var streams: PreparedStreams?
     /// There with HTTP/1.1 messages, and what the decoder is to get once some of the requests before it are answered.
-    var rules: HTTP1Rules?
+    private var rules: HTTP1Rules?
     private var withheld = PipelineBuffer()
     private var content = Content.prepared
     private var phase: Phase
@@ -66,8 +66,7 @@ final class FastPathHandler: ChannelDuplexHandler {
     private var unwritten = 0
     private var stalledSince: UInt32 = 0
     private var context: ChannelHandlerContext?
-    /// Belongs to ``EventLoopState``.
-    var placeInShare: Int?
+    var indexInLoop: Int?
 
     init(
         setup: ConnectionSetup, share: EventLoopState, isOnTrial: Bool,
@@ -96,7 +95,7 @@ final class FastPathHandler: ChannelDuplexHandler {
     private func leave() {
         self.share.remove(self)
         self.context = nil
-        // The rules and the stream hold this handler, and would be held forever.
+        // The rules and the stream hold this handler: a cycle.
         self.rules = nil
         if case .stream(let stream) = self.content {
             stream.close()
@@ -148,17 +147,14 @@ final class FastPathHandler: ChannelDuplexHandler {
         self.share.clearScratch()
         while buffer.readableBytes > 0 {
             // A client that does not read is held up by the handlers behind, which stop reading from it.
-            guard context.channel.isWritable, let (length, body) = self.answer(buffer) else {
+            let isAnswering = self.answers != nil && context.channel.isWritable
+            let plain = isAnswering ? buffer.withUnsafeReadableBytes { HeadReader.read($0) } : nil
+            guard let request = plain, self.answer(request, buffer, context) else {
                 self.write(context)
-                if !self.beginStream(buffer, context) { self.callDecoder(with: buffer, context) }
-                return
+                if let plain, self.beginStream(plain, buffer, context) { return }
+                return self.callDecoder(with: buffer, context)
             }
-            buffer.moveReaderIndex(forwardBy: length)
-            if let body {
-                self.write(context)
-                self.share.clearScratch()
-                context.write(self.wrapOutboundOut(.byteBuffer(body)), promise: nil)
-            }
+            buffer.moveReaderIndex(forwardBy: request.length)
             if self.share.scratch.readableBytes > Self.flushSize {
                 self.write(context)
                 context.flush()
@@ -177,29 +173,32 @@ final class FastPathHandler: ChannelDuplexHandler {
     /// read.
     private static let copySize = 8 * 1024
 
-    /// Adds the answer to the request at the start of `buffer` to the scratch buffer, and returns the request's length
-    /// and the body where it is to be sent by itself; nil where the request is not for here.
-    private func answer(_ buffer: ByteBuffer) -> (Int, body: ByteBuffer?)? {
-        buffer.withUnsafeReadableBytes { bytes in
-            guard let request = HeadReader.read(bytes),
-                let answer = self.answers?.answer(to: UnsafeRawBufferPointer(rebasing: bytes[request.target]))
-            else { return nil }
-            let condition = request.ifNoneMatch.map { String(decoding: bytes[$0], as: UTF8.self) }
-            let accepted = request.acceptEncoding.map { String(decoding: bytes[$0], as: UTF8.self) }
-            guard let variant = answer.ready(ifNoneMatch: condition, self.share.preference(accepted)) else {
-                return nil
-            }
-            self.share.scratch.writeImmutableBuffer(variant.head)
-            self.share.scratch.writeBytes(self.share.headEnd)
-            self.share.served.count(variant.response.status)
+    /// Adds the answer to the request at the start of `buffer` to the scratch buffer; false where the request is not for
+    /// here.
+    private func answer(_ request: PlainGet, _ buffer: ByteBuffer, _ context: ChannelHandlerContext) -> Bool {
+        let found: PreparedAnswer.Variant? = buffer.withUnsafeReadableBytes { bytes in
+            let target = UnsafeRawBufferPointer(rebasing: bytes[request.target])
+            guard let answer = self.answers?.answer(to: target) else { return nil }
+            let condition = request.text(request.ifNoneMatch, in: bytes)
+            let preference = self.share.preference(request.text(request.acceptEncoding, in: bytes))
+            guard let variant = answer.ready(ifNoneMatch: condition, preference) else { return nil }
             self.share.tally.count(
-                answer, variant.response.status, condition,
-                request.clientReport.map { String(decoding: bytes[$0], as: UTF8.self) })
-            guard let body = variant.body else { return (request.length, nil) }
-            guard body.readableBytes <= Self.copySize else { return (request.length, body) }
-            self.share.scratch.writeImmutableBuffer(body)
-            return (request.length, nil)
+                answer, variant.response.status, condition, request.text(request.clientReport, in: bytes))
+            return variant
         }
+        guard let variant = found else { return false }
+        self.share.scratch.writeImmutableBuffer(variant.head)
+        self.share.scratch.writeBytes(self.share.headEnd)
+        self.share.served.count(variant.response.status)
+        guard let body = variant.body else { return true }
+        if body.readableBytes <= Self.copySize {
+            self.share.scratch.writeImmutableBuffer(body)
+        } else {
+            self.write(context)
+            self.share.clearScratch()
+            context.write(self.wrapOutboundOut(.byteBuffer(body)), promise: nil)
+        }
+        return true
     }
 
     private func write(_ context: ChannelHandlerContext) {
@@ -208,10 +207,11 @@ final class FastPathHandler: ChannelDuplexHandler {
         self.mustFlush = true
     }
 
-    /// Begins the stream that was asked for; false where it was something else.
-    private func beginStream(_ buffer: ByteBuffer, _ context: ChannelHandlerContext) -> Bool {
-        guard self.answers != nil, context.channel.isWritable,
-            let stream = ClientStream(buffer, self.share, context)
+    /// Begins the stream that the one request in `buffer` asks for; false where it asks for something else.
+    private func beginStream(_ request: PlainGet, _ buffer: ByteBuffer, _ context: ChannelHandlerContext) -> Bool {
+        guard context.channel.isWritable, request.length == buffer.readableBytes,
+            let wanted = buffer.withUnsafeReadableBytes({ request.streamRequest(in: $0) }),
+            let stream = ClientStream(wanted, self.share, context)
         else { return false }
         self.content = .stream(stream)
         self.phase = .busy
@@ -225,8 +225,10 @@ final class FastPathHandler: ChannelDuplexHandler {
     private func callDecoder(with buffer: ByteBuffer, _ context: ChannelHandlerContext) {
         self.content = .messages
         self.phase = .reading(since: self.share.now)
+        let rules = HTTP1Rules(front: self)
+        self.rules = rules
         do {
-            self.upgrade(to: .http1(try self.setup.addHTTP1(to: context.channel, behind: self, self.share)))
+            self.upgrade(to: .http1(try self.setup.addHTTP1(to: context.channel, rules, isOnTrial: self.isOnTrial)))
         } catch {
             // Handlers can only be added to a channel that is there.
             context.close(promise: nil)
@@ -258,7 +260,6 @@ final class FastPathHandler: ChannelDuplexHandler {
         if self.withheld.isEmpty { context.read() } else { self.withheld.wantsRead = true }
     }
 
-    /// A request was answered to the end.
     func hasAnswered() {
         guard !self.withheld.isEmpty, !self.withheld.isScheduled, let context = self.context else { return }
         self.withheld.isScheduled = true
@@ -273,13 +274,10 @@ final class FastPathHandler: ChannelDuplexHandler {
 
     // MARK: What the HTTP/1.1 handlers tell
 
-    /// A head has ended, or an answer to it is still being written.
     func isAnswering() { if case .closing = self.phase {} else { self.phase = .busy } }
 
-    /// Everything that was asked is answered.
     func isWaiting() { if case .closing = self.phase {} else { self.phase = .waiting(since: self.share.now) } }
 
-    /// Calls back once all that was written is sent, or can't be any more.
     func afterWrites(_ then: @escaping () -> Void) {
         guard let context = self.context else { return then() }
         // Writes complete in their order.
@@ -292,18 +290,7 @@ final class FastPathHandler: ChannelDuplexHandler {
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         switch event {
-        case TLSUserEvent.handshakeCompleted(negotiatedProtocol: "h2"):
-            self.content = .messages
-            self.phase = .opening(since: self.share.now)
-            let streams = PreparedStreams(answers: self.answers, share: self.share, limits: self.setup.limits)
-            self.streams = streams
-            self.setup.addHTTP2(to: context.channel, streams, isOnTrial: self.isOnTrial).assumeIsolated().whenComplete {
-                result in
-                switch result {
-                case .success(let exchange): self.upgrade(to: exchange)
-                case .failure: context.close(promise: nil)
-                }
-            }
+        case TLSUserEvent.handshakeCompleted(negotiatedProtocol: "h2"): self.addHTTP2(context)
         case TLSUserEvent.handshakeCompleted: self.phase = .opening(since: self.share.now)
         case is ChannelShouldQuiesceEvent:
             // Whatever is not done by then is cut off.
@@ -325,6 +312,18 @@ final class FastPathHandler: ChannelDuplexHandler {
         if case .messages = self.content { context.fireUserInboundEventTriggered(event) }
     }
 
+    private func addHTTP2(_ context: ChannelHandlerContext) {
+        self.content = .messages
+        self.phase = .opening(since: self.share.now)
+        let streams = PreparedStreams(answers: self.answers, share: self.share, limits: self.setup.limits)
+        self.streams = streams
+        // Handlers can only be added to a channel that is there.
+        do { try context.pipeline.syncOperations.addHandler(streams) } catch { return context.close(promise: nil) }
+        let http2 = self.setup.addHTTP2(to: context.channel, isOnTrial: self.isOnTrial).assumeIsolated()
+        http2.whenSuccess { self.upgrade(to: $0) }
+        http2.whenFailure { _ in context.close(promise: nil) }
+    }
+
     private func closeWhenWritten(_ context: ChannelHandlerContext) {
         self.phase = .closing
         self.mustFlush = false
@@ -334,7 +333,7 @@ final class FastPathHandler: ChannelDuplexHandler {
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         switch self.content {
         case .messages: context.fireErrorCaught(error)
-        // A connection reset, a TLS handshake that failed: there is nobody to tell.
+        // A connection reset, a TLS handshake that failed: no client is left to tell.
         case .prepared, .stream: context.close(promise: nil)
         }
     }
@@ -347,11 +346,10 @@ final class FastPathHandler: ChannelDuplexHandler {
 
     // MARK: Time limits
 
-    /// Closes the connection where one of its limits has passed. Called by ``EventLoopState`` in every round.
     func checkDeadlines() {
         guard let context = self.context else { return }
         let limits = self.setup.limits
-        if self.isOnTrial, self.share.now &- self.beganAt > EventLoopState.rounds(seconds: limits.headerSeconds) {
+        if self.isOnTrial, self.hasPassed(limits.headerSeconds, since: self.beganAt) {
             guard self.setup.places.trial(among: [ObjectIdentifier(context.channel)]) == nil else {
                 return self.expire(context)
             }
@@ -362,13 +360,9 @@ final class FastPathHandler: ChannelDuplexHandler {
         self.streams?.checkDeadlines()
         switch self.phase {
         case .opening(let since), .reading(let since):
-            if self.share.now &- since > EventLoopState.rounds(seconds: limits.headerSeconds) {
-                return self.expire(context)
-            }
+            if self.hasPassed(limits.headerSeconds, since: since) { return self.expire(context) }
         case .waiting(let since), .streaming(let since):
-            if self.share.now &- since > EventLoopState.rounds(seconds: limits.idleSeconds) {
-                return self.expire(context)
-            }
+            if self.hasPassed(limits.idleSeconds, since: since) { return self.expire(context) }
         case .busy:
             if case .stream(let stream) = self.content {
                 self.isQuiet = false
@@ -391,10 +385,12 @@ final class FastPathHandler: ChannelDuplexHandler {
             self.unwritten = left
         } else {
             self.unwritten = left
-            if self.share.now &- self.stalledSince > EventLoopState.rounds(seconds: limits.writeSeconds) {
-                self.expire(context)
-            }
+            if self.hasPassed(limits.writeSeconds, since: self.stalledSince) { self.expire(context) }
         }
+    }
+
+    private func hasPassed(_ seconds: Int, since: UInt32) -> Bool {
+        self.share.now &- since > EventLoopState.rounds(seconds: seconds)
     }
 
     private func expire(_ context: ChannelHandlerContext) {

@@ -11,6 +11,24 @@ struct PlainGet {
     var forwardedFor: Range<Int>?
     /// There are several fields of that name, which count as one.
     var hasMoreForwardedFor = false
+
+    /// The text of a field, which is printable ASCII.
+    ///
+    /// - Parameter bytes: Those that the request was read from.
+    func text(_ field: Range<Int>?, in bytes: UnsafeRawBufferPointer) -> String? {
+        field.map { String(decoding: bytes[$0], as: UTF8.self) }
+    }
+
+    /// What it asks for where that is a stream of documents, which the router need not look at.
+    func streamRequest(in bytes: UnsafeRawBufferPointer) -> StreamRequest? {
+        guard !self.hasMoreForwardedFor,
+            let app = StreamRequest.app(in: UnsafeRawBufferPointer(rebasing: bytes[self.target]))
+        else { return nil }
+        return StreamRequest(
+            app: app, lastEventID: self.text(self.lastEventID, in: bytes),
+            clientReport: self.text(self.clientReport, in: bytes), forwardedFor: self.text(self.forwardedFor, in: bytes)
+        )
+    }
 }
 
 /// Recognises the requests that nearly all clients send, and nothing else.

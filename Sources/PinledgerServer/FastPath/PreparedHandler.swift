@@ -8,24 +8,25 @@ import NIOHTTPTypes
 /// A request is answered here only if none before it is still with the router, so that answers keep the order of the
 /// requests; if the client takes what is sent to it; and if it has no body. Everything else goes on to the router, which
 /// gives the same answer.
-final class PreparedHandler: ChannelDuplexHandler, RemovableChannelHandler {
+final class PreparedHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPRequestPart
     typealias InboundOut = HTTPRequestPart
-    typealias OutboundIn = HTTPResponsePart
     typealias OutboundOut = HTTPResponsePart
 
     private let answers: PreparedAnswers?
     private let shares: EventLoopStates
+    private let rules: HTTP1Rules?
     private var share: EventLoopState?
-    /// Requests that were passed on and are not answered to the end.
-    private var outstanding = 0
     /// The request whose parts are coming in was answered here.
     private var isSwallowing = false
     private var mustFlush = false
 
-    init(answers: PreparedAnswers?, shares: EventLoopStates) {
+    /// - Parameter rules: Those of the connection, which know how many requests are not answered; nil over HTTP/2, where a
+    ///   stream has one request.
+    init(answers: PreparedAnswers?, shares: EventLoopStates, rules: HTTP1Rules?) {
         self.answers = answers
         self.shares = shares
+        self.rules = rules
     }
 
     func handlerAdded(context: ChannelHandlerContext) { self.share = self.shares.share(of: context.eventLoop) }
@@ -33,12 +34,10 @@ final class PreparedHandler: ChannelDuplexHandler, RemovableChannelHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         switch self.unwrapInboundIn(data) {
         case .head(let request):
-            if self.outstanding == 0, context.channel.isWritable, self.answer(request, context) {
-                self.isSwallowing = true
-                return
+            guard self.rules?.outstanding ?? 1 == 1, context.channel.isWritable, self.answer(request, context) else {
+                return context.fireChannelRead(data)
             }
-            self.outstanding += 1
-            context.fireChannelRead(data)
+            self.isSwallowing = true
         case .body:
             if !self.isSwallowing { context.fireChannelRead(data) }
         case .end:
@@ -53,11 +52,6 @@ final class PreparedHandler: ChannelDuplexHandler, RemovableChannelHandler {
             context.flush()
         }
         context.fireChannelReadComplete()
-    }
-
-    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-        if case .end = self.unwrapOutboundIn(data) { self.outstanding -= 1 }
-        context.write(data, promise: promise)
     }
 
     private func answer(_ request: HTTPRequest, _ context: ChannelHandlerContext) -> Bool {

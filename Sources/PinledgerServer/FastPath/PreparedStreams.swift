@@ -3,7 +3,7 @@ import NIOCore
 import NIOHPACK
 
 /// Answers plain requests over HTTP/2 for prepared answers from frames, before NIOHTTP2 makes channels of streams.
-/// Stands between the door and NIOHTTP2, which sees a connection on which those requests were never made.
+/// Stands between ``FastPathHandler`` and NIOHTTP2, which sees a connection on which those requests were never made.
 ///
 /// A stream is answered here only if its whole answer may be sent at once: nothing is kept of it, and everything that
 /// flow control, a long body or an odd request asks for is NIOHTTP2's and the router's. They give the same answer.
@@ -25,6 +25,8 @@ final class PreparedStreams: ChannelDuplexHandler {
     private var decoder = HPACKDecoder(allocator: ByteBufferAllocator())
     private var mustFlush = false
     private var hasPassed = false
+    /// The client has sent its settings, which come first.
+    private var hasSettings = false
 
     /// The last streams answered or refused here, and passed on.
     private var answered: UInt32 = 0
@@ -98,6 +100,11 @@ final class PreparedStreams: ChannelDuplexHandler {
     }
 
     private func read(_ head: FrameHead, _ frame: ByteBuffer, _ context: ChannelHandlerContext) {
+        if head.kind == FrameHead.Kind.settings { self.hasSettings = true }
+        guard self.hasSettings else {
+            self.input.pass()
+            return self.pass(frame, context)
+        }
         guard !head.asksNothing || self.budget.spend(at: self.share.now) else {
             return self.end(.enhanceYourCalm, context)
         }
@@ -105,8 +112,9 @@ final class PreparedStreams: ChannelDuplexHandler {
         case FrameHead.Kind.settings: self.readSettings(head, frame)
         case FrameHead.Kind.windowUpdate where head.stream == 0 && head.length == 4:
             return self.readWindowUpdate(frame, context)
-        case FrameHead.Kind.windowUpdate where self.isAnswered(head.stream): return
-        case FrameHead.Kind.resetStream where self.isAnswered(head.stream): return self.countReset(context)
+        case FrameHead.Kind.windowUpdate where head.length == 4 && self.isAnswered(head.stream): return
+        case FrameHead.Kind.resetStream where head.length == 4 && self.isAnswered(head.stream):
+            return self.countReset(context)
         case FrameHead.Kind.data where self.isAnswered(head.stream):
             // It may be the body of a request that was refused.
             guard self.follower.hasAskedToGo else { return self.end(.streamClosed, context) }
@@ -158,6 +166,10 @@ final class PreparedStreams: ChannelDuplexHandler {
     // MARK: Blocks of fields
 
     private func read(_ block: OpenBlock, _ context: ChannelHandlerContext) {
+        guard self.hasSettings else {
+            self.input.pass()
+            return self.passBlock(ByteBuffer(), block, context)
+        }
         var bytes = block.bytes
         let fields: HPACKHeaders
         do { fields = try self.decoder.decodeHeaders(from: &bytes) } catch {

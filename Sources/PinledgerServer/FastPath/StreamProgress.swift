@@ -1,7 +1,8 @@
 import NIOCore
 import NIOHTTPTypes
 
-/// Closes an HTTP/2 stream whose client takes nothing of its answer for too long.
+/// Closes an HTTP/2 stream whose client takes nothing of its answer for too long, and tells the connection's
+/// ``PreparedStreams`` how long the stream is there.
 ///
 /// A client decides by its flow-control window how much it takes. One that gives none holds the whole answer in the
 /// server's memory, on as many streams as it may open, and keeps the connection busy by any other frame. Bodies go out
@@ -18,12 +19,23 @@ final class StreamProgress: ChannelOutboundHandler, RemovableChannelHandler {
     /// When something was taken last, or began to wait.
     private var movedAt = NIODeadline.now()
     private var timer: Scheduled<Void>?
+    private var streams: PreparedStreams?
 
     init(limit: TimeAmount) {
         self.limit = limit
     }
 
-    func handlerRemoved(context: ChannelHandlerContext) { self.timer?.cancel() }
+    func handlerAdded(context: ChannelHandlerContext) {
+        // The connection's handlers are gone where it has closed meanwhile.
+        self.streams = try? context.channel.parent?.pipeline.syncOperations.handler(type: PreparedStreams.self)
+        self.streams?.streamOpened()
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        self.timer?.cancel()
+        self.streams?.streamClosed()
+        self.streams = nil
+    }
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         guard case .body(var bytes) = self.unwrapOutboundIn(data), bytes.readableBytes > Self.piece else {
@@ -61,8 +73,7 @@ final class StreamProgress: ChannelOutboundHandler, RemovableChannelHandler {
             self.timer = nil
             guard self.pending > 0 else { return }
             guard .now() >= self.movedAt + self.limit else { return self.watch(channel) }
-            // The connection's handlers are gone where it has closed meanwhile.
-            try? channel.parent?.pipeline.syncOperations.handler(type: PreparedStreams.self).streamStalled()
+            self.streams?.streamStalled()
             channel.close(promise: nil)
         }
     }

@@ -6,8 +6,8 @@ import NIOHTTPTypes
 /// Bounds what one request may make the server read, and for how long, and tells clients that ask whether to send a body
 /// at all.
 ///
-/// A body is read by the handler that wants it, within that operation's limit. Whatever the handler leaves is read on
-/// to reach the next request, and a client could keep a connection busy with it forever, token or no token. So past
+/// A body is read by the handler that wants it, within that operation's limit. Whatever the handler leaves is read on to
+/// reach the next request, and a client could keep a connection busy with it forever, token or no token. So past
 /// ``limit`` nothing more is read and the connection is closed, after a moment in which the answer can get out; and a
 /// body that has not come to its end in time closes the connection (over HTTP/2, the stream). `Expect: 100-continue`
 /// (RFC 9110 section 10.1.1) is answered at once where the body declared is within the limit.
@@ -27,11 +27,13 @@ final class BodyGuard: ChannelDuplexHandler, RemovableChannelHandler {
     /// The present request has not come to its end.
     private var isReading = false
     private var deadline: Scheduled<Void>?
-    /// Requests that are not answered to the end.
-    private var outstanding = 0
+    private let rules: HTTP1Rules?
 
-    init(timeLimit: TimeAmount) {
+    /// - Parameter rules: Those of the connection, which know how many requests are not answered; nil over HTTP/2, where a
+    ///   stream has one request.
+    init(timeLimit: TimeAmount, rules: HTTP1Rules? = nil) {
         self.timeLimit = timeLimit
+        self.rules = rules
     }
 
     func handlerRemoved(context: ChannelHandlerContext) { self.deadline?.cancel() }
@@ -46,7 +48,6 @@ final class BodyGuard: ChannelDuplexHandler, RemovableChannelHandler {
         case .head(let request):
             self.count = 0
             self.isReading = true
-            self.outstanding += 1
             self.answerExpectation(of: request, context)
         case .body(let bytes):
             self.count += bytes.readableBytes
@@ -69,18 +70,15 @@ final class BodyGuard: ChannelDuplexHandler, RemovableChannelHandler {
         context.fireChannelReadComplete()
     }
 
-    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-        if case .end = self.unwrapOutboundIn(data) { self.outstanding -= 1 }
-        context.write(data, promise: promise)
-    }
-
     func read(context: ChannelHandlerContext) {
         if !self.isTripped { context.read() }
     }
 
     private func answerExpectation(of request: HTTPRequest, _ context: ChannelHandlerContext) {
         // Not into the middle of an earlier answer; a client that gets no 100 sends its body after a while.
-        guard self.outstanding == 1, request.headerFields[.expect]?.lowercased() == "100-continue" else { return }
+        guard self.rules?.outstanding ?? 1 == 1, request.headerFields[.expect]?.lowercased() == "100-continue" else {
+            return
+        }
         let declared = request.headerFields[.contentLength].flatMap(Int.init)
         guard declared.map({ $0 <= Self.limit }) ?? true else { return }
         context.writeAndFlush(self.wrapOutboundOut(.head(HTTPResponse(status: .continue))), promise: nil)

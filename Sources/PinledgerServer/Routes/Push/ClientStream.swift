@@ -1,7 +1,26 @@
 import Glibc
 import NIOCore
 
-/// A client's stream of one app's documents on an HTTP/1.1 connection, which has nothing else behind its door.
+/// What a client sends that wants a stream of an app's documents.
+struct StreamRequest {
+    var app: String
+    var lastEventID: String?
+    var clientReport: String?
+    var forwardedFor: String?
+
+    private static let prefix = Array("/client/v1/apps/".utf8)
+    private static let suffix = Array("/stream".utf8)
+
+    /// The app whose stream a request target of printable ASCII asks for; nil where it asks for something else.
+    static func app(in target: UnsafeRawBufferPointer) -> String? {
+        guard target.count > Self.prefix.count + Self.suffix.count, target.starts(with: Self.prefix),
+            target.suffix(Self.suffix.count).elementsEqual(Self.suffix)
+        else { return nil }
+        return String(decoding: target[Self.prefix.count..<(target.count - Self.suffix.count)], as: UTF8.self)
+    }
+}
+
+/// A client's stream of one app's documents on an HTTP/1.1 connection on which nothing else was asked for.
 ///
 /// It keeps no document: what is sent is the app's shared bytes, and a client that has not taken the last of them gets
 /// nothing more until it has, and then the newest.
@@ -20,8 +39,6 @@ final class ClientStream {
     private var isEnded = false
     private var nextHeartbeat: UInt32
 
-    private static let prefix = Array("/client/v1/apps/".utf8)
-    private static let suffix = Array("/stream".utf8)
     private static let head = """
         HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-store\r\n\
         X-Content-Type-Options: nosniff\r\nX-Accel-Buffering: no\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\
@@ -31,35 +48,19 @@ final class ClientStream {
     private static let silenceMilliseconds: SocketOptionValue = 60_000
     private static let alive = DocumentEvent.chunk(DocumentEvent.alive)
 
-    /// The stream that the one request in `buffer` asks for, with its answer begun and not flushed; nil where it is no such request, or
-    /// has to be refused: the router does that.
-    init?(_ buffer: ByteBuffer, _ share: EventLoopState, _ context: ChannelHandlerContext) {
-        let wanted: (app: String, last: String?, report: String?, forwardedFor: String?)? =
-            buffer.withUnsafeReadableBytes { bytes in
-                guard let request = HeadReader.read(bytes), request.length == bytes.count, !request.hasMoreForwardedFor
-                else { return nil }
-                let target = UnsafeRawBufferPointer(rebasing: bytes[request.target])
-                guard target.count > Self.prefix.count + Self.suffix.count, target.starts(with: Self.prefix),
-                    target.suffix(Self.suffix.count).elementsEqual(Self.suffix)
-                else { return nil }
-                let name = target[Self.prefix.count..<(target.count - Self.suffix.count)]
-                return (
-                    String(decoding: name, as: UTF8.self),
-                    request.lastEventID.map { String(decoding: bytes[$0], as: UTF8.self) },
-                    request.clientReport.map { String(decoding: bytes[$0], as: UTF8.self) },
-                    request.forwardedFor.map { String(decoding: bytes[$0], as: UTF8.self) }
-                )
-            }
-        let streams = share.streams
-        guard let (app, last, report, forwardedFor) = wanted, streams.push.event(of: app) != nil,
-            let slot = streams.push.slots.take(
-                in: streams.push.network(of: context.remoteAddress, forwardedFor: forwardedFor))
+    /// The stream that was asked for, with its answer begun and not flushed; nil where it has to be refused: the router does
+    /// that.
+    init?(_ request: StreamRequest, _ share: EventLoopState, _ context: ChannelHandlerContext) {
+        let push = share.streams.push
+        guard push.event(of: request.app) != nil,
+            let slot = push.slots.take(
+                in: push.network(of: context.remoteAddress, forwardedFor: request.forwardedFor))
         else { return nil }
-        self.app = app
+        self.app = request.app
         self.share = share
         self.slot = slot
         self.context = context
-        self.sent = last
+        self.sent = request.lastEventID
         self.nextHeartbeat = share.now
         self.isBehind = false
         self.setHeartbeat()
@@ -67,15 +68,15 @@ final class ClientStream {
         let patience = NIOBSDSocket.Option(rawValue: TCP_USER_TIMEOUT)
         try? context.channel.syncOptions?.setOption(.tcpOption(patience), value: Self.silenceMilliseconds)
         // Before the document is looked up: one that is published from here on wakes this stream.
-        streams.add(self)
+        share.streams.add(self)
         share.clearScratch()
         share.scratch.writeString(Self.head)
         share.scratch.writeBytes(share.headEnd)
         share.scratch.writeImmutableBuffer(DocumentEvent.chunk(": pinledger\n\(DocumentEvent.retry())"))
         self.write(share.scratch)
-        guard let event = streams.push.event(of: app) else { return }
-        streams.push.count(event, last: last, report: report)
-        if event.id != last {
+        guard let event = push.event(of: request.app) else { return }
+        push.count(event, last: request.lastEventID, report: request.clientReport)
+        if event.id != request.lastEventID {
             self.write(event.chunk)
             self.sent = event.id
         }

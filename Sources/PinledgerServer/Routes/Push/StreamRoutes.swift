@@ -7,7 +7,7 @@ import PinWire
 import Publishing
 import ServiceLifecycle
 
-/// Streams of documents for clients whose request did not become a ``ClientStream`` at the door: over HTTP/2, and with
+/// Streams of documents for clients whose request did not become a ``ClientStream`` at once: over HTTP/2, and with
 /// heads that are out of the ordinary. They are told the same.
 struct StreamRoutes: Sendable {
     let services: Services

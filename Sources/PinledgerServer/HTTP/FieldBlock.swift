@@ -2,8 +2,8 @@ import HTTPTypes
 import NIOCore
 import NIOHPACK
 
-/// Blocks of fields as HTTP/2 spells them (RFC 7541), of a kind that neither needs nor changes a dynamic table: each
-/// writer on a connection can write such blocks without knowing of the others.
+/// Blocks of fields as HTTP/2 spells them (RFC 7541), of a kind that neither needs nor changes a dynamic table:
+/// the fast path and NIOHTTP2 can write such blocks on one connection without knowing of each other.
 enum FieldBlock {
     /// What an answer's block consists of, all but `date`, which comes last.
     static func response(_ response: HTTPResponse) -> ByteBuffer {

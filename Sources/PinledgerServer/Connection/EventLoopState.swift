@@ -37,7 +37,7 @@ final class EventLoopState {
 
     private let clock: @Sendable () -> Timestamp
     private var second: Int64
-    private var connections: ContiguousArray<FastPathHandler> = []
+    private var connections: ContiguousArray<any ConnectionFront> = []
     private var preferences: [String: CodingPreference] = [:]
     private let plainPreference = CodingPreference(nil)
     /// Bytes of an `Accept-Encoding` that is remembered.
@@ -84,17 +84,17 @@ final class EventLoopState {
         }
     }
 
-    func add(_ door: FastPathHandler) {
-        door.placeInShare = self.connections.count
-        self.connections.append(door)
+    func add(_ connection: any ConnectionFront) {
+        connection.indexInLoop = self.connections.count
+        self.connections.append(connection)
     }
 
-    func remove(_ door: FastPathHandler) {
-        guard let place = door.placeInShare, let last = self.connections.last else { return }
-        self.connections[place] = last
-        last.placeInShare = place
+    func remove(_ connection: any ConnectionFront) {
+        guard let index = connection.indexInLoop, let last = self.connections.last else { return }
+        self.connections[index] = last
+        last.indexInLoop = index
         self.connections.removeLast()
-        door.placeInShare = nil
+        connection.indexInLoop = nil
     }
 
     /// What an `Accept-Encoding` says; remembered, for there are only a few in the world.

@@ -6,7 +6,7 @@ import NIOHTTPTypesHTTP1
 import PinWire
 
 /// What HTTP/1.1 asks of a connection beyond the syntax of messages (RFC 9112): which requests must be refused because
-/// another reader might read them in another way, when the connection ends, and that nothing is answered after that.
+/// another program might read them in another way, when the connection ends, and that nothing is answered after that.
 ///
 /// A request that is refused here is answered in its turn, once everything before it is, and is the last: not one byte
 /// behind it is read as a request.
@@ -22,7 +22,7 @@ final class HTTP1Rules: ChannelDuplexHandler {
         case ignored
     }
 
-    private let door: FastPathHandler
+    private let front: any ConnectionFront
     private var input = Input.open
     /// Requests that were passed on and are not answered to the end.
     private(set) var outstanding = 0
@@ -39,8 +39,8 @@ final class HTTP1Rules: ChannelDuplexHandler {
     /// The last answer has gone out.
     private var isFinished = false
 
-    init(door: FastPathHandler) {
-        self.door = door
+    init(front: any ConnectionFront) {
+        self.front = front
     }
 
     // MARK: Requests
@@ -49,7 +49,7 @@ final class HTTP1Rules: ChannelDuplexHandler {
         guard self.input == .open else { return }
         switch self.unwrapInboundIn(data) {
         case .head(let head):
-            self.door.isAnswering()
+            self.front.isAnswering()
             if let problem = Self.problem(of: head) { return self.refuse(problem, context) }
             self.isOld = head.version == .http1_0
             let plain = head.inASCII
@@ -64,7 +64,7 @@ final class HTTP1Rules: ChannelDuplexHandler {
         case .end:
             self.isReading = false
             self.remainingBody = 0
-            if self.mustClose { self.input = .ignored } else if self.outstanding == 0 { self.door.isWaiting() }
+            if self.mustClose { self.input = .ignored } else if self.outstanding == 0 { self.front.isWaiting() }
             context.fireChannelRead(data)
         }
     }
@@ -148,7 +148,7 @@ final class HTTP1Rules: ChannelDuplexHandler {
         self.input = .ignored
         self.mustClose = true
         self.refusal = problem
-        self.door.isAnswering()
+        self.front.isAnswering()
         if self.outstanding == 0 { self.writeRefusal(context) }
     }
 
@@ -189,9 +189,9 @@ final class HTTP1Rules: ChannelDuplexHandler {
         case .end:
             self.outstanding -= 1
             context.write(data, promise: promise)
-            self.door.hasAnswered()
+            self.front.hasAnswered()
             guard self.outstanding == 0 else { return }
-            if self.mustClose { self.writeRefusal(context) } else if !self.isReading { self.door.isWaiting() }
+            if self.mustClose { self.writeRefusal(context) } else if !self.isReading { self.front.isWaiting() }
         }
     }
 
@@ -201,7 +201,7 @@ final class HTTP1Rules: ChannelDuplexHandler {
         self.isFinished = true
         self.input = .ignored
         let channel = context.channel
-        self.door.afterWrites {
+        self.front.afterWrites {
             channel.close(mode: .output, promise: nil)
             channel.eventLoop.assumeIsolated().scheduleTask(in: .seconds(1)) { channel.close(promise: nil) }
         }
@@ -210,7 +210,7 @@ final class HTTP1Rules: ChannelDuplexHandler {
     /// Where the client has sent its last byte, to close one half closes both, with all that is not sent yet.
     func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
         guard mode == .output, !self.isFinished else { return context.close(mode: mode, promise: promise) }
-        self.door.afterWrites { context.close(mode: mode, promise: promise) }
+        self.front.afterWrites { context.close(mode: mode, promise: promise) }
     }
 
     // MARK: Events
