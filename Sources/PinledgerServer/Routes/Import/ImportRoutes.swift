@@ -53,9 +53,9 @@ struct ImportRoutes: Sendable {
     private func record(
         _ file: ImportedFile, _ change: Change<Void>, into id: AppID, in exchange: Exchange
     ) async throws -> Response {
-        // A file that was imported is at odds with the app it made: a repeated request must not be judged again.
+        // A file that was imported is at odds with the app it made: a repeated request is planned for the app as it was.
         if let replay = try await self.replay(of: change, into: id, in: exchange) {
-            let before = Self.undo(replay.recorded.entries.map(\.event), in: self.services.ledger.view.state.apps[id])
+            let before = try await self.app(id, before: replay.recorded)
             return self.response(to: replay, of: self.plan(file, for: id, before), into: before, id)
         }
         let wanted = try CommandExecutor.expectedVersion(of: exchange.request)
@@ -63,15 +63,15 @@ struct ImportRoutes: Sendable {
             do {
                 return try await self.recordPlan(of: file, change, into: id, in: exchange, expecting: wanted)
             } catch WriteFailure.stale where wanted == nil {
-                // The app was changed while the plan was made. Another is made of the present state: what the file does
-                // not say is taken over as it is, and must not undo that.
+                // Another request changed the app while the plan was made. The next plan starts from the app as it is by
+                // now: what the file does not say is taken over as it is, and must not undo that.
                 continue
             }
         }
         return try await self.recordPlan(of: file, change, into: id, in: exchange, expecting: wanted)
     }
 
-    /// How often a plan is made again because the app was changed meanwhile.
+    /// How often a plan is made, at most, because other requests change the app meanwhile.
     private static let attempts = 3
 
     /// - Parameter version: That the caller expects the app to have; nil for the one that it has now.
@@ -174,6 +174,11 @@ struct ImportRoutes: Sendable {
         return try await self.change.replay(.app(id, []), of: change, in: exchange)
     }
 
+    private func app(_ id: AppID, before recorded: Recorded) async throws -> App? {
+        let position = recorded.entries.first?.position ?? recorded.position
+        return try await self.services.reader.past(of: id, at: position).state.apps[id]
+    }
+
     private func plan(_ file: ImportedFile, for id: AppID, _ app: App?) -> ImportPlan {
         file.plan(
             for: id, app, at: self.services.clock(), isPublicSuffix: self.services.environment.isPublicSuffix)
@@ -186,21 +191,6 @@ struct ImportRoutes: Sendable {
             to: result, status: app == nil ? .created : .ok, location: app == nil ? "/v1/apps/\(id)" : nil,
             adding: ["plan": plan.stepsJSON, "findings": plan.findingsJSON]
         )
-    }
-
-    /// As much of the app before an import as the plan depends on: whether it was there, with which hosts and clients.
-    private static func undo(_ events: [Event], in app: App?) -> App? {
-        var before = app
-        for event in events {
-            switch event {
-            case .app(.appCreated): return nil
-            case .app(.hostAdded(let host, _, _)): before?.hosts[host] = nil
-            case .app(.clientSet(let kind, _)): before?.clients[kind] = nil
-            case .app(.clientKeySet(let kind, _)): before?.clients[kind]?.key = nil
-            default: break
-            }
-        }
-        return before
     }
 }
 

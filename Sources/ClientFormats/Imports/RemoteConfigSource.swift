@@ -1,7 +1,7 @@
 package import PinWire
 
-/// The one value of `ssl_pinning_config` that an import reads, found in an export of any form: a whole template, the
-/// parameter in an object of its name, or the bare value; as an object or as a text that holds one.
+/// The one value of `ssl_pinning_config` that an import is to read, taken out of whatever was exported: a whole
+/// template, the parameter in an object of its name, or the bare value; as an object or as a text that holds one.
 package struct RemoteConfigSource: Hashable, Sendable {
     /// The bare value, normally an object: its reader reports other defects.
     package var value: JSON
