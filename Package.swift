@@ -53,11 +53,16 @@ let package = Package(
         // Every line that the program logs.
         .target(name: "LogLines", dependencies: [.product(name: "Logging", package: "swift-log")]),
 
+        // Work beside requests: in rounds, within limits, once for all who ask.
+        .target(
+            name: "Concurrency", dependencies: ["LogLines", .product(name: "Logging", package: "swift-log")],
+            swiftSettings: [.strictMemorySafety()]),
+
         // The ledger.
         .target(
             name: "EventStore",
             dependencies: [
-                "LogLines", "PinWire", "Pinning", "Postgres", "TransparencyLog",
+                "Concurrency", "LogLines", "PinWire", "Pinning", "Postgres", "TransparencyLog",
                 .product(name: "Logging", package: "swift-log"),
             ],
             // A link to db/migrations: the build plans again when its files change.
@@ -72,7 +77,8 @@ let package = Package(
         .target(
             name: "Signals",
             dependencies: [
-                "EventStore", "KeyFiles", "Keys", "LogLines", "PinWire", "Pinning", "Postgres", "Probing", "Secrets",
+                "Concurrency", "EventStore", "KeyFiles", "Keys", "LogLines", "PinWire", "Pinning", "Postgres",
+                "Probing", "Secrets",
                 .product(name: "Logging", package: "swift-log"),
             ]
         ),
@@ -80,7 +86,8 @@ let package = Package(
         .target(
             name: "Publishing",
             dependencies: [
-                "CBrotli", "CZlib", "EventStore", "Keys", "LogLines", "PinWire", "Pinning", "Postgres", "Secrets",
+                "CBrotli", "CZlib", "Concurrency", "EventStore", "Keys", "LogLines", "PinWire", "Pinning", "Postgres",
+                "Secrets",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "Logging", package: "swift-log"),
@@ -91,7 +98,7 @@ let package = Package(
         .target(
             name: "Webhooks",
             dependencies: [
-                "EventStore", "Keys", "LogLines", "PinWire", "Pinning", "Postgres", "Secrets",
+                "Concurrency", "EventStore", "Keys", "LogLines", "PinWire", "Pinning", "Postgres", "Secrets",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
@@ -119,7 +126,8 @@ let package = Package(
         .target(
             name: "PinledgerServer",
             dependencies: [
-                "CMalloc", "CZlib", "ClientFormats", "Countries", "EventStore", "Firebase", "Handbook", "KeyFiles",
+                "CMalloc", "CZlib", "ClientFormats", "Concurrency", "Countries", "EventStore", "Firebase", "Handbook",
+                "KeyFiles",
                 "Keys", "LogLines", "PinWire", "Pinning", "Postgres", "Probing", "Publishing", "Secrets", "Signals",
                 "Webhooks",
                 .product(name: "AsyncAlgorithms", package: "swift-async-algorithms"),
@@ -143,9 +151,8 @@ let package = Package(
         .executableTarget(
             name: "pinledger",
             dependencies: [
-                "CProcess", "ClientFormats", "Countries", "EventStore", "Firebase", "Handbook", "KeyFiles", "Keys",
-                "LogLines",
-                "PinWire",
+                "CProcess", "ClientFormats", "Concurrency", "Countries", "EventStore", "Firebase", "Handbook",
+                "KeyFiles", "Keys", "LogLines", "PinWire",
                 "Pinning", "PinledgerServer", "Postgres", "Probing", "PublicSuffixes", "Publishing", "Secrets",
                 "Signals", "TransparencyLog", "Webhooks",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -234,6 +241,10 @@ let package = Package(
         ),
         .executableTarget(name: "EvaluateBench", dependencies: ["PinWire"], path: "Tests/Benchmarks/Evaluate"),
         .executableTarget(name: "ProbeBench", dependencies: ["PinWire", "Probing"], path: "Tests/Benchmarks/Probe"),
+        .testTarget(
+            name: "ConcurrencyTests",
+            dependencies: ["Concurrency", "Fixtures", "LogLines", .product(name: "Logging", package: "swift-log")]
+        ),
         .testTarget(
             name: "EventStoreTests",
             dependencies: [

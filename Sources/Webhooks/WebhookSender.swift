@@ -1,3 +1,4 @@
+import Concurrency
 package import EventStore
 import LogLines
 package import Logging
@@ -66,13 +67,8 @@ package actor WebhookSender {
         let (ledger, wake) = (self.ledger, self.wakeUps.continuation)
         await withDiscardingTaskGroup { group in
             group.addTask { for await _ in ledger.positions() { wake.yield() } }
-            group.addTask {
-                // The interval for deliveries to repeat, and for leases of nodes that died.
-                while !Task.isCancelled {
-                    wake.yield()
-                    try? await Task.sleep(for: .seconds(1))
-                }
-            }
+            // For what is to be tried again, and for leases of nodes that died.
+            group.addTask { await PeriodicWorker(every: .seconds(1)).run { wake.yield() } }
             for await _ in self.wakeUps.stream {
                 for attempt in await self.next() {
                     group.addTask {

@@ -60,8 +60,8 @@ enum ErrorText {
     }
 
     static let modules: Set<String> = [
-        "ClientFormats", "Countries", "EventStore", "Firebase", "Handbook", "KeyFiles", "Keys", "LogLines", "PinWire",
-        "Pinning", "PinledgerServer", "Postgres", "Probing", "PublicSuffixes", "Publishing", "Secrets", "Signals",
-        "TransparencyLog", "Webhooks", "pinledger",
+        "ClientFormats", "Concurrency", "Countries", "EventStore", "Firebase", "Handbook", "KeyFiles", "Keys",
+        "LogLines", "PinWire", "Pinning", "PinledgerServer", "Postgres", "Probing", "PublicSuffixes", "Publishing",
+        "Secrets", "Signals", "TransparencyLog", "Webhooks", "pinledger",
     ]
 }

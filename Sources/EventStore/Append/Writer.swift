@@ -1,3 +1,4 @@
+import Concurrency
 import LogLines
 package import Logging
 package import PinWire
@@ -82,10 +83,7 @@ package actor Writer {
         await withTaskCancellationHandler {
             await withTaskGroup(of: Void.self) { group in
                 group.addTask {
-                    while !Task.isCancelled {
-                        try? await Task.sleep(for: patience / 10)
-                        queue.answerTheLate()
-                    }
+                    await PeriodicWorker(every: patience / 10, first: .afterInterval).run { queue.answerTheLate() }
                 }
                 // Runs before the tasks that were just answered, so that their next commands find it at work.
                 group.addTask(priority: .high) { await queue.decideWhatComes() }

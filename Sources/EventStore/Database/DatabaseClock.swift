@@ -1,3 +1,4 @@
+import Concurrency
 import LogLines
 package import Logging
 package import PinWire
@@ -62,13 +63,13 @@ package final class DatabaseClock: Sendable {
     /// Asks again every half minute, and looks every second whether the clocks agree, until cancelled.
     package func run(_ pool: PostgresPool, watching ledger: Ledger) async {
         var next = ContinuousClock.now + Self.interval
-        while !Task.isCancelled {
+        await PeriodicWorker(every: Self.glance).run {
+            if ContinuousClock.now >= next {
+                next = .now + Self.interval
+                // While the database is away, the monotonic clock is as good.
+                try? await self.measure(pool)
+            }
             self.judge(ledger)
-            try? await Task.sleep(for: Self.glance)
-            guard ContinuousClock.now >= next else { continue }
-            next = .now + Self.interval
-            // While the database is away, the monotonic clock is as good.
-            try? await self.measure(pool)
         }
     }
 

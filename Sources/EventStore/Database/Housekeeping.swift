@@ -1,3 +1,4 @@
+import Concurrency
 import LogLines
 package import Logging
 import Pinning
@@ -69,17 +70,10 @@ package struct Housekeeping: Sendable {
     /// of earlier forms once an hour, and stores a snapshot whenever one is due; until cancelled.
     package func run() async {
         var ticks = 0
-        while !Task.isCancelled {
-            do {
-                if ticks % 360 == 0 { try await self.sweep() }
-                try await self.keepSnapshot()
-            } catch is CancellationError {
-                return
-            } catch {
-                self.logger.log(.housekeepingFailed, ["error": "\(error)"])
-            }
-            ticks += 1
-            try? await Task.sleep(for: .seconds(10))
+        await PeriodicWorker(every: .seconds(10)).run(logging: .housekeepingFailed, to: self.logger) {
+            defer { ticks += 1 }
+            if ticks % 360 == 0 { try await self.sweep() }
+            try await self.keepSnapshot()
         }
     }
 

@@ -78,7 +78,7 @@ package final class Ledger: Sendable {
     package var suspension: String? { self.content.withLock { $0.suspension } }
 
     /// Why nothing may be recorded through this node; nil where it may.
-    var refusal: WriteFailure? {
+    package var refusal: WriteFailure? {
         self.content.withLock { content in
             content.fault.map { .halted($0) } ?? content.suspension.map { .suspended($0) }
         }

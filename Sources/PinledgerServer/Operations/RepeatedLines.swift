@@ -1,3 +1,4 @@
+import Concurrency
 package import Logging
 import Synchronization
 
@@ -87,10 +88,8 @@ package final class HeldLines: Sendable {
 
     /// Writes what was held back for longer than the interval, once in a while, until cancelled; then all of it.
     package func run() async {
-        while !Task.isCancelled {
-            try? await Task.sleep(for: self.interval / 10)
-            self.writeHeld(before: Task.isCancelled ? nil : .now)
-        }
+        await PeriodicWorker(every: self.interval / 10, first: .afterInterval).run { self.writeHeld(before: .now) }
+        self.writeHeld(before: nil)
     }
 
     /// - Parameter end: Only lines whose minute was over then; nil for all.

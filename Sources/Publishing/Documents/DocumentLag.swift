@@ -1,3 +1,4 @@
+import Concurrency
 package import EventStore
 import LogLines
 package import Logging
@@ -35,10 +36,7 @@ package final class DocumentLag: Sendable {
 
     /// Watches until cancelled.
     package func run() async {
-        while !Task.isCancelled {
-            await self.look()
-            try? await Task.sleep(for: min(self.grace, .seconds(5)))
-        }
+        await PeriodicWorker(every: min(self.grace, .seconds(5))).run { await self.look() }
     }
 
     /// Compares every served document's version with the ledger's.

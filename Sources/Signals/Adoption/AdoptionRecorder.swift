@@ -1,3 +1,4 @@
+import Concurrency
 package import Keys
 import LogLines
 package import Logging
@@ -123,9 +124,7 @@ package actor AdoptionRecorder {
 
     private func recordNowAndThen() async {
         var round = 0
-        while !Task.isCancelled {
-            try? await Task.sleep(for: Self.interval)
-            guard !Task.isCancelled else { return }
+        await PeriodicWorker(every: Self.interval, first: .afterInterval).run {
             round += 1
             await self.lookForSurges()
             if !self.isRefused || round.isMultiple(of: Self.refusedRounds) { await self.record() }
@@ -202,13 +201,12 @@ package actor AdoptionRecorder {
     // MARK: The picture for rules
 
     private func refreshPicture() async {
-        while !Task.isCancelled {
+        await PeriodicWorker(every: .seconds(1)).run {
             for app in self.picture.wanted(at: .now) {
                 // While the database is away, the known facts stay, with their time.
                 guard let book = try? await self.book(of: app, windowSeconds: self.picture.windowSeconds) else { break }
                 self.picture.keep(book.facts, of: app, at: .now)
             }
-            try? await Task.sleep(for: .seconds(1))
         }
     }
 }

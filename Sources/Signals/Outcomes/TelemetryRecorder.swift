@@ -1,3 +1,4 @@
+import Concurrency
 import LogLines
 package import Logging
 package import PinWire
@@ -107,11 +108,7 @@ package actor TelemetryRecorder {
     }
 
     private func recordNowAndThen() async {
-        while !Task.isCancelled {
-            try? await Task.sleep(for: Self.interval)
-            guard !Task.isCancelled else { return }
-            await self.record()
-        }
+        await PeriodicWorker(every: Self.interval, first: .afterInterval).run { await self.record() }
     }
 
     /// Records the counts up to now.
@@ -178,7 +175,7 @@ package actor TelemetryRecorder {
     // MARK: The picture for rules
 
     private func refreshPicture() async {
-        while !Task.isCancelled {
+        await PeriodicWorker(every: .seconds(1)).run {
             var failure: (any Error)?
             do {
                 if self.picture.wantsReporting(at: .now) { try await self.findReporting() }
@@ -191,7 +188,6 @@ package actor TelemetryRecorder {
                 self.logger.log(.reportsUnreadable, ["error": "\(failure)"])
             }
             self.isBlind = failure != nil
-            try? await Task.sleep(for: .seconds(1))
         }
     }
 

@@ -1,3 +1,4 @@
+import Concurrency
 package import EventStore
 import LogLines
 package import Logging
@@ -82,10 +83,7 @@ package final class ProbeScheduler: Sendable {
     // MARK: Reading
 
     private func follow() async {
-        while !Task.isCancelled {
-            try? await Task.sleep(for: self.readingInterval)
-            await self.readNews()
-        }
+        await PeriodicWorker(every: self.readingInterval, first: .afterInterval).run { await self.readNews() }
     }
 
     /// Reads the records since the last successful read.
@@ -108,7 +106,7 @@ package final class ProbeScheduler: Sendable {
     private func patrol() async {
         var due: [Endpoint: (time: Timestamp, isUrgent: Bool)] = [:]
         var generator = SystemRandomNumberGenerator()
-        while !Task.isCancelled {
+        await PeriodicWorker(every: .seconds(1)).run {
             let now = self.clock()
             let watched = self.watched()
             due = due.filter { watched[$0.key] != nil }
@@ -124,7 +122,6 @@ package final class ProbeScheduler: Sendable {
             let ready = due.filter { $0.value.time <= now }.sorted { $0.value.time < $1.value.time }.map(\.key)
             await self.probe(all: ready)
             for endpoint in ready { due[endpoint] = nil }
-            try? await Task.sleep(for: .seconds(1))
         }
     }
 

@@ -1,3 +1,4 @@
+import Concurrency
 import LogLines
 import Logging
 import NIOPosix
@@ -30,8 +31,7 @@ struct FileRenewal: Service {
                     for await _ in await UnixSignalsSequence(trapping: .sighup) { await self.reload(isForced: true) }
                 }
                 group.addTask {
-                    while !Task.isCancelled {
-                        try? await Task.sleep(for: .seconds(10))
+                    await PeriodicWorker(every: .seconds(10), first: .afterInterval).run {
                         await self.reload(isForced: false)
                     }
                 }

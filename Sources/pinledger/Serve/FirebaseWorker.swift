@@ -1,4 +1,5 @@
 import ClientFormats
+import Concurrency
 import EventStore
 import Firebase
 import LogLines
@@ -58,13 +59,8 @@ struct FirebaseWorker: Sendable {
         let (wakeUps, wake) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         await withDiscardingTaskGroup { group in
             group.addTask { for await _ in ledger.positions() { wake.yield() } }
-            group.addTask {
-                // The interval for repetitions, and for changes by others.
-                while !Task.isCancelled {
-                    wake.yield()
-                    try? await Task.sleep(for: .seconds(1))
-                }
-            }
+            // For what is to be tried again, and for what others have changed.
+            group.addTask { await PeriodicWorker(every: .seconds(1)).run { wake.yield() } }
             var progress = Progress()
             for await _ in wakeUps {
                 guard !Task.isCancelled else { break }

@@ -1,3 +1,4 @@
+import Concurrency
 import EventStore
 import LogLines
 import Logging
@@ -15,14 +16,11 @@ struct KillSwitchExpiryWorker: Sendable {
     /// Checks every second until cancelled.
     func run() async {
         var seen: Survey?
-        while !Task.isCancelled {
-            // A node that may not write has logged it, and does not repeat it every second.
-            if self.ledger.fault == nil, self.ledger.suspension == nil {
-                let view = self.ledger.view
-                if seen?.position != view.head.position { seen = Survey(of: view.state, at: view.head.position) }
-                for release in seen?.due(at: self.clock()) ?? [] { await self.record(release) }
-            }
-            try? await Task.sleep(for: .seconds(1))
+        // A node that may not write has said so, and does not repeat it every second.
+        await PeriodicWorker(every: .seconds(1), isPaused: { self.ledger.refusal != nil }).run {
+            let view = self.ledger.view
+            if seen?.position != view.head.position { seen = Survey(of: view.state, at: view.head.position) }
+            for release in seen?.due(at: self.clock()) ?? [] { await self.record(release) }
         }
     }
 

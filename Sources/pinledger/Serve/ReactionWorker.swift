@@ -1,3 +1,4 @@
+import Concurrency
 import EventStore
 import LogLines
 import Logging
@@ -28,22 +29,19 @@ struct ReactionWorker: Sendable {
     func run() async {
         var refused: [Attempt: Timestamp] = [:]
         var survey: (position: Int64, apps: [AppID])?
-        while !Task.isCancelled {
-            // A node that may not write has logged it, and does not repeat it every time.
-            if self.ledger.fault == nil, self.ledger.suspension == nil {
-                let view = self.ledger.view
-                if survey?.position != view.head.position {
-                    survey = (view.head.position, Self.apps(in: view.state))
-                }
-                let now = self.clock()
-                refused = refused.filter { now < $0.value.adding(seconds: Self.patience) }
-                for app in survey?.apps ?? [] {
-                    guard !Task.isCancelled else { return }
-                    await self.look(at: app, in: view.state, &refused)
-                    await Task.yield()
-                }
+        // A node that may not write has said so, and does not repeat it every time.
+        await PeriodicWorker(every: Self.interval, isPaused: { self.ledger.refusal != nil }).run {
+            let view = self.ledger.view
+            if survey?.position != view.head.position {
+                survey = (view.head.position, Self.apps(in: view.state))
             }
-            try? await Task.sleep(for: Self.interval)
+            let now = self.clock()
+            refused = refused.filter { now < $0.value.adding(seconds: Self.patience) }
+            for app in survey?.apps ?? [] {
+                guard !Task.isCancelled else { return }
+                await self.look(at: app, in: view.state, &refused)
+                await Task.yield()
+            }
         }
     }
 

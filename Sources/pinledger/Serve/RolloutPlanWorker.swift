@@ -1,3 +1,4 @@
+import Concurrency
 import EventStore
 import LogLines
 import Logging
@@ -17,20 +18,16 @@ struct RolloutPlanWorker: Sendable {
     /// Checks every second until cancelled.
     func run() async {
         var survey: (position: Int64, places: [Place])?
-        while !Task.isCancelled {
-            // A node that may not write has logged it, and does not repeat it every second.
-            if self.ledger.fault == nil, self.ledger.suspension == nil {
-                let view = self.ledger.view
-                if survey?.position != view.head.position {
-                    survey = (view.head.position, Self.places(in: view.state))
-                }
-                for place in survey?.places ?? [] {
-                    guard !Task.isCancelled else { return }
-                    // Where one cannot be recorded, no other can: all of them are tried later.
-                    guard await self.look(at: place, in: view.state) else { break }
-                }
+        // A node that may not write has said so, and does not repeat it every second.
+        await PeriodicWorker(every: .seconds(1), isPaused: { self.ledger.refusal != nil }).run {
+            let view = self.ledger.view
+            if survey?.position != view.head.position {
+                survey = (view.head.position, Self.places(in: view.state))
             }
-            try? await Task.sleep(for: .seconds(1))
+            for place in survey?.places ?? [] {
+                // Where one cannot be recorded, no other can: later, all of them.
+                guard !Task.isCancelled, await self.look(at: place, in: view.state) else { return }
+            }
         }
     }
 

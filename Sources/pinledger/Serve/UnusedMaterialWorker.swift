@@ -1,3 +1,4 @@
+import Concurrency
 import EventStore
 import LogLines
 import Logging
@@ -12,16 +13,11 @@ struct UnusedMaterialWorker: Sendable {
 
     /// Sweeps until cancelled.
     func run() async {
-        while !Task.isCancelled {
-            // A fault stops the ledger, and later events that name keys are not seen any more.
-            if self.ledger.fault == nil {
-                let view = self.ledger.view
-                do { try await self.material.eraseUnnamed(by: view.state, at: view.head.position) } catch {
-                    if Task.isCancelled { return }
-                    self.logger.log(.materialNotErased, ["error": "\(error)"])
-                }
-            }
-            try? await Task.sleep(for: .seconds(3600))
+        // A halted ledger no longer learns of new keys.
+        let worker = PeriodicWorker(every: .seconds(3600), jitter: 0.1) { self.ledger.fault != nil }
+        await worker.run(logging: .materialNotErased, to: self.logger) {
+            let view = self.ledger.view
+            try await self.material.eraseUnnamed(by: view.state, at: view.head.position)
         }
     }
 }

@@ -1,3 +1,4 @@
+import Concurrency
 import EventStore
 import LogLines
 import Logging
@@ -18,12 +19,8 @@ struct UnusedSecretWorker: Sendable {
 
     /// Sweeps until cancelled.
     func run() async {
-        while !Task.isCancelled {
-            do { try await self.sweep() } catch {
-                if Task.isCancelled { return }
-                self.logger.log(.secretsNotErased, ["error": "\(error)"])
-            }
-            try? await Task.sleep(for: .seconds(3600))
+        await PeriodicWorker(every: .seconds(3600), jitter: 0.1).run(logging: .secretsNotErased, to: self.logger) {
+            try await self.sweep()
         }
     }
 

@@ -1,3 +1,4 @@
+import Concurrency
 import EventStore
 import LogLines
 import Logging
@@ -19,15 +20,12 @@ struct WarningWorker: Sendable {
 
     /// Checks every app once per interval until cancelled.
     func run() async {
-        while !Task.isCancelled {
-            // A node has no probes when it starts, so it waits first.
-            try? await Task.sleep(for: self.interval)
-            await self.look()
-        }
+        // A node has probed nothing when it starts, and a node that may not write has said so.
+        let worker = PeriodicWorker(every: self.interval, first: .afterInterval) { self.ledger.refusal != nil }
+        await worker.run { await self.look() }
     }
 
     private func look() async {
-        guard self.ledger.fault == nil, self.ledger.suspension == nil else { return }
         let state = self.ledger.view.state
         var looked = 0
         for (id, _) in state.apps {
