@@ -248,7 +248,8 @@ let package = Package(
         .testTarget(
             name: "EventStoreTests",
             dependencies: [
-                "EventStore", "Fixtures", "PinWire", "Pinning", "Postgres", "TransparencyLog",
+                "Concurrency", "EventStore", "Fixtures", "LogLines", "PinWire", "Pinning", "Postgres",
+                "TransparencyLog",
                 .product(name: "Logging", package: "swift-log"),
             ]
         ),

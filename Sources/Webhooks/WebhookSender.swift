@@ -26,7 +26,7 @@ package actor WebhookSender {
     }
 
     private let ledger: Ledger
-    private let writer: Writer
+    private let commands: SystemCommands
     private let tools: WebhookServices
     private let client: WebhookClient
     private let node: String
@@ -53,7 +53,7 @@ package actor WebhookSender {
         limits: Limits = Limits(), logger: Logger, clock: @escaping @Sendable () -> Timestamp
     ) {
         self.ledger = ledger
-        self.writer = writer
+        self.commands = SystemCommands(ledger: ledger, writer: writer, logger: logger)
         self.tools = tools
         self.client = client
         self.node = node
@@ -234,16 +234,10 @@ package actor WebhookSender {
     }
 
     private func pause(_ webhook: Webhook, _ why: WebhookPause, because reason: String) async {
-        let request = CommandRequest(
-            command: .webhooks(.pause(id: webhook.id, why)),
-            origin: Origin(actor: .system, reason: try? Reason(reason)), digest: [UInt8](repeating: 0, count: 32)
-        )
-        do throws(WriteFailure) {
-            _ = try await self.writer.execute(request)
-            self.logger.log(.webhookPaused, ["webhook": "\(webhook.id)", "reason": "\(reason)"])
-        } catch {
-            if case .refused(.webhookUnknown) = error { return }
-            self.logger.log(.webhookNotPaused, ["error": "\(error)"])
-        }
+        let outcome = await self.commands.submit(
+            .webhooks(.pause(id: webhook.id, why)), because: reason, failure: .webhookNotPaused
+        ) { if case .webhookUnknown = $0 { true } else { false } }
+        guard outcome == .recorded else { return }
+        self.logger.log(.webhookPaused, ["webhook": "\(webhook.id)", "reason": "\(reason)"])
     }
 }

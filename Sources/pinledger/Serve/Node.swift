@@ -47,22 +47,6 @@ struct Node {
         await publisher.prepare(within: .seconds(2))
         let limits = Descriptors.fit(self.configuration.limits, self.logger)
         let server = Server(services: services, limits: limits, certificate: self.configuration.certificate)
-        let housekeeping = Housekeeping(
-            ledger: ledger, pool: pool, snapshotKey: self.snapshotKey,
-            telemetryDays: self.configuration.telemetry.retentionDays, logger: self.logger)
-        let warnings = WarningWorker(
-            ledger: ledger, writer: writer, environment: parts.factSources.environment, clock: services.clock,
-            interval: .seconds(min(60, self.configuration.probing.interval)), logger: self.logger
-        )
-        let rollouts = RolloutPlanWorker(
-            ledger: ledger, writer: writer, environment: parts.factSources.environment, clock: services.clock,
-            logger: self.logger
-        )
-        let reactions = ReactionWorker(
-            ledger: ledger, writer: writer, environment: parts.factSources.environment, clock: services.clock,
-            logger: self.logger
-        )
-        let expiry = KillSwitchExpiryWorker(ledger: ledger, writer: writer, clock: services.clock, logger: self.logger)
 
         // Started first, stopped last.
         var running: [ServiceGroupConfiguration.ServiceConfiguration] = [
@@ -79,18 +63,22 @@ struct Node {
         ]
         let files = self.renewedFiles
         if !files.isEmpty { running.append(.init(service: FileRenewal(files: files, logger: self.logger))) }
-        if writer != nil {
-            running.append(.init(service: Loop { await housekeeping.run() }))
-            running.append(.init(service: Loop { await expiry.run() }))
-            running.append(.init(service: Loop { await warnings.run() }))
-            let sweep = UnusedSecretWorker(
-                ledger: ledger, telemetry: services.telemetry.secrets, clients: services.clientKeys,
-                logger: self.logger)
-            running.append(.init(service: Loop { await sweep.run() }))
-            let materialSweep = UnusedMaterialWorker(ledger: ledger, material: services.material, logger: self.logger)
-            running.append(.init(service: Loop { await materialSweep.run() }))
-            running.append(.init(service: Loop { await rollouts.run() }))
-            running.append(.init(service: Loop { await reactions.run() }))
+        if let writer {
+            let housekeeping = Housekeeping(
+                ledger: ledger, pool: pool, snapshotKey: self.snapshotKey,
+                telemetryDays: self.configuration.telemetry.retentionDays, logger: self.logger)
+            let commands = SystemCommands(ledger: ledger, writer: writer, logger: self.logger)
+            let warningInterval = Duration.seconds(min(60, self.configuration.probing.interval))
+            let workers: [@Sendable () async -> Void] = [
+                housekeeping.run,
+                KillSwitchExpiryWorker(services: services, commands: commands).run,
+                WarningWorker(services: services, commands: commands, interval: warningInterval).run,
+                UnusedSecretWorker(services: services).run,
+                UnusedMaterialWorker(services: services).run,
+                RolloutPlanWorker(services: services, commands: commands).run,
+                ReactionWorker(services: services, commands: commands).run,
+            ]
+            for work in workers { running.append(.init(service: Loop(work: work))) }
         }
         if let writer, let client = services.webhooks.client {
             let sender = WebhookSender(
@@ -185,7 +173,7 @@ struct Node {
             tokens: AccessTokens(account: account, http: google, clock: services.clock), http: google)
         return FirebaseWorker(
             services: services, project: account.project, push: ProjectPush(store: service),
-            interval: .seconds(firebase.interval), logger: self.logger)
+            interval: .seconds(firebase.interval))
     }
 
     /// The name that tells this process from other nodes.

@@ -1,11 +1,10 @@
 import ClientFormats
 import Concurrency
 import EventStore
-import Firebase
+package import Firebase
 import LogLines
 import Logging
 import PinWire
-import PinledgerServer
 import Pinning
 
 /// Keeps one Firebase project in step with the apps that name it: soon after one of them changes, and at intervals in
@@ -14,12 +13,11 @@ import Pinning
 /// Several nodes may do this at once. The second one finds nothing to write, or what it has read is out of date and it
 /// reads again; a node that lags behind the ledger leaves entries of a later position alone. Nodes that only read do
 /// not push: their probes' results stay with them, and with those the order of pins.
-struct FirebaseWorker: Sendable {
-    let services: Services
-    let project: String
-    let push: ProjectPush
-    let interval: Duration
-    let logger: Logger
+package struct FirebaseWorker: Sendable {
+    private let services: Services
+    private let project: String
+    private let push: ProjectPush
+    private let interval: Duration
 
     /// How long until refused parts, and rollouts that were left out, are tried again while nothing changes.
     private static let patience = Duration.seconds(3600)
@@ -53,13 +51,23 @@ struct FirebaseWorker: Sendable {
         var said: [AppID: String] = [:]
     }
 
+    /// - Parameters:
+    ///   - push: What writes to the project.
+    ///   - interval: How often the project is looked at although nothing has changed here.
+    package init(services: Services, project: String, push: ProjectPush, interval: Duration) {
+        self.services = services
+        self.project = project
+        self.push = push
+        self.interval = interval
+    }
+
     /// Works until cancelled.
-    func run() async {
+    package func run() async {
         let ledger = self.services.ledger
         let (wakeUps, wake) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         await withDiscardingTaskGroup { group in
             group.addTask { for await _ in ledger.positions() { wake.yield() } }
-            // For what is to be tried again, and for what others have changed.
+            // The interval for repetitions, and for changes by others.
             group.addTask { await PeriodicWorker(every: .seconds(1)).run { wake.yield() } }
             var progress = Progress()
             for await _ in wakeUps {
@@ -145,7 +153,7 @@ struct FirebaseWorker: Sendable {
             progress.known = outcome.known
             progress.holders = outcome.known.put
             if !outcome.differences.isEmpty {
-                self.logger.log(
+                self.services.logger.log(
                     .firebaseUpdated,
                     [
                         "project": "\(self.project)", "position": "\(position)",
@@ -230,7 +238,7 @@ struct FirebaseWorker: Sendable {
         guard progress.said[app] != withheld else { return }
         progress.said[app] = withheld
         guard let withheld else { return }
-        self.logger.log(
+        self.services.logger.log(
             .firebaseRolloutsWithheld, ["project": "\(self.project)", "app": "\(app)", "reason": "\(withheld)"])
     }
 
@@ -241,6 +249,6 @@ struct FirebaseWorker: Sendable {
         progress.said[app] = detail
         var metadata: Logger.Metadata = ["project": "\(self.project)", "app": "\(app)", "error": "\(detail)"]
         if let advice { metadata["advice"] = "\(advice)" }
-        self.logger.log(.firebaseBehind, metadata)
+        self.services.logger.log(.firebaseBehind, metadata)
     }
 }
