@@ -42,7 +42,7 @@ let package = Package(
         .target(
             name: "Probing",
             dependencies: [
-                "COpenSSL", "PinWire",
+                "COpenSSL", "Concurrency", "PinWire",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],
@@ -310,7 +310,8 @@ let package = Package(
         .testTarget(
             name: "PinledgerServerTests",
             dependencies: [
-                "CZlib", "KeyFiles", "EventStore", "Fixtures", "ClientFormats", "Handbook", "Keys", "Signals",
+                "CZlib", "Concurrency", "KeyFiles", "EventStore", "Fixtures", "ClientFormats", "Handbook", "Keys",
+                "Signals",
                 "PinWire", "Pinning",
                 "PinledgerServer", "Postgres", "Probing", "Publishing", "Secrets",
                 .product(name: "HTTPTypes", package: "swift-http-types"),

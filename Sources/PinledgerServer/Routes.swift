@@ -35,7 +35,7 @@ struct Routes: Sendable {
             + ExplainRoutes(services: services).routes
             + SimulateRoutes(services: services).routes
             + HistoryRoutes(services: services).routes
-            + EventStream(services: services, slots: StreamSlots(limit: 200), heartbeat: limits.heartbeat).routes
+            + EventStream(services: services, heartbeat: limits.heartbeat).routes
             + KeyRoutes(services: services).routes
             + RotationRoutes(services: services).routes
             + RolloutRoutes(services: services).routes

@@ -1,3 +1,4 @@
+import Concurrency
 import Glibc
 import NIOCore
 import NIOPosix
@@ -34,7 +35,7 @@ package final class Prober: Sendable {
     package let resolver: NameResolver
     private let group: MultiThreadedEventLoopGroup
     private let threads: NIOThreadPool
-    private let permits: Permits
+    private let limiter: ConcurrencyLimiter<Never>
     private let dialler: ProbeDialler
 
     /// Reads the trust store, which takes tens of milliseconds on a thread of its own.
@@ -76,7 +77,7 @@ package final class Prober: Sendable {
         self.lacksTrustStore = lacksTrustStore
         self.group = group
         self.threads = threads
-        self.permits = Permits(limits.connections, maximumWaiting: limits.waiting, loop: loop)
+        self.limiter = ConcurrencyLimiter(limit: limits.connections, waiting: limits.waiting)
         self.resolver = NameResolver(
             threads: threads, concurrency: limits.lookUps, maximumWaiting: limits.waiting, loop: loop, lookUp: lookUp)
         self.dialler = ProbeDialler(loop: loop, tls: tls, policy: policy, now: now)
@@ -112,15 +113,16 @@ package final class Prober: Sendable {
         let chosen = Self.alternating(allowed).prefix(options.maximumAddresses)
         var report = ProbeReport(target: target, addresses: blocked, omitted: allowed.filter { !chosen.contains($0) })
         guard !chosen.isEmpty else { return report }
-        switch await self.permits.acquire(chosen.count, patience: options.patience) {
-        case .granted:
-            report.addresses = await self.examine(Array(chosen), of: target, options) + blocked
-        case .overloaded:
-            report = ProbeReport(
-                target: target, failure: ProbeFailure(.connection, .overloaded, "too many probes wait for their turn"))
-        case .cancelled:
-            report = ProbeReport(
-                target: target, failure: ProbeFailure(.connection, .cancelled, "the probe was cancelled"))
+        do throws(ConcurrencyLimiter<Never>.NoPlace) {
+            let places = try await self.limiter.wait(for: chosen.count, within: options.patience)
+            report.addresses = await self.examine(Array(zip(chosen, places)), of: target, options) + blocked
+        } catch {
+            let failure =
+                switch error {
+                case .overloaded: ProbeFailure(.connection, .overloaded, "too many probes wait for their turn")
+                case .cancelled: ProbeFailure(.connection, .cancelled, "the probe was cancelled")
+                }
+            report = ProbeReport(target: target, failure: failure)
         }
         return report
     }
@@ -148,14 +150,14 @@ package final class Prober: Sendable {
         }
     }
 
-    /// Probes all addresses at once, and returns one permit for each as soon as it is done.
+    /// All at once; gives the place of each address back as soon as it is done.
     private func examine(
-        _ addresses: [IPAddress], of target: ProbeTarget, _ options: ProbeOptions
+        _ addresses: [(IPAddress, ConcurrencyLimiter<Never>.Place)], of target: ProbeTarget, _ options: ProbeOptions
     ) async -> [AddressReport] {
         await withTaskGroup(of: (Int, AddressReport).self) { group in
-            for (index, address) in addresses.enumerated() {
+            for (index, (address, place)) in addresses.enumerated() {
                 group.addTask {
-                    defer { self.permits.release(1) }
+                    defer { place.release() }
                     return (
                         index, AddressReport(address: address, outcome: await self.examine(address, target, options))
                     )

@@ -1,9 +1,9 @@
+import Concurrency
 import Keys
 package import PinWire
 package import Pinning
 package import Postgres
 package import Secrets
-import Synchronization
 
 /// The services that a node's handlers need for webhooks.
 package struct WebhookServices: Sendable {
@@ -11,7 +11,8 @@ package struct WebhookServices: Sendable {
     package let store: WebhookStore
     /// Nil on a node that sends nothing.
     package let client: WebhookClient?
-    private let tests = TestCount()
+    /// Each test holds a connection of the API for as long as the receiver takes.
+    private let tests = ConcurrencyLimiter<Never>(limit: 4)
 
     package init(pool: PostgresPool, secrets: WebhookSecrets? = nil, client: WebhookClient? = nil) {
         self.secrets = secrets ?? WebhookSecrets(pool: pool, keyEncryptionKey: nil)
@@ -52,8 +53,8 @@ package struct WebhookServices: Sendable {
     /// Sends a webhook a message without an event, and returns the result.
     package func test(_ webhook: Webhook, at now: Timestamp) async throws(TestUnavailable) -> JSON {
         guard let client else { throw .noClient }
-        guard self.tests.enter() else { throw .overloaded }
-        defer { self.tests.leave() }
+        guard let place = self.tests.take() else { throw .overloaded }
+        defer { place.release() }
         let message = WebhookMessage(testOf: webhook.id, nonce: Hex.encode(Random.bytes(6)), at: now)
         let start = ContinuousClock.now
         let result = await self.send(message, to: webhook, by: client, at: now)
@@ -72,19 +73,4 @@ package struct WebhookServices: Sendable {
         }
         return .object(members)
     }
-}
-
-/// The number of tests under way: each holds a connection of the API for as long as the receiver takes.
-private final class TestCount: Sendable {
-    private let count = Mutex(0)
-
-    func enter() -> Bool {
-        self.count.withLock { count in
-            guard count < 4 else { return false }
-            count += 1
-            return true
-        }
-    }
-
-    func leave() { self.count.withLock { $0 -= 1 } }
 }

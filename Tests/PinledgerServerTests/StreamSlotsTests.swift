@@ -1,5 +1,7 @@
+import Concurrency
 import NIOCore
 import Probing
+import Publishing
 import Testing
 
 @testable import PinledgerServer
@@ -11,30 +13,16 @@ import Testing
     }
 
     @Test func `one connection gets few places for streams, and others get the rest`() throws {
-        let slots = StreamSlots(limit: 5, connectionLimit: 2)
-        let (one, other, third) = (try Self.peer(1), try Self.peer(2), try Self.peer(3))
-        var taken: [StreamSlots.Slot] = []
-        for peer in [one, one, other, other, nil] { taken.append(try #require(slots.take(for: peer))) }
-        #expect(slots.count == 5 && slots.take(for: third) == nil && slots.take() == nil)
-        // There is room again, and none of it for those who have enough.
-        taken.removeLast().release()
-        #expect(slots.take(for: one) == nil && slots.take(for: other) == nil && slots.take() != nil)
-        taken.removeFirst().release()
-        #expect(slots.take(for: one) != nil && slots.take(for: other) == nil)
-        #expect(taken.count == 3 && slots.count == 3)
-    }
-
-    @Test func `places for streams are given back once, explicitly or when released`() throws {
-        let slots = StreamSlots(limit: 3, connectionLimit: 1)
-        let peer = try Self.peer(1)
-        for _ in 0..<10 {
-            let slot = try #require(slots.take(for: peer))
-            #expect(slots.take(for: peer) == nil)
-            slot.release()
-            slot.release()
-        }
-        do { _ = try #require(slots.take(for: peer)) }
-        #expect(slots.count == 0 && slots.take(for: peer) != nil)
+        let (own, more) = (DocumentPush.connectionLimit, 3)
+        let push = DocumentPush(table: DocumentTable(), limit: 2 * own + more)
+        let (one, other) = (try Self.peer(1), try Self.peer(2))
+        var slots = try (0..<own).map { _ in try #require(push.slot(on: one)) }
+        #expect(push.slot(on: one) == nil && push.slot(on: other) != nil)
+        slots.removeLast().release()
+        #expect(push.count == own - 1)
+        slots.append(try #require(push.slot(on: one)))
+        slots += try (0..<(own + more)).map { _ in try #require(push.slot()) }
+        #expect(push.count == slots.count && push.slot() == nil && push.slot(on: other) == nil)
     }
 }
 
@@ -65,13 +53,13 @@ import Testing
     }
 
     @Test func `a client's network leaves places for streams to the others`() throws {
-        let slots = StreamSlots(limit: 10, networkLimit: 2)
+        let push = DocumentPush(table: DocumentTable(), limit: 10, networkLimit: 2)
         let one = try #require(IPAddress("192.0.2.1").map { ClientNetwork(of: $0) })
         let other = try #require(IPAddress("198.51.100.1").map { ClientNetwork(of: $0) })
-        var taken = try (0..<2).map { _ in try #require(slots.take(in: one)) }
-        #expect(slots.take(in: one) == nil && slots.take(in: other) != nil && slots.take() != nil)
+        var taken = try (0..<2).map { _ in try #require(push.slot(in: one)) }
+        #expect(push.slot(in: one) == nil && push.slot(in: other) != nil && push.slot() != nil)
         taken.removeLast().release()
-        #expect(slots.take(in: one) != nil && taken.count == 1)
+        #expect(push.slot(in: one) != nil && taken.count == 1)
     }
 }
 

@@ -6,7 +6,7 @@ import NIOHTTPTypes
 /// Keeps a connection's, or over HTTP/2 a stream's, account with ``HeldRequests``: of its requests that are not answered to
 /// the end, what has come of their bodies, and what the client has not taken of the answers.
 ///
-/// A stream of events stays open for as long as its client likes, and holds no answer: ``StreamSlots`` bounds how many there
+/// A stream of events stays open for as long as its client likes, and holds no answer: ``DocumentPush`` bounds how many there
 /// are, and it has no account.
 final class RequestAccount: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPRequestPart

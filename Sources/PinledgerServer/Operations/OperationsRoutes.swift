@@ -78,7 +78,7 @@ struct OperationsRoutes: Sendable {
             "apps": .integer(Int64(view.state.apps.count)),
             "documents": .integer(Int64(self.services.publisher.table.count)),
             "documents_behind": .integer(Int64(self.services.lag.count)),
-            "client_streams": .integer(Int64(self.push.slots.count)),
+            "client_streams": .integer(Int64(self.push.count)),
             "can_sign": .bool(self.services.keys.canSign),
             "can_write": .bool(self.services.writer != nil && self.services.writeFailure == nil),
         ]

@@ -1,3 +1,4 @@
+import Concurrency
 package import NIOCore
 package import NIOPosix
 
@@ -14,7 +15,7 @@ package final class NameResolver: Sendable {
     package static let maximumAddresses = 64
 
     private let threads: NIOThreadPool
-    private let permits: Permits
+    private let limiter: ConcurrencyLimiter<Never>
     private let loop: any EventLoop
     private let lookUp: LookUp
 
@@ -26,7 +27,7 @@ package final class NameResolver: Sendable {
         lookUp: @escaping LookUp = SystemLookUp.addresses
     ) {
         self.threads = threads
-        self.permits = Permits(concurrency, maximumWaiting: maximumWaiting, loop: loop)
+        self.limiter = ConcurrencyLimiter(limit: concurrency, waiting: maximumWaiting)
         self.loop = loop
         self.lookUp = lookUp
     }
@@ -39,10 +40,14 @@ package final class NameResolver: Sendable {
     package func addresses(
         of name: String, timeout: Duration, patience: Duration
     ) async throws(ProbeFailure) -> [IPAddress] {
-        switch await self.permits.acquire(1, patience: patience) {
-        case .granted: break
-        case .overloaded: throw ProbeFailure(.resolution, .overloaded, "too many names wait to be resolved")
-        case .cancelled: throw ProbeFailure(.resolution, .cancelled, "the probe was cancelled")
+        let places: [ConcurrencyLimiter<Never>.Place]
+        do throws(ConcurrencyLimiter<Never>.NoPlace) {
+            places = try await self.limiter.wait(within: patience)
+        } catch {
+            switch error {
+            case .overloaded: throw ProbeFailure(.resolution, .overloaded, "too many names wait to be resolved")
+            case .cancelled: throw ProbeFailure(.resolution, .cancelled, "the probe was cancelled")
+            }
         }
         let first = FirstAnswer<Result<[IPAddress], ProbeFailure>>()
         let timer = self.loop.scheduleTask(in: TimeAmount(timeout)) {
@@ -52,9 +57,9 @@ package final class NameResolver: Sendable {
                         .resolution, .resolverFailed, "the resolver did not answer within \(timeout.text)")))
         }
         defer { timer.cancel() }
-        self.threads.submit { [permits, lookUp] state in
-            // Only now: the thread is busy until then, even without a waiting caller.
-            defer { permits.release(1) }
+        self.threads.submit { [lookUp] state in
+            // Only now: the thread is busy until then, whoever waits for it.
+            defer { for place in places { place.release() } }
             guard case .active = state else {
                 return first.give(.failure(ProbeFailure(.resolution, .cancelled, "the resolver has been closed")))
             }

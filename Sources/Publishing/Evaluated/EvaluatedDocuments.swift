@@ -1,3 +1,4 @@
+package import Concurrency
 package import PinWire
 import Synchronization
 
@@ -49,21 +50,22 @@ package final class EvaluatedDocuments<Answer: Sendable>: Sendable {
     private let byteLimit: Int
     private let prepare: @Sendable (PublishedDocument, PreparedBody) -> Answer
     private let content = Mutex(Content())
-    private let queue: EvaluatedQueue
+    private let limiter: ConcurrencyLimiter<String>
 
     /// - Parameters:
-    ///   - byteLimit: The memory that documents and variants may take, roughly.
-    ///   - queue: Bounds the requests that wait for variants to be signed.
-    ///   - prepare: Makes the stored value from a signed variant and its source.
+    ///   - byteLimit: what documents and variants may take of memory, roughly.
+    ///   - limiter: bounds the requests that wait for variants to be signed: all together, and for each app, so that one
+    ///     whose devices all come at once leaves places to the others.
+    ///   - prepare: makes what is kept of a signed variant and the document that it comes from.
     package init(
         documents: DocumentTable, signer: EvaluatedSigner, byteLimit: Int = 128 << 20,
-        queue: EvaluatedQueue = EvaluatedQueue(),
+        limiter: ConcurrencyLimiter<String> = ConcurrencyLimiter(limit: 512) { _ in 256 },
         prepare: @escaping @Sendable (PublishedDocument, PreparedBody) -> Answer
     ) {
         self.documents = documents
         self.signer = signer
         self.byteLimit = byteLimit
-        self.queue = queue
+        self.limiter = limiter
         self.prepare = prepare
     }
 
@@ -81,8 +83,8 @@ package final class EvaluatedDocuments<Answer: Sendable>: Sendable {
     package func answer(_ app: String, for device: Device) async throws -> Answer? {
         guard let document = self.documents[named: app] else { return nil }
         if let source = self.ready(app), let answer = source[source.evaluator.resolution(for: device)] { return answer }
-        guard self.queue.enter(app) else { throw EvaluatedUnavailable.overloaded }
-        defer { self.queue.leave(app) }
+        guard let place = self.limiter.take(for: [app]) else { throw EvaluatedUnavailable.overloaded }
+        defer { place.release() }
         return try await self.signer.inTurn { signer, key in
             // Another one may have been published since: served documents never go back.
             let source = try self.ready(app) ?? self.take(self.documents[named: app] ?? document)

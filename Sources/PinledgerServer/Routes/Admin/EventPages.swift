@@ -1,3 +1,4 @@
+import Concurrency
 import EventStore
 import Pinning
 import Synchronization
@@ -15,27 +16,23 @@ final class EventPages: Sendable {
     /// Bytes of the page that is kept for the others; a larger one each reads itself.
     private static let keptBytes = 1_048_576
 
-    private struct State {
-        var free = EventPages.reads
-        var nextID = 0
-        /// Those who wait, first come first served. The answer is whether they have a place now.
-        var waiting: [(id: Int, continuation: CheckedContinuation<Bool, Never>)] = []
-        /// What was read last of the ledger's end, without gaps.
-        var newest: [LedgerReader.Stored] = []
-    }
-
     private let reader: LedgerReader
-    private let state = Mutex(State())
+    private let limiter: ConcurrencyLimiter<Never>
+    /// What was read last of the ledger's end, without gaps.
+    private let newest = Mutex<[LedgerReader.Stored]>([])
 
-    init(reader: LedgerReader) {
+    /// - Parameter streams: How many there are at most, each of which asks for one page at a time.
+    init(reader: LedgerReader, streams: Int) {
         self.reader = reader
+        self.limiter = ConcurrencyLimiter(limit: Self.reads, waiting: streams)
     }
 
     /// Entries at `positions`, without gaps from the first on; at least one where there is one, and not always all.
     func entries(at positions: Range<Int64>) async throws -> ArraySlice<LedgerReader.Stored> {
         if let kept = self.kept(at: positions) { return kept }
-        try await self.take()
-        defer { self.giveBack() }
+        // All streams have room in the line: no place means that the stream has ended.
+        guard let places = try? await self.limiter.wait(within: nil) else { throw CancellationError() }
+        defer { for place in places { place.release() } }
         // The reader before this one in the line may have read it.
         if let kept = self.kept(at: positions) { return kept }
         let page = try await self.reader.entries(at: positions, limit: Self.limit)
@@ -44,7 +41,7 @@ final class EventPages: Sendable {
     }
 
     private func kept(at positions: Range<Int64>) -> ArraySlice<LedgerReader.Stored>? {
-        let newest = self.state.withLock { $0.newest }
+        let newest = self.newest.withLock { $0 }
         guard let first = newest.first?.entry.position, let last = newest.last?.entry.position,
             first <= positions.lowerBound, positions.lowerBound <= last
         else { return nil }
@@ -55,48 +52,9 @@ final class EventPages: Sendable {
         guard let first = page.first?.entry.position, let last = page.last?.entry.position,
             last - first == Int64(page.count - 1), page.reduce(0, { $0 + $1.bytes.count }) <= Self.keptBytes
         else { return }
-        self.state.withLock { state in
+        self.newest.withLock { newest in
             // A stream that is far behind takes nothing away from those at the end.
-            if last >= state.newest.last?.entry.position ?? 0 { state.newest = page }
+            if last >= newest.last?.entry.position ?? 0 { newest = page }
         }
-    }
-
-    // MARK: Places
-
-    private func take() async throws(CancellationError) {
-        let id = self.state.withLock { state in
-            state.nextID += 1
-            return state.nextID
-        }
-        let isTaken = await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let answer: Bool? = self.state.withLock { state in
-                    // Asked within the lock: a cancellation after this finds the continuation.
-                    guard !Task.isCancelled else { return false }
-                    guard state.free == 0 else {
-                        state.free -= 1
-                        return true
-                    }
-                    state.waiting.append((id, continuation))
-                    return nil
-                }
-                if let answer { continuation.resume(returning: answer) }
-            }
-        } onCancel: {
-            let continuation = self.state.withLock { state in
-                state.waiting.firstIndex { $0.id == id }.map { state.waiting.remove(at: $0).continuation }
-            }
-            continuation?.resume(returning: false)
-        }
-        guard isTaken else { throw CancellationError() }
-    }
-
-    private func giveBack() {
-        let next: CheckedContinuation<Bool, Never>? = self.state.withLock { state in
-            guard state.waiting.isEmpty else { return state.waiting.removeFirst().continuation }
-            state.free += 1
-            return nil
-        }
-        next?.resume(returning: true)
     }
 }

@@ -1,4 +1,5 @@
 import AsyncAlgorithms
+import Concurrency
 import EventStore
 import HTTPTypes
 import Hummingbird
@@ -16,16 +17,18 @@ import ServiceLifecycle
 /// from now on. A stream lasts no longer than the token that opened it.
 struct EventStream: Sendable {
     let services: Services
-    let slots: StreamSlots
     /// The longest time without a sign of life, in milliseconds.
     let heartbeat: Int
+    private let limiter = ConcurrencyLimiter<Never>(limit: Self.limit)
     private let pages: EventPages
 
-    init(services: Services, slots: StreamSlots, heartbeat: Int) {
+    /// Streams at once.
+    private static let limit = 200
+
+    init(services: Services, heartbeat: Int) {
         self.services = services
-        self.slots = slots
         self.heartbeat = heartbeat
-        self.pages = EventPages(reader: services.reader)
+        self.pages = EventPages(reader: services.reader, streams: Self.limit)
     }
 
     var routes: [Route] {
@@ -57,7 +60,7 @@ struct EventStream: Sendable {
         }
         let headers: HTTPFields = [.contentType: "text/event-stream", .cacheControl: "no-store"]
         if exchange.request.method == .head { return Response(status: .ok, headers: headers) }
-        guard let slot = self.slots.take() else { throw Problem(.overloaded, "Too many event streams are open.") }
+        guard let slot = self.limiter.take() else { throw Problem(.overloaded, "Too many event streams are open.") }
 
         let (stream, start, principal) = (self, cursor, exchange.principal)
         let body = ResponseBody { writer in

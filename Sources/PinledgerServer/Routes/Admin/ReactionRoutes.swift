@@ -1,3 +1,4 @@
+import Concurrency
 import EventStore
 import Hummingbird
 import NIOPosix
@@ -9,7 +10,7 @@ import Signals
 struct ReactionRoutes: Sendable {
     let services: Services
     /// Replays at once: each may take a thread for a while.
-    private let slots = StreamSlots(limit: 4)
+    private let limiter = ConcurrencyLimiter<Never>(limit: 4)
 
     init(services: Services) {
         self.services = services
@@ -36,7 +37,7 @@ struct ReactionRoutes: Sendable {
         var context = self.services.decisionContext
         context.facts.telemetry = { $0 == app.id ? facts : nil }
         let points = threshold.map { Int($0) } ?? app.monitoring.failureThreshold
-        guard let slot = self.slots.take() else { throw Problem(.overloaded, "Other replays are running.") }
+        guard let slot = self.limiter.take() else { throw Problem(.overloaded, "Other replays are running.") }
         defer { slot.release() }
         // Thousands of cells with two weeks of minutes take their time.
         let replays = try await NIOThreadPool.singleton.runIfActive {

@@ -1,3 +1,4 @@
+import Concurrency
 import EventStore
 import HTTPTypes
 import Hummingbird
@@ -11,7 +12,7 @@ import Signals
 struct SimulateRoutes: Sendable {
     let services: Services
     /// One at a time: each may take a thread for seconds.
-    private let slots = StreamSlots(limit: 1)
+    private let limiter = ConcurrencyLimiter<Never>(limit: 1)
 
     init(services: Services) {
         self.services = services
@@ -56,7 +57,7 @@ struct SimulateRoutes: Sendable {
                 ))
         }
         let simulation = Simulation(from: old, to: new, hosts: hosts, at: now)
-        guard let slot = self.slots.take() else { throw Problem(.overloaded, "Another simulation is running.") }
+        guard let slot = self.limiter.take() else { throw Problem(.overloaded, "Another simulation is running.") }
         defer { slot.release() }
         // Up to some seconds of work, which no cooperative thread is to be taken for.
         let result = try await NIOThreadPool.singleton.runIfActive {

@@ -1,4 +1,5 @@
 import ClientFormats
+import Concurrency
 import EventStore
 import HTTPTypes
 import Hummingbird
@@ -16,7 +17,7 @@ struct CompatServices: Sendable {
     let services: Services
     let answers: CompatAnswers
     /// How many answers are being made at a time: each takes up to milliseconds.
-    private let queue = EvaluatedQueue(limit: 64, appLimit: 32)
+    private let limiter = ConcurrencyLimiter<AppID>(limit: 64) { _ in 32 }
     private let makers = SingleFlight<Made>()
     /// How often a request waits for another one that makes the same answer, when the other's facts are out of date by
     /// then.
@@ -177,11 +178,10 @@ struct CompatServices: Sendable {
 
     /// Makes something of an app's that takes its time, unless too much is being made already.
     func making<Result>(of declared: Declared, _ make: () async throws -> Result) async throws -> Result {
-        let app = declared.app.id.text
-        guard self.queue.enter(app) else {
+        guard let place = self.limiter.take(for: [declared.app.id]) else {
             throw Problem(.overloaded, "Too many answers for deployed clients are in progress.")
         }
-        defer { self.queue.leave(app) }
+        defer { place.release() }
         return try await make()
     }
 

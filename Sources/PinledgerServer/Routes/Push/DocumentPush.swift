@@ -1,15 +1,23 @@
+import Concurrency
 import NIOCore
 import Probing
 import Publishing
 import Signals
 import Synchronization
 
-/// Carries new documents to the open streams of clients: it knows which streams wait for which app, and wakes them.
+/// What a stream of documents counts for besides the total.
+enum StreamSharer: Hashable, Sendable {
+    /// By its other end. HTTP/2 lets a client open many streams on one.
+    case connection(SocketAddress)
+    case network(ClientNetwork)
+}
+
+/// What carries new documents to the open streams of clients: it knows who waits for which app, and wakes them.
 ///
 /// Nothing is queued anywhere: a woken stream takes the document that is current by then, so that a client gets the
 /// newest, however many it was too slow for.
 final class DocumentPush: Sendable {
-    let slots: StreamSlots
+    private let limiter: ConcurrencyLimiter<StreamSharer>
     /// The longest time between two signs of life of streams that the router answers, in milliseconds.
     let heartbeat: Int
     private let table: DocumentTable
@@ -37,10 +45,29 @@ final class DocumentPush: Sendable {
         self.table = table
         self.intake = intake
         self.trustedProxies = trustedProxies
-        self.slots = StreamSlots(
-            limit: limit, connectionLimit: Self.connectionLimit, networkLimit: networkLimit)
+        self.limiter = ConcurrencyLimiter(limit: limit) { sharer in
+            switch sharer {
+            case .connection: Self.connectionLimit
+            case .network: networkLimit
+            }
+        }
         self.heartbeat = heartbeat
         table.observe { [weak self] app in self?.tell(app) }
+    }
+
+    /// How many streams are open.
+    var count: Int { self.limiter.count }
+
+    /// A place for a stream; nil where all are taken, or all that the connection or its network may have.
+    ///
+    /// - Parameters:
+    ///   - peer: The other end of the connection, address and port; nil where it has no more than one stream.
+    ///   - network: Where the client is; nil where that is not limited.
+    func slot(
+        on peer: SocketAddress? = nil, in network: ClientNetwork? = nil
+    ) -> ConcurrencyLimiter<StreamSharer>.Place? {
+        self.limiter.take(
+            for: [network.map(StreamSharer.network), peer.map(StreamSharer.connection)].compactMap(\.self))
     }
 
     /// The network that a stream counts for; nil for one of a trusted proxy that does not say for whom it asks.

@@ -1,4 +1,5 @@
 import AsyncAlgorithms
+import Concurrency
 import EventStore
 import HTTPTypes
 import Hummingbird
@@ -30,7 +31,7 @@ struct StreamRoutes: Sendable {
         if exchange.request.method == .head { return Response(status: .ok, headers: headers) }
         let forwardedFor = PreparedAnswer.joined(exchange.request.headers, .forwardedFor)
         let network = self.push.network(of: exchange.peer, forwardedFor: forwardedFor)
-        guard let slot = self.push.slots.take(for: exchange.peer, in: network) else {
+        guard let slot = self.push.slot(on: exchange.peer, in: network) else {
             var problem = Problem(
                 .overloaded,
                 "Too many streams of documents are open: here, on this connection, or in your network.")

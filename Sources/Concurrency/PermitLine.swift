@@ -16,17 +16,21 @@ struct PermitLine {
     private(set) var waiting: [(id: RequestID, count: Int)] = []
 
     init(maximumPermits: Int, maximumWaiting: Int) {
-        self.maximumPermits = max(1, maximumPermits)
+        self.maximumPermits = max(0, maximumPermits)
         self.maximumWaiting = max(0, maximumWaiting)
         self.free = self.maximumPermits
     }
 
+    /// Takes permits that nobody waits for; false where there are not so many.
+    mutating func take(_ count: Int) -> Bool {
+        guard self.waiting.isEmpty, count <= self.free else { return false }
+        self.free -= count
+        return true
+    }
+
     /// - Parameter count: From 1 to ``maximumPermits``.
     mutating func request(_ id: RequestID, count: Int) -> RequestAction {
-        if self.waiting.isEmpty, count <= self.free {
-            self.free -= count
-            return .grant
-        }
+        if self.take(count) { return .grant }
         guard self.waiting.count < self.maximumWaiting else { return .refuse }
         self.waiting.append((id, count))
         return .wait

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Probing
+@testable import Concurrency
 
 @Suite struct `A line for permits` {
     @Test func `a line for permits grants, queues, and then refuses`() {
