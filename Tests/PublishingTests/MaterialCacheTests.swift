@@ -39,10 +39,7 @@ import Testing
         #expect(!cache.isSilent(at: self.now + MaterialCache.missingTime))
     }
 
-    @Test
-    func
-        `a cache of keys and certificates restarts where it would become too large, and keeps nothing larger than itself`()
-    {
+    @Test func `a cache of keys and certificates drops the oldest when full, and keeps nothing larger than itself`() {
         let limit = 3 * (100 + MaterialCache.overhead)
         var cache = MaterialCache(limit: limit)
         self.take(&cache, 0..<3, size: 100)
@@ -52,7 +49,7 @@ import Testing
         self.take(&cache, 7..<8, size: limit)
         #expect(cache.find((0..<3).map(self.digest), at: self.now).found.count == 3)
         self.take(&cache, 3..<4, size: 100)
-        #expect(cache.find((0..<9).map(self.digest), at: self.now).found.map(\.key) == [self.digest(3)])
+        #expect(Set(cache.find((0..<9).map(self.digest), at: self.now).found.keys) == Set((1..<4).map(self.digest)))
     }
 
     @Test func `a cache of keys and certificates remembers a bounded number of missing digests`() {

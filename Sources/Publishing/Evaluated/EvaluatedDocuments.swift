@@ -7,49 +7,12 @@ import Synchronization
 ///
 /// They carry the freshness fields of that document. Ids of devices are used and not stored.
 package final class EvaluatedDocuments<Answer: Sendable>: Sendable {
-    private struct Entry {
-        var source: EvaluatedSource<Answer>
-        /// The memory that the source and its variants take, roughly.
-        var cost: Int
-    }
-
-    private struct Content {
-        var entries: [String: Entry] = [:]
-        /// The apps of ``entries``, the oldest first.
-        var order: [String] = []
-        /// The memory of all entries together, in bytes.
-        var cost = 0
-
-        mutating func put(_ entry: Entry, of app: String) {
-            self.cost += entry.cost
-            if let old = self.entries.updateValue(entry, forKey: app) {
-                self.cost -= old.cost
-            } else {
-                self.order.append(app)
-            }
-        }
-
-        /// Notes that an app's variants take so many bytes more, or fewer.
-        mutating func add(_ bytes: Int, to app: String) {
-            guard self.entries[app] != nil else { return }
-            self.entries[app]?.cost += bytes
-            self.cost += bytes
-        }
-
-        /// Drops the oldest entries, until the rest is within the bound.
-        mutating func makeRoom(within limit: Int, besides app: String) {
-            while self.cost > limit, let place = self.order.firstIndex(where: { $0 != app }) {
-                let oldest = self.order.remove(at: place)
-                self.cost -= self.entries.removeValue(forKey: oldest)?.cost ?? 0
-            }
-        }
-    }
-
     private let documents: DocumentTable
     private let signer: EvaluatedSigner
     private let byteLimit: Int
     private let prepare: @Sendable (PublishedDocument, PreparedBody) -> Answer
-    private let content = Mutex(Content())
+    /// With what each source and its variants take of memory, roughly.
+    private let sources: Mutex<BoundedCache<String, EvaluatedSource<Answer>>>
     private let limiter: ConcurrencyLimiter<String>
 
     /// - Parameters:
@@ -65,13 +28,14 @@ package final class EvaluatedDocuments<Answer: Sendable>: Sendable {
         self.documents = documents
         self.signer = signer
         self.byteLimit = byteLimit
+        self.sources = Mutex(BoundedCache(bytes: byteLimit))
         self.limiter = limiter
         self.prepare = prepare
     }
 
     /// An app's current document where a variant of it was asked for before. Costs two look-ups.
     package func ready(_ app: String) -> EvaluatedSource<Answer>? {
-        guard let source = self.content.withLock({ $0.entries[app]?.source }),
+        guard let source = self.sources.withLock({ $0[app] }),
             let current = self.documents[named: app], current.body.isSame(as: source.document.body)
         else { return nil }
         return source
@@ -95,11 +59,8 @@ package final class EvaluatedDocuments<Answer: Sendable>: Sendable {
             let answer = self.prepare(source.document, PreparedBody(body, tagPrefix: prefix))
             // Encodings are made of it too, together about as large again.
             let grown = source.keep(answer, of: resolution, byteCount: 2 * body.count, limit: self.byteLimit / 4)
-            // Only the signer changes sources: this is still the app's.
-            self.content.withLock { content in
-                content.add(grown, to: app)
-                content.makeRoom(within: self.byteLimit, besides: app)
-            }
+            // The signer alone changes sources: this is still the app's.
+            self.sources.withLock { $0.grow(app, by: grown) }
             return answer
         }
     }
@@ -107,7 +68,7 @@ package final class EvaluatedDocuments<Answer: Sendable>: Sendable {
     /// Prepares a document for evaluation.
     private func take(_ document: PublishedDocument) throws -> EvaluatedSource<Answer> {
         let source = try EvaluatedSource<Answer>(document)
-        self.content.withLock { $0.put(Entry(source: source, cost: source.cost), of: document.app.text) }
+        self.sources.withLock { $0.keep(source, for: document.app.text, size: source.cost) }
         return source
     }
 }

@@ -1,12 +1,12 @@
-/// Keys and certificates in DER that were asked for lately, and digests that were not found.
+import Concurrency
+
+/// Keys and certificates in DER that were asked for lately, and digests that were asked for in vain.
 struct MaterialCache: Sendable {
-    private var known: [[UInt8]: [UInt8]] = [:]
-    /// Missing digests, and until when they are not asked for again.
+    private var known: BoundedCache<[UInt8], [UInt8]>
+    /// What was not there, and until when nobody looks again.
     private var missing: [[UInt8]: ContinuousClock.Instant] = [:]
     /// Until when callers that can do without do not ask: the database gave no answer.
     private var silentUntil: ContinuousClock.Instant?
-    /// The bytes of ``known``, with the overhead of entries.
-    private var size = 0
     private let limit: Int
 
     /// The overhead of an entry beside its bytes.
@@ -17,9 +17,10 @@ struct MaterialCache: Sendable {
     /// alone for as long.
     static let missingTime = Duration.seconds(5)
 
-    /// - Parameter limit: The most bytes that are kept; beyond it the cache is emptied.
+    /// - Parameter limit: Bytes that are kept; past this, those go that were taken in first.
     init(limit: Int) {
         self.limit = limit
+        self.known = BoundedCache(bytes: limit)
     }
 
     /// The known bytes of some digests, and the digests to look for.
@@ -44,9 +45,7 @@ struct MaterialCache: Sendable {
             self.missing[digest] = nil
             let size = der.count + Self.overhead
             guard self.known[digest] == nil, size <= self.limit else { continue }
-            if self.size + size > self.limit { (self.known, self.size) = ([:], 0) }
-            self.known[digest] = der
-            self.size += size
+            self.known.keep(der, for: digest, size: size)
         }
     }
 

@@ -18,10 +18,6 @@ struct CompatServices: Sendable {
     let answers: CompatAnswers
     /// How many answers are being made at a time: each takes up to milliseconds.
     private let limiter = ConcurrencyLimiter<AppID>(limit: 64) { _ in 32 }
-    private let makers = SingleFlight<Made>()
-    /// How often a request waits for another one that makes the same answer, when the other's facts are out of date by
-    /// then.
-    private static let turns = 10
 
     init(services: Services, answers: CompatAnswers) {
         self.services = services
@@ -41,16 +37,6 @@ struct CompatServices: Sendable {
                 $0.replacing("{\($1.key)}", with: $1.value)
             }
         }
-    }
-
-    /// What came of making an answer, for those who wait for the same one.
-    private struct Made: Sendable {
-        var answer: Result<PreparedAnswer, any Error>
-        /// The app's document and what probes had seen, of which it was made.
-        var version: Int64?
-        var revision: Int
-        /// When time alone makes another answer of it.
-        var changesAt: Timestamp?
     }
 
     /// - Throws: ``Problem`` where the app or its clients are not there; ``LedgerFault`` where the ledger was not read to
@@ -121,38 +107,18 @@ struct CompatServices: Sendable {
         with gather: (ClientView) async throws -> (Gathered, isWhole: Bool),
         _ make: (Declared, ClientView, Gathered) async throws -> [UInt8]
     ) async throws -> Response {
-        for _ in 0..<Self.turns {
-            if let known = self.answers.ready(name) { return try known.response(to: exchange.request) }
-            switch await self.makers.turn(name) {
-            case .first:
-                let made = await self.made(declared.kind, of: declared.app.id, as: name, with: gather, make)
-                // Who gave up says nothing about what the others want.
-                self.makers.done(name, Task.isCancelled ? nil : made)
-                return try made.answer.get().response(to: exchange.request)
-            case .waited(let made):
-                // What was not kept, since it could not be made or is about to change, is as good for those who waited as
-                // long as nothing has come in between.
-                guard let made, self.isCurrent(made, declared.app.id) else { continue }
-                return try made.answer.get().response(to: exchange.request)
-            }
+        let answer = try await self.answers.answer(as: name) {
+            await self.made(declared.kind, of: declared.app.id, with: gather, make)
         }
-        return try await self.made(declared.kind, of: declared.app.id, as: name, with: gather, make).answer.get()
-            .response(to: exchange.request)
+        return try answer.response(to: exchange.request)
     }
 
-    private func isCurrent(_ made: Made, _ app: AppID) -> Bool {
-        let ledger = self.services.ledger
-        return ledger.partialFault == nil && ledger.view.state.documentVersion(of: app) == made.version
-            && self.services.observations.revision == made.revision
-            && made.changesAt.map { self.services.clock() < $0 } ?? true
-    }
-
-    /// Makes an answer of what is known now, which may be more than when it was asked for, and keeps it.
+    /// Makes an answer of what is known now.
     private func made<Gathered>(
-        _ kind: ClientKind, of id: AppID, as name: String,
+        _ kind: ClientKind, of id: AppID,
         with gather: (ClientView) async throws -> (Gathered, isWhole: Bool),
         _ make: (Declared, ClientView, Gathered) async throws -> [UInt8]
-    ) async -> Made {
+    ) async -> CompatAnswers.Made {
         let revision = self.services.observations.revision
         var version: Int64?
         do {
@@ -160,19 +126,18 @@ struct CompatServices: Sendable {
             version = declared.ledger.state.documentVersion(of: id)
             let view = try await self.making(of: declared) { try self.view(of: declared) }
             let (gathered, isWhole) = try await gather(view)
-            let answer = try await self.making(of: declared) {
+            return try await self.making(of: declared) {
+                let body = PreparedBody(try await make(declared, view, gathered))
                 let seconds = isWhole ? CompatAnswers.seconds(of: view) : 0
                 let answer = PreparedAnswer(
                     contentType: "application/json",
-                    cacheControl: seconds > 0 ? "public, max-age=\(seconds)" : "no-store",
-                    body: PreparedBody(try await make(declared, view, gathered)))
-                if isWhole { self.answers.keep(answer, as: name, from: view, at: revision) }
-                return answer
+                    cacheControl: seconds > 0 ? "public, max-age=\(seconds)" : "no-store", body: body)
+                return CompatAnswers.Made(
+                    answer: .success(answer), app: id, version: version, revision: revision, served: view.served,
+                    changesAt: view.changesAt, until: seconds > 0 ? .now + .seconds(seconds) : nil)
             }
-            return Made(
-                answer: .success(answer), version: version, revision: revision, changesAt: view.changesAt)
         } catch {
-            return Made(answer: .failure(error), version: version, revision: revision, changesAt: nil)
+            return CompatAnswers.Made(answer: .failure(error), app: id, version: version, revision: revision)
         }
     }
 

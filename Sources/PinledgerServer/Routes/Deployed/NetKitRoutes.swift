@@ -1,4 +1,5 @@
 import ClientFormats
+import Concurrency
 import Hummingbird
 import PinWire
 import Pinning
@@ -7,7 +8,10 @@ import Publishing
 /// NetKit's policies: `/compat/netkit/{app}/policy.json`.
 struct NetKitRoutes: Sendable {
     let tools: CompatServices
-    private let askers = SingleFlight<Void>()
+    /// Nothing is kept here: what the database knows is at hand in memory, and the rest may come at any time.
+    private let material = SingleFlightCache<Set<[UInt8]>, Found>(entries: 0)
+
+    private typealias Found = (found: [[UInt8]: [UInt8]], isWhole: Bool)
 
     init(tools: CompatServices) {
         self.tools = tools
@@ -35,24 +39,21 @@ struct NetKitRoutes: Sendable {
             throw Problem(.malformedRequest, "The query parameter hosts may have at most \(Self.nameLimit) names.")
         }
         let query = names.isEmpty ? "" : "?hosts=\(names.joined(separator: ","))"
-        let name = declared.target(Self.path) + query
-        return try await self.tools.answer(exchange, declared, as: name, with: self.material) { _, view, material in
+        let name = "/compat/netkit/\(declared.app.id)/policy.json\(query)"
+        return try await self.tools.answer(exchange, declared, as: name, with: self.gather) { _, view, material in
             NetKitDocument(view, for: names, material: material).bytes
         }
     }
 
     /// The keys and certificates themselves, as far as they are at hand. For clients that know hashes these do, which go
     /// on being given while the database says nothing.
-    private func material(of view: ClientView) async -> (found: [[UInt8]: [UInt8]], isWhole: Bool) {
-        // Any client may ask, in as many spellings as there are names below a wildcard: one request for an app's
-        // clients queries the database, and the others find the result in memory.
-        let app = view.app.text
-        guard case .first = await self.askers.turn(app) else { return await self.found(view.digests) }
-        defer { self.askers.done(app, nil) }
-        return await self.found(view.digests)
-    }
-
-    private func found(_ digests: Set<[UInt8]>) async -> (found: [[UInt8]: [UInt8]], isWhole: Bool) {
-        await self.tools.services.material.der(of: digests, within: MaterialStore.patience)
+    private func gather(_ view: ClientView) async -> Found {
+        // Any client may ask, in as many spellings as there are names below a wildcard: one request for an app's clients
+        // queries the database for all that wait.
+        await self.material.value(for: view.digests) { _, _ in
+            true
+        } make: {
+            (await self.tools.services.material.der(of: view.digests, within: MaterialStore.patience), nil)
+        }
     }
 }

@@ -1,11 +1,11 @@
 import ClientFormats
+import Concurrency
 import EventStore
 import HTTPTypes
 import Hummingbird
 import Keys
 import PinWire
 import Pinning
-import Synchronization
 
 /// Wultra's mobile utility server as its SDKs see it: `/compat/wultra`.
 struct WultraRoutes: Sendable {
@@ -134,8 +134,8 @@ private final class WultraTemplates: Sendable {
     }
 
     private let tools: CompatServices
-    private let prepared = Mutex<[Name: Prepared]>([:])
-    private static let limit = 500
+    /// Bounded, since clients may make versions up.
+    private let cache = SingleFlightCache<Name, Prepared>(entries: 500)
 
     init(tools: CompatServices) {
         self.tools = tools
@@ -148,11 +148,15 @@ private final class WultraTemplates: Sendable {
         let app = ledger.view.state.apps[id]
         let isByVersion = app.map { $0.versionGate != nil || !$0.versionKillSwitches.isEmpty } ?? false
         let name = Name(app: id, appVersion: isByVersion ? request?.appVersion?.text : nil)
-        if let known = self.prepared.withLock({ $0[name] }), .now < known.until, ledger.partialFault == nil,
-            ledger.view.state.documentVersion(of: id) == known.version
-        {
-            return known
+        return try await self.cache.value(for: name) { known, isKept in
+            (!isKept || .now < known.until) && ledger.partialFault == nil
+                && ledger.view.state.documentVersion(of: id) == known.version
+        } make: { () async throws -> (value: Prepared, size: Int?) in
+            (try await self.make(for: id, request), 0)
         }
+    }
+
+    private func make(for id: AppID, _ request: WultraInitRequest?) async throws -> Prepared {
         let declared = try self.tools.declared(.wultra, of: id)
         guard case .es256(let secret) = try await self.tools.key(of: declared) else {
             throw Problem(.clientKeyMissing, "The key for \(id)'s clients is not a P-256 key.")
@@ -160,16 +164,9 @@ private final class WultraTemplates: Sendable {
         let view = try self.tools.view(of: declared, device: request?.facts ?? Device())
         let template = WultraInitTemplate(view, declared.client.settings)
         let seconds = template.changesAt.map { min(CompatAnswers.seconds, max(0, $0.seconds - view.now.seconds)) }
-        let made = Prepared(
+        return Prepared(
             template: template, secret: secret, version: view.document.version,
             until: .now + .seconds(seconds ?? CompatAnswers.seconds))
-        self.prepared.withLock { prepared in
-            // Neither a replaced key nor invented versions stay for long.
-            if prepared.count >= Self.limit / 2 { prepared = prepared.filter { .now < $0.value.until } }
-            if prepared.count >= Self.limit { prepared.removeAll(keepingCapacity: true) }
-            prepared[name] = made
-        }
-        return made
     }
 }
 

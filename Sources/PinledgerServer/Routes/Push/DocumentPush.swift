@@ -24,12 +24,10 @@ final class DocumentPush: Sendable {
     private let intake: AdoptionIntake?
     /// Where proxies are whose word on clients' addresses is taken.
     private let trustedProxies: [IPNetwork]
-    private let events = Mutex<[String: DocumentEvent]>([:])
+    /// Events that are kept ready, of as many apps.
+    private let events = Mutex(BoundedCache<String, DocumentEvent>(entries: 1000))
     private let listeners = Mutex<[@Sendable (String) -> Void]>([])
     private let waiting = Mutex<(next: Int, continuations: [String: [Int: AsyncStream<Void>.Continuation]])>((0, [:]))
-
-    /// Events that are kept ready, of as many apps.
-    private static let eventLimit = 1000
 
     /// Streams that one connection may have: an app has one, and few have several.
     static let connectionLimit = 20
@@ -80,11 +78,7 @@ final class DocumentPush: Sendable {
         guard let document = self.table[named: app] else { return nil }
         if let known = self.events.withLock({ $0[app] }), known.body.isSame(as: document.body) { return known }
         let event = DocumentEvent(document)
-        self.events.withLock { events in
-            // Those of apps that nobody waits for any more are not worth their memory.
-            if events.count >= Self.eventLimit { events.removeAll() }
-            events[app] = event
-        }
+        self.events.withLock { $0.keep(event, for: app) }
         return event
     }
 
