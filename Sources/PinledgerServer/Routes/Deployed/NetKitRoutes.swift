@@ -39,7 +39,7 @@ struct NetKitRoutes: Sendable {
             throw Problem(.malformedRequest, "The query parameter hosts may have at most \(Self.nameLimit) names.")
         }
         let query = names.isEmpty ? "" : "?hosts=\(names.joined(separator: ","))"
-        let name = "/compat/netkit/\(declared.app.id)/policy.json\(query)"
+        let name = declared.target(Self.path) + query
         return try await self.tools.answer(exchange, declared, as: name, with: self.gather) { _, view, material in
             NetKitDocument(view, for: names, material: material).bytes
         }

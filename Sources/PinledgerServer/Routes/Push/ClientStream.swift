@@ -49,29 +49,12 @@ final class ClientStream {
     private static let silenceMilliseconds: SocketOptionValue = 60_000
     private static let alive = DocumentEvent.chunk(DocumentEvent.alive)
 
-    /// The stream that the one request in `buffer` asks for, with its answer begun and not flushed; nil where it is no such request, or
-    /// has to be refused: the router does that.
-    init?(_ buffer: ByteBuffer, _ share: EventLoopState, _ context: ChannelHandlerContext) {
-        let wanted: (app: String, last: String?, report: String?, forwardedFor: String?)? =
-            buffer.withUnsafeReadableBytes { bytes in
-                guard let request = HeadReader.read(bytes), request.length == bytes.count, !request.hasMoreForwardedFor
-                else { return nil }
-                let target = UnsafeRawBufferPointer(rebasing: bytes[request.target])
-                guard target.count > Self.prefix.count + Self.suffix.count, target.starts(with: Self.prefix),
-                    target.suffix(Self.suffix.count).elementsEqual(Self.suffix)
-                else { return nil }
-                let name = target[Self.prefix.count..<(target.count - Self.suffix.count)]
-                return (
-                    String(decoding: name, as: UTF8.self),
-                    request.lastEventID.map { String(decoding: bytes[$0], as: UTF8.self) },
-                    request.clientReport.map { String(decoding: bytes[$0], as: UTF8.self) },
-                    request.forwardedFor.map { String(decoding: bytes[$0], as: UTF8.self) }
-                )
-            }
-        let streams = share.streams
-        guard let (app, last, report, forwardedFor) = wanted, streams.push.event(of: app) != nil,
-            let slot = streams.push.slot(
-                in: streams.push.network(of: context.remoteAddress, forwardedFor: forwardedFor))
+    /// The stream that was asked for, with its answer begun and not flushed; nil where it has to be refused: the router does
+    /// that.
+    init?(_ request: StreamRequest, _ share: EventLoopState, _ context: ChannelHandlerContext) {
+        let push = share.streams.push
+        guard push.event(of: request.app) != nil,
+            let slot = push.slot(in: push.network(of: context.remoteAddress, forwardedFor: request.forwardedFor))
         else { return nil }
         self.app = request.app
         self.share = share
