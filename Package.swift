@@ -38,7 +38,8 @@ let package = Package(
         // One C library each, behind Swift values.
         .target(name: "KeyFiles", dependencies: ["COpenSSL", "PinWire"], swiftSettings: [.strictMemorySafety()]),
         .target(
-            name: "Keys", dependencies: ["COpenSSL", "CSodium", "PinWire"], swiftSettings: [.strictMemorySafety()]),
+            name: "Keys", dependencies: ["COpenSSL", "CSodium", "Concurrency", "PinWire"],
+            swiftSettings: [.strictMemorySafety()]),
         .target(
             name: "Probing",
             dependencies: [
@@ -48,7 +49,9 @@ let package = Package(
             ],
             swiftSettings: [.strictMemorySafety()]
         ),
-        .target(name: "Postgres", dependencies: ["CPostgres", "PinWire"], swiftSettings: [.strictMemorySafety()]),
+        .target(
+            name: "Postgres", dependencies: ["CPostgres", "Concurrency", "PinWire"],
+            swiftSettings: [.strictMemorySafety()]),
 
         // Every line that the program logs.
         .target(name: "LogLines", dependencies: [.product(name: "Logging", package: "swift-log")]),
@@ -98,7 +101,7 @@ let package = Package(
         .target(
             name: "Webhooks",
             dependencies: [
-                "Concurrency", "EventStore", "Keys", "LogLines", "PinWire", "Pinning", "Postgres", "Secrets",
+                "Concurrency", "EventStore", "Keys", "LogLines", "PinWire", "Pinning", "Postgres", "Probing", "Secrets",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),

@@ -132,8 +132,12 @@ package final class Prober: Sendable {
     ) async throws(ProbeFailure) -> [IPAddress] {
         switch target.host {
         case .name(let name):
-            return try await self.resolver.addresses(
-                of: name.text, timeout: options.resolutionTimeout, patience: options.patience)
+            do throws(ResolutionFailure) {
+                return try await self.resolver.addresses(
+                    of: name.text, timeout: options.resolutionTimeout, patience: options.patience)
+            } catch {
+                throw ProbeFailure(error, of: name.text, within: options.resolutionTimeout)
+            }
         case .address(let address):
             guard self.policy.allowsLiterals else {
                 throw ProbeFailure(.resolution, .blocked, "\(address) is an address, and only names may be probed")

@@ -3,6 +3,7 @@ import NIOHTTP1
 import NIOPosix
 import NIOSSL
 package import Pinning
+import Probing
 import Synchronization
 
 /// Sends messages to receivers by HTTP/1.1, each on a connection of its own.
@@ -39,9 +40,13 @@ package final class WebhookClient: Sendable {
     package static let bodyLimit = 4096
     /// Addresses of one name that are tried.
     private static let addressLimit = 3
+    /// Names that are looked up at once, and those that wait for it.
+    private static let lookUpLimits = (atOnce: 4, waiting: 60)
 
     private let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-    private let resolver = NameResolver()
+    /// For look-ups, which block.
+    private let threads: NIOThreadPool
+    private let resolver: NameResolver
     private let resolve: Resolve?
     private let refusal: @Sendable (SocketAddress) -> String?
     package let allowsPlain: Bool
@@ -65,11 +70,16 @@ package final class WebhookClient: Sendable {
         self.trustFile = trustFile
         self.userAgent = userAgent
         self.resolve = resolve
+        self.threads = NIOThreadPool(numberOfThreads: Self.lookUpLimits.atOnce)
+        self.threads.start()
+        self.resolver = NameResolver(
+            threads: self.threads, concurrency: Self.lookUpLimits.atOnce, maximumWaiting: Self.lookUpLimits.waiting,
+            loop: self.group.next(), lookUp: SystemLookUp.usableAddresses)
     }
 
     /// Ends all requests under way, and the threads.
     package func close() async {
-        await self.resolver.close()
+        try? await self.threads.shutdownGracefully()
         try? await self.group.shutdownGracefully()
     }
 
@@ -123,14 +133,30 @@ package final class WebhookClient: Sendable {
         } else if let resolve {
             found = try await resolve(url.host, url.port)
         } else {
-            found = try await self.resolver.addresses(
-                of: url.host, port: url.port, within: TimeAmount(self.limits.resolve), on: self.group.next())
+            found = try await self.lookUp(url)
         }
         let allowed = found.filter { self.refusal($0) == nil }
         if allowed.isEmpty, let address = found.first {
             throw .refused("\(address.ipAddress ?? "the address") \(self.refusal(address) ?? "")")
         }
         return allowed
+    }
+
+    private func lookUp(_ url: WebhookURL) async throws(SendFailure) -> [SocketAddress] {
+        do throws(ResolutionFailure) {
+            let limit = self.limits.resolve
+            let addresses = try await self.resolver.addresses(of: url.host, timeout: limit, patience: limit)
+            return addresses.compactMap { try? $0.socketAddress(port: url.port) }
+        } catch {
+            switch error {
+            case .overloaded: throw .unresolved("too many names are being looked up")
+            case .cancelled, .closed: throw .stopped
+            case .timedOut: throw .timedOut
+            case .isAddress: throw .unresolved("it is an address, and not spelled as one")
+            case .noAddress: throw .unresolved("it has no address")
+            case .unresolved(let words, _): throw .unresolved(words)
+            }
+        }
     }
 
     private func exchange(

@@ -19,7 +19,7 @@ import Webhooks
     /// Types of errors that no command meets: each is caught where it is thrown, or is an answer of the server alone.
     private static let internalTypes: Set<String> = [
         "RecordedAlready", "TooMuch", "Malformed", "Refused", "Failure", "Problem", "MueJamError", "DynapinsError",
-        "WultraError", "WultraAdminError",
+        "WultraError", "WultraAdminError", "ResolutionFailure",
     ]
 
     /// Types that have their words in ``ErrorText`` itself.

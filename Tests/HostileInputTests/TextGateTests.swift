@@ -86,7 +86,6 @@ import Testing
         ("Publishing/Evaluated/EvaluatedSource.swift", 1, "taken apart by bytes in CompactJWS"),
         ("TransparencyLog/LogHash.swift", 1, "Base64"),
         ("Webhooks/DeliveryVerdict.swift", 1, "shown alone, scalar by scalar"),
-        ("Webhooks/NameResolver.swift", 1, "a message of the system's"),
     ]
 
     /// The command line reads what its own user gives it, or a server that he trusts.

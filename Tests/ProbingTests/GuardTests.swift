@@ -61,7 +61,7 @@ import Testing
 
     @Test(arguments: ["0x7f.1", "2130706433", "127.0.0.1", "0177.1", "::1", "localhost\0.test", "127.1"])
     func `the prober's guard reads no name as a number`(name: String) {
-        #expect(throws: ProbeFailure.self) { try SystemLookUp.addresses(of: name) }
+        #expect(throws: ResolutionFailure.isAddress) { try SystemLookUp.addresses(of: name) }
     }
 
     @Test func `the prober's guard says why a name has no address`() async throws {
@@ -75,11 +75,12 @@ import Testing
         (EAI_NONAME, true), (-5, true), (EAI_AGAIN, false), (EAI_FAIL, false), (EAI_SYSTEM, false), (EAI_MEMORY, false),
     ])
     func `the prober's guard takes only a resolver's answer for evidence`(status: CInt, isAnswer: Bool) async throws {
-        let failure = SystemLookUp.failure(of: "probe.test", status: status)
-        #expect(failure.kind == (isAnswer ? .nameNotResolved : .resolverFailed))
-        try await withProber(lookUp: { name throws(ProbeFailure) in throw failure }) { prober in
+        try await withProber(lookUp: { _ throws(ResolutionFailure) in throw SystemLookUp.failure(status) }) { prober in
             let report = try await prober.probe(ProbeTarget("probe.test"))
-            #expect(report.failure == failure && report.isEvidence == isAnswer)
+            let failure = try #require(report.failure)
+            #expect(failure.kind == (isAnswer ? .nameNotResolved : .resolverFailed) && report.isEvidence == isAnswer)
+            let words = String(cString: gai_strerror(status))
+            #expect(failure.reason == "probe.test cannot be resolved: \(words)")
         }
     }
 

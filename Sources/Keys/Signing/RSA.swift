@@ -1,3 +1,4 @@
+import Concurrency
 import PinWire
 
 /// An RSA public key for signatures in PKCS#1 v1.5 (RFC 8017 section 8.2), with SHA-512 by default.
@@ -87,7 +88,7 @@ package struct RSAPrivateKey: Sendable {
     ///
     /// - Throws: ``KeyFault/generation``.
     package static func generate() async throws(KeyFault) -> RSAPrivateKey {
-        let key = await OwnThread.run { () -> RSAPrivateKey? in
+        let key = await DetachedThread.run { () -> RSAPrivateKey? in
             OpenSSLKey.generateRSA(bits: CInt(self.generatedBits)).flatMap { try? RSAPrivateKey(pkcs1: $0) }
         }
         guard let key = key ?? nil else { throw .generation }

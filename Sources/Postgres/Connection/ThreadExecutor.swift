@@ -1,3 +1,4 @@
+import Concurrency
 import Dispatch
 import Glibc
 import Synchronization
@@ -29,7 +30,7 @@ package final class ThreadExecutor: SerialExecutor {
 
     /// Throws `.connectionFailed` when the system has no more threads.
     package func start(_ urgency: Urgency = .usual) throws(PostgresError) {
-        try DetachedThread.start {
+        try DetachedThread.startForConnection {
             if urgency == .background { Self.stepBack() }
             self.run()
         }
@@ -100,30 +101,9 @@ package final class ThreadTaskExecutor: TaskExecutor {
     }
 }
 
-/// A system thread that no other thread joins.
-enum DetachedThread {
-    private final class Body: Sendable {
-        let run: @Sendable () -> Void
-        init(_ run: @escaping @Sendable () -> Void) { self.run = run }
-    }
-
-    static func start(_ body: @escaping @Sendable () -> Void) throws(PostgresError) {
-        let context = unsafe Unmanaged.passRetained(Body(body)).toOpaque()
-        var thread = pthread_t()
-        let failure = unsafe pthread_create(
-            &thread,
-            nil,
-            { context in
-                guard let context = unsafe context else { return nil }
-                unsafe Unmanaged<Body>.fromOpaque(context).takeRetainedValue().run()
-                return nil
-            },
-            unsafe context
-        )
-        guard failure == 0 else {
-            unsafe Unmanaged<Body>.fromOpaque(context).release()
-            throw PostgresError(.connectionFailed, "no thread (error \(failure))")
-        }
-        pthread_detach(thread)
+extension DetachedThread {
+    /// Starts a thread that a connection needs: where the system has none to give, the connection has failed.
+    static func startForConnection(_ body: @escaping @Sendable () -> Void) throws(PostgresError) {
+        do throws(Unavailable) { try self.start(body) } catch { throw PostgresError(.connectionFailed, "\(error)") }
     }
 }

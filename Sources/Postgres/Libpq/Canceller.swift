@@ -1,4 +1,5 @@
 import CPostgres
+import Concurrency
 import Dispatch
 import Synchronization
 
@@ -28,7 +29,7 @@ final class Canceller: Sendable {
         self.wasRequested.withLock { $0 = true }
         self.requests.enter()
         do {
-            try DetachedThread.start {
+            try DetachedThread.startForConnection {
                 var reason = [CChar](repeating: 0, count: 256)
                 _ = unsafe PQcancel(self.handle, &reason, Int32(reason.count))
                 self.requests.leave()

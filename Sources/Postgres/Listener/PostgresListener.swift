@@ -1,4 +1,6 @@
-/// An event of a listener.
+import Concurrency
+
+/// What a listener saw.
 package enum PostgresListenerEvent: Sendable, Hashable {
     case notification(channel: String, payload: String)
     /// Time to look without a notification: notifications are a hint, not a promise.
@@ -46,7 +48,7 @@ package final class PostgresListener: Sendable {
         do throws(PostgresError) {
             let stop = try WakeUp()
             continuation.onTermination = { _ in stop.signal() }
-            try DetachedThread.start { [configuration, channels, pollInterval] in
+            try DetachedThread.startForConnection { [configuration, channels, pollInterval] in
                 let loop = ListenerLoop(
                     configuration: configuration,
                     channels: channels,

@@ -9,7 +9,7 @@ package import NIOPosix
 /// count as the name's.
 package final class NameResolver: Sendable {
     /// Finds every address of a name; may block. Empty if there is none.
-    package typealias LookUp = @Sendable (String) throws(ProbeFailure) -> [IPAddress]
+    package typealias LookUp = @Sendable (String) throws(ResolutionFailure) -> [IPAddress]
 
     /// Further addresses are dropped.
     package static let maximumAddresses = 64
@@ -24,7 +24,7 @@ package final class NameResolver: Sendable {
     ///   - loop: Measures the time.
     package init(
         threads: NIOThreadPool, concurrency: Int, maximumWaiting: Int, loop: any EventLoop,
-        lookUp: @escaping LookUp = SystemLookUp.addresses
+        lookUp: @escaping LookUp
     ) {
         self.threads = threads
         self.limiter = ConcurrencyLimiter(limit: concurrency, waiting: maximumWaiting)
@@ -39,31 +39,24 @@ package final class NameResolver: Sendable {
     ///   - patience: For the wait before it.
     package func addresses(
         of name: String, timeout: Duration, patience: Duration
-    ) async throws(ProbeFailure) -> [IPAddress] {
+    ) async throws(ResolutionFailure) -> [IPAddress] {
         let places: [ConcurrencyLimiter<Never>.Place]
         do throws(ConcurrencyLimiter<Never>.NoPlace) {
             places = try await self.limiter.wait(within: patience)
         } catch {
             switch error {
-            case .overloaded: throw ProbeFailure(.resolution, .overloaded, "too many names wait to be resolved")
-            case .cancelled: throw ProbeFailure(.resolution, .cancelled, "the probe was cancelled")
+            case .overloaded: throw .overloaded
+            case .cancelled: throw .cancelled
             }
         }
-        let first = FirstAnswer<Result<[IPAddress], ProbeFailure>>()
-        let timer = self.loop.scheduleTask(in: TimeAmount(timeout)) {
-            first.give(
-                .failure(
-                    ProbeFailure(
-                        .resolution, .resolverFailed, "the resolver did not answer within \(timeout.text)")))
-        }
+        let first = FirstAnswer<Result<[IPAddress], ResolutionFailure>>()
+        let timer = self.loop.scheduleTask(in: TimeAmount(timeout)) { first.give(.failure(.timedOut)) }
         defer { timer.cancel() }
         self.threads.submit { [lookUp] state in
-            // Only now: the thread is busy until then, whoever waits for it.
+            // Only now: the thread is busy until then, even without a waiting caller.
             defer { for place in places { place.release() } }
-            guard case .active = state else {
-                return first.give(.failure(ProbeFailure(.resolution, .cancelled, "the resolver has been closed")))
-            }
-            do throws(ProbeFailure) {
+            guard case .active = state else { return first.give(.failure(.closed)) }
+            do throws(ResolutionFailure) {
                 first.give(.success(try lookUp(name)))
             } catch {
                 first.give(.failure(error))
@@ -72,13 +65,11 @@ package final class NameResolver: Sendable {
         let answer = await withTaskCancellationHandler {
             await first.take()
         } onCancel: {
-            first.give(.failure(ProbeFailure(.resolution, .cancelled, "the probe was cancelled")))
+            first.give(.failure(.cancelled))
         }
         var known: Set<IPAddress> = []
         let addresses = try answer.get().filter { known.insert($0).inserted }.prefix(Self.maximumAddresses)
-        guard !addresses.isEmpty else {
-            throw ProbeFailure(.resolution, .nameNotResolved, "\(name) has no address")
-        }
+        guard !addresses.isEmpty else { throw .noAddress }
         return Array(addresses)
     }
 }

@@ -7,18 +7,26 @@ package enum SystemLookUp {
     ///
     /// A number in any spelling is not a name. ``ProbeTarget/init(_:startTLS:serverName:)`` has decided which targets
     /// are names; this check is for other callers.
-    package static func addresses(of name: String) throws(ProbeFailure) -> [IPAddress] {
+    package static func addresses(of name: String) throws(ResolutionFailure) -> [IPAddress] {
+        try self.addresses(of: name, flags: 0)
+    }
+
+    /// The same without those of a family that this machine has no address of.
+    package static func usableAddresses(of name: String) throws(ResolutionFailure) -> [IPAddress] {
+        try self.addresses(of: name, flags: CInt(AI_ADDRCONFIG))
+    }
+
+    private static func addresses(of name: String, flags: CInt) throws(ResolutionFailure) -> [IPAddress] {
         guard !name.utf8.contains(0), unsafe inet_aton(name, nil) == 0, !name.utf8.contains(UInt8(ascii: ":")) else {
-            throw ProbeFailure(.resolution, .nameNotResolved, "\(name) is an address, not a name")
+            throw .isAddress
         }
         var hints = unsafe addrinfo()
         unsafe hints.ai_family = AF_UNSPEC
+        unsafe hints.ai_flags = flags
         unsafe hints.ai_socktype = CInt(SOCK_STREAM.rawValue)
         var list: UnsafeMutablePointer<addrinfo>?
         let status = unsafe getaddrinfo(name, nil, &hints, &list)
-        guard status == 0 else {
-            throw self.failure(of: name, status: status)
-        }
+        guard status == 0 else { throw self.failure(status) }
         defer { unsafe freeaddrinfo(list) }
         var addresses: [IPAddress] = []
         var next = unsafe list
@@ -30,11 +38,10 @@ package enum SystemLookUp {
     }
 
     /// The meaning of a status of getaddrinfo(3) other than 0. Only two of them say something about the name.
-    package static func failure(of name: String, status: CInt) -> ProbeFailure {
+    package static func failure(_ status: CInt) -> ResolutionFailure {
         let words = unsafe String(cString: gai_strerror(status))
         let isAnswer = status == EAI_NONAME || status == Self.noData
-        return ProbeFailure(
-            .resolution, isAnswer ? .nameNotResolved : .resolverFailed, "\(name) cannot be resolved: \(words)")
+        return .unresolved(words, isAnswer: isAnswer)
     }
 
     /// EAI_NODATA, which only GNU's header has: the name exists, and has no address.

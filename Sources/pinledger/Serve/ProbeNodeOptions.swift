@@ -80,7 +80,7 @@ struct ProbeConfiguration: Sendable {
     /// Finds the addresses of a name; blocks.
     var lookUp: NameResolver.LookUp {
         let fixed = self.addresses
-        return { (name) throws(ProbeFailure) in
+        return { (name) throws(ResolutionFailure) in
             if let addresses = fixed[name] { return addresses }
             return try SystemLookUp.addresses(of: name)
         }
