@@ -54,10 +54,10 @@ class World:
     def probe(self) -> str:
         return self.node.cli("probe", self.endpoint).stdout
 
-    def start(self, *more: str) -> None:
+    def start(self, *more: str, settling: str = "2s") -> None:
         self.node.cli(
             "rotation", "start", self.app, HOST, "--name", "r", "--next", str(self.next.request), "--minimum-wait", "1s",
-            "--sufficient-wait", "1s", "--settling", "2s", *more,
+            "--sufficient-wait", "1s", "--settling", settling, *more,
         )  # fmt: skip
 
     def status(self) -> dict:
@@ -93,7 +93,8 @@ def test_a_rotation_in_the_right_order_locks_nobody_out(world):
     assert "not seen before" not in world.probe()
     assert world.connects(world.fetch())
 
-    world.start()
+    # Long enough for the commands between the switch and the attempt that comes too soon, however busy the machine is.
+    world.start(settling="12s")
     lagging = world.fetch()
     assert world.next.pin in lagging and world.connects(lagging)
     early = world.advance(fails=True)

@@ -1,6 +1,7 @@
 """HTTPS on the node itself: ALPN, HTTP/2 and HTTP/1.1, which files are taken, and certificates that are renewed."""
 
 import os
+import select
 import shutil
 import signal
 import socket
@@ -133,9 +134,19 @@ class Streams(SecureWire):
         flags = END_HEADERS | (0 if body else END_STREAM)
         return frame(HEADERS, flags, stream, block(target, *fields, method=method, **options))
 
+    def holds_frame(self) -> bool:
+        return len(self.received) >= 9 and len(self.received) >= 9 + int.from_bytes(self.received[:3], "big")
+
+    def drain(self) -> bool:
+        """Reads what has arrived by now; False where the connection has ended."""
+        while self.holds_frame() or self.socket.pending() or select.select([self.socket], [], [], 0)[0]:
+            if not self.step():
+                return False
+        return True
+
     def step(self) -> bool:
         """Reads one frame; False where the connection has ended."""
-        while len(self.received) < 9 or len(self.received) < 9 + int.from_bytes(self.received[:3], "big"):
+        while not self.holds_frame():
             if not self._more():
                 return False
         end = 9 + int.from_bytes(self.received[:3], "big")
@@ -712,7 +723,8 @@ def test_a_stopping_server_announces_the_end_and_keeps_to_it(node):
             busy.send(Streams.request(stream - 2, DOCUMENT) + Streams.request(stream, ROUTED))
             if stream == 43:
                 node.process.terminate()
-            assert busy.step()
+            # The last GOAWAY is read before the connection is closed behind it: answers must not pile up in front of it.
+            assert busy.step() and (busy.drain() or busy.last not in (None, 2**31 - 1))
         busy.until_end()
         assert busy.error == 0 and busy.last >= 43
         # What counts as answered is; what is refused may be asked again elsewhere.
