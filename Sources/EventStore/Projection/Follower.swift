@@ -70,9 +70,11 @@ package struct Follower: Sendable {
                 return
             } catch is CancellationError {
                 return
-            } catch let error as PostgresError where error.meansNoServer {
+            } catch let error as PostgresError where error.meansNoServer && !Task.isCancelled {
                 self.ledger.database.lose(.reading, error, self.logger)
             } catch {
+                // A statement that the end of this node has cancelled says nothing about the ledger.
+                guard !Task.isCancelled else { return }
                 self.logger.log(.ledgerUnreadable, ["error": "\(error)"])
             }
         }
