@@ -117,7 +117,7 @@ package struct TestNode: Sendable {
 
     /// Executes and asks again while the answer is not final; as a client with an idempotency key does.
     package func insist(_ request: CommandRequest) async throws(WriteFailure) -> Recorded {
-        let end = ContinuousClock.now + .seconds(40)
+        let end = ContinuousClock.now + .seconds(180)
         while true {
             do { return try await self.writer.execute(request) } catch {
                 switch error {

@@ -43,7 +43,7 @@ package enum TestServer {
 
 /// Asks again until the condition holds; false after `seconds`.
 package func eventually(
-    within seconds: Int = 20, _ condition: () async throws -> Bool
+    within seconds: Int = 180, _ condition: () async throws -> Bool
 ) async rethrows -> Bool {
     let end = ContinuousClock.now + .seconds(seconds)
     while ContinuousClock.now < end {

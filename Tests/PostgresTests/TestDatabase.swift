@@ -36,7 +36,7 @@ enum TestDatabase {
 
     /// Asks again until the condition holds; false after a minute.
     static func eventually(_ condition: () async throws -> Bool) async rethrows -> Bool {
-        let end = ContinuousClock.now + .seconds(60)
+        let end = ContinuousClock.now + .seconds(180)
         while ContinuousClock.now < end {
             if try await condition() { return true }
             try? await Task.sleep(for: .milliseconds(10))

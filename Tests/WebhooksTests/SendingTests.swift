@@ -36,7 +36,7 @@ import Testing
     }
 
     private func wait(_ what: Comment, until isDone: () async throws -> Bool) async throws {
-        let end = ContinuousClock.now + .seconds(60)
+        let end = ContinuousClock.now + .seconds(180)
         while !(try await isDone()) {
             guard ContinuousClock.now < end else {
                 Issue.record(what)
