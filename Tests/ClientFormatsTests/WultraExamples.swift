@@ -118,12 +118,13 @@ enum WultraExamples {
 
     /// An app after changes that the ledger took.
     static func after(_ app: App?, _ command: [AppCommand], at now: Timestamp = noon) throws(Refusal) -> App {
-        let context = DecisionContext(now: now, reason: reason("test"), isForced: false) { ["com"].contains($0) }
-        var app = app
-        for event in try App.decide(command, app, id: shop, in: context) {
-            if app == nil { app = App(first: event, id: shop, at: now) } else { app?.evolve(event, at: now) }
+        let context = DecisionContext(now: now, reason: reason("test"), isForced: false, rails: []) {
+            ["com"].contains($0)
         }
-        guard let app else { throw .appUnknown(shop) }
+        var state = LedgerState()
+        if let app { state.apps.insert(app) }
+        state.take(try state.decide(.app(shop, command), in: context).after)
+        guard let app = state.apps[shop] else { throw .appUnknown(shop) }
         return app
     }
 

@@ -140,7 +140,7 @@ struct ConcurrencyTests {
         let database = try TestDatabase.current
         try await TestNode.run(on: database) { node in
             let app = try Sample.app()
-            let rehearsed = try node.writer.rehearse(try Sample.create(app, key: "k", hosts: 1))
+            let rehearsed = try node.writer.rehearse(try Sample.create(app, key: "k", hosts: 1)).recorded
             #expect(rehearsed.entries.first?.event == .app(.appCreated(displayName: "App \(app)")))
             #expect(rehearsed.entries.map(\.position) == Array(0..<rehearsed.position))
             #expect(node.ledger.position == 0)

@@ -36,7 +36,11 @@ enum Ledgers {
             #expect(try row.text(6) == entry.origin.actor.id)
             #expect(try row.bytes(8) == MerkleTree.leafHash(bytes).bytes)
             tree.append(leaf: MerkleTree.leafHash(bytes))
-            _ = try view.apply(entry, bytes: bytes)
+            #expect(entry.time >= view.head.lastTime)
+            #expect(
+                view.state.apply(entry.event, of: entry.stream, version: entry.streamVersion, at: entry.time)
+                    == .applied)
+            _ = view.extend(with: bytes, at: entry.time)
         }
         let head = try await connection.query("SELECT next_position, frontier, last_time FROM pinledger.head").only
         #expect(try head.int64(0) == Int64(rows.count))

@@ -2,6 +2,17 @@ import PinWire
 import Pinning
 import Testing
 
+extension KeyRing {
+    /// The events that a command causes, judged like every change.
+    fileprivate func decide(_ command: KeyCommand, in context: DecisionContext) throws(Refusal) -> [KeyEvent] {
+        var state = LedgerState()
+        state.keys = self
+        return try state.decide(.keys(command), in: context).events.compactMap { event in
+            if case .keys(let event) = event { event } else { nil }
+        }
+    }
+}
+
 @Suite struct `The key ring` {
     static let day = noon.adding(seconds: 86_400)
 

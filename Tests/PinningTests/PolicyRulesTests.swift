@@ -3,7 +3,7 @@ import Pinning
 import Testing
 
 /// What a change may leave behind, and what it must say why it does.
-@Suite struct `PolicyInvariants` {
+@Suite struct `The rules of policies` {
     static let enforced = AppCommand.addHost(
         api, includesSubdomains: true, mode: .enforce, pins: [new(1), new(2, .backup)]
     )
@@ -198,18 +198,18 @@ import Testing
         ([enforced], [.engageKillSwitch(api, expiresAt: noon.adding(seconds: 60))], "it turns pinning off"),
     ]
 
-    @Test(arguments: enforceable) func `policy invariants require two pins and a reserve of an enforced policy`(
+    @Test(arguments: enforceable) func `the rules of policies require two pins and a reserve of an enforced policy`(
         line: Case
     ) throws {
         try line.check()
     }
 
-    @Test(arguments: lastBackup) func `policy invariants keep a reserve, unless forced`(line: Case) throws {
+    @Test(arguments: lastBackup) func `the rules of policies keep a reserve, unless forced`(line: Case) throws {
         try line.check()
     }
 
     @Test(arguments: weakenings)
-    func `policy invariants forbid weakening without a reason, with force or not`(
+    func `the rules of policies forbid weakening without a reason, with force or not`(
         given commands: [AppCommand], change: [AppCommand], ask: String
     ) throws {
         let app = try given(commands)
@@ -236,14 +236,14 @@ import Testing
             ([enforced, .engageKillSwitch(api, expiresAt: noon.adding(seconds: 60))], [.releaseKillSwitch(api)]),
             (candidate, [.promoteCandidate(api)]),
         ] as [([AppCommand], [AppCommand])])
-    func `policy invariants allow keeping or strengthening without a reason`(
+    func `the rules of policies allow keeping or strengthening without a reason`(
         given commands: [AppCommand], change: [AppCommand]
     ) throws {
         let app = try given(commands)
         #expect(try !App.decide(change, app, id: shop, in: context()).isEmpty)
     }
 
-    @Test func `policy invariants are judged on the result, not on the steps`() throws {
+    @Test func `the rules of policies are judged on the result, not on the steps`() throws {
         let app = try given([Self.roomy])
         let there: [AppCommand] = [.setMode(api, .baseline, .off), .setMode(api, .baseline, .enforce)]
         #expect(try App.decide(there, app, id: shop, in: context()).count == 2)

@@ -108,7 +108,7 @@ import Testing
         var seen: Set<Name> = []
         let tables = [
             `An app`.settings, `An app`.hosts, `A pin`.life, `A pin`.revoked, `A pin`.placeholders, `A candidate`.life,
-            `PolicyInvariants`.enforceable, `PolicyInvariants`.lastBackup, `A kill switch`.ofApps,
+            `The rules of policies`.enforceable, `The rules of policies`.lastBackup, `A kill switch`.ofApps,
             `A kill switch for versions`.life, `A rotation`.refused, `A candidate`.lists,
             RolloutPlanTests.life, RolloutPlanTests.control,
         ]

@@ -65,6 +65,21 @@ func context(_ why: String? = nil, isForced: Bool = false, at now: Timestamp = n
     }
 }
 
+extension App {
+    /// The events that commands cause, judged by no guard rail but those that refuse with a type of their own.
+    static func decide(
+        _ commands: [AppCommand], _ app: App?, id: AppID, in context: DecisionContext
+    ) throws(Refusal) -> [AppEvent] {
+        var state = LedgerState()
+        if let app { state.apps.insert(app) }
+        var context = context
+        context.rails = []
+        return try state.decide(.app(id, commands), in: context).events.compactMap { event in
+            if case .app(let event) = event { event } else { nil }
+        }
+    }
+}
+
 /// The state of an app after changes that nobody objected to.
 func given(_ commands: [AppCommand], isCreated: Bool = true) throws -> App? {
     var app: App?

@@ -123,10 +123,11 @@ struct Batch: Sendable {
         let start = self.entries.count
         guard !made.isEmpty else { return (start..<start, decision.findings) }
         let name = stream.text
+        // `decide` makes only events that fit; otherwise the streams' versions would not add up and the database would
+        // refuse the batch (PL001).
+        self.after.state.take(decision.after)
         for (entry, bytes) in made {
-            // `decide` makes only events that fit; otherwise the streams' versions would not add up and the database
-            // would refuse the batch (PL001).
-            do { self.tileRoots += try self.after.apply(entry, bytes: bytes) } catch { throw .halted(error) }
+            self.tileRoots += self.after.extend(with: bytes, at: self.time)
             self.entries.append(entry)
             self.rows.append(entry, of: name, bytes: bytes)
             if self.firstBytes == nil { self.firstBytes = bytes }

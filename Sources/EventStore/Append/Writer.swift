@@ -68,11 +68,13 @@ package actor Writer {
     /// longer.
     package nonisolated func answerAll() { self.queue.answerAll() }
 
-    /// The entries a command would record now, as if no other command were under way.
-    package nonisolated func rehearse(_ request: CommandRequest) throws(WriteFailure) -> Recorded {
+    /// The entries a command would record now, as if no other command were under way, with the state before and after them.
+    package nonisolated func rehearse(
+        _ request: CommandRequest
+    ) throws(WriteFailure) -> (recorded: Recorded, before: LedgerState, after: LedgerState) {
         var batch = Batch(on: self.ledger.view, at: self.clock(), environment: self.environment)
         batch.add(request)
-        if let recorded = batch.recorded(at: 0) { return recorded }
+        if let recorded = batch.recorded(at: 0) { return (recorded, batch.base.state, batch.after.state) }
         guard case .failed(let failure) = batch.outcomes[0] else { throw .overloaded }
         throw failure
     }

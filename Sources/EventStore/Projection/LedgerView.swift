@@ -44,26 +44,15 @@ package struct LedgerView: Sendable {
 
     package init() {}
 
-    /// Takes in the next entry and the parts of the tree that it completes.
+    /// Moves the head over the next entry, whose event this node has decided and the state has taken in already.
     ///
-    /// - Throws: ``LedgerFault`` where the entry is not the next one or does not fit; the view is then unchanged.
-    package mutating func apply(_ entry: Entry, bytes: [UInt8]) throws(LedgerFault) -> [TileRoot] {
-        guard entry.position == self.head.position else {
-            throw .position(expected: self.head.position, found: entry.position)
-        }
-        guard entry.streamVersion == self.state.version(of: entry.stream) + 1 else {
-            throw .streamVersion(position: entry.position)
-        }
-        guard entry.time >= self.head.lastTime else { throw .time(position: entry.position) }
-        guard self.state.apply(entry.event, of: entry.stream, at: entry.time) else {
-            throw .unfit(position: entry.position)
-        }
+    /// - Returns: The roots of the tiles that the entry completes.
+    package mutating func extend(with bytes: [UInt8], at time: Timestamp) -> [TileRoot] {
         let leaf = MerkleTree.leafHash(bytes)
-        let roots = self.head.frontier.append(leaf: leaf)
         self.lastLeaf = leaf
         self.head.position += 1
-        self.head.lastTime = entry.time
-        return roots
+        self.head.lastTime = time
+        return self.head.frontier.append(leaf: leaf)
     }
 }
 

@@ -1,26 +1,18 @@
-package import PinWire
+import PinWire
 
 extension App {
-    /// The events that `commands` cause, decided one after the other as one atomic change.
+    /// The change that `commands` cause, decided one after the other as one atomic change. ``GuardRailEvaluation`` judges
+    /// rules about whole policies (how many pins, a backup, a reason for weakening) on the result: the order of commands
+    /// within a change does not matter to them.
     ///
     /// - Parameters:
     ///   - app: The state before; nil before the app's creation.
-    /// - Returns: The events in order; none where everything already is as commanded.
-    /// - Throws: ``Refusal`` where any command, or the result of all of them together, breaks a rule. Rules about whole
-    ///   policies (how many pins, a backup, a reason for weakening) are judged on the result, so that the order of
-    ///   commands within a change does not matter to them.
-    package static func decide(
-        _ commands: [AppCommand], _ app: App?, id: AppID, in context: DecisionContext
-    ) throws(Refusal) -> [AppEvent] {
-        try self.outcome(of: commands, app, id: id, in: context).events
-    }
-
-    /// The same, with the state that the events lead to.
-    ///
-    /// - Parameter lowered: The guard rails that only warn, besides those that the app itself has lowered.
-    static func outcome(
-        of commands: [AppCommand], _ app: App?, id: AppID, lowered: Set<GuardRail> = [], in context: DecisionContext
-    ) throws(Refusal) -> (events: [AppEvent], after: App) {
+    ///   - context: With the fleet.
+    /// - Returns: The change; without events where everything already is as commanded.
+    /// - Throws: ``Refusal`` where a command does not fit the state.
+    static func change(
+        by commands: [AppCommand], _ app: App?, id: AppID, in context: DecisionContext
+    ) throws(Refusal) -> AppChange {
         var events: [AppEvent] = []
         var state = app
         for command in commands {
@@ -36,8 +28,7 @@ extension App {
         }
         // An empty change is refused too where there is nothing to command.
         guard let state else { throw .appUnknown(id) }
-        try PolicyInvariants.check(from: app, to: state, lowered: lowered, in: context)
-        return (events, state)
+        return AppChange(before: app, after: state, events: events, context: context)
     }
 
     private static func decideOne(
@@ -73,7 +64,7 @@ extension App {
         case .addHost(let pattern, let includesSubdomains, let mode, let pins):
             guard self.hosts[pattern] == nil else { throw .hostExists(pattern) }
             guard self.hosts.count < Self.hostLimit else { throw .tooManyHosts(limit: Self.hostLimit) }
-            guard !context.isPublicSuffix(pattern.name) else { throw .publicSuffix(pattern) }
+            try context.refuse(CommandRails.name(of: pattern, in: context))
             if mode == nil, !pins.isEmpty { throw .baselineIsBuiltin(pattern) }
             return [.hostAdded(pattern, includesSubdomains: includesSubdomains, mode: mode)]
                 + (try self.additions(pins, to: Policy(mode: mode ?? .off), pattern, .baseline, in: context))
@@ -200,19 +191,17 @@ extension App {
         var known = policy.pins
         var events: [AppEvent] = []
         for new in pins {
-            if let placeholder = new.pin.placeholder {
-                // A pin printed in documentation may belong to a real authority; the other placeholders belong to no
-                // key.
-                guard case .documentation = placeholder,
-                    context.insists || self.isPresented(new.pin, by: pattern, in: context)
-                else { throw .pinPlaceholder(new.pin, placeholder) }
-            }
+            try context.refuse(
+                CommandRails.placeholder(
+                    new.pin, pattern, slot, isPresented: self.isPresented(new.pin, by: pattern, in: context)))
             switch known[new.pin]?.state {
             case .staged?, .active?:
                 // The same key twice in one change counts as its own reserve, in either order.
                 let roles = Set([new.role.isReserve, known[new.pin]?.role.isReserve])
                 let isGivenTwice = policy.pins[new.pin]?.state.isInUse != true
-                if roles.count == 2, new.role.isReserve || isGivenTwice { throw .guarded([.backupIsPrimary(new.pin)]) }
+                if roles.count == 2, new.role.isReserve || isGivenTwice {
+                    try context.refuse(CommandRails.sameKey(new.pin))
+                }
                 throw .pinExists(new.pin, known[new.pin]?.state ?? .staged)
             case .revoked?, .retired?, nil: break
             }

@@ -2,7 +2,7 @@ import PinWire
 
 /// The rails about the issuers of pinned keys: G17, G18, G19.
 enum AuthorityRails {
-    @Sendable static func findings(of change: GuardRailEvaluation) -> [Finding] {
+    static func findings(of change: AppChange) -> [Finding] {
         change.arms.filter { $0.now.mode == .enforce && $0.isChanged }.flatMap { arm in
             Self.authorities(arm, change) + Self.variety(arm, change)
         }
@@ -18,7 +18,7 @@ enum AuthorityRails {
     }
 
     /// The kind of key that vouches for a policy's server: the one kind of all its primaries, where that is known.
-    private static func kind(of policy: Policy, _ pattern: HostPattern, _ change: GuardRailEvaluation) -> Kind? {
+    private static func kind(of policy: Policy, _ pattern: HostPattern, _ change: AppChange) -> Kind? {
         let pins = policy.activePins
         let primaries = pins.filter { $0.role == .primary }.map { Self.kind(change.knowledge(of: $0.pin, at: pattern)) }
         guard let kind = primaries.first ?? nil, primaries.allSatisfy({ $0 == kind }) else { return nil }
@@ -32,7 +32,7 @@ enum AuthorityRails {
     }
 
     /// G17 and G18: the kind that vouches for the server now, where it is known completely.
-    private static func authorities(_ arm: GuardRailEvaluation.Arm, _ change: GuardRailEvaluation) -> [Finding] {
+    private static func authorities(_ arm: AppChange.Arm, _ change: AppChange) -> [Finding] {
         let kind = Self.kind(of: arm.now, arm.pattern, change)
         if kind == .root {
             return [
@@ -86,7 +86,7 @@ enum AuthorityRails {
     }
 
     /// G19.
-    private static func variety(_ arm: GuardRailEvaluation.Arm, _ change: GuardRailEvaluation) -> [Finding] {
+    private static func variety(_ arm: AppChange.Arm, _ change: AppChange) -> [Finding] {
         let pins = arm.now.activePins
         let issuers = pins.compactMap { entry -> String? in
             guard let certificate = change.knowledge(of: entry.pin, at: arm.pattern)?.certificates.first else {

@@ -2,7 +2,7 @@ import PinWire
 
 /// The rails about single keys and certificates: G06, G16, G20, G21, G22, G23.
 enum CertificateRails {
-    @Sendable static func findings(of change: GuardRailEvaluation) -> [Finding] {
+    static func findings(of change: AppChange) -> [Finding] {
         let staged = change.events.compactMap { event -> Staged? in
             guard case .pinStaged(let pattern, let slot, let pin, let role, _) = event else { return nil }
             return Staged(pattern: pattern, slot: slot, pin: pin, role: role)
@@ -50,7 +50,7 @@ enum CertificateRails {
     }
 
     /// G16.
-    private static func wrongHash(_ new: Staged, _ shown: OtherHashes, _ change: GuardRailEvaluation) -> [Finding] {
+    private static func wrongHash(_ new: Staged, _ shown: OtherHashes, _ change: AppChange) -> [Finding] {
         var served = OtherHashes()
         for (_, chain) in change.observed(of: new.pattern).recent {
             for certificate in chain.certificates { served.add(certificate) }
@@ -66,7 +66,7 @@ enum CertificateRails {
     }
 
     /// The gaps of G20 to G22 for keys of which only the hash is known.
-    private static func unknown(_ staged: [Staged], _ change: GuardRailEvaluation) -> [Finding] {
+    private static func unknown(_ staged: [Staged], _ change: AppChange) -> [Finding] {
         let bare = staged.filter { change.knowledge(of: $0.pin, at: $0.pattern) == nil }
         return Dictionary(grouping: bare, by: \.pattern).sorted { $0.key < $1.key }.map { pattern, new in
             .unknown(
@@ -78,7 +78,7 @@ enum CertificateRails {
     }
 
     /// G21 for a key that is pinned already, and is only now known to be weak.
-    private static func described(_ staged: [Staged], _ change: GuardRailEvaluation) -> [Finding] {
+    private static func described(_ staged: [Staged], _ change: AppChange) -> [Finding] {
         let new = Set(staged.map(\.pin))
         return change.events.flatMap { event -> [Finding] in
             guard case .keyDescribed(let evidence) = event, !new.contains(evidence.key.pin) else { return [] }
@@ -102,7 +102,7 @@ enum CertificateRails {
     }
 
     /// G22. The certificate of a key in service must be right; that of a key in reserve only shows that the key exists.
-    private static func fitness(_ knowledge: KeyKnowledge?, _ new: Staged, _ change: GuardRailEvaluation) -> [Finding] {
+    private static func fitness(_ knowledge: KeyKnowledge?, _ new: Staged, _ change: AppChange) -> [Finding] {
         let pattern = new.pattern
         // A renewed certificate of the same key may be among them: the newest counts. Authorities' are not a host's.
         guard let certificate = knowledge?.certificates.first, !certificate.isAuthority else { return [] }
@@ -141,7 +141,7 @@ enum CertificateRails {
     }
 
     /// G20.
-    private static func management(_ knowledge: KeyKnowledge?, _ new: Staged, _ change: GuardRailEvaluation)
+    private static func management(_ knowledge: KeyKnowledge?, _ new: Staged, _ change: AppChange)
         -> [Finding]
     {
         guard new.role == .primary, let certificate = knowledge?.certificates.first, !certificate.isAuthority,
@@ -160,7 +160,7 @@ enum CertificateRails {
     }
 
     /// G06: a document that is enforced for longer than any of its keys can be served.
-    private static func end(_ change: GuardRailEvaluation) -> [Finding] {
+    private static func end(_ change: AppChange) -> [Finding] {
         let isNew = change.before?.pinsValidUntil != change.after.pinsValidUntil
         guard let end = change.after.pinsValidUntil else { return [] }
         let patterns = isNew ? change.after.hosts.keys : change.hosts
@@ -195,7 +195,7 @@ enum CertificateRails {
 
     /// G23: a change publishes a key whose certificate expires soon: within thirty days, or in the second half of a
     /// shorter life.
-    private static func ladder(_ change: GuardRailEvaluation) -> [Finding] {
+    private static func ladder(_ change: AppChange) -> [Finding] {
         let month: Int64 = 30 * 86_400
         return change.arms.filter { $0.now.mode != .off && $0.isChanged }.flatMap { arm in
             arm.now.activePins.compactMap { pin, _ -> Finding? in

@@ -2,7 +2,7 @@ import PinWire
 
 /// The rails about a change as a whole: G15, G26 to G29, G32, G33, G36, G37.
 enum ChangeRails {
-    @Sendable static func findings(of change: GuardRailEvaluation) -> [Finding] {
+    static func findings(of change: AppChange) -> [Finding] {
         Self.rate(of: change) + Self.day(of: change) + Self.notYetKnown(about: change) + Self.killSwitch(of: change)
             + Self.mass(of: change) + Self.automatic(change) + Self.newHosts(of: change) + Self.versions(of: change)
     }
@@ -14,7 +14,7 @@ enum ChangeRails {
     static let removedShare = 10
 
     /// G26.
-    private static func rate(of change: GuardRailEvaluation) -> [Finding] {
+    private static func rate(of change: AppChange) -> [Finding] {
         guard change.isRisky, let before = change.before else { return [] }
         // A reaction of the server rests on probes of each host, not on a guess after the last change: people's
         // changes, which may be what is wrong, do not prevent it. Its own are counted.
@@ -37,7 +37,7 @@ enum ChangeRails {
     }
 
     /// G27. Time is UTC; 1970-01-01 was a Thursday.
-    private static func day(of change: GuardRailEvaluation) -> [Finding] {
+    private static func day(of change: AppChange) -> [Finding] {
         let weekday = ((change.now.seconds / 86_400) % 7 + 7 + 3) % 7
         guard change.isRisky, weekday >= 5 else { return [] }
         return [
@@ -50,7 +50,7 @@ enum ChangeRails {
     }
 
     /// G28, which needs clients' reports.
-    private static func notYetKnown(about change: GuardRailEvaluation) -> [Finding] {
+    private static func notYetKnown(about change: AppChange) -> [Finding] {
         guard change.isRisky else { return [] }
         return [
             .unknown(
@@ -62,7 +62,7 @@ enum ChangeRails {
     }
 
     /// G29. Other rules decide who may engage a kill switch and for how long; this one, that it stands alone.
-    private static func killSwitch(of change: GuardRailEvaluation) -> [Finding] {
+    private static func killSwitch(of change: AppChange) -> [Finding] {
         var findings: [Finding] = []
         for event in change.events {
             guard let (pattern, expiresAt) = event.engagement else { continue }
@@ -88,7 +88,7 @@ enum ChangeRails {
     }
 
     /// G36.
-    private static func mass(of change: GuardRailEvaluation) -> [Finding] {
+    private static func mass(of change: AppChange) -> [Finding] {
         guard let before = change.before, change.hosts.count > 1, !before.hosts.isEmpty else { return [] }
         // The steps of a rotation change the hosts that were named when it started, as announced then.
         let isStep = change.events.contains { event in
@@ -123,7 +123,7 @@ enum ChangeRails {
     }
 
     /// G37.
-    private static func automatic(_ change: GuardRailEvaluation) -> [Finding] {
+    private static func automatic(_ change: AppChange) -> [Finding] {
         guard change.context.actor == .system else { return [] }
         let remedy = "A person must decide this, with a reason."
         var findings: [Finding] = []
@@ -171,7 +171,7 @@ enum ChangeRails {
 
     /// Whether servers present a key that a policy of the host (nil for any of them) does not accept, which no report
     /// can forge.
-    private static func locksOut(_ pattern: HostPattern, _ slot: PolicySlot?, _ change: GuardRailEvaluation) -> Bool {
+    private static func locksOut(_ pattern: HostPattern, _ slot: PolicySlot?, _ change: AppChange) -> Bool {
         let observed = change.observed(of: pattern)
         let sets = change.arms.filter { $0.pattern == pattern && slot ?? $0.slot == $0.slot }.map(\.activePins)
         return observed.isKnown
@@ -179,7 +179,7 @@ enum ChangeRails {
     }
 
     /// Modes that the server itself would weaken: only after reports, and only where the pins are wrong beyond doubt.
-    private static func weakenings(_ change: GuardRailEvaluation) -> [Finding] {
+    private static func weakenings(_ change: AppChange) -> [Finding] {
         change.events.compactMap { event in
             guard case .modeSet(let pattern, let slot, let mode) = event else { return nil }
             let isAllowed =
@@ -194,7 +194,7 @@ enum ChangeRails {
     }
 
     /// Whether the change is the server's reaction to reports.
-    static func isReaction(_ change: GuardRailEvaluation) -> Bool {
+    static func isReaction(_ change: AppChange) -> Bool {
         change.context.actor == .system
             && change.events.contains { if case .telemetryReacted = $0 { true } else { false } }
     }
@@ -208,7 +208,7 @@ enum ChangeRails {
     }
 
     /// Whether the event is a due part of a plan that a person set.
-    private static func isStep(_ event: AppEvent, _ change: GuardRailEvaluation) -> Bool {
+    private static func isStep(_ event: AppEvent, _ change: AppChange) -> Bool {
         switch event {
         case .rolloutStepTaken(let pattern, _, _), .rolloutBakeStarted(let pattern), .rolloutPlanFinished(let pattern):
             change.before?.plan(of: pattern)?.isUnderWay == true
@@ -218,7 +218,7 @@ enum ChangeRails {
     }
 
     /// Whether a plan is due to promote the candidate, with its last step behind it.
-    private static func isPlanned(_ pattern: HostPattern, _ change: GuardRailEvaluation) -> Bool {
+    private static func isPlanned(_ pattern: HostPattern, _ change: AppChange) -> Bool {
         guard let plan = change.before?.plan(of: pattern), plan.isUnderWay, plan.pause == nil,
             plan.terms.ending == .promote
         else { return false }
@@ -230,7 +230,7 @@ enum ChangeRails {
     }
 
     /// G15 and G32.
-    private static func newHosts(of change: GuardRailEvaluation) -> [Finding] {
+    private static func newHosts(of change: AppChange) -> [Finding] {
         change.events.flatMap { event -> [Finding] in
             let pattern: HostPattern
             let isNew: Bool
@@ -267,7 +267,7 @@ enum ChangeRails {
 
 extension ChangeRails {
     /// G33 as far as clients' statements show: no client can hold a document that was never made.
-    fileprivate static func versions(of change: GuardRailEvaluation) -> [Finding] {
+    fileprivate static func versions(of change: AppChange) -> [Finding] {
         guard let before = change.before else { return [] }
         let version = before.version + change.fleetVersion
         guard let later = change.facts.claims(change.id)?.later(than: version) else { return [] }

@@ -2,7 +2,7 @@ import PinWire
 
 /// G25: the limits that an app's declared kinds of clients meet after a change.
 enum ClientRails {
-    @Sendable static func findings(of change: GuardRailEvaluation) -> [Finding] {
+    static func findings(of change: AppChange) -> [Finding] {
         // The evaluation takes time, also in one that leaves the rail out.
         guard change.context.rails.contains(.oldClients) else { return [] }
         guard !change.after.clients.isEmpty else { return Self.undeclared(change) }
@@ -20,7 +20,7 @@ enum ClientRails {
 
     /// Findings to report: those that a kind did not have before; all of a kind that the change declares; and every
     /// effect on a kill switch that is being engaged.
-    private static func news(of change: GuardRailEvaluation) -> [ClientFinding] {
+    private static func news(of change: AppChange) -> [ClientFinding] {
         let engaged = change.events.compactMap(\.engagement)
         var after = change.after.clientFindings(in: change.context).filter { finding in
             finding.severity > .notice || !engaged.isEmpty && Self.isAboutSwitches(finding.limit)
@@ -77,7 +77,7 @@ enum ClientRails {
     }
 
     /// Whether nothing may hold up the change: a kill switch, a way back, or a reaction to reports.
-    private static func isUrgent(_ change: GuardRailEvaluation) -> Bool {
+    private static func isUrgent(_ change: AppChange) -> Bool {
         ChangeRails.isReaction(change)
             || change.events.allSatisfy { event in
                 switch event {
@@ -90,7 +90,7 @@ enum ClientRails {
     // MARK: Apps without a declaration
 
     /// No clients are declared.
-    private static func undeclared(_ change: GuardRailEvaluation) -> [Finding] {
+    private static func undeclared(_ change: AppChange) -> [Finding] {
         change.hosts.compactMap { pattern in
             guard let host = change.after.hosts[pattern] else { return nil }
             let was = change.before?.hosts[pattern]

@@ -5,7 +5,7 @@ struct ClientRefusals {
     private let before: [ClientKind: ClientCheck]
     private let after: [ClientKind: ClientCheck]
 
-    init(of change: GuardRailEvaluation) {
+    init(of change: AppChange) {
         self.before = change.before?.clientChecks(in: change.context) ?? [:]
         self.after = change.after.clientChecks(in: change.context)
     }

@@ -2,7 +2,7 @@ import PinWire
 
 /// The rails about the documents that clients hold: G10, G11, G34, G43.
 enum DeliveryRails {
-    @Sendable static func findings(of change: GuardRailEvaluation) -> [Finding] {
+    static func findings(of change: AppChange) -> [Finding] {
         var findings: [Finding] = []
         for event in change.events {
             switch event {
@@ -26,7 +26,7 @@ enum DeliveryRails {
 
     // MARK: Rotations
 
-    private static func advance(_ rotation: Rotation, to phase: Rotation.Phase, _ change: GuardRailEvaluation)
+    private static func advance(_ rotation: Rotation, to phase: Rotation.Phase, _ change: AppChange)
         -> [Finding]
     {
         switch phase {
@@ -41,7 +41,7 @@ enum DeliveryRails {
 
     /// G10 and G11 for a rotation whose own goals ask for less than is safe: those goals are the later condition of
     /// these rails.
-    private static func goals(of rotation: Rotation, _ change: GuardRailEvaluation) -> [Finding] {
+    private static func goals(of rotation: Rotation, _ change: AppChange) -> [Finding] {
         let (goals, safe) = (rotation.goals, Rotation.Goals(for: change.facts))
         var findings: [Finding] = []
         if rotation.kind == .planned, goals.adoption < safe.adoption || goals.minimumWait < safe.minimumWait {
@@ -67,7 +67,7 @@ enum DeliveryRails {
     }
 
     /// G02 for the result of a rotation.
-    private static func remainder(of rotation: Rotation, _ change: GuardRailEvaluation) -> [Finding] {
+    private static func remainder(of rotation: Rotation, _ change: AppChange) -> [Finding] {
         let lone = change.after.policies(of: rotation).first { _, _, policy in
             policy.mode == .enforce
                 && !policy.activePins.contains { $0.pin != rotation.next && !rotation.old.contains($0.pin) }
@@ -83,7 +83,7 @@ enum DeliveryRails {
     }
 
     /// G11 for the end of a rotation: the old key can be destroyed only when no valid document has its pin any more.
-    private static func ended(_ rotation: Rotation, _ change: GuardRailEvaluation) -> [Finding] {
+    private static func ended(_ rotation: Rotation, _ change: AppChange) -> [Finding] {
         let until = rotation.staleAt(change.facts)
         guard change.now < until else { return [] }
         return [
@@ -98,7 +98,7 @@ enum DeliveryRails {
     /// G10: whether clients have the key.
     private static func delivered(
         _ pin: Pin, _ hosts: [HostPattern], _ goals: Rotation.Goals, _ severity: GuardRail.Severity,
-        _ change: GuardRailEvaluation
+        _ change: AppChange
     ) -> [Finding] {
         // Not even where the policy is off today: clients may hold a document in which it was not.
         guard let app = change.before, hosts.contains(where: { app.hosts[$0] != nil }) else { return [] }
@@ -126,7 +126,7 @@ enum DeliveryRails {
     }
 
     /// G43: whether every service presents the next key.
-    private static func seen(_ rotation: Rotation, _ change: GuardRailEvaluation) -> [Finding] {
+    private static func seen(_ rotation: Rotation, _ change: AppChange) -> [Finding] {
         rotation.hosts.flatMap { pattern -> [Finding] in
             guard change.after.hosts[pattern] != nil else { return [] }
             let observed = change.observed(of: pattern)
@@ -155,7 +155,7 @@ enum DeliveryRails {
     }
 
     /// G11 for a rotation: the next key has been served for the required time.
-    private static func settled(_ rotation: Rotation, _ change: GuardRailEvaluation) -> [Finding] {
+    private static func settled(_ rotation: Rotation, _ change: AppChange) -> [Finding] {
         var findings = Self.delivered(rotation.next, rotation.hosts, rotation.goals, .override, change).map {
             Self.renamed($0, .oldKeyTooSoon)
         }
@@ -181,7 +181,7 @@ enum DeliveryRails {
     }
 
     /// G10 for an emergency: it waits for nothing, and the finding must be known all the same.
-    private static func emergency(_ rotation: Rotation, _ change: GuardRailEvaluation) -> [Finding] {
+    private static func emergency(_ rotation: Rotation, _ change: AppChange) -> [Finding] {
         guard
             let delivery = change.after.delivery(
                 of: rotation.next, hosts: rotation.hosts, goals: rotation.goals, fleetVersion: change.fleetVersion,
@@ -204,7 +204,7 @@ enum DeliveryRails {
     // MARK: Without a rotation
 
     /// G11: a pin that was in service goes only when its served successor has proved itself.
-    private static func retirement(_ arm: GuardRailEvaluation.Arm, _ change: GuardRailEvaluation) -> [Finding] {
+    private static func retirement(_ arm: AppChange.Arm, _ change: AppChange) -> [Finding] {
         guard arm.now.mode != .off, arm.was?.mode != .off, !arm.removed.isEmpty else { return [] }
         // A rotation's finding covers its old keys.
         let rotated = Set(change.advancedRotations.flatMap(\.old))
@@ -245,7 +245,7 @@ enum DeliveryRails {
     }
 
     /// G11 where enforcing begins: the key that a server has just replaced is among the pins, or it is too early.
-    private static func beginning(_ arm: GuardRailEvaluation.Arm, _ change: GuardRailEvaluation) -> [Finding] {
+    private static func beginning(_ arm: AppChange.Arm, _ change: AppChange) -> [Finding] {
         guard arm.now.mode == .enforce, arm.was?.mode != .enforce else { return [] }
         let observed = change.observed(of: arm.pattern)
         let settling = Rotation.Goals(for: change.facts).settling
@@ -267,7 +267,7 @@ enum DeliveryRails {
     }
 
     /// G34.
-    private static func removal(_ pattern: HostPattern, _ change: GuardRailEvaluation) -> [Finding] {
+    private static func removal(_ pattern: HostPattern, _ change: AppChange) -> [Finding] {
         guard let was = change.before?.hosts[pattern], was.enforces else { return [] }
         guard let claims = change.facts.claims(change.id), claims.sightings > 0 else {
             return [

@@ -22,12 +22,16 @@ package struct Finding: Hashable, Sendable {
     package var detail: String
     /// What to do instead, as a sentence.
     package var remedy: String
+    /// The refusal of a change that the finding blocks; nil where that is ``Refusal/guarded(_:)``.
+    var refusal: Refusal?
 
     package init(
         _ rail: GuardRail, host: HostPattern? = nil, policy: PolicySlot? = nil, pin: Pin? = nil, _ detail: String,
-        remedy: String
+        remedy: String, refusal: Refusal? = nil
     ) {
         self.init(rail, rail.entry.severity, host: host, policy: policy, pin: pin, detail, remedy: remedy)
+        assert(refusal == nil || refusal?.rail == rail, "\(rail) is refused as another rail")
+        self.refusal = refusal
     }
 
     package init(

@@ -1,38 +1,43 @@
 import PinWire
 
-/// The rails about the kill switch over everything.
+/// One change of the fleet as the input of the guard rails.
+struct FleetChange {
+    let before: Fleet
+    let after: Fleet
+    let events: [FleetEvent]
+    let apps: AppTable
+    let context: DecisionContext
+}
+
+/// The rails about the kill switch over everything: G09, G25.
 enum FleetRails {
     /// The number of hosts that are named; further ones are counted.
     private static let limit = 20
 
-    /// The findings about a command, the most severe first.
-    static func findings(
-        of command: FleetCommand, in state: LedgerState, _ context: DecisionContext
-    ) -> [Finding] {
-        Self.unmatched(after: command, in: state, context) + Self.unheard(of: command, in: state, context)
+    static func findings(of change: FleetChange) -> [Finding] {
+        change.events.flatMap { Self.unmatched(after: $0, change) + Self.unreached(by: $0, change) }
     }
 
     /// G09 where the end of the switch turns enforcing on: released, or engaged again for a shorter time. It is
     /// overridden with a reason: one forgotten app does not keep all others unprotected.
-    private static func unmatched(
-        after command: FleetCommand, in state: LedgerState, _ context: DecisionContext
-    ) -> [Finding] {
+    private static func unmatched(after event: FleetEvent, _ change: FleetChange) -> [Finding] {
+        let context = change.context
         // A switch that has expired holds nothing back any more.
-        guard context.rails.contains(.liveChainUnmatched), let was = state.fleet.killSwitch,
+        guard context.rails.contains(.liveChainUnmatched), let was = change.before.killSwitch,
             was.isInForce(at: context.now)
         else { return [] }
-        switch command {
-        case .releaseKillSwitch: break
-        case .engageKillSwitch(let end) where end < was.expiresAt: break
-        case .engageKillSwitch, .setIssuer, .setGuardRail: return []
+        switch event {
+        case .killSwitchReleased: break
+        case .killSwitchEngaged(let end) where end < was.expiresAt: break
+        case .killSwitchEngaged, .issuerSet, .guardRailSet, .railsOverridden: return []
         }
         var findings: [Finding] = []
         var (missed, unseen) = (0, 0)
-        let apps = state.apps.values.filter { $0.enforces(at: context.now) }
+        let apps = change.apps.values.filter { $0.enforces(at: context.now) }
         for app in apps.sorted(by: { $0.id < $1.id }) {
             for (pattern, host) in app.hosts.sorted(by: { $0.key < $1.key })
             where host.enforces && host.killSwitch?.isInForce(at: context.now) != true {
-                let observed = GuardRailEvaluation.observed(of: pattern, nil, app, context)
+                let observed = AppChange.observed(of: pattern, nil, app, context)
                 if !observed.isComplete { unseen += 1 }
                 for slot in PolicySlot.allCases {
                     guard let policy = host[slot], policy.mode == .enforce else { continue }
@@ -69,16 +74,12 @@ enum FleetRails {
     }
 
     /// G25: the declared kinds of clients that the engaged switch does not reach. It refuses nothing.
-    private static func unheard(
-        of command: FleetCommand, in state: LedgerState, _ context: DecisionContext
-    ) -> [Finding] {
-        guard context.rails.contains(.oldClients), case .engageKillSwitch(let end) = command else { return [] }
-        var fleet = state.fleet
-        fleet.evolve(.killSwitchEngaged(expiresAt: end), at: context.now)
-        let context = context.knowing(fleet: fleet)
+    private static func unreached(by event: FleetEvent, _ change: FleetChange) -> [Finding] {
+        guard change.context.rails.contains(.oldClients), case .killSwitchEngaged = event else { return [] }
+        let context = change.context.knowing(fleet: change.after)
         var appCount = 0
         var counts: [ClientKind: Int] = [:]
-        for app in state.apps.values where !app.clients.isEmpty {
+        for app in change.apps.values where !app.clients.isEmpty {
             let view = app.clientView(in: context)
             let kinds = app.clients.filter { kind, client in
                 let check = ClientCheck(kind: kind, settings: client.settings, view: view)

@@ -70,52 +70,24 @@ package enum GuardRail: String, CaseIterable, Sendable, Hashable, Comparable {
 
     package var code: String { self.rawValue }
 
-    /// The rule in a few words, its usual severity, and how it is held.
-    package var entry: (title: String, severity: Severity, holding: Holding) {
-        switch self {
-        case .twoPins: ("Enforcing takes two pins", .block, .judged)
-        case .backupNotServed: ("One pin is in reserve and not served", .override, .judged)
-        case .digestOfRightLength: ("A pin is the SHA-256 of a key", .block, .parsed)
-        case .placeholder: ("A pin is not an example from documentation", .block, .judged)
-        case .boundedLifetime: ("Pins end within sixty days without contact", .block, .judged)
-        case .outlivesItsPins: ("Pins are not enforced after their certificates expire", .override, .judged)
-        case .stillServed: ("A pin that is served stays", .override, .judged)
-        case .lastLivePin: ("The last pin that matches the server stays", .block, .judged)
-        case .liveChainUnmatched: ("Published pins match the server", .block, .judged)
-        case .notDelivered: ("Clients have a key before it is served", .override, .judged)
-        case .oldKeyTooSoon: ("The old key stays until the new one has proved itself", .override, .judged)
-        case .rollbackPossible: ("Rolling back is always possible", .block, .built)
-        case .unprovenPin: ("A key is uploaded, not only its hash", .override, .judged)
-        case .wildcard: ("Wildcards cover one name of one owner", .block, .parsed)
-        case .hostName: ("A host has one spelling", .block, .parsed)
-        case .wrongHash: ("The hash is that of a SubjectPublicKeyInfo", .block, .judged)
-        case .intermediateAlone: ("An intermediate authority is not pinned alone", .override, .judged)
-        case .rootAlone: ("A root authority is not pinned alone", .warn, .judged)
-        case .oneAuthority: ("Keys depend on more than one authority", .warn, .judged)
-        case .managedCertificate: ("Short-lived certificates reuse their key", .warn, .judged)
-        case .weakKey: ("The key is strong", .block, .judged)
-        case .certificateUnfit: ("The certificate fits its host and its time", .override, .judged)
-        case .expiryLadder: ("Expiries are announced", .warn, .judged)
-        case .vantagePoints: ("Two vantage points have probed", .warn, .judged)
-        case .oldClients: ("Deployed clients support the change", .override, .judged)
-        case .tooManyRiskyChanges: ("Risky changes are few", .override, .judged)
-        case .changeFreeze: ("Risky changes happen on working days", .warn, .judged)
-        case .canary: ("Risky changes reach few devices first", .override, .needsTelemetry)
-        case .killSwitchAlone: ("A kill switch stands alone and ends soon", .override, .judged)
-        case .signedResponse: ("Signed content names its purpose", .block, .built)
-        case .signingKeyOverlap: ("Signing keys overlap", .override, .judged)
-        case .bootstrapLoop: ("This service is not pinned by itself alone", .warn, .judged)
-        case .restoredBackup: ("Versions never decrease, even after a restore", .block, .needsCheckpoints)
-        case .removalWhileInUse: ("A host in use is not removed", .override, .judged)
-        case .stalePlan: ("The recorded change is the one shown", .block, .judged)
-        case .massChange: ("Mass changes are intended", .override, .judged)
-        case .telemetryWeakens: ("Reports never weaken protection", .block, .judged)
-        case .reproducibleBuckets: ("Percentages are reproducible", .block, .built)
-        case .unknownFields: ("Unknown members are refused", .block, .parsed)
-        case .fingerprintPin: ("A certificate's fingerprint is not a pin", .block, .parsed)
-        case .backupIsPrimary: ("The backup is another key", .block, .judged)
-        case .armWithoutServedKey: ("Both policies of a rollout hold the served key", .override, .judged)
-        case .notSeenServed: ("A key counts as served when it is seen served", .override, .judged)
+    /// What is declared about a rule.
+    package struct Declaration: Sendable {
+        /// The rule in a few words.
+        package let title: String
+        /// The usual severity: a single finding may have another.
+        package let severity: Severity
+        package let holding: Holding
+        /// The checks that judge it; empty where the rule holds by construction or where input is read, and for G35, which
+        /// the writer compares.
+        let checks: [RailChecks]
+
+        fileprivate init(
+            _ title: String, _ severity: Severity, _ holding: Holding = .judged, by checks: RailChecks...
+        ) {
+            self.title = title
+            self.severity = severity
+            self.holding = holding
+            self.checks = checks
         }
     }
 
@@ -131,6 +103,58 @@ package enum GuardRail: String, CaseIterable, Sendable, Hashable, Comparable {
         case needsTelemetry = "needs_telemetry"
         /// By a check that has no data until checkpoints are kept outside the database.
         case needsCheckpoints = "needs_checkpoints"
+    }
+
+    /// The rule's declaration; its code is the case's, its page the handbook's.
+    package var entry: Declaration {
+        switch self {
+        case .twoPins: .init("Enforcing takes two pins", .block, by: .policy)
+        case .backupNotServed: .init("One pin is in reserve and not served", .override, by: .policy, .live, .delivery)
+        case .digestOfRightLength: .init("A pin is the SHA-256 of a key", .block, .parsed)
+        case .placeholder: .init("A pin is not an example from documentation", .block, by: .commands, .policy)
+        case .boundedLifetime: .init("Pins end within sixty days without contact", .block, by: .policy)
+        case .outlivesItsPins:
+            .init("Pins are not enforced after their certificates expire", .override, by: .certificates)
+        case .stillServed: .init("A pin that is served stays", .override, by: .live)
+        case .lastLivePin: .init("The last pin that matches the server stays", .block, by: .live)
+        case .liveChainUnmatched: .init("Published pins match the server", .block, by: .live, .reach, .fleet)
+        case .notDelivered: .init("Clients have a key before it is served", .override, by: .delivery)
+        case .oldKeyTooSoon: .init("The old key stays until the new one has proved itself", .override, by: .delivery)
+        case .rollbackPossible: .init("Rolling back is always possible", .block, .built)
+        case .unprovenPin: .init("A key is uploaded, not only its hash", .override, by: .policy)
+        case .wildcard: .init("Wildcards cover one name of one owner", .block, .parsed, by: .commands)
+        case .hostName: .init("A host has one spelling", .block, .parsed, by: .change)
+        case .wrongHash: .init("The hash is that of a SubjectPublicKeyInfo", .block, by: .certificates)
+        case .intermediateAlone: .init("An intermediate authority is not pinned alone", .override, by: .authorities)
+        case .rootAlone: .init("A root authority is not pinned alone", .warn, by: .authorities)
+        case .oneAuthority: .init("Keys depend on more than one authority", .warn, by: .authorities)
+        case .managedCertificate: .init("Short-lived certificates reuse their key", .warn, by: .certificates)
+        case .weakKey: .init("The key is strong", .block, by: .certificates)
+        case .certificateUnfit: .init("The certificate fits its host and its time", .override, by: .certificates)
+        case .expiryLadder: .init("Expiries are announced", .warn, by: .certificates)
+        case .vantagePoints: .init("Two vantage points have probed", .warn, by: .live)
+        case .oldClients: .init("Deployed clients support the change", .override, by: .clients, .fleet)
+        case .tooManyRiskyChanges: .init("Risky changes are few", .override, by: .change)
+        case .changeFreeze: .init("Risky changes happen on working days", .warn, by: .change)
+        case .canary: .init("Risky changes reach few devices first", .override, .needsTelemetry, by: .change)
+        case .killSwitchAlone: .init("A kill switch stands alone and ends soon", .override, by: .change)
+        case .signedResponse: .init("Signed content names its purpose", .block, .built)
+        case .signingKeyOverlap: .init("Signing keys overlap", .override, by: .signingKeys)
+        case .bootstrapLoop: .init("This service is not pinned by itself alone", .warn, by: .change)
+        case .restoredBackup:
+            .init("Versions never decrease, even after a restore", .block, .needsCheckpoints, by: .change)
+        case .removalWhileInUse: .init("A host in use is not removed", .override, by: .delivery)
+        case .stalePlan: .init("The recorded change is the one shown", .block)
+        case .massChange: .init("Mass changes are intended", .override, by: .change)
+        case .telemetryWeakens: .init("Reports never weaken protection", .block, by: .change)
+        case .reproducibleBuckets: .init("Percentages are reproducible", .block, .built)
+        case .unknownFields: .init("Unknown members are refused", .block, .parsed)
+        case .fingerprintPin: .init("A certificate's fingerprint is not a pin", .block, .parsed)
+        case .backupIsPrimary: .init("The backup is another key", .block, by: .commands, .policy)
+        case .armWithoutServedKey:
+            .init("Both policies of a rollout hold the served key", .override, by: .policy, .live)
+        case .notSeenServed: .init("A key counts as served when it is seen served", .override, by: .delivery)
+        }
     }
 
     /// Whether operators may lower it to a warning for an app or for everything: a rule that can be overridden once can

@@ -1,258 +1,99 @@
 import PinWire
 
-/// One change of an app as the input of the guard rails: the state before and after, and the external facts.
-///
-/// Pure: the same evaluation always gives the same findings, on every node and in a dry run.
-struct GuardRailEvaluation {
-    let id: AppID
-    let before: App?
-    let after: App
-    let events: [AppEvent]
-    let context: DecisionContext
-    /// The fleet's part of the document's version.
-    let fleetVersion: Int64
-    private let lowered: Set<GuardRail>
-    /// The hosts that the change concerns, in order.
-    let hosts: [HostPattern]
-    /// The arms of every host that the change concerns and that still exists. Devices of a removed candidate get the
-    /// baseline.
-    let arms: [Arm]
-    /// Whether the change takes something from clients that they relied on: such changes are rare, looked at twice and
-    /// counted.
-    let isRisky: Bool
-    /// The rotations of which the change begins another phase, as they were before.
-    let advancedRotations: [Rotation]
-    private let observedHosts: [HostPattern: ObservedHost]
+/// One change of one stream as the input of the guard rails: the state before and after, and the external facts.
+enum JudgedChange {
+    case app(AppChange)
+    case fleet(FleetChange)
+    case keys(KeyChange)
+}
 
-    init(
-        id: AppID, before: App?, after: App, events: [AppEvent], lowered: Set<GuardRail> = [], fleetVersion: Int64 = 0,
-        context: DecisionContext
-    ) {
-        self.id = id
-        self.before = before
-        self.after = after
-        self.events = events
-        self.context = context
-        self.fleetVersion = fleetVersion
-        self.lowered = lowered.union(after.loweredRails)
-        var hosts: Set<HostPattern> = []
-        for event in events { hosts.formUnion(event.hosts(in: before)) }
-        self.hosts = hosts.sorted()
-        self.arms = self.hosts.flatMap { Self.arms(of: $0, before, after) }
-        var observedHosts: [HostPattern: ObservedHost] = [:]
-        for pattern in self.hosts { observedHosts[pattern] = Self.observed(of: pattern, before, after, context) }
-        self.observedHosts = observedHosts
-        self.isRisky = Self.isRisky(before, after, self.hosts, self.arms)
-        self.advancedRotations = events.compactMap { event in
-            guard case .rotationAdvanced(let id, _) = event else { return nil }
-            return before?.rotation(id)
-        }
+/// The evaluation of a change: the findings of all judged guard rails, and whether it may be recorded. Only this refuses
+/// because of a judged rail, and ``DecisionContext/refuse(_:)`` for rails that concern a single command.
+///
+/// Pure: the same change always gets the same findings, on every node and in a dry run.
+struct GuardRailEvaluation {
+    let change: JudgedChange
+    /// With the fleet.
+    let context: DecisionContext
+
+    /// The verdict on a change that may be recorded.
+    struct Verdict {
+        /// The findings that do not block the change, or were overridden.
+        var findings: [Finding]
+        /// The findings that force and a reason overrode.
+        var overridden: [OverriddenFinding]
     }
 
-    var now: Timestamp { self.context.now }
-    var facts: ExternalFacts { self.context.facts }
+    init(_ change: JudgedChange, in context: DecisionContext) {
+        self.change = change
+        self.context = context
+    }
 
-    /// All checks. The order does not matter: findings are sorted.
-    private static let checks: [@Sendable (GuardRailEvaluation) -> [Finding]] = [
-        PolicyRails.findings, LiveRails.findings, ReachRails.findings, DeliveryRails.findings,
-        CertificateRails.findings,
-        AuthorityRails.findings, ChangeRails.findings, ClientRails.findings,
-    ]
+    /// The verdict, unless the change is refused.
+    ///
+    /// - Throws: The refusal of the first blocking finding that has one of its own, whichever rails are judged; then
+    ///   ``Refusal/reasonRequired(_:)``; then ``Refusal/guarded(_:)`` with all findings, the most severe first.
+    func verdict() throws(Refusal) -> Verdict {
+        var findings = self.found
+        if let refusal = findings.lazy.filter({ $0.blocks(in: self.context) }).compactMap(\.refusal).first {
+            throw refusal
+        }
+        if case .app(let change) = self.change {
+            try change.requireReasons()
+            findings.sort(by: Finding.isGraver)
+        }
+        findings.removeAll { !self.context.rails.contains($0.rail) }
+        guard !findings.contains(where: { $0.blocks(in: self.context) }) else { throw .guarded(findings) }
+        let overridden = findings.filter { $0.severity == .override }.map { OverriddenFinding($0) }
+        return Verdict(findings: findings, overridden: overridden)
+    }
 
-    /// The findings of all rails, the most severe first; lowered ones as warnings.
-    var findings: [Finding] {
-        guard !self.events.isEmpty else { return [] }
-        let all = Self.checks.flatMap { $0(self) }.filter { self.context.rails.contains($0.rail) }.map { finding in
+    /// The findings of every check, in the checks' order; lowered rails as warnings.
+    private var found: [Finding] {
+        var lowered = self.context.fleet.loweredRails
+        if case .app(let change) = self.change {
+            guard !change.events.isEmpty else { return [] }
+            lowered.formUnion(change.after.loweredRails)
+        }
+        return RailChecks.allCases.flatMap { checks in
+            let findings = checks.findings(of: self.change)
+            assert(
+                findings.allSatisfy { $0.rail.entry.checks.contains(checks) },
+                "\(checks) judges a rail that does not say so")
+            return findings
+        }.map { finding in
             var finding = finding
-            if finding.severity == .override, self.lowered.contains(finding.rail) { finding.severity = .warn }
+            if finding.severity == .override, lowered.contains(finding.rail) { finding.severity = .warn }
             return finding
         }
-        return all.sorted { left, right in
-            if left.severity != right.severity { return left.severity > right.severity }
-            if left.verdict != right.verdict { return left.verdict == .violated }
-            if left.rail != right.rail { return left.rail < right.rail }
-            return (left.host?.text ?? "", left.policy?.rawValue ?? "") < (
-                right.host?.text ?? "", right.policy?.rawValue ?? ""
-            )
+    }
+}
+
+extension DecisionContext {
+    /// Refuses a command because of a finding about it, before it causes events.
+    func refuse(_ finding: Finding?) throws(Refusal) {
+        guard let finding, finding.blocks(in: self) else { return }
+        throw finding.refusal ?? .guarded([finding])
+    }
+}
+
+extension Finding {
+    /// Whether it blocks the change.
+    fileprivate func blocks(in context: DecisionContext) -> Bool {
+        switch self.severity {
+        case .warn: false
+        case .override: !context.insists
+        case .block: true
         }
     }
 
-    /// The change as it may be recorded: with force, together with the event that records what was overridden.
-    ///
-    /// - Throws: ``Refusal/guarded(_:)`` with all findings where one of them refuses the change.
-    func verdict() throws(Refusal) -> (events: [AppEvent], findings: [Finding]) {
-        let findings = self.findings
-        guard let gravest = findings.first, gravest.severity != .warn else { return (self.events, findings) }
-        guard gravest.severity == .override, self.context.insists else { throw .guarded(findings) }
-        let overridden = findings.filter { $0.severity == .override }.map { OverriddenFinding($0) }
-        return (self.events + Self.events(of: overridden), findings)
-    }
-
-    /// The events that record the findings: several where one would be too large for an entry of the log.
-    private static func events(of findings: [OverriddenFinding]) -> [AppEvent] {
-        var events: [[OverriddenFinding]] = []
-        var room = 0
-        for finding in findings {
-            let size = finding.detail.utf8.count + (finding.host?.text.utf8.count ?? 0) + 120
-            if room < size {
-                events.append([])
-                room = Self.eventBytes
-            }
-            events[events.count - 1].append(finding)
-            room -= size
-        }
-        return events.map { .guardRailsOverridden($0) }
-    }
-
-    /// The approximate limit of one event of overridden findings; an entry has at most 65535 bytes.
-    private static let eventBytes = 32_768
-
-    // MARK: What checks ask
-
-    /// The policies of one kind of a host's devices before and after the change.
-    struct Arm {
-        var pattern: HostPattern
-        var slot: PolicySlot
-        /// Nil where these devices had no policy from here.
-        var was: Policy?
-        var now: Policy
-
-        /// Published pins that are no longer published.
-        var removed: [Pin] { self.was?.lost(to: self.now) ?? [] }
-
-        var activePins: Set<Pin> { Set(self.now.activePins.map(\.pin)) }
-        /// Whether another mode or other pins are published. Roles, which no client uses, do not count.
-        var isChanged: Bool {
-            guard let was else { return true }
-            return was.mode != self.now.mode || was.activePins.map(\.pin) != self.now.activePins.map(\.pin)
-        }
-    }
-
-    private static func arms(of pattern: HostPattern, _ before: App?, _ after: App) -> [Arm] {
-        guard let host = after.hosts[pattern] else { return [] }
-        let was = before?.hosts[pattern]
-        var arms: [Arm] = []
-        if let now = host[.baseline] {
-            arms.append(Arm(pattern: pattern, slot: .baseline, was: was?[.baseline], now: now))
-        }
-        if let now = host.candidate ?? (was?.candidate == nil ? nil : host[.baseline]) {
-            arms.append(Arm(pattern: pattern, slot: .candidate, was: was?.candidate ?? was?[.baseline], now: now))
-        }
-        return arms
-    }
-
-    /// The facts about the services of a host.
-    struct ObservedHost {
-        /// Endpoints that were never seen, or not within a day.
-        var unseen: [Endpoint] = []
-        /// Those of them that were seen once: they may present another chain since.
-        var outdated: [Endpoint] = []
-        /// All records.
-        var seen: [Endpoint: [ObservedChain]] = [:]
-        var live: [(endpoint: Endpoint, chain: ObservedChain)] = []
-        var recent: [(endpoint: Endpoint, chain: ObservedChain)] = []
-
-        /// Whether there are any facts to judge by.
-        var isKnown: Bool { !self.live.isEmpty }
-        /// Whether every service was seen.
-        var isComplete: Bool { self.isKnown && self.unseen.isEmpty }
-
-        /// Why not every service was seen, as a clause.
-        func gap(of pattern: HostPattern) -> String {
-            let names = self.unseen.map(\.description).joined(separator: ", ")
-            return names.isEmpty ? "no endpoint of \(pattern) is set" : "no probe has seen \(names) within a day"
-        }
-
-        /// How to close the gap, as a sentence.
-        func remedy(for pattern: HostPattern) -> String {
-            guard let endpoint = self.unseen.first else {
-                return
-                    "Set the services of \(pattern) as the host's `endpoints`, so that they are probed."
-            }
-            return "Run `pinledger probe \(endpoint)`, and have a node probe regularly (--vantage)."
-        }
-
-        /// Since when an address has presented a key without another one in between, as far as probes looked. With a new
-        /// certificate it is the same key.
-        ///
-        /// A new address that never presented another key counts like the service's others: those of a load balancer
-        /// come and go.
-        func steadySince(_ pin: Pin, _ endpoint: Endpoint, _ chain: ObservedChain) -> Timestamp {
-            let others = self.earlier(endpoint, chain).filter { !$0.pins.contains(pin) }.map(\.lastSeen)
-            let record =
-                others.isEmpty
-                ? (self.seen[endpoint] ?? []).filter { $0.vantage == chain.vantage } : self.onRecord(endpoint, chain)
-            let first = record.filter { $0.pins.contains(pin) }.map(\.firstSeen).min()
-            return others.reduce(first ?? chain.firstSeen, max)
-        }
-
-        /// The chain that the same place saw the same address present before the present one.
-        func earlier(_ endpoint: Endpoint, _ chain: ObservedChain) -> [ObservedChain] {
-            self.onRecord(endpoint, chain).filter { !$0.isCurrent }
-        }
-
-        private func onRecord(_ endpoint: Endpoint, _ chain: ObservedChain) -> [ObservedChain] {
-            (self.seen[endpoint] ?? []).filter { $0.address == chain.address && $0.vantage == chain.vantage }
-        }
-    }
-
-    /// A rotation as it was before the change; one that begins with it, as it is afterwards.
-    func rotation(_ id: String) -> Rotation? { self.before?.rotation(id) ?? self.after.rotation(id) }
-
-    func observed(of pattern: HostPattern) -> ObservedHost {
-        self.observedHosts[pattern] ?? Self.observed(of: pattern, self.before, self.after, self.context)
-    }
-
-    /// The facts about a host, after a change and before it.
-    static func observed(
-        of pattern: HostPattern, _ before: App?, _ after: App, _ context: DecisionContext
-    ) -> ObservedHost {
-        var observed = ObservedHost()
-        // The chain of a service that this same change leaves out is still known.
-        var endpoints = after.hosts[pattern]?.probed(of: pattern) ?? []
-        endpoints += (before?.hosts[pattern]?.probed(of: pattern) ?? []).filter { !endpoints.contains($0) }
-        for endpoint in endpoints {
-            guard let facts = context.facts.endpoint(endpoint) else {
-                observed.unseen.append(endpoint)
-                continue
-            }
-            let live = facts.live(at: context.now)
-            if live.isEmpty {
-                observed.unseen.append(endpoint)
-                if !facts.chains.isEmpty { observed.outdated.append(endpoint) }
-            }
-            observed.seen[endpoint] = facts.chains
-            observed.live += live.map { (endpoint, $0) }
-            observed.recent += facts.recent(at: context.now).map { (endpoint, $0) }
-        }
-        return observed
-    }
-
-    /// The facts about a key: the uploaded ones, and the certificates in which probes of the host saw it within a week.
-    /// Nil where only the pin is known.
-    func knowledge(of pin: Pin, at pattern: HostPattern) -> KeyKnowledge? {
-        var knowledge = self.after.keys[pin]
-        for (_, chain) in self.observed(of: pattern).recent {
-            for certificate in chain.certificates where certificate.key.pin == pin {
-                if knowledge == nil {
-                    knowledge = KeyKnowledge(.certificate(certificate))
-                } else {
-                    knowledge?.take(.certificate(certificate))
-                }
-            }
-        }
-        return knowledge
-    }
-
-    private static func isRisky(_ before: App?, _ after: App, _ hosts: [HostPattern], _ arms: [Arm]) -> Bool {
-        let isNarrower = hosts.contains { pattern in
-            guard let was = before?.hosts[pattern] else { return false }
-            guard let now = after.hosts[pattern] else { return true }
-            return was.includesSubdomains && !now.includesSubdomains
-        }
-        return isNarrower
-            || arms.contains { arm in
-                !arm.removed.isEmpty || (arm.was.map { arm.now.mode.strength < $0.mode.strength } ?? false)
-            }
+    /// The order of findings: the most severe first.
+    fileprivate static func isGraver(_ left: Finding, _ right: Finding) -> Bool {
+        if left.severity != right.severity { return left.severity > right.severity }
+        if left.verdict != right.verdict { return left.verdict == .violated }
+        if left.rail != right.rail { return left.rail < right.rail }
+        return (left.host?.text ?? "", left.policy?.rawValue ?? "") < (
+            right.host?.text ?? "", right.policy?.rawValue ?? ""
+        )
     }
 }

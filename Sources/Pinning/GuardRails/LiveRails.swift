@@ -9,9 +9,9 @@ import PinWire
 ///
 /// `LockOutTests` plays 10,000 random changes against them, G10 and G11, and again without each of them.
 enum LiveRails {
-    @Sendable static func findings(of change: GuardRailEvaluation) -> [Finding] {
+    static func findings(of change: AppChange) -> [Finding] {
         var findings: [Finding] = []
-        var arms: [HostPattern: [GuardRailEvaluation.Arm]] = [:]
+        var arms: [HostPattern: [AppChange.Arm]] = [:]
         for arm in change.arms where arm.now.mode != .off && arm.isChanged {
             arms[arm.pattern, default: []].append(arm)
         }
@@ -32,7 +32,7 @@ enum LiveRails {
 
     /// G07.
     private static func served(
-        _ arm: GuardRailEvaluation.Arm, _ observed: GuardRailEvaluation.ObservedHost, _ change: GuardRailEvaluation
+        _ arm: AppChange.Arm, _ observed: AppChange.ObservedHost, _ change: AppChange
     ) -> [Finding] {
         // No client used the pins of a policy that was off.
         guard let was = arm.was, was.mode != .off else { return [] }
@@ -55,7 +55,7 @@ enum LiveRails {
     /// G07 in advance: a rotation has asked the operator to present its next key, and it is not known yet whether that
     /// happened.
     private static func announced(
-        _ arm: GuardRailEvaluation.Arm, _ observed: GuardRailEvaluation.ObservedHost, _ change: GuardRailEvaluation
+        _ arm: AppChange.Arm, _ observed: AppChange.ObservedHost, _ change: AppChange
     ) -> [Finding] {
         let before = change.before?.openRotation(of: arm.pattern)
         let rotation =
@@ -80,7 +80,7 @@ enum LiveRails {
     /// A rotation of the host that was aborted when servers might present its next key already, while not every service
     /// was seen since; for a week.
     private static func brokenOff(
-        _ pattern: HostPattern, _ observed: GuardRailEvaluation.ObservedHost, _ change: GuardRailEvaluation
+        _ pattern: HostPattern, _ observed: AppChange.ObservedHost, _ change: AppChange
     ) -> Rotation? {
         change.before?.rotations.last { rotation in
             guard rotation.isSwitching, rotation.abortedIn != nil, rotation.hosts.contains(pattern),
@@ -91,7 +91,7 @@ enum LiveRails {
     }
 
     /// G07 for a service that is no longer probed: pins that only it presents could be removed unnoticed.
-    private static func unnamed(_ change: GuardRailEvaluation) -> [Finding] {
+    private static func unnamed(_ change: AppChange) -> [Finding] {
         change.events.flatMap { event -> [Finding] in
             guard case .endpointsSet(let pattern, _) = event, let was = change.before?.hosts[pattern],
                 let now = change.after.hosts[pattern], was.enforces || now.enforces
@@ -113,7 +113,7 @@ enum LiveRails {
     /// G08, G09, and G42 where a candidate is concerned: of each at most the most severe, for the first service
     /// concerned.
     private static func unmatched(
-        _ arm: GuardRailEvaluation.Arm, _ observed: GuardRailEvaluation.ObservedHost, _ change: GuardRailEvaluation
+        _ arm: AppChange.Arm, _ observed: AppChange.ObservedHost, _ change: AppChange
     ) -> [Finding] {
         let pins = arm.activePins
         let before = Set(arm.was?.activePins.map(\.pin) ?? [])
@@ -129,9 +129,9 @@ enum LiveRails {
 
     /// The finding about a service that presents none of an arm's pins.
     private static func finding(
-        of miss: (endpoint: Endpoint, chain: ObservedChain), _ arm: GuardRailEvaluation.Arm, _ before: Set<Pin>,
+        of miss: (endpoint: Endpoint, chain: ObservedChain), _ arm: AppChange.Arm, _ before: Set<Pin>,
         _ withdrawn: Set<Pin>,
-        _ change: GuardRailEvaluation
+        _ change: AppChange
     ) -> Finding {
         let matched = arm.was.map { $0.mode != .off } == true && !before.isDisjoint(with: miss.chain.pins)
         let place = Self.place(of: miss)
@@ -161,7 +161,7 @@ enum LiveRails {
 
     /// G09 where enforcing begins: an address that did not answer today may still come back with the key that it had.
     private static func absent(
-        _ arm: GuardRailEvaluation.Arm, _ observed: GuardRailEvaluation.ObservedHost, _ change: GuardRailEvaluation
+        _ arm: AppChange.Arm, _ observed: AppChange.ObservedHost, _ change: AppChange
     ) -> [Finding] {
         guard arm.now.mode == .enforce, arm.was?.mode != .enforce else { return [] }
         let pins = arm.activePins
@@ -180,7 +180,7 @@ enum LiveRails {
     }
 
     /// G02 as far as probes show.
-    private static func reserve(_ arm: GuardRailEvaluation.Arm, _ observed: GuardRailEvaluation.ObservedHost)
+    private static func reserve(_ arm: AppChange.Arm, _ observed: AppChange.ObservedHost)
         -> [Finding]
     {
         guard arm.now.mode == .enforce, observed.isKnown, !arm.activePins.isEmpty else { return [] }
@@ -197,8 +197,8 @@ enum LiveRails {
 
     /// G24, and the gaps of G02 and G07 to G09.
     private static func sightings(
-        _ pattern: HostPattern, _ arms: [GuardRailEvaluation.Arm], _ observed: GuardRailEvaluation.ObservedHost,
-        _ change: GuardRailEvaluation
+        _ pattern: HostPattern, _ arms: [AppChange.Arm], _ observed: AppChange.ObservedHost,
+        _ change: AppChange
     ) -> [Finding] {
         var findings: [Finding] = []
         let withdraws = arms.contains { !$0.removed.isEmpty && $0.was?.mode != .off }
@@ -240,7 +240,7 @@ enum LiveRails {
     }
 }
 
-extension GuardRailEvaluation {
+extension AppChange {
     /// The pins that the change retires or revokes in an arm.
     fileprivate func withdrawn(from arm: Arm) -> Set<Pin> {
         Set(

@@ -1,35 +1,50 @@
 import PinWire
 
-/// The rails that need only the app itself: G02, G04, G05, G13, G41, G42.
+/// The rails that need only the app itself: G01, G02, G04, G05, G13, G41, G42.
 enum PolicyRails {
-    @Sendable static func findings(of change: GuardRailEvaluation) -> [Finding] {
+    static func findings(of change: AppChange) -> [Finding] {
         change.arms.flatMap { arm in
             Self.reserve(of: arm, change) + Self.proof(of: arm, change)
         } + Self.arms(of: change) + Self.lifetime(of: change) + Self.placeholders(of: change)
             + Self.sharedKeys(of: change)
     }
 
-    /// G02 as far as roles show; ``LiveRails`` adds the probes' part.
-    private static func reserve(of arm: GuardRailEvaluation.Arm, _ change: GuardRailEvaluation) -> [Finding] {
-        guard arm.now.mode == .enforce, !arm.now.hasActiveReserve, !arm.now.publishesTheSame(as: arm.was) else {
-            return []
+    /// G01, and G02 as far as roles show (RFC 7469 section 4.3: an enforced set needs a second pin, of a key that is not in
+    /// use yet); ``LiveRails`` adds the probes' part.
+    private static func reserve(of arm: AppChange.Arm, _ change: AppChange) -> [Finding] {
+        let (pattern, slot) = (arm.pattern, arm.slot)
+        // Devices of a removed candidate get another policy, and may lose their reserve by that too.
+        let isOwn = change.after.hosts[pattern]?[slot] != nil
+        let was = isOwn ? change.before?.hosts[pattern]?[slot] : arm.was
+        guard arm.now.mode == .enforce, !arm.now.publishesTheSame(as: was) else { return [] }
+        let active = arm.now.activePins.count
+        guard !isOwn || active >= 2 else {
+            return [
+                Finding(
+                    .twoPins, host: pattern, policy: slot,
+                    "The \(slot.rawValue) of \(pattern) would be enforced with \(active) active pins.",
+                    remedy: "Publish the pins of two keys at least, one of them a backup.",
+                    refusal: .tooFewPins(pattern, slot, active: active))
+            ]
         }
-        // A policy with a reserve may lose the last one, or be published again without one, with force and a reason:
-        // ``PolicyInvariants`` checked that. Devices that get another policy may lose theirs by that too.
-        let isOwn =
-            change.before?.hosts[arm.pattern]?[arm.slot] != nil && change.after.hosts[arm.pattern]?[arm.slot] != nil
-        guard arm.was?.hasActiveReserve == true || isOwn else { return [] }
-        return [
-            Finding(
-                .backupNotServed, host: arm.pattern, policy: arm.slot,
-                "The \(arm.slot.rawValue) of \(arm.pattern) has no active backup pin left: if the served key is lost, clients accept no other.",
-                remedy: "Publish the pin of a key that is ready and unused, then remove this one."
-            )
-        ]
+        guard !arm.now.hasActiveReserve, isOwn || was?.hasActiveReserve == true else { return [] }
+        var finding = Finding(
+            .backupNotServed, host: pattern, policy: slot,
+            "The \(slot.rawValue) of \(pattern) has no active backup pin left: if the served key is lost, clients accept no other.",
+            remedy: "Publish the pin of a key that is ready and unused, then remove this one."
+        )
+        if isOwn, was?.mode == .enforce {
+            // A policy with a backup may lose the last one with force and a reason.
+            finding.refusal = .lastBackupPin(pattern, slot)
+        } else if isOwn {
+            finding.severity = .block
+            finding.refusal = .noBackupPin(pattern, slot)
+        }
+        return [finding]
     }
 
     /// G13: at least one of the reserves must be of an uploaded key.
-    private static func proof(of arm: GuardRailEvaluation.Arm, _ change: GuardRailEvaluation) -> [Finding] {
+    private static func proof(of arm: AppChange.Arm, _ change: AppChange) -> [Finding] {
         func reserves(_ policy: Policy?) -> Set<Pin> {
             Set(policy?.activePins.filter { $0.role.isReserve }.map(\.pin) ?? [])
         }
@@ -55,7 +70,7 @@ enum PolicyRails {
     }
 
     /// G42 where no probe shows which key is served: the arms must at least share a key.
-    private static func arms(of change: GuardRailEvaluation) -> [Finding] {
+    private static func arms(of change: AppChange) -> [Finding] {
         let changed = Set(change.arms.filter(\.isChanged).map(\.pattern))
         return change.hosts.compactMap { pattern in
             guard let host = change.after.hosts[pattern], let candidate = host.candidate,
@@ -73,7 +88,7 @@ enum PolicyRails {
     }
 
     /// G05: how long a client without a new document goes on enforcing.
-    private static func lifetime(of change: GuardRailEvaluation) -> [Finding] {
+    private static func lifetime(of change: AppChange) -> [Finding] {
         let after = change.after
         let isNewlyEnforced = change.arms.contains { $0.now.mode == .enforce && $0.was?.mode != .enforce }
         guard change.before?.pinsValidUntil != after.pinsValidUntil || isNewlyEnforced,
@@ -118,20 +133,17 @@ enum PolicyRails {
     }
 
     /// G04 where a pin that is printed in documentation was forced.
-    private static func placeholders(of change: GuardRailEvaluation) -> [Finding] {
+    private static func placeholders(of change: AppChange) -> [Finding] {
         change.events.compactMap { event in
-            guard case .pinStaged(let pattern, let slot, let pin, _, _) = event, pin.placeholder != nil,
-                !change.observed(of: pattern).live.contains(where: { $0.chain.pins.contains(pin) })
-            else { return nil }
-            return Finding(
-                .placeholder, .override, host: pattern, policy: slot, pin: pin,
-                "\(pin) is printed in documentation as an example.", remedy: "Compute the pin of your own key."
-            )
+            guard case .pinStaged(let pattern, let slot, let pin, _, _) = event else { return nil }
+            return CommandRails.placeholder(
+                pin, pattern, slot,
+                isPresented: change.observed(of: pattern).live.contains { $0.chain.pins.contains(pin) })
         }
     }
 
     /// G41 across hosts: a backup that another host of the app serves is lost together with it.
-    private static func sharedKeys(of change: GuardRailEvaluation) -> [Finding] {
+    private static func sharedKeys(of change: AppChange) -> [Finding] {
         let staged = change.events.compactMap { event -> (HostPattern, PolicySlot, Pin)? in
             guard case .pinStaged(let pattern, let slot, let pin, let role, _) = event, role.isReserve else {
                 return nil
@@ -161,13 +173,11 @@ extension Host {
     var enforces: Bool { PolicySlot.allCases.contains { self[$0]?.mode == .enforce } }
 }
 
-extension Finding {
-    static func backupIsPrimary(_ pin: Pin) -> Finding {
-        Finding(
-            .backupIsPrimary, pin: pin,
-            "\(pin) is the pin of the served key too: a backup on the same key is lost with it.",
-            remedy:
-                "Make another key pair, keep it apart from the served one, and give its certificate or signing request."
-        )
+extension Policy {
+    /// Whether this policy is equal to the other for clients.
+    fileprivate func publishesTheSame(as other: Policy?) -> Bool {
+        guard let other, self.mode == other.mode else { return false }
+        return Dictionary(uniqueKeysWithValues: self.activePins.map { ($0.pin, $0.role) })
+            == Dictionary(uniqueKeysWithValues: other.activePins.map { ($0.pin, $0.role) })
     }
 }

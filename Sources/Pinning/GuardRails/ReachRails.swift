@@ -36,13 +36,13 @@ enum ReachRails {
         var isRetreat = false
     }
 
-    @Sendable static func findings(of change: GuardRailEvaluation) -> [Finding] {
+    static func findings(of change: AppChange) -> [Finding] {
         // Where clients have stopped enforcing on their own, nothing reaches them.
         if let end = change.after.pinsValidUntil, end <= change.now { return [] }
         return Self.unmatched(change) + change.hosts.flatMap { Self.wider($0, change) }
     }
 
-    private static func unmatched(_ change: GuardRailEvaluation) -> [Finding] {
+    private static func unmatched(_ change: AppChange) -> [Finding] {
         let changed = Set(
             change.arms.filter { $0.isChanged && $0.now.mode != .off }.map { [$0.pattern.text, $0.slot.rawValue] })
         var findings: [Finding] = []
@@ -89,14 +89,14 @@ enum ReachRails {
     }
 
     /// Whether devices with this policy refuse a service of the host already.
-    private static func locksOut(_ policy: Policy?, _ observed: GuardRailEvaluation.ObservedHost) -> Bool {
+    private static func locksOut(_ policy: Policy?, _ observed: AppChange.ObservedHost) -> Bool {
         guard let policy, policy.mode == .enforce else { return false }
         let pins = Set(policy.activePins.map(\.pin))
         return observed.live.contains { pins.isDisjoint(with: $0.chain.pins) }
     }
 
     /// The policies whose reach the change extends; each host and cause once, in order.
-    private static func growth(of change: GuardRailEvaluation) -> [Growth] {
+    private static func growth(of change: AppChange) -> [Growth] {
         let all = PolicySlot.allCases
         var growths: [Growth] = []
         func everywhere(_ cause: Cause, canBeHeld: Bool = false, isAhead: Bool = false) {
@@ -167,7 +167,7 @@ enum ReachRails {
 
     /// Whether the event ends a kill switch that was in force, now or before its time: engaged again for a shorter
     /// time, it is as good as released.
-    private static func isEnded(_ event: AppEvent, _ change: GuardRailEvaluation) -> Bool {
+    private static func isEnded(_ event: AppEvent, _ change: AppChange) -> Bool {
         func inForce(_ was: KillSwitch?) -> KillSwitch? {
             // A switch that has expired holds nothing back any more.
             was.flatMap { $0.isInForce(at: change.now) ? $0 : nil }
@@ -187,7 +187,7 @@ enum ReachRails {
     }
 
     /// Whether a kill switch that the change does not end keeps a host's devices from enforcing.
-    private static func isHeldBack(_ pattern: HostPattern, _ change: GuardRailEvaluation) -> Bool {
+    private static func isHeldBack(_ pattern: HostPattern, _ change: AppChange) -> Bool {
         func isEnded(_ ended: HostPattern?) -> Bool {
             change.events.contains { event in
                 switch event {
@@ -201,7 +201,7 @@ enum ReachRails {
     }
 
     /// Whether another kill switch for versions than those that the change ends covers all of these.
-    private static func isHeldBack(_ versions: VersionRange, _ change: GuardRailEvaluation) -> Bool {
+    private static func isHeldBack(_ versions: VersionRange, _ change: AppChange) -> Bool {
         change.after.versionKillSwitches.contains { other in
             other.versions != versions && other.killSwitch.isInForce(at: change.now)
                 && !other.versions.gate.isExceeded(by: versions.gate)
@@ -216,7 +216,7 @@ enum ReachRails {
     }
 
     /// The names below a host, which are not probed unless they are listed.
-    private static func wider(_ pattern: HostPattern, _ change: GuardRailEvaluation) -> [Finding] {
+    private static func wider(_ pattern: HostPattern, _ change: AppChange) -> [Finding] {
         guard let host = change.after.hosts[pattern], host.includesSubdomains, host.enforces,
             change.before?.hosts[pattern].map({ $0.includesSubdomains && $0.enforces }) != true,
             !host.probed(of: pattern).contains(where: { $0.isBelow(pattern) })

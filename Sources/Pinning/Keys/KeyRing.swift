@@ -75,19 +75,12 @@ package struct KeyRing: Hashable, Sendable {
         }
     }
 
-    /// - Parameter isLowered: Whether the rail of overlapping keys only warns.
-    package func decide(
-        _ command: KeyCommand, isLowered: Bool = false, in context: DecisionContext
-    ) throws(Refusal) -> [KeyEvent] {
+    /// The events that a command causes. ``SigningKeyRails`` judges whether signing keys overlap.
+    func decide(_ command: KeyCommand) throws(Refusal) -> [KeyEvent] {
         func key(_ kid: String) throws(Refusal) -> SigningKey {
             guard let key = self.keys[kid] else { throw .keyUnknown(kid) }
             return key
         }
-        let finding = self.overlap(command, isLowered: isLowered, in: context)
-        let isRefused = finding?.severity == .override && !context.insists
-        // The event that records that the overlap was overridden.
-        let overridden: [KeyEvent] =
-            finding.map { $0.severity == .override ? [.railsOverridden([OverriddenFinding($0)])] : [] } ?? []
         switch command {
         case .create(let kid, let publicKey):
             guard self.keys[kid] == nil else { throw .keyExists(kid) }
@@ -98,42 +91,14 @@ package struct KeyRing: Hashable, Sendable {
             let key = try key(kid)
             guard key.state != .active else { return [] }
             guard key.state == .announced else { throw .keyNotAnnounced(kid, key.state) }
-            guard !isRefused else { throw .keyTooYoung(kid, until: key.knownEverywhereAt) }
-            return [.signingKeyActivated(kid: kid)] + overridden
+            return [.signingKeyActivated(kid: kid)]
         case .retire(let kid):
             let key = try key(kid)
             switch key.state {
             case .active: throw .keyInUse(kid)
             case .retired: throw .keyRetired(kid)
-            case .announced: break
-            case .superseded: guard !isRefused else { throw .keyStillTrusted(kid, until: key.neededUntil) }
+            case .announced, .superseded: return [.signingKeyRetired(kid: kid)]
             }
-            return [.signingKeyRetired(kid: kid)] + overridden
-        }
-    }
-
-    /// The finding of G31 about a command; nil where signing keys overlap.
-    func overlap(_ command: KeyCommand, isLowered: Bool, in context: DecisionContext) -> Finding? {
-        guard context.rails.contains(.signingKeyOverlap) else { return nil }
-        let severity: GuardRail.Severity = isLowered ? .warn : .override
-        switch command {
-        case .activate(let kid):
-            guard let key = self.keys[kid], key.state == .announced, context.now < key.knownEverywhereAt else {
-                return nil
-            }
-            return Finding(
-                .signingKeyOverlap, severity,
-                "Clients may not know the key \(kid) before \(key.knownEverywhereAt), and would refuse documents it signs until they fetch the keys again.",
-                remedy: "Activate the key after that time; `pinledger key list` shows when it was announced."
-            )
-        case .retire(let kid):
-            guard let key = self.keys[kid], key.state == .superseded, context.now < key.neededUntil else { return nil }
-            return Finding(
-                .signingKeyOverlap, severity,
-                "Documents signed by \(kid) may be in use until \(key.neededUntil); clients would refuse them without the key.",
-                remedy: "Retire the key after that time, or at once only if its private half is compromised."
-            )
-        case .create: return nil
         }
     }
 }

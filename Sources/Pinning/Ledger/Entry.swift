@@ -47,6 +47,29 @@ package struct Entry: Hashable, Sendable {
         return out.finish()
     }
 
+    /// The content of ``bytes``.
+    package var json: JSON {
+        .members([
+            "actor": [
+                "id": .string(self.origin.actor.id), "kind": .string(self.origin.actor.kind.rawValue),
+                "name": .string(self.origin.actor.name),
+            ],
+            "causation_id": self.origin.causationID.map { .string($0) },
+            "correlation_id": self.origin.correlationID.map { .string($0) },
+            "data": self.event.data,
+            "forced": self.origin.isForced ? true : nil,
+            "idempotency_key": self.origin.idempotencyKey.map { .string($0) },
+            "position": .integer(self.position),
+            "reason": (self.origin.reason?.text).map { .string($0) },
+            "request_id": self.origin.requestID.map { .string($0) },
+            "schema": .integer(Int64(self.event.schema)),
+            "stream": .string(self.stream.text),
+            "stream_version": .integer(self.streamVersion),
+            "time": .string(self.time.rfc3339),
+            "type": .string(self.event.type),
+        ])
+    }
+
     /// Reads an entry's bytes back.
     package init(bytes: [UInt8]) throws(JSONDefect) {
         let json: JSON

@@ -39,12 +39,13 @@ package struct Decision: Hashable, Sendable {
     package var events: [Event]
     /// The guard rails' findings that do not refuse it, or were overridden: the most severe first.
     package var findings: [Finding]
+    /// The state of the command's stream that the events lead to.
+    package var after: StreamState
 
-    init(_ events: [Event]) { self.init(events: events, findings: []) }
-
-    init(events: [Event], findings: [Finding]) {
+    init(_ events: [Event], findings: [Finding] = [], after: StreamState) {
         self.events = events
         self.findings = findings
+        self.after = after
     }
 
     /// A hash of a change's events and of their base, 32 bytes: SHA-256 of canonical JSON. Times and samples of the
@@ -125,62 +126,6 @@ package struct LedgerState: Sendable {
         default: return false
         }
         return true
-    }
-
-    /// The events that `command` causes in this state, and the guard rails' findings about them.
-    package func decide(_ command: Command, in context: DecisionContext) throws(Refusal) -> Decision {
-        let context = context.knowing(fleet: self.fleet)
-        switch command {
-        case .app(let id, let commands):
-            let before = self.apps[id]
-            let (events, after) = try App.outcome(
-                of: commands, before, id: id, lowered: self.fleet.loweredRails, in: context)
-            try self.checkFirebaseTarget(from: before, to: after)
-            let judged = try GuardRailEvaluation(
-                id: id, before: before, after: after, events: events, lowered: self.fleet.loweredRails,
-                fleetVersion: self.fleet.version, context: context
-            ).verdict()
-            return Decision(
-                events: try self.fitting(judged.events, id, at: context.now).map { .app($0) },
-                findings: judged.findings
-            )
-        case .watch(let id): return Decision(try self.warnings(of: id, in: context).map { .watch($0) })
-        case .telemetryKey(let id, let command):
-            guard let app = self.apps[id] else { throw .appUnknown(id) }
-            return Decision(try app.watch.decide(command).map { .watch($0) })
-        case .fleet(let command):
-            let events = try self.fleet.decide(command, in: context)
-            let findings = FleetRails.findings(of: command, in: self, context)
-            let overridden = findings.filter { $0.severity == .override }.map { OverriddenFinding($0) }
-            if !overridden.isEmpty, !context.insists { throw .guarded(findings) }
-            let record: [FleetEvent] = overridden.isEmpty ? [] : [.railsOverridden(overridden)]
-            return Decision(events: (events + record).map { .fleet($0) }, findings: findings)
-        case .keys(let command):
-            let isLowered = self.fleet.loweredRails.contains(.signingKeyOverlap)
-            let findings = self.keys.overlap(command, isLowered: isLowered, in: context).map { [$0] } ?? []
-            let events = try self.keys.decide(command, isLowered: isLowered, in: context)
-            return Decision(events: events.map { .keys($0) }, findings: findings)
-        case .access(let command): return Decision(try self.access.decide(command, in: context).map { .access($0) })
-        case .webhooks(let command):
-            return Decision(try self.webhooks.decide(command, in: context).map { .webhooks($0) })
-        }
-    }
-
-    /// The events, if the app's document is not too large after them.
-    private func fitting(_ events: [AppEvent], _ id: AppID, at time: Timestamp) throws(Refusal) -> [AppEvent] {
-        // No event is larger than 64 KiB, so that a few hosts cannot make the document too large. Rendering many takes
-        // its time.
-        guard events.contains(where: \.addsToDocument), (self.apps[id]?.hosts.count ?? 0) + events.count > 12
-        else { return events }
-        var state = self
-        for event in events { _ = state.apply(.app(event), of: .app(id), at: time) }
-        guard let document = state.document(of: id) else { return events }
-        let byteCount = document.payload(issuedAt: time, expiresAt: time).count
-        let grows = byteCount > self.document(of: id)?.payload(issuedAt: time, expiresAt: time).count ?? 0
-        guard byteCount <= App.documentLimit || !grows else {
-            throw .documentTooLarge(bytes: byteCount, limit: App.documentLimit)
-        }
-        return events
     }
 }
 

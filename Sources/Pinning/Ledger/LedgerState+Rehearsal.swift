@@ -17,19 +17,20 @@ extension LedgerState {
     package func rehearse(
         _ commands: [AppCommand], of id: AppID, in context: DecisionContext
     ) throws(Refusal) -> Rehearsal {
-        let decision: Decision
-        var findings: [Finding]?
-        do throws(Refusal) { decision = try self.decide(.app(id, commands), in: context) } catch {
-            guard case .guarded(let found) = error else { throw error }
-            findings = found
-            // The same without the rails: their objections are the subject of the question.
-            var unguarded = context
-            unguarded.rails = []
-            decision = try self.decide(.app(id, commands), in: unguarded)
+        let context = context.knowing(fleet: self.fleet)
+        let change = try self.change(of: id, by: commands, in: context)
+        let verdict: GuardRailEvaluation.Verdict
+        var isRefused = false
+        do throws(Refusal) { verdict = try GuardRailEvaluation(.app(change), in: context).verdict() } catch {
+            // The rails' objections are the subject of the question.
+            guard case .guarded(let findings) = error else { throw error }
+            verdict = GuardRailEvaluation.Verdict(findings: findings, overridden: [])
+            isRefused = true
         }
+        let decision = try self.decision(on: change, verdict)
         var after = self
-        for event in decision.events { _ = after.apply(event, of: .app(id), at: context.now) }
+        after.take(decision.after)
         return Rehearsal(
-            after: after, events: decision.events, findings: findings ?? decision.findings, isRefused: findings != nil)
+            after: after, events: decision.events, findings: decision.findings, isRefused: isRefused)
     }
 }

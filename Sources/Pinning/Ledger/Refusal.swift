@@ -2,7 +2,7 @@ package import PinWire
 
 /// Every reason for which a well-formed command can be refused.
 ///
-/// Thrown by `decide`; the server maps each case to one problem type, status and advice (`Problem+Refusal.swift`),
+/// Thrown by `decide`; the server maps each case to one problem type, status and advice (`Problem+Failures.swift`),
 /// checked by the compiler.
 package enum Refusal: Error, Hashable, Sendable {
     case appExists(AppID)

@@ -29,7 +29,7 @@ extension App {
             if let other = self.openRotation(of: pattern) { throw .rotationUnderWay(pattern, other.id) }
             let replaced = new.compromised.map { [$0] } ?? baseline.activePins.filter { $0.role == .primary }.map(\.pin)
             let leaving = replaced.filter { baseline.pins[$0]?.state == .active }
-            if leaving.contains(new.next.pin) { throw .guarded([.backupIsPrimary(new.next.pin)]) }
+            if leaving.contains(new.next.pin) { try context.refuse(CommandRails.sameKey(new.next.pin)) }
             guard !leaving.isEmpty else { throw .rotationWithoutOldKey(pattern) }
             old.formUnion(leaving)
             for slot in PolicySlot.allCases {

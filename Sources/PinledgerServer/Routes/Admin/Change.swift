@@ -97,6 +97,8 @@ struct CommandExecutor: Sendable {
         var recorded: Recorded
         var isDryRun: Bool
         var stream: StreamID
+        /// The state after a dry run.
+        var after: LedgerState?
         /// The stream's state before and after, for a dry run.
         var difference: JSON?
     }
@@ -116,12 +118,9 @@ struct CommandExecutor: Sendable {
         let request = try self.request(command, of: change, in: exchange, expecting: version, part: part)
         let stream = command.stream
         if try exchange.flag("dry_run") {
-            let before = self.services.ledger.view.state
-            let recorded = try writer.rehearse(request)
-            var after = before
-            for entry in recorded.entries { _ = after.apply(entry.event, of: entry.stream, at: entry.time) }
+            let (recorded, before, after) = try writer.rehearse(request)
             return Result(
-                recorded: recorded, isDryRun: true, stream: stream,
+                recorded: recorded, isDryRun: true, stream: stream, after: after,
                 difference: JSONDifference.between(before.json(of: stream), after.json(of: stream)).json
             )
         }
@@ -242,11 +241,6 @@ struct CommandExecutor: Sendable {
         let head = "\(exchange.request.method.rawValue) \(exchange.request.head.path ?? "")\n"
         return sha256(Array(head.utf8) + body)
     }
-}
-
-extension Entry {
-    /// The entry as it stands in the ledger.
-    var json: JSON { (try? JSON(parsing: self.bytes, limits: .stored(depth: 32, nodes: 100_000))) ?? .null }
 }
 
 extension LedgerState {

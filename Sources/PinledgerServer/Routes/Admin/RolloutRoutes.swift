@@ -76,8 +76,7 @@ struct RolloutRoutes: Sendable {
     ) async throws -> Response {
         let id = try exchange.app
         let result = try await self.change.perform(.app(id, [.rollout(host, command)]), of: change, in: exchange)
-        var app = try self.services.app(id)
-        if result.isDryRun { for entry in result.recorded.entries { app.take(entry) } }
+        let app = try result.after?.apps[id] ?? self.services.app(id)
         let exposures = app.exposures(of: host).prefix(Self.exposureLimit).map(\.json)
         return self.change.response(to: result, adding: ["exposures": .array(exposures)])
     }
@@ -131,10 +130,5 @@ extension App {
     /// What share of devices gets the candidate of a host, or of each that has one.
     fileprivate func exposures(of host: HostPattern?) -> [RolloutExposure] {
         (host.map { [$0] } ?? self.hosts.keys.sorted()).compactMap { RolloutExposure(of: $0, in: self) }
-    }
-
-    /// Takes in what a dry run has shown.
-    fileprivate mutating func take(_ entry: Entry) {
-        if case .app(let event) = entry.event { self.evolve(event, at: entry.time) }
     }
 }

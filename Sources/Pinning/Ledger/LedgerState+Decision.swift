@@ -1,0 +1,80 @@
+import PinWire
+
+extension LedgerState {
+    /// The decision on `command` in this state: its events, the guard rails' findings about them, and the state after them.
+    ///
+    /// - Throws: ``Refusal``; nothing changes then.
+    package func decide(_ command: Command, in context: DecisionContext) throws(Refusal) -> Decision {
+        let context = context.knowing(fleet: self.fleet)
+        let now = context.now
+        switch command {
+        case .app(let id, let commands):
+            let change = try self.change(of: id, by: commands, in: context)
+            return try self.decision(on: change, try GuardRailEvaluation(.app(change), in: context).verdict())
+        case .watch(let id): return try self.decision(on: id, try self.warnings(of: id, in: context), at: now)
+        case .telemetryKey(let id, let command):
+            guard let app = self.apps[id] else { throw .appUnknown(id) }
+            return try self.decision(on: id, try app.watch.decide(command), at: now)
+        case .fleet(let command):
+            let events = try self.fleet.decide(command, in: context)
+            let after = self.fleet.after(events, at: now)
+            let change = FleetChange(
+                before: self.fleet, after: after, events: events, apps: self.apps, context: context)
+            let verdict = try GuardRailEvaluation(.fleet(change), in: context).verdict()
+            let record: [FleetEvent] = verdict.overridden.isEmpty ? [] : [.railsOverridden(verdict.overridden)]
+            return Decision(
+                (events + record).map { .fleet($0) }, findings: verdict.findings,
+                after: .fleet(after.after(record, at: now)))
+        case .keys(let command):
+            let events = try self.keys.decide(command)
+            let change = KeyChange(before: self.keys, events: events, context: context)
+            let verdict = try GuardRailEvaluation(.keys(change), in: context).verdict()
+            let record: [KeyEvent] = verdict.overridden.isEmpty ? [] : [.railsOverridden(verdict.overridden)]
+            return Decision(
+                (events + record).map { .keys($0) }, findings: verdict.findings,
+                after: .keys(self.keys.after(events + record, at: now)))
+        case .access(let command):
+            let events = try self.access.decide(command, in: context)
+            return Decision(events.map { .access($0) }, after: .access(self.access.after(events, at: now)))
+        case .webhooks(let command):
+            let events = try self.webhooks.decide(command, in: context)
+            return Decision(events.map { .webhooks($0) }, after: .webhooks(self.webhooks.after(events, at: now)))
+        }
+    }
+
+    /// The change of an app by commands, before it is judged.
+    func change(of id: AppID, by commands: [AppCommand], in context: DecisionContext) throws(Refusal) -> AppChange {
+        let change = try App.change(by: commands, self.apps[id], id: id, in: context)
+        try self.checkFirebaseTarget(from: change.before, to: change.after)
+        return change
+    }
+
+    /// The decision on a judged change of an app, with the record of overridden findings.
+    ///
+    /// - Throws: ``Refusal/documentTooLarge(bytes:limit:)``.
+    func decision(on change: AppChange, _ verdict: GuardRailEvaluation.Verdict) throws(Refusal) -> Decision {
+        let record = AppChange.record(of: verdict.overridden)
+        let (events, after) = (change.events + record, change.after.after(record, at: change.now))
+        try self.checkSize(of: after, events, at: change.now)
+        return Decision(events.map { .app($0) }, findings: verdict.findings, after: .app(after))
+    }
+
+    private func decision(on id: AppID, _ events: [WatchEvent], at time: Timestamp) throws(Refusal) -> Decision {
+        guard let watch = self.apps[id]?.watch else { throw .appUnknown(id) }
+        return Decision(events.map { .watch($0) }, after: .watch(id, watch.after(events, at: time)))
+    }
+
+    private func checkSize(of after: App, _ events: [AppEvent], at time: Timestamp) throws(Refusal) {
+        // No event is larger than 64 KiB, so that a few hosts cannot make the document too large. Rendering
+        // many takes its time.
+        let before = self.apps[after.id]
+        guard events.contains(where: \.addsToDocument), (before?.hosts.count ?? 0) + events.count > 12 else { return }
+        func byteCount(_ app: App) -> Int {
+            app.document(in: self.fleet).payload(issuedAt: time, expiresAt: time).count
+        }
+        let size = byteCount(after)
+        // A document that was too large before may shrink, or stay as it is.
+        guard size > App.documentLimit, size > before.map(byteCount) ?? 0 else { return }
+        throw .documentTooLarge(bytes: size, limit: App.documentLimit)
+    }
+}

@@ -1,0 +1,48 @@
+package import PinWire
+
+/// The state of one stream.
+package enum StreamState: Hashable, Sendable {
+    case app(App)
+    case watch(AppID, Watch)
+    case fleet(Fleet)
+    case keys(KeyRing)
+    case access(Access)
+    case webhooks(Webhooks)
+}
+
+extension LedgerState {
+    /// Takes in the result of a decision made in this state: the same as taking in all of its events in order.
+    package mutating func take(_ after: StreamState) {
+        switch after {
+        case .app(let app): self.apps.insert(app)
+        case .watch(let id, let watch): _ = self.apps.update(id) { $0.watch = watch }
+        case .fleet(let fleet): self.fleet = fleet
+        case .keys(let keys): self.keys = keys
+        case .access(let access): self.access = access
+        case .webhooks(let webhooks): self.webhooks = webhooks
+        }
+    }
+}
+
+/// A state that events change, one after the other.
+protocol Evolving {
+    associatedtype Fact
+
+    mutating func evolve(_ event: Fact, at time: Timestamp)
+}
+
+extension App: Evolving {}
+extension Watch: Evolving {}
+extension Fleet: Evolving {}
+extension KeyRing: Evolving {}
+extension Access: Evolving {}
+extension Webhooks: Evolving {}
+
+extension Evolving {
+    /// The state after events that are all recorded at `time`.
+    func after(_ events: [Fact], at time: Timestamp) -> Self {
+        var after = self
+        for event in events { after.evolve(event, at: time) }
+        return after
+    }
+}
