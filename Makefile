@@ -47,9 +47,10 @@ simulate: packages ## Plays installs to the detectors, beside the figures that a
 	swift build -c release --scratch-path .build-release --product DetectorSimulation
 	.build-release/release/DetectorSimulation
 
-# Another seed makes other inputs; the input that was being read when it failed is in .build-fuzz/input.reader, or for
-# certificates in .build-fuzz/input, and that is made again with `--only INDEX`. The quarantine is small so that memory
-# that grows is seen. `make test` reads the first inputs of each kind.
+# Another seed makes other inputs; the input that was being read when it failed is in .build-fuzz/input.reader, the seed of
+# a connection in .build-fuzz/input.reader.frames, or for certificates the input in .build-fuzz/input, and that is made again
+# with `--only INDEX`. The quarantine is small so that memory that grows is seen. `make test` reads the first inputs of each
+# kind.
 FUZZ_COUNT ?= 120000
 FUZZ_SEED ?= 1
 
@@ -57,7 +58,7 @@ fuzz: packages ## Reads damaged inputs of every kind: certificates and keys unde
 	swift build --build-tests $(SWIFT_FLAGS)
 	mkdir -p .build-fuzz
 	FUZZ_COUNT=$$(($(FUZZ_COUNT) / 20)) FUZZ_SEED=$(FUZZ_SEED) FUZZ_SAVE=.build-fuzz/input.reader \
-		swift test --skip-build --disable-xctest --filter HostileInputTests
+		swift test --skip-build --disable-xctest --filter 'HostileInputTests|FastPathFuzzTests'
 	swift build -c release --sanitize address --scratch-path .build-fuzz --product KeyFilesFuzz
 	ASAN_OPTIONS=detect_leaks=1:quarantine_size_mb=16 .build-fuzz/release/KeyFilesFuzz \
 		Tests/KeyFilesTests/Vectors --count $(FUZZ_COUNT) --seed $(FUZZ_SEED) --save .build-fuzz/input

@@ -316,7 +316,7 @@ let package = Package(
                 "CZlib", "Concurrency", "KeyFiles", "EventStore", "Fixtures", "ClientFormats", "Handbook", "Keys",
                 "Signals",
                 "PinWire", "Pinning",
-                "PinledgerServer", "Postgres", "Probing", "Publishing", "Secrets",
+                "PinledgerServer", "Postgres", "Probing", "Publishing", "Secrets", "SeededRandom",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),
@@ -324,6 +324,9 @@ let package = Package(
                 .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "NIOHPACK", package: "swift-nio-http2"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOHTTP2", package: "swift-nio-http2"),
+                .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
+                .product(name: "NIOHTTPTypesHTTP2", package: "swift-nio-extras"),
                 .product(name: "Yams", package: "Yams"),
             ]
         ),

@@ -13,6 +13,8 @@ import Signals
 
 /// A server's parts without a database behind them, for what can be said without one.
 enum ExampleServer {
+    static let documents = DocumentTable()
+
     static let routes: Routes = {
         let nowhere = PostgresConfiguration(connectionString: "host=127.0.0.1 port=1")
         let pool = PostgresPool(configuration: nowhere)
@@ -22,7 +24,7 @@ enum ExampleServer {
         let clock: @Sendable () -> Timestamp = { Timestamp(seconds: 1_800_000_000) }
         let publisher = Publisher(
             ledger: ledger, keys: keys, pool: pool,
-            listener: PostgresListener(configuration: nowhere, channels: []), schedule: .init(), table: DocumentTable(),
+            listener: PostgresListener(configuration: nowhere, channels: []), schedule: .init(), table: Self.documents,
             logger: logger, clock: clock
         )
         let services = Services(

@@ -59,6 +59,11 @@ struct FrameInput {
                     self.state = .passed
                     continue
                 }
+                // Nothing else may stand within a block: as NIOHTTP2, this does not wait for the rest of such a frame.
+                if case .block(let block) = self.state, !block.isContinued(by: head) {
+                    self.ignore()
+                    return .mistake(.malformed)
+                }
                 guard let frame = self.received.readSlice(length: FrameHead.size + head.length) else { return nil }
                 if let piece = self.piece(head, frame) { return piece }
             case .passed: return self.received.readSlice(length: self.received.readableBytes).map { .bytes($0) }
@@ -73,9 +78,9 @@ struct FrameInput {
     private mutating func piece(_ head: FrameHead, _ frame: ByteBuffer) -> Piece? {
         let opened: OpenBlock
         if case .block(var block) = self.state {
-            guard head.kind == FrameHead.Kind.continuation, head.stream == block.stream,
-                let payload = frame.getSlice(at: frame.readerIndex + FrameHead.size, length: head.length)
-            else { return .mistake(.malformed) }
+            guard let payload = frame.getSlice(at: frame.readerIndex + FrameHead.size, length: head.length) else {
+                return .mistake(.malformed)
+            }
             guard block.append(payload) else { return .mistake(.tooLong) }
             opened = block
         } else {

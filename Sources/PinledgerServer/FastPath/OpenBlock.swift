@@ -30,6 +30,11 @@ struct OpenBlock {
         self.bytes = bytes
     }
 
+    /// Whether a frame is the block's next part.
+    func isContinued(by head: FrameHead) -> Bool {
+        head.kind == FrameHead.Kind.continuation && head.stream == self.stream
+    }
+
     /// Takes a CONTINUATION frame's part.
     ///
     /// - Returns: False where the block is longer than NIOHTTP2 accepts.
