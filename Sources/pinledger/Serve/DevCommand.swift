@@ -109,7 +109,7 @@ struct DevCommand: AsyncParsableCommand, HoldsKeys {
             do {
                 let context = try await Self.settle(home, configuration.listen.host, port, services)
                 if let example, let app { try await Self.load(example, into: app, context, services) }
-                Self.greet(context, app: app)
+                self.greet(context, app: app, home: home)
             } catch {
                 let failure = ErrorText.failure(for: error)
                 Console.error("pinledger: \(failure.message)")
@@ -176,7 +176,7 @@ struct DevCommand: AsyncParsableCommand, HoldsKeys {
         }
     }
 
-    private static func greet(_ context: ServerContext, app: String?) {
+    private func greet(_ context: ServerContext, app: String?, home: String) {
         let next =
             app.map { app in
                 [
@@ -189,12 +189,14 @@ struct DevCommand: AsyncParsableCommand, HoldsKeys {
                 "pinledger host add com.example.app api.example.com --primary sha256/… --backup sha256/…",
                 "curl -si \(context.server)/client/v1/apps/com.example.app/document",
             ]
+        // Commands look for the server and its token in this directory's `.pinledger` only.
+        let find = self.data == ".pinledger" ? [] : ["export PINLEDGER_DATA='\(home)'"]
         Console.error(
             """
             pinledger \(Version.text) serves on \(context.server)
 
             Try next, in another terminal in this directory:
-              \(next.joined(separator: "\n  "))
+              \((find + next).joined(separator: "\n  "))
 
             Stop with Ctrl-C; nothing is lost.
             """
