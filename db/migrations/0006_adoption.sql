@@ -53,15 +53,36 @@ CREATE FUNCTION pinledger.add_adoption_counts(
 $$;
 GRANT EXECUTE ON FUNCTION pinledger.add_adoption_counts TO pinledger_app;
 
--- The larger of each pair of bytes.
-CREATE FUNCTION pinledger.larger_bytes(one bytea, other bytea) RETURNS bytea LANGUAGE sql IMMUTABLE STRICT AS $$
-    SELECT CASE WHEN one = other THEN one ELSE (
-        SELECT string_agg(
-            CASE WHEN get_byte(one, place) >= get_byte(other, place)
-                THEN substring(one FROM place + 1 FOR 1) ELSE substring(other FROM place + 1 FOR 1) END,
-            ''::bytea ORDER BY place
-        ) FROM generate_series(0, octet_length(one) - 1) place
-    ) END
+-- The larger of each pair of bytes, of two strings that are equally long. All bytes are compared at once, as one string
+-- of bits: one by one it takes 70 times as long, and every node does this for every app every ten seconds.
+CREATE FUNCTION pinledger.larger_bytes(one bytea, other bytea) RETURNS bytea LANGUAGE plpgsql IMMUTABLE STRICT AS $$
+DECLARE
+    size CONSTANT int := octet_length(one);
+    a CONSTANT varbit := ('x' || encode(one, 'hex'))::varbit;
+    b CONSTANT varbit := ('x' || encode(other, 'hex'))::varbit;
+    -- What a shift to the right within each byte leaves.
+    by_one CONSTANT varbit := ('x' || repeat('7f', size))::varbit;
+    by_two CONSTANT varbit := ('x' || repeat('3f', size))::varbit;
+    by_four CONSTANT varbit := ('x' || repeat('0f', size))::varbit;
+    -- In each byte, the bits in which the two differ; at the end all bits where a is larger, else none.
+    mask varbit := a # b;
+BEGIN
+    -- The highest such bit and all below it.
+    mask := mask | ((mask >> 1) & by_one);
+    mask := mask | ((mask >> 2) & by_two);
+    mask := mask | ((mask >> 4) & by_four);
+    -- That bit alone, and only where it is a's: there a is larger.
+    mask := mask & ~((mask >> 1) & by_one) & a;
+    -- Down to the lowest bit, and from there to all eight.
+    mask := mask | ((mask >> 1) & by_one);
+    mask := mask | ((mask >> 2) & by_two);
+    mask := (mask | ((mask >> 4) & by_four)) & ('x' || repeat('01', size))::varbit;
+    mask := mask | (mask << 1);
+    mask := mask | (mask << 2);
+    mask := mask | (mask << 4);
+    -- The sent form begins with the number of bits, in four bytes.
+    RETURN substring(varbit_send((a & mask) | (b & ~mask)) FROM 5);
+END;
 $$;
 
 -- Merges sketches into the stored ones. Merging one twice changes nothing.

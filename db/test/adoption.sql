@@ -26,6 +26,16 @@ SELECT pg_temp.sketch('a', '2020-01-05Z', 5, decode(repeat('0001020300000000', 2
 SELECT test.same(encode(registers, 'hex'), repeat('0301020300000009', 256), 'the larger of each pair')
   FROM pinledger.adoption_sketch;
 SELECT test.refused($$SELECT pg_temp.sketch('a', '2020-01-05Z', 6, 'short')$$, '23514');
+-- Every byte with every other.
+SET LOCAL ROLE pinledger_owner;
+WITH pair AS (
+    SELECT set_byte('\x00', 0, a) one, set_byte('\x00', 0, b) other, set_byte('\x00', 0, greatest(a, b)) larger
+      FROM generate_series(0, 255) a, generate_series(0, 255) b
+), joined AS (
+    SELECT string_agg(one, '') one, string_agg(other, '') other, string_agg(larger, '') larger FROM pair
+)
+SELECT test.same(pinledger.larger_bytes(one, other) = larger, true, 'every pair') FROM joined;
+SET LOCAL ROLE pinledger_app;
 
 SELECT pinledger.forget_adoption('2020-01-05T10:30Z');
 SELECT test.same(string_agg(format('%s %s', app, version), ', '), 'a 5', 'what is young stays')
