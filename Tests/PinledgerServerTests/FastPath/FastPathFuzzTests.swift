@@ -18,7 +18,9 @@ struct FastPathFuzzTests {
     @Test(arguments: FrameScript.Manner.allCases)
     func `a client sees the same with the fast path and without it`(manner: FrameScript.Manner) throws {
         var (answers, errors, prepared, stricter) = (0, 0, 0, 0)
+        weak var ended: PreparedStreams?
         for index in 0..<Self.count {
+            #expect(ended == nil, "a connection that ended is still in memory")
             let seed = Self.seed &* 0x9E37_79B9_7F4A_7C15 &+ UInt64(index)
             if let path = Self.environment["FUZZ_SAVE"] {
                 try Data("\(manner) \(seed)\n".utf8).write(to: URL(filePath: "\(path).frames"))
@@ -34,6 +36,7 @@ struct FastPathFuzzTests {
                     if let streams = exchange.streams { Self.checkMemory(of: streams) }
                 }
             }
+            ended = fast.streams
             // NIOHTTP2 judges a frame by its head, the fast path once all of it is there: it gets the rest.
             if !plain.isOpen, fast.isOpen { fast.receive(Self.rest) }
             let (expected, seen) = (plain.seen(), fast.seen())

@@ -33,6 +33,9 @@ final class FrameExchange {
         var bodyBytes = 0
     }
 
+    /// One for all: each holds keys, in memory of which there is little.
+    private static let recorder = ExampleServer.recorder()
+
     private let channel = EmbeddedChannel()
     /// Nil where there is no fast path.
     private(set) var streams: PreparedStreams?
@@ -41,7 +44,7 @@ final class FrameExchange {
     init(isFast: Bool, reset: Set<UInt32> = []) throws {
         let clock: @Sendable () -> Timestamp = { Timestamp(seconds: 1_800_000_000) }
         let shares = EventLoopStates(
-            group: self.channel.eventLoop, clock: clock, intake: ExampleServer.recorder().intake,
+            group: self.channel.eventLoop, clock: clock, intake: Self.recorder.intake,
             push: DocumentPush(table: DocumentTable(), limit: 0), requestMemory: .max)
         let answers = ExampleDocuments.answers.prepared
         let pipeline = self.channel.pipeline.syncOperations
