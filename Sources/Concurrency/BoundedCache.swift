@@ -1,9 +1,13 @@
 /// Values by key, bounded in number and in bytes: where there is no room, those that were taken in first go.
 ///
 /// The newest value is kept in any case, however large: callers that do not want that look at its size first.
+///
+/// A look-up is part of the answer to nearly every request: it is inlinable, so that callers in other modules have it
+/// specialised for their keys and values.
 package struct BoundedCache<Key: Hashable, Value> {
-    fileprivate struct Entry {
-        var value: Value
+    @usableFromInline
+    struct Entry {
+        @usableFromInline var value: Value
         var size: Int
         /// Which call of ``keep(_:for:size:)`` it comes from.
         var turn: UInt64
@@ -11,7 +15,7 @@ package struct BoundedCache<Key: Hashable, Value> {
 
     private let entryLimit: Int
     private let byteLimit: Int
-    private var entries: [Key: Entry] = [:]
+    @usableFromInline var entries: [Key: Entry] = [:]
     /// What was taken in, the oldest first, from ``first`` on. Turns whose entry was replaced or removed are ignored.
     private var order: [(key: Key, turn: UInt64)] = []
     private var first = 0
@@ -26,6 +30,7 @@ package struct BoundedCache<Key: Hashable, Value> {
         self.byteLimit = bytes
     }
 
+    @inlinable
     package subscript(key: Key) -> Value? { self.entries[key]?.value }
 
     /// Keeps a value in the place of the key's last one.

@@ -1,10 +1,10 @@
-import Synchronization
+package import Synchronization
 
 /// A bounded cache whose values are made by one caller at a time: of all who ask for the same, one makes it and the others
 /// wait. What is kept for a while runs out for all who ask at that moment, and made by each it would be made as often as
 /// there are connections.
 package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
-    private let kept: Mutex<BoundedCache<Key, Value>>
+    @usableFromInline let kept: Mutex<BoundedCache<Key, Value>>
     /// The callers that wait for a value in the making. No more than there are requests being answered.
     private let waiting = Mutex<[Key: [CheckedContinuation<Value?, Never>]]>([:])
 
@@ -19,6 +19,7 @@ package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>
     }
 
     /// The kept value.
+    @inlinable
     package subscript(key: Key) -> Value? { self.kept.withLock { $0[key] } }
 
     /// Changes a value that is kept.

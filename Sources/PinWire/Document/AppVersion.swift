@@ -27,11 +27,15 @@ public struct AppVersion: Sendable, CustomStringConvertible {
     ///
     /// - Throws: ``Malformed`` with the rule for versions.
     public init(_ text: String) throws(Malformed) {
-        let malformed = Malformed(
-            description: "must be a version such as 1.5.0: one to four groups of up to nine digits, "
-                + "optionally with -prerelease and +build"
-        )
-        guard text.utf8.count <= 128, text.allSatisfy(\.isASCII) else { throw malformed }
+        let malformed = Self.malformed
+        // Nearly all versions are groups alone, and requests bring them.
+        if let core = Self.groups(text) {
+            self.text = text
+            self.core = core
+            self.preRelease = []
+            return
+        }
+        guard text.utf8.count <= 128, text.utf8.allSatisfy({ $0 < 0x80 }) else { throw malformed }
         func isDigits(_ part: Substring) -> Bool {
             !part.isEmpty && part.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
         }
@@ -75,6 +79,31 @@ public struct AppVersion: Sendable, CustomStringConvertible {
         self.text = text
         self.core = core
         self.preRelease = preRelease
+    }
+
+    private static let malformed = Malformed(
+        description:
+            "must be a version such as 1.5.0: one to four groups of up to nine digits, optionally with -prerelease and +build"
+    )
+
+    /// The four groups of a version without a pre-release and a build; nil for every other text.
+    private static func groups(_ text: String) -> [Int64]? {
+        var core: [Int64] = [0, 0, 0, 0]
+        var (group, digits) = (0, 0)
+        for unit in text.utf8 {
+            switch unit {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"):
+                digits += 1
+                guard digits <= 9 else { return nil }
+                core[group] = core[group] * 10 + Int64(unit - UInt8(ascii: "0"))
+            case UInt8(ascii: "."):
+                guard digits > 0, group < 3 else { return nil }
+                group += 1
+                digits = 0
+            default: return nil
+            }
+        }
+        return digits > 0 ? core : nil
     }
 
     /// Whether the version is a pre-release (`1.5-rc1`).

@@ -38,8 +38,14 @@ public struct Device: Hashable, Sendable {
     /// Whether a value stands for "no id" and is therefore shared by many devices: `unknown`, `anonymous` and the UUID
     /// of zeros, in any case.
     public static func isSentinel(_ id: String) -> Bool {
-        ["unknown", "anonymous", "00000000-0000-0000-0000-000000000000"].contains(id.lowercased())
+        guard id.utf8.allSatisfy({ $0 < 0x80 }) else { return Self.sentinels.contains(id.lowercased()) }
+        return Self.sentinels.contains { sentinel in
+            sentinel.utf8.count == id.utf8.count
+                && zip(sentinel.utf8, id.utf8).allSatisfy { $0 == ((65...90).contains($1) ? $1 | 0x20 : $1) }
+        }
     }
+
+    private static let sentinels = ["unknown", "anonymous", "00000000-0000-0000-0000-000000000000"]
 
     /// The id of a kind; nil where it is missing, or one that many devices share.
     func id(_ seed: Rollout.Seed) -> UsableID? { self.usable[seed.place] }

@@ -63,13 +63,19 @@ extension Evaluator {
     }
 }
 
-/// A set of small numbers.
+/// A set of small numbers. One of up to 64 takes no memory of its own: each request for an evaluated document makes two.
 private struct Bits: Hashable, Sendable {
-    private var words: [UInt64]
+    private var first: UInt64 = 0
+    /// From 64 on.
+    private var rest: [UInt64]
 
-    init(count: Int) { self.words = Array(repeating: 0, count: (count + 63) / 64) }
+    init(count: Int) { self.rest = count <= 64 ? [] : Array(repeating: 0, count: (count - 1) / 64) }
 
-    mutating func set(_ bit: Int) { self.words[bit / 64] |= 1 << UInt64(bit % 64) }
+    mutating func set(_ bit: Int) {
+        if bit < 64 { self.first |= 1 << UInt64(bit) } else { self.rest[bit / 64 - 1] |= 1 << UInt64(bit % 64) }
+    }
 
-    subscript(_ bit: Int) -> Bool { self.words[bit / 64] & 1 << UInt64(bit % 64) != 0 }
+    subscript(_ bit: Int) -> Bool {
+        (bit < 64 ? self.first : self.rest[bit / 64 - 1]) & 1 << UInt64(bit % 64) != 0
+    }
 }

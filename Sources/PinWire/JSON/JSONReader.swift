@@ -32,13 +32,6 @@ struct JSONReader {
         return nil
     }
 
-    /// Goes past a mark if it comes next.
-    private mutating func take(_ mark: Unicode.Scalar) -> Bool {
-        guard self.next() == UInt8(ascii: mark) else { return false }
-        self.at += 1
-        return true
-    }
-
     /// Nothing but white space is left.
     mutating func end() throws(JSONSyntaxError) {
         guard self.next() == nil else { throw self.failure("there is more after the end of the value") }
@@ -106,6 +99,7 @@ struct JSONReader {
             return nil
         }
         try self.begin()
+        if let whole = self.shortInteger() { return whole }
         return try self.number().integerValue
     }
 
@@ -142,7 +136,7 @@ struct JSONReader {
 
     /// The name of the next member and where it begins; nil behind the last one, outside of the object.
     mutating func memberName(isFirst: Bool) throws(JSONSyntaxError) -> (name: String, start: Int)? {
-        guard try self.goesOn(to: "}", "brace", isFirst: isFirst) else { return nil }
+        guard try self.goesOn(to: UInt8(ascii: "}"), "brace", isFirst: isFirst) else { return nil }
         guard self.next() == UInt8(ascii: "\"") else { throw self.failure("a member name should be here") }
         let start = self.at
         return (try self.string(), start)
@@ -150,22 +144,27 @@ struct JSONReader {
 
     /// Goes past what separates a member's name and its value.
     mutating func colon() throws(JSONSyntaxError) {
-        guard self.take(":") else { throw self.failure("a colon should be here") }
+        guard self.next() == UInt8(ascii: ":") else { throw self.failure("a colon should be here") }
+        self.at += 1
     }
 
     /// Whether there is another element; false behind the last one, outside of the array.
     mutating func hasElement(isFirst: Bool) throws(JSONSyntaxError) -> Bool {
-        try self.goesOn(to: "]", "bracket", isFirst: isFirst)
+        try self.goesOn(to: UInt8(ascii: "]"), "bracket", isFirst: isFirst)
     }
 
     private mutating func goesOn(
-        to end: Unicode.Scalar, _ name: StaticString, isFirst: Bool
+        to end: UInt8, _ name: StaticString, isFirst: Bool
     ) throws(JSONSyntaxError) -> Bool {
-        if self.take(end) {
+        let byte = self.next()
+        if byte == end {
             self.depth -= 1
+            self.at += 1
             return false
         }
-        guard isFirst || self.take(",") else { throw self.failure("a comma or a closing \(name) should be here") }
+        if isFirst { return true }
+        guard byte == UInt8(ascii: ",") else { throw self.failure("a comma or a closing \(name) should be here") }
+        self.at += 1
         return true
     }
 
@@ -273,6 +272,12 @@ struct JSONReader {
             if self.bytes[end] >= 0x80 { isASCII = false }
             end += 1
         }
+        return try self.string(from: start, plainUpTo: end)
+    }
+
+    /// The rest of a string that has an escape, or something that no string may have, at `end`.
+    @inline(never)
+    private mutating func string(from start: Int, plainUpTo end: Int) throws(JSONSyntaxError) -> String {
         var units = Array(self.bytes[(start + 1)..<end])
         self.at = end
         while self.at < self.bytes.count {

@@ -1,18 +1,18 @@
 package import Concurrency
 package import PinWire
-import Synchronization
+package import Synchronization
 
 /// The evaluated documents that a node serves: per app and resolution, each signed when it is first asked for and kept
 /// for as long as its source is the current document, within a bound of memory.
 ///
 /// They carry the freshness fields of that document. Ids of devices are used and not stored.
 package final class EvaluatedDocuments<Answer: Sendable>: Sendable {
-    private let documents: DocumentTable
+    @usableFromInline let documents: DocumentTable
     private let signer: EvaluatedSigner
     private let byteLimit: Int
     private let prepare: @Sendable (PublishedDocument, PreparedBody) -> Answer
     /// With what each source and its variants take of memory, roughly.
-    private let sources: Mutex<BoundedCache<String, EvaluatedSource<Answer>>>
+    @usableFromInline let sources: Mutex<BoundedCache<String, EvaluatedSource<Answer>>>
     private let limiter: ConcurrencyLimiter<String>
 
     /// - Parameters:
@@ -33,7 +33,9 @@ package final class EvaluatedDocuments<Answer: Sendable>: Sendable {
         self.prepare = prepare
     }
 
-    /// An app's current document where a variant of it was asked for before. Costs two look-ups.
+    /// An app's current document where a variant of it was asked for before. Costs two look-ups. Inlinable, as what it
+    /// needs is, so that each request has it specialised for the answers of the server.
+    @inlinable
     package func ready(_ app: String) -> EvaluatedSource<Answer>? {
         guard let source = self.sources.withLock({ $0[app] }),
             let current = self.documents[named: app], current.body.isSame(as: source.document.body)

@@ -1,7 +1,7 @@
 import Keys
 import NIOCore
 package import PinWire
-import Synchronization
+package import Synchronization
 
 /// A published document prepared for evaluation, with the variants that were made of it so far.
 ///
@@ -15,17 +15,19 @@ package final class EvaluatedSource<Answer: Sendable>: Sendable {
     /// The memory that it takes without variants, roughly: the document as values.
     let cost: Int
 
-    private struct Variant {
-        var answer: Answer
+    @usableFromInline
+    struct Variant {
+        @usableFromInline var answer: Answer
         var byteCount: Int
         /// The number of requests for all variants when this one was last asked for.
-        var lastUse: UInt64
+        @usableFromInline var lastUse: UInt64
     }
 
-    private struct Content {
-        var variants: [Evaluator.Resolution: Variant] = [:]
+    @usableFromInline
+    struct Content {
+        @usableFromInline var variants: [Evaluator.Resolution: Variant] = [:]
         var byteCount = 0
-        var uses: UInt64 = 0
+        @usableFromInline var uses: UInt64 = 0
 
         /// Drops the quarter of the variants, at least one, that were not asked for for the longest time.
         mutating func removeQuarter() {
@@ -37,7 +39,7 @@ package final class EvaluatedSource<Answer: Sendable>: Sendable {
         }
     }
 
-    private let content = Mutex(Content())
+    @usableFromInline let content = Mutex(Content())
 
     /// The most variants of one document. Beyond it, some are made again when they are asked for.
     static var variantLimit: Int { 256 }
@@ -53,6 +55,7 @@ package final class EvaluatedSource<Answer: Sendable>: Sendable {
     }
 
     /// The variant of a resolution; nil where it has not been asked for yet.
+    @inlinable
     package subscript(_ resolution: Evaluator.Resolution) -> Answer? {
         self.content.withLock { content in
             guard let place = content.variants.index(forKey: resolution) else { return nil }

@@ -33,9 +33,17 @@ struct CompatServices: Sendable {
 
         /// The request target in its one spelling: a route's path with the app, and what else it takes, filled in.
         func target(_ path: String, _ parameters: KeyValuePairs<String, String> = [:]) -> String {
-            parameters.reduce(path.replacing("{app}", with: self.app.id.text)) {
-                $0.replacing("{\($1.key)}", with: $1.value)
+            // Called before the cache is asked: no search for each parameter.
+            var (target, rest) = ("", path[...])
+            while let open = rest.utf8.firstIndex(of: UInt8(ascii: "{")),
+                let close = rest.utf8[open...].firstIndex(of: UInt8(ascii: "}"))
+            {
+                let name = rest[rest.utf8.index(after: open)..<close]
+                target += rest[..<open]
+                target += name == "app" ? self.app.id.text : parameters.first { $0.key == name }?.value ?? ""
+                rest = rest[rest.utf8.index(after: close)...]
             }
+            return target + rest
         }
     }
 

@@ -9,7 +9,13 @@ import Publishing
 struct NetKitRoutes: Sendable {
     let tools: CompatServices
     /// Nothing is kept here: what the database knows is at hand in memory, and the rest may come at any time.
-    private let material = SingleFlightCache<Set<[UInt8]>, Found>(entries: 0)
+    private let material = SingleFlightCache<Source, Found>(entries: 0)
+
+    /// The document that names the digests.
+    private struct Source: Hashable {
+        var app: AppID
+        var version: Int64
+    }
 
     private typealias Found = (found: [[UInt8]: [UInt8]], isWhole: Bool)
 
@@ -50,7 +56,7 @@ struct NetKitRoutes: Sendable {
     private func gather(_ view: ClientView) async -> Found {
         // Any client may ask, in as many spellings as there are names below a wildcard: one request for an app's clients
         // queries the database for all that wait.
-        await self.material.value(for: view.digests) { _, _ in
+        await self.material.value(for: Source(app: view.app, version: view.document.version)) { _, _ in
             true
         } make: {
             (await self.tools.services.material.der(of: view.digests, within: MaterialStore.patience), nil)
