@@ -76,6 +76,14 @@ import Yams
         #expect("PinRevoked,Pin".wholeMatch(of: pattern) == nil)
     }
 
+    @Test func `the contract takes the code of every guard rail, and no other`() throws {
+        let components = try #require(try Self.contract()["components"] as? [String: Any])
+        let schemas = try #require(components["schemas"] as? [String: [String: Any]])
+        let pattern = try Regex(try #require(schemas["GuardRailCode"]?["pattern"] as? String))
+        let taken = (0..<100).map { $0 < 10 ? "G0\($0)" : "G\($0)" }.filter { $0.wholeMatch(of: pattern) != nil }
+        #expect(taken == GuardRail.allCases.map(\.rawValue).sorted())
+    }
+
     @Test func `the contract names the query parameters of every route`() throws {
         let contract = try Self.contract()
         let paths = try #require(contract["paths"] as? [String: [String: Any]])

@@ -197,7 +197,7 @@ import Testing
         let other = StreamID.watch(appID("com.example.none"))
         #expect(state.apply(event, of: other, version: 1, at: noon) == .unfit)
         #expect(state.apply(event, of: .app(shop), version: state.version(of: .app(shop)) + 1, at: noon) == .unfit)
-        #expect(state.apply(event, of: .watch(shop), version: 2, at: noon) == .outOfTurn)
+        #expect(state.apply(event, of: .watch(shop), version: 2, at: noon) == .notNext)
         #expect(try state.decide(.watch(shop), in: looking()).events.isEmpty)
     }
 }

@@ -75,7 +75,7 @@ extension LedgerView {
             guard step.time >= self.head.lastTime else { throw .time(position: step.position) }
             switch self.state.apply(step.event, of: step.stream, version: step.streamVersion, at: step.time) {
             case .applied: break
-            case .outOfTurn: throw .streamVersion(position: step.position)
+            case .notNext: throw .streamVersion(position: step.position)
             case .unfit: throw .unfit(position: step.position)
             }
             self.head.position += 1

@@ -55,7 +55,7 @@ extension LedgerState {
     mutating func take(_ entry: Entry) throws(LedgerFault) {
         switch self.apply(entry.event, of: entry.stream, version: entry.streamVersion, at: entry.time) {
         case .applied: return
-        case .outOfTurn: throw .streamVersion(position: entry.position)
+        case .notNext: throw .streamVersion(position: entry.position)
         case .unfit: throw .unfit(position: entry.position)
         }
     }

@@ -37,14 +37,14 @@ extension App {
         out.add(each: self.rotations) { $0.add(json: $1.json) }
         out.add(each: self.loweredRails.sorted()) { $0.add(place: $1) }
         out.add(each: self.riskyChanges) { $0.add($1) }
-        out.add(each: self.reactionsTaken) { out, deed in
-            out.add(deed.host.text)
-            out.add(deed.done.arm) { $0.add(place: $1) }
-            out.add(place: deed.done.step)
-            out.add(deed.done.at)
+        out.add(each: self.reactionsTaken) { out, reaction in
+            out.add(reaction.host.text)
+            out.add(reaction.done.arm) { $0.add(place: $1) }
+            out.add(place: reaction.done.step)
+            out.add(reaction.done.at)
         }
         out.add(each: self.clients.sorted { $0.key < $1.key }) { out, client in
-            out.add(place: client.key)
+            out.add(client.key.rawValue)
             out.add(json: client.value.settings.json(of: client.key))
             out.add(client.value.key) { $0.add(json: $1.json) }
         }
@@ -113,7 +113,10 @@ extension App {
                 step: try r.value(ReactionStep.self), at: try r.time())
         }
         for _ in 0..<(try reader.count()) {
-            let kind = try reader.value(ClientKind.self)
+            let name = try reader.text()
+            guard let kind = ClientKind(rawValue: name) else {
+                throw SnapshotDefect(description: "\(name) is no kind of client")
+            }
             let settings = try reader.json { (f) throws(JSONDefect) in try ClientSettings(f, of: kind) }
             let key = try reader.optional { (r) throws(SnapshotDefect) in
                 try r.json { (f) throws(JSONDefect) in try f.object { (m) throws(JSONDefect) in try ClientKey(&m) } }

@@ -34,34 +34,36 @@ struct GuardRailEvaluation {
     /// - Throws: The refusal of the first blocking finding that has one of its own, whichever rails are judged; then
     ///   ``Refusal/reasonRequired(_:)``; then ``Refusal/guarded(_:)`` with all findings, the most severe first.
     func verdict() throws(Refusal) -> Verdict {
-        var findings = self.found
-        if let refusal = findings.lazy.filter({ $0.blocks(in: self.context) }).compactMap(\.refusal).first {
-            throw refusal
+        var findings: [Finding] = []
+        for checks in RailChecks.allCases {
+            let found = self.found(by: checks)
+            if let refusal = found.lazy.filter({ $0.blocks(in: self.context) }).compactMap(\.refusal).first {
+                throw refusal
+            }
+            findings += found
+            // The checks behind these have no refusals of their own, and take longer: the writer is not kept by them
+            // with a change that is refused anyway.
+            if checks == .policy, case .app(let change) = self.change { try change.requireReasons() }
         }
-        if case .app(let change) = self.change {
-            try change.requireReasons()
-            findings.sort(by: Finding.isGraver)
-        }
+        if case .app = self.change { findings.sort(by: Finding.isGraver) }
         findings.removeAll { !self.context.rails.contains($0.rail) }
         guard !findings.contains(where: { $0.blocks(in: self.context) }) else { throw .guarded(findings) }
         let overridden = findings.filter { $0.severity == .override }.map { OverriddenFinding($0) }
         return Verdict(findings: findings, overridden: overridden)
     }
 
-    /// The findings of every check, in the checks' order; lowered rails as warnings.
-    private var found: [Finding] {
+    /// The findings of some checks, in their order; lowered rails as warnings.
+    private func found(by checks: RailChecks) -> [Finding] {
         var lowered = self.context.fleet.loweredRails
         if case .app(let change) = self.change {
             guard !change.events.isEmpty else { return [] }
             lowered.formUnion(change.after.loweredRails)
         }
-        return RailChecks.allCases.flatMap { checks in
-            let findings = checks.findings(of: self.change)
-            assert(
-                findings.allSatisfy { $0.rail.entry.checks.contains(checks) },
-                "\(checks) judges a rail that does not say so")
-            return findings
-        }.map { finding in
+        let findings = checks.findings(of: self.change)
+        assert(
+            findings.allSatisfy { $0.rail.entry.checks.contains(checks) },
+            "\(checks) judges a rail that does not say so")
+        return findings.map { finding in
             var finding = finding
             if finding.severity == .override, lowered.contains(finding.rail) { finding.severity = .warn }
             return finding

@@ -136,9 +136,12 @@ enum PolicyRails {
     private static func placeholders(of change: AppChange) -> [Finding] {
         change.events.compactMap { event in
             guard case .pinStaged(let pattern, let slot, let pin, _, _) = event else { return nil }
-            return CommandRails.placeholder(
+            var finding = CommandRails.placeholder(
                 pin, pattern, slot,
                 isPresented: change.observed(of: pattern).live.contains { $0.chain.pins.contains(pin) })
+            // The command was let through; what is wrong shows only beside the change's new endpoints.
+            finding?.refusal = nil
+            return finding
         }
     }
 

@@ -17,8 +17,8 @@ enum ReachRails {
             case .killSwitch: "without the kill switch its devices would refuse the server"
             case .pinsValidUntil:
                 "its devices, which do not enforce since `pins_valid_until`, would refuse the server again"
-            case .rollout: "more devices would refuse the server, which get it instead of the other policy"
-            case .subdomains: "devices would refuse the server, whose name the host did not stand for"
+            case .rollout: "the devices that move to it would refuse the server"
+            case .subdomains: "devices would refuse the server, because the host now covers its name"
             }
         }
     }

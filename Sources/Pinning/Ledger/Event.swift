@@ -85,7 +85,7 @@ package struct LedgerState: Sendable {
     package enum Outcome: Hashable, Sendable {
         case applied
         /// It is not the next event of its stream.
-        case outOfTurn
+        case notNext
         /// It does not belong to such a stream.
         case unfit
     }
@@ -98,13 +98,13 @@ package struct LedgerState: Sendable {
         // An existing app is looked up once: a fold of a long ledger does little else.
         if case .app(let id) = stream, case .app(let event) = event {
             let outcome = self.apps.update(id) { app -> Outcome in
-                guard app.version + 1 == version else { return .outOfTurn }
+                guard app.version + 1 == version else { return .notNext }
                 app.evolve(event, at: time)
                 return .applied
             }
             if let outcome { return outcome }
         }
-        guard self.version(of: stream) + 1 == version else { return .outOfTurn }
+        guard self.version(of: stream) + 1 == version else { return .notNext }
         return self.apply(event, of: stream, at: time) ? .applied : .unfit
     }
 

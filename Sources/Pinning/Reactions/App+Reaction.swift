@@ -62,12 +62,12 @@ extension App {
     }
 
     /// The number of past reactions that an app remembers.
-    private static let deedLimit = 32
+    private static let reactionLimit = 32
 
     mutating func note(_ reacted: Reacted, at time: Timestamp) {
         self.reactionsTaken.append(Reaction.Taken(host: reacted.host, arm: reacted.arm, step: reacted.step, at: time))
-        if self.reactionsTaken.count > Self.deedLimit {
-            self.reactionsTaken.removeFirst(self.reactionsTaken.count - Self.deedLimit)
+        if self.reactionsTaken.count > Self.reactionLimit {
+            self.reactionsTaken.removeFirst(self.reactionsTaken.count - Self.reactionLimit)
         }
     }
 }

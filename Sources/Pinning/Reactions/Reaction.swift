@@ -64,7 +64,7 @@ package enum Reaction {
     ///
     /// - Parameters:
     ///   - fleet: The settings of every app: their part of the document's version, and the kill switch.
-    ///   - deeds: The server's past reactions.
+    ///   - reactionsTaken: The server's past reactions.
     package static func verdicts(
         on telemetry: TelemetryFacts, of app: App, fleet: Fleet, facts: ExternalFacts, reactionsTaken: [Taken] = [],
         at now: Timestamp

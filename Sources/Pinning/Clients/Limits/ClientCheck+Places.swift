@@ -30,7 +30,7 @@ extension ClientCheck {
     }
 
     /// The host of a wildcard's own name, where both have the same pins in the same mode.
-    func twin(of host: ClientView.Host) -> ClientView.Host? {
+    func exactPattern(of host: ClientView.Host) -> ClientView.Host? {
         guard host.pattern.isWildcard, let exact = self.exact[host.pattern.name], exact.isSame(as: host) else {
             return nil
         }

@@ -6,20 +6,20 @@ enum NameLimits {
         let reach = check.pinned.compactMap { host in
             // An exact pattern and a wildcard of one name may become one entry together.
             host.pattern.isWildcard
-                ? Self.wildcard(host, check.twin(of: host), check)
+                ? Self.wildcard(host, check.exactPattern(of: host), check)
                 : host.includesSubdomains ? Self.subdomains(host, check) : nil
         }
         return reach + Self.registry(check, isPublicSuffix)
     }
 
-    /// - Parameter twin: The exact pattern of the same name, if it has the same pins and mode.
+    /// - Parameter exact: The exact pattern of the same name, if it has the same pins and mode.
     private static func wildcard(
-        _ host: ClientView.Host, _ twin: ClientView.Host?, _ check: ClientCheck
+        _ host: ClientView.Host, _ exact: ClientView.Host?, _ check: ClientCheck
     ) -> ClientFinding? {
         let names = check.profile.names
-        guard names.hasWildcards || twin != nil && names.subtree != nil else { return Self.wildcard(host, check) }
-        if names.subtree == .all, let twin {
-            let isDeep = host.includesSubdomains || twin.includesSubdomains
+        guard names.hasWildcards || exact != nil && names.subtree != nil else { return Self.wildcard(host, check) }
+        if names.subtree == .all, let exact {
+            let isDeep = host.includesSubdomains || exact.includesSubdomains
             return isDeep || names.hasWildcards ? nil : Self.wildcard(host, check)
         }
         return host.includesSubdomains ? Self.subdomains(host, check) : nil
