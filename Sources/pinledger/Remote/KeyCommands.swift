@@ -5,8 +5,9 @@ struct KeyCommands: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "key", abstract: "Manage the keys that sign documents.",
         discussion: """
-            To rotate: `key create` adds a new key to the JWKS; after a day, `key activate` makes it sign everything; \
-            after a week, `key retire` removes the old one from the JWKS.
+            To rotate: `key create` adds a new key to the JWKS. Release the app with that JWKS, and wait until installs \
+            run the release: they refuse documents of keys that they do not have. Then `key activate` makes the key sign \
+            everything, a day after its creation at the earliest; a week later, `key retire` removes the old one.
 
             `key rewrap` changes a different key: the key-encryption key that seals secrets in the database.
             """,

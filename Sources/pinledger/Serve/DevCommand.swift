@@ -14,7 +14,7 @@ struct DevCommand: AsyncParsableCommand, HoldsKeys {
         discussion: """
             pinledger dev
 
-            All data is in one directory. The first start creates the database, a key-encryption key, a signing key \
+            The data is in one directory, or PostgreSQL's part in another one that the greeting names. The first start creates the database, a key-encryption key, a signing key \
             and an admin token. Later starts reuse them. For trial and development, not for production.
             """
     )
@@ -109,7 +109,7 @@ struct DevCommand: AsyncParsableCommand, HoldsKeys {
             do {
                 let context = try await Self.settle(home, configuration.listen.host, port, services)
                 if let example, let app { try await Self.load(example, into: app, context, services) }
-                self.greet(context, app: app, home: home)
+                self.greet(context, app: app, home: home, database: database.directory)
             } catch {
                 let failure = ErrorText.failure(for: error)
                 Console.error("pinledger: \(failure.message)")
@@ -176,7 +176,7 @@ struct DevCommand: AsyncParsableCommand, HoldsKeys {
         }
     }
 
-    private func greet(_ context: ServerContext, app: String?, home: String) {
+    private func greet(_ context: ServerContext, app: String?, home: String, database: String) {
         let next =
             app.map { app in
                 [
@@ -190,7 +190,8 @@ struct DevCommand: AsyncParsableCommand, HoldsKeys {
                 "curl -si \(context.server)/client/v1/apps/com.example.app/document",
             ]
         // Commands look for the server and its token in this directory's `.pinledger` only.
-        let find = self.data == ".pinledger" ? [] : ["export PINLEDGER_DATA='\(home)'"]
+        let find = Self.pathLine + (self.data == ".pinledger" ? [] : ["export PINLEDGER_DATA='\(home)'"])
+        let elsewhere = database.hasPrefix("\(home)/") ? "" : " PostgreSQL's part is in \(database)."
         Console.error(
             """
             pinledger \(Version.text) serves on \(context.server)
@@ -198,9 +199,20 @@ struct DevCommand: AsyncParsableCommand, HoldsKeys {
             Try next, in another terminal in this directory:
               \((find + next).joined(separator: "\n  "))
 
-            Stop with Ctrl-C; nothing is lost.
+            Stop with Ctrl-C. All data stays in \(home).\(elsewhere)
             """
         )
+    }
+
+    /// What makes a shell find this program, where it does not.
+    private static var pathLine: [String] {
+        let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
+        let isFound = path.split(separator: ":").contains {
+            FileManager.default.isExecutableFile(atPath: "\($0)/pinledger")
+        }
+        guard !isFound, let program = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+        else { return [] }
+        return ["export PATH='\(URL(fileURLWithPath: program).deletingLastPathComponent().path)':\"$PATH\""]
     }
 
     /// Writes a file that only its owner can read, whole or not at all.

@@ -50,8 +50,11 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
         }
         findings += await self.server()
         self.show(findings)
-        if findings.contains(where: { $0.verdict == .fail }) {
-            throw CommandFailure("something is wrong", advice: "See the lines marked fail.")
+        let failed = findings.filter { $0.verdict == .fail }.map(\.subject)
+        if !failed.isEmpty {
+            throw CommandFailure(
+                "\(failed.count) check\(failed.count == 1 ? "" : "s") failed: \(failed.joined(separator: ", "))",
+                advice: "See the lines marked fail.")
         }
     }
 
@@ -115,7 +118,7 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
                     subject: subject, verdict: .fail,
                     detail: "the private half of the signing key \(active) is not stored",
                     advice:
-                        "Take the row of pinledger.signing_secret from a backup, or create a new key: `pinledger key create`"
+                        "Take the row of pinledger.signing_secret from a backup. See `pinledger handbook backup`, \"Lost keys\"."
                 )
             }
             var unopened: [String] = []

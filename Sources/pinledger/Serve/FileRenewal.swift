@@ -5,7 +5,8 @@ import NIOPosix
 import ServiceLifecycle
 import UnixSignals
 
-/// Reloads replaced files: at once on SIGHUP, and within ten seconds after they have changed.
+/// Reloads replaced files: at once on SIGHUP, and within ten seconds after they have changed. Without files it takes SIGHUP,
+/// and does nothing.
 struct FileRenewal: Service {
     /// A file, or several that belong together.
     struct File: Sendable {

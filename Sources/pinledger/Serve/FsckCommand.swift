@@ -78,7 +78,7 @@ struct FsckCommand: AsyncParsableCommand, HoldsKeys {
 
     func run() async throws {
         guard (0...86_400).contains(self.grace) else {
-            throw CommandFailure("--grace is not 0 to 86400 seconds", status: .usage)
+            throw CommandFailure("--grace must be from 0 to 86400 seconds", status: .usage)
         }
         let key = try self.kekFile.map(NodeConfiguration.readKey)
         var expectations = LedgerAuditor.Expectations()
@@ -128,8 +128,8 @@ struct FsckCommand: AsyncParsableCommand, HoldsKeys {
                 (
                     "the ledger is sound, and stored secrets are not",
                     """
-                    Take the secrets named from a backup of the database, or make new ones (`pinledger key create`); \
-                    then find out who wrote to their tables.
+                    Take the secrets named from a backup of the database, then find out who wrote to their tables. Without \
+                    a backup: see `pinledger handbook backup`, "Lost keys".
                     """
                 )
             } else {

@@ -130,8 +130,8 @@ struct KeyRewrapCommand: AsyncParsableCommand, HoldsKeys {
             Console.print(
                 """
                 the key-encryption key is \(new.id) instead of \(old.id)
-                Start every node again with the new key, then run this once more. Keep the old key as long as backups \
-                from before.
+                Restart every node with the new key, then run this command again. Keep the old key as long as you keep \
+                backups sealed with it.
                 """)
         }
     }

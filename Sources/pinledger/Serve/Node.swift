@@ -61,8 +61,8 @@ struct Node {
             .init(service: Loop { await services.telemetry.recorder.run() }),
             .init(service: server.rounds),
         ]
-        let files = self.renewedFiles
-        if !files.isEmpty { running.append(.init(service: FileRenewal(files: files, logger: self.logger))) }
+        // Also without a file: SIGHUP would end the process otherwise.
+        running.append(.init(service: FileRenewal(files: self.renewedFiles, logger: self.logger)))
         if let writer {
             let housekeeping = Housekeeping(
                 ledger: ledger, pool: pool, snapshotKey: self.snapshotKey,
