@@ -1,6 +1,6 @@
 """The rollout scenarios and kill switches of the old documentation, from import over document to what devices get.
 
-The table under "What became of the old configurations" in the handbook (rollouts) says the same.
+The table under "What imported configurations do" in the handbook (rollouts) says the same.
 """
 
 import base64
