@@ -41,8 +41,8 @@ struct GuardRailEvaluation {
                 throw refusal
             }
             findings += found
-            // The checks behind these have no refusals of their own, and take longer: the writer is not kept by them
-            // with a change that is refused anyway.
+            // The checks that follow refuse nothing on their own, and take longer: they do not keep the writer busy with
+            // a change that is refused anyway.
             if checks == .policy, case .app(let change) = self.change { try change.requireReasons() }
         }
         if case .app = self.change { findings.sort(by: Finding.isGraver) }

@@ -14,8 +14,8 @@ struct DevCommand: AsyncParsableCommand, HoldsKeys {
         discussion: """
             pinledger dev
 
-            The data is in one directory, or PostgreSQL's part in another one that the greeting names. The first start creates the database, a key-encryption key, a signing key \
-            and an admin token. Later starts reuse them. For trial and development, not for production.
+            The data is in one directory, or PostgreSQL's part in another one that the greeting names. The first start \
+            creates the database, a key-encryption key, a signing key and an admin token. Later starts reuse them. For trial and development, not for production.
             """
     )
 

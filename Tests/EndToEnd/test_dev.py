@@ -1,0 +1,57 @@
+"""`pinledger dev`: what it prints works, and SIGHUP does not end it."""
+
+import os
+import re
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from pinledger import BINARY, Server
+
+EXAMPLE = Path(__file__).parents[2] / "deploy/example/ssl_pinning_config.json"
+
+
+@pytest.fixture(scope="module")
+def server():
+    server = Server(lowers_rails=False, more=["--example", str(EXAMPLE), "--app", "com.example.app"])
+    # A shell that finds no `pinledger`.
+    server.environment["PATH"] = "/usr/bin:/bin:/usr/sbin:/sbin"
+    try:
+        yield server.start()
+    finally:
+        server.destroy()
+
+
+def greeting(server: Server) -> str:
+    server.wait_until(lambda: "Stop with Ctrl-C" in server.tail())
+    return server.tail()
+
+
+def test_every_command_that_dev_prints_works_in_another_shell(server):
+    lines = re.search(r"Try next.*?:\n((?:  .+\n)+)", greeting(server)).group(1).splitlines()
+    commands = [line.strip() for line in lines]
+    assert commands[0] == f"""export PATH='{Path(BINARY).parent}':"$PATH\""""
+    assert commands[1] == f"export PINLEDGER_DATA='{server.data}'"
+    assert len(commands) == 5
+    environment = {"PATH": server.environment["PATH"], "HOME": str(server.home), "NO_COLOR": "1"}
+    for last in range(2, 5):
+        script = "\n".join(["set -e", *commands[:2], commands[last]])
+        done = subprocess.run(["bash", "-c", script], env=environment, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, (commands[last], done.stdout, done.stderr)
+        assert "com.example.app" in done.stdout or "application/jose" in done.stdout, done.stdout
+
+
+def test_dev_says_where_all_data_is(server):
+    text = greeting(server)
+    assert f"All data stays in {server.data}." in text
+    elsewhere = re.search(r"PostgreSQL's part is in (\S+)\.", text)
+    assert (server.data / "postgresql").exists() if elsewhere is None else Path(elsewhere.group(1)).exists()
+
+
+def test_a_server_without_files_to_reload_takes_sighup(server):
+    os.kill(server.process.pid, signal.SIGHUP)
+    for _ in range(20):
+        assert server.api.get("/readyz").status == 200
+    assert server.is_running
