@@ -89,7 +89,7 @@ extension ExportDraft {
     /// it would refuse every connection.
     ///
     /// - Parameter obstacle: Why it cannot use one, as a sentence without its full stop.
-    private mutating func usable(
+    mutating func usable(
         of host: ClientView.Host, as name: String, _ obstacle: (ClientView.ClientPin) -> String?
     ) -> [ClientView.ClientPin] {
         var usable: [ClientView.ClientPin] = []
