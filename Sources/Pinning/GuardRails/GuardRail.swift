@@ -93,7 +93,7 @@ package enum GuardRail: String, CaseIterable, Sendable, Hashable, Comparable {
 
     /// How a rule is held.
     package enum Holding: String, Sendable, Hashable {
-        /// By a check of each change.
+        /// By a check of each change; a plan that is out of date (G35) by the writer, before it decides.
         case judged
         /// Where input is read: a violation never becomes a command.
         case parsed

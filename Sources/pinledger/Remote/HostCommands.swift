@@ -92,7 +92,7 @@ struct HostCommands: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Change a host's mode, its subdomains or its services.",
             discussion: """
-                pinledger host update com.example.app api.example.com --mode report_only
+                pinledger host update com.example.app api.example.com --mode report_only --reason "moving to a new key"
                 pinledger host update com.example.app mail.example.com --endpoint mail.example.com:587+smtp
                 """
         )

@@ -145,7 +145,7 @@ struct PinCommands: AsyncParsableCommand {
     struct Retire: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Retire a pin: clients stop accepting it.",
-            discussion: "pinledger pin retire com.example.app api.example.com old.pem")
+            discussion: "pinledger pin retire com.example.app api.example.com old.pem --reason \"the key is replaced\"")
         @OptionGroup var target: Target
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
