@@ -86,7 +86,7 @@ public struct AppVersion: Sendable, CustomStringConvertible {
             "must be a version such as 1.5.0: one to four groups of up to nine digits, optionally with -prerelease and +build"
     )
 
-    /// The four groups of a version without a pre-release and a build; nil for every other text.
+    /// The four groups of a version that has only groups; nil for any other text.
     private static func groups(_ text: String) -> [Int64]? {
         var core: [Int64] = [0, 0, 0, 0]
         var (group, digits) = (0, 0)

@@ -24,8 +24,9 @@ enum SigningKeyRails {
         guard let key = change.before.keys[kid], change.context.now < key.knownEverywhereAt else { return nil }
         return Finding(
             .signingKeyOverlap,
-            "Clients may not know the key \(kid) before \(key.knownEverywhereAt), and would refuse documents it signs until they fetch the keys again.",
-            remedy: "Activate the key after that time; `pinledger key list` shows when it was announced.",
+            "Clients may not know the key \(kid) before \(key.knownEverywhereAt), and refuse documents of keys that they do not have.",
+            remedy:
+                "Activate the key after that time, and once installs run an app release that ships it; `pinledger key list` shows when it was announced.",
             refusal: .keyTooYoung(kid, until: key.knownEverywhereAt)
         )
     }
