@@ -223,19 +223,19 @@ private actor Shelf: RemoteConfigStore {
 @Suite struct `What is known of pushes` {
     @Test func `a push status is in step with the document that was pushed, and no other`() throws {
         let app = try AppID("com.example.shop")
-        let book = PushStatus(projects: ["shop-prod"])
+        let status = PushStatus(projects: ["shop-prod"])
         let now = Timestamp(seconds: 1_769_860_800)
-        book.succeed(
+        status.succeed(
             app, in: "shop-prod", .init(at: now, position: 7, documentVersion: 3),
             template: .init(version: "5", foreignConditions: ["testers"]))
-        #expect(book.entry(of: app)?.isInStep(documentVersion: 3) == true)
+        #expect(status.entry(of: app)?.isInStep(documentVersion: 3) == true)
         // The ledger has moved on, and nothing was pushed since.
-        #expect(book.entry(of: app)?.isInStep(documentVersion: 4) == false)
-        book.succeed(app, in: "shop-prod", .init(at: now, position: 9, documentVersion: 4))
-        #expect(book.entry(of: app)?.isInStep(documentVersion: 4) == true)
-        #expect(book.entry(of: app)?.template.foreignConditions == ["testers"])
-        book.fail(app, in: "shop-prod", .init(at: now, detail: "halted", advice: nil))
-        #expect(book.entry(of: app)?.isInStep(documentVersion: 4) == false)
+        #expect(status.entry(of: app)?.isInStep(documentVersion: 4) == false)
+        status.succeed(app, in: "shop-prod", .init(at: now, position: 9, documentVersion: 4))
+        #expect(status.entry(of: app)?.isInStep(documentVersion: 4) == true)
+        #expect(status.entry(of: app)?.template.foreignConditions == ["testers"])
+        status.fail(app, in: "shop-prod", .init(at: now, detail: "halted", advice: nil))
+        #expect(status.entry(of: app)?.isInStep(documentVersion: 4) == false)
     }
 }
 

@@ -54,7 +54,7 @@ enum ExampleServer {
         _ pool: PostgresPool, _ ledger: Ledger, _ clock: @escaping @Sendable () -> Timestamp, _ logger: Logger
     ) -> ProbeScheduler {
         ProbeScheduler(
-            book: ObservationSummary(), store: ObservationStore(pool: pool), ledger: ledger, vantage: "here",
+            summary: ObservationSummary(), store: ObservationStore(pool: pool), ledger: ledger, vantage: "here",
             schedule: ProbeSchedule(), isScheduled: false, records: false, logger: logger, clock: clock,
             probe: { ProbeReport(target: $0) }
         )

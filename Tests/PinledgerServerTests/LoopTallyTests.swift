@@ -17,7 +17,7 @@ import Testing
         return PreparedAnswer(
             contentType: "application/jose", cacheControl: "public",
             body: PreparedBody(Array("document \(version)".utf8), tagPrefix: DocumentTag.prefix(version: version)),
-            document: .init(place: recorder.intake.place(of: app), version: version)
+            document: .init(appIndex: recorder.intake.index(of: app), version: version)
         )
     }
 

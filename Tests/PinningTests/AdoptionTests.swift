@@ -82,8 +82,8 @@ import Testing
 
     // MARK: Installs
 
-    /// A book of installs, each seen once with each of the versions.
-    private static func book(_ installs: [(Range<UInt64>, [Int64])], anonymous: [(Int64, Int64)] = [])
+    /// A summary of installs, each seen once with each of the versions.
+    private static func summary(_ installs: [(Range<UInt64>, [Int64])], anonymous: [(Int64, Int64)] = [])
         -> AdoptionSummary
     {
         var tally = AdoptionTally()
@@ -103,15 +103,15 @@ import Testing
         for (version, count) in anonymous {
             tally.add(Self.requests(count), AdoptionKey(held: .init(number: version)), of: shop, at: now)
         }
-        var book = AdoptionSummary(app: shop, spans: .init(measuredAt: now, windowSeconds: 86_400))
-        for row in tally.rows(of: shop) { book.add(row) }
-        for sketch in tally.sketches(of: shop) { book.add(sketch) }
-        return book
+        var summary = AdoptionSummary(app: shop, spans: .init(measuredAt: now, windowSeconds: 86_400))
+        for row in tally.rows(of: shop) { summary.add(row) }
+        for sketch in tally.sketches(of: shop) { summary.add(sketch) }
+        return summary
     }
 
     @Test func `an install that was ever seen with a version holds it`() {
         // All held 11; 700 of 1000 were seen with 12 later.
-        let facts = Self.book([(0..<700, [11, 12]), (700..<1000, [11])]).facts
+        let facts = Self.summary([(0..<700, [11, 12]), (700..<1000, [11])]).facts
         let share = facts.share(holdingAtLeast: 12)
         #expect(share.basis == .installs)
         #expect(abs((share.basisPoints ?? 0) - 7000) < 300)
@@ -124,36 +124,36 @@ import Testing
     }
 
     @Test func `an install seen with two versions holds the newer one`() {
-        let facts = Self.book([(0..<500, [20]), (500..<1000, [10])]).facts
+        let facts = Self.summary([(0..<500, [20]), (500..<1000, [10])]).facts
         #expect(facts.share(holdingAtLeast: 15) == facts.share(holdingAtLeast: 20))
     }
 
     @Test func `clients without an id widen the bounds, and are counted by requests where they are many`() {
         // Those with an id are all up to date, the others are not.
-        let some = Self.book([(0..<1000, [12])], anonymous: [(11, 500)]).facts
+        let some = Self.summary([(0..<1000, [12])], anonymous: [(11, 500)]).facts
         let share = some.share(holdingAtLeast: 12)
         #expect(share.basis == .installs)
         #expect(share.basisPoints == 10_000)
         #expect(share.lowerBasisPoints < 7000)
         #expect(some.gaps.contains(.someInstalls))
-        let many = Self.book([(0..<1000, [12])], anonymous: [(11, 1500)]).facts
+        let many = Self.summary([(0..<1000, [12])], anonymous: [(11, 1500)]).facts
         #expect(many.share(holdingAtLeast: 12).basis == .requests)
         #expect(many.share(holdingAtLeast: 12).basisPoints == 4000)
     }
 
     @Test func `an adoption summary covers spans, platforms and app versions`() throws {
-        var book = AdoptionSummary(app: shop, spans: .init(measuredAt: Self.now, windowSeconds: 2 * 86_400))
+        var summary = AdoptionSummary(app: shop, spans: .init(measuredAt: Self.now, windowSeconds: 2 * 86_400))
         let key = AdoptionKey(
             held: .document(4), release: .release(.init(major: 1, minor: 2, patch: 3)), platform: .web)
         for (hours, count) in [(0, 1), (1, 10), (3, 100), (30, 1000), (100, 10_000), (200, 100_000)] as [(Int64, Int64)]
         {
             let hour = Self.now.adding(seconds: -hours * 3600).startOfHour
-            book.add(AdoptionTally.Row(app: shop, hour: hour, key: key, count: Self.requests(count)))
+            summary.add(AdoptionTally.Row(app: shop, hour: hour, key: key, count: Self.requests(count)))
         }
-        book.add(
+        summary.add(
             AdoptionTally.Row(
                 app: shop, hour: Self.now.startOfHour, key: .init(held: .nothing), count: Self.requests(5)))
-        let versions = book.versions
+        let versions = summary.versions
         #expect(versions.map(\.holding.held) == [.document(4), .nothing])
         let version = try #require(versions.first)
         #expect((version.hour, version.day, version.week) == (11, 111, 11_111))
@@ -161,7 +161,7 @@ import Testing
         #expect(version.platforms == [.init(name: "web", sightings: 1111)])
         #expect(version.releases == [.init(name: "1.2.3", sightings: 1111)])
         #expect(versions[1].platforms == [.init(name: nil, sightings: 5)])
-        #expect(book.facts.installs == nil)
+        #expect(summary.facts.installs == nil)
     }
 
     // MARK: Counting
@@ -314,10 +314,10 @@ import Testing
         mark(1000..<21_000, 12, isSigned: false)
         tally.add(Self.requests(500_000), AdoptionKey(held: .document(12)), of: shop, at: Self.now)
         func facts() -> AdoptionFacts {
-            var book = AdoptionSummary(app: shop, spans: .init(measuredAt: Self.now, windowSeconds: 3600))
-            for row in tally.rows(of: shop) { book.add(row) }
-            for sketch in tally.sketches(of: shop) { book.add(sketch) }
-            return book.facts
+            var summary = AdoptionSummary(app: shop, spans: .init(measuredAt: Self.now, windowSeconds: 3600))
+            for row in tally.rows(of: shop) { summary.add(row) }
+            for sketch in tally.sketches(of: shop) { summary.add(sketch) }
+            return summary.facts
         }
         #expect(facts().signed.share(holdingAtLeast: 12).basisPoints == 0)
         #expect(facts().signed.share(holdingAtLeast: 11).lowerBasisPoints >= 9900)
@@ -343,17 +343,17 @@ import Testing
     }
 
     @Test func `an install of yesterday is known again today, and one of the day before is not`() {
-        var book = AdoptionSummary(app: shop, spans: .init(measuredAt: Self.now, windowSeconds: 7 * 86_400))
-        #expect(book.spans.installs == Self.now.startOfDay.adding(seconds: -86_400))
+        var summary = AdoptionSummary(app: shop, spans: .init(measuredAt: Self.now, windowSeconds: 7 * 86_400))
+        #expect(summary.spans.installs == Self.now.startOfDay.adding(seconds: -86_400))
         for (days, count) in [(0, 1), (1, 10), (2, 100)] as [(Int64, UInt64)] {
             var sketch = InstallSketch()
             for number in 0..<count { sketch.insert(InstallMark(bits: number << 53 | 1)) }
-            book.add(
+            summary.add(
                 AdoptionTally.Sketch(
                     app: shop, day: Self.now.startOfDay.adding(seconds: -days * 86_400), held: .document(3),
                     isSigned: true, sketch: sketch))
         }
-        #expect(book.facts.signed.installs == 10)
+        #expect(summary.facts.signed.installs == 10)
     }
 
     @Test(arguments: [

@@ -15,9 +15,9 @@ final class LoopTally {
     }
 
     private let intake: AdoptionIntake?
-    /// By the app's place.
+    /// By the app's index.
     private var slots: ContiguousArray<Slot> = []
-    /// The places whose slots are not empty.
+    /// The indices whose slots are not empty.
     private var touched: [Int] = []
     private var batch = AdoptionBatch()
     private var rounds = 0
@@ -40,31 +40,31 @@ final class LoopTally {
             if self.batch.isFull { self.handOver() }
             return self.batch.add(
                 intake.sighting(
-                    at: document.place, current: document.version, isCurrent: isCurrent, condition: condition,
+                    at: document.appIndex, current: document.version, isCurrent: isCurrent, condition: condition,
                     report: report
                 )
             )
         }
-        while self.slots.count <= document.place { self.slots.append(Slot()) }
-        if self.slots[document.place].version != document.version { self.spill(document.place, document.version) }
-        if isCurrent { self.slots[document.place].holding += 1 } else { self.slots[document.place].empty += 1 }
+        while self.slots.count <= document.appIndex { self.slots.append(Slot()) }
+        if self.slots[document.appIndex].version != document.version { self.spill(document.appIndex, document.version) }
+        if isCurrent { self.slots[document.appIndex].holding += 1 } else { self.slots[document.appIndex].empty += 1 }
     }
 
     /// Puts away what was counted of another version, and begins with this one.
-    private func spill(_ place: Int, _ version: Int64) {
-        let slot = self.slots[place]
+    private func spill(_ index: Int, _ version: Int64) {
+        let slot = self.slots[index]
         if slot.version == 0 {
-            self.touched.append(place)
+            self.touched.append(index)
         } else {
-            self.put(slot, place)
+            self.put(slot, index)
         }
-        self.slots[place] = Slot(version: version)
+        self.slots[index] = Slot(version: version)
     }
 
-    private func put(_ slot: Slot, _ place: Int) {
+    private func put(_ slot: Slot, _ index: Int) {
         guard slot.holding > 0 || slot.empty > 0 else { return }
         self.batch.steady.append(
-            AdoptionBatch.Steady(place: place, version: slot.version, holding: slot.holding, empty: slot.empty))
+            AdoptionBatch.Steady(index: index, version: slot.version, holding: slot.holding, empty: slot.empty))
     }
 
     /// Lets a round pass.
@@ -76,9 +76,9 @@ final class LoopTally {
     /// Hands over everything that was counted.
     func handOver() {
         self.rounds = 0
-        for place in self.touched {
-            self.put(self.slots[place], place)
-            self.slots[place] = Slot()
+        for index in self.touched {
+            self.put(self.slots[index], index)
+            self.slots[index] = Slot()
         }
         self.touched.removeAll(keepingCapacity: true)
         guard !self.batch.isEmpty else { return }

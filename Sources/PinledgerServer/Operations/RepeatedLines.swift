@@ -9,11 +9,11 @@ import Synchronization
 /// metadata are. Those below a warning are all written.
 package struct RepeatedLines<Handler: LogHandler>: LogHandler {
     private var handler: Handler
-    private let book: HeldLines
+    private let held: HeldLines
 
-    package init(_ handler: Handler, book: HeldLines) {
+    package init(_ handler: Handler, held: HeldLines) {
         self.handler = handler
-        self.book = book
+        self.held = held
     }
 
     package var logLevel: Logger.Level {
@@ -39,7 +39,7 @@ package struct RepeatedLines<Handler: LogHandler>: LogHandler {
     package func log(event: LogEvent) {
         guard event.level >= .warning else { return self.handler.log(event: event) }
         let (handler, now) = (self.handler, ContinuousClock.now)
-        self.book.take(event, of: handler.metadata, at: now) { handler.log(event: $0) }
+        self.held.take(event, of: handler.metadata, at: now) { handler.log(event: $0) }
     }
 }
 

@@ -7,7 +7,7 @@ extension Host {
     private static let longSeconds: Int64 = 30 * 86_400
 
     func attention(of pattern: HostPattern, _ app: App, in context: DecisionContext) -> [AttentionItem] {
-        var items = self.sights(of: pattern, app, in: context)
+        var items = self.observations(of: pattern, app, in: context)
         for slot in PolicySlot.allCases {
             guard let policy = self[slot] else { continue }
             items += policy.attention(app, at: context.now).map { item in
@@ -39,7 +39,7 @@ extension Host {
     }
 
     /// Gaps in the probes of a host that is enforced.
-    private func sights(of pattern: HostPattern, _ app: App, in context: DecisionContext) -> [AttentionItem] {
+    private func observations(of pattern: HostPattern, _ app: App, in context: DecisionContext) -> [AttentionItem] {
         guard self.enforces else { return [] }
         let endpoints = self.probed(of: pattern)
         guard !endpoints.isEmpty else {

@@ -64,7 +64,7 @@ enum LiveRails {
         let had = arm.was?.pins[rotation.next]?.state == .active
         let wasWithout = arm.was?.mode == .enforce && !had && before.map(\.isSwitching) == true
         guard had || (arm.now.mode == .enforce && !wasWithout),
-            // Sights are reported already.
+            // What probes saw is reported already.
             !had || !observed.recent.contains(where: { $0.chain.isCurrent && $0.chain.pins.contains(rotation.next) })
         else { return [] }
         return [

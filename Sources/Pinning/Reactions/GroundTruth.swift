@@ -12,7 +12,7 @@ package enum GroundTruth: String, Sendable, Hashable {
     /// There are no probes, or none recently, or from too few places.
     case unknown
 
-    /// How old a sight may be that speaks against the pins: an hour, some four rounds of probes. A sight for them
+    /// How old an observation may be that speaks against the pins: an hour, some four rounds of probes. An observation for them
     /// counts for as long as it counts anywhere.
     package static let freshSeconds: Int64 = 3600
     /// The number of places in the network from which the same has to be seen.

@@ -60,7 +60,7 @@ extension ReactionEvidence {
                     endpoint: endpoint, address: $0.address, vantage: $0.vantage, lastSeen: $0.lastSeen, pins: $0.pins)
             }
         }
-        // Sights for the pins are never left out, nor those for the pins that would replace them.
+        // Observations for the pins are never left out, nor those for the pins that would replace them.
         let (pinned, unpinned) = (
             live.filter { !pins.isDisjoint(with: $0.pins) }, live.filter { pins.isDisjoint(with: $0.pins) }
         )

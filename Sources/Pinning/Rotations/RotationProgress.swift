@@ -173,7 +173,7 @@ extension App {
         }
     }
 
-    /// Whether every service of a host presents a key, with the sights as a sentence.
+    /// Whether every service of a host presents a key, with the observations as a sentence.
     package func sighting(
         of pin: Pin, at pattern: HostPattern, _ facts: ExternalFacts, _ now: Timestamp
     ) -> (Sighting, detail: String) {

@@ -5,13 +5,13 @@ package import Pinning
 package struct AdoptionBatch: Sendable {
     /// The two most frequent cases, for one version: the sender holds it, or has nothing.
     package struct Steady: Sendable {
-        package var place: Int
+        package var index: Int
         package var version: Int64
         package var holding: Int64
         package var empty: Int64
 
-        package init(place: Int, version: Int64, holding: Int64, empty: Int64) {
-            self.place = place
+        package init(index: Int, version: Int64, holding: Int64, empty: Int64) {
+            self.index = index
             self.version = version
             self.holding = holding
             self.empty = empty
@@ -20,13 +20,13 @@ package struct AdoptionBatch: Sendable {
 
     /// All other keys by which requests are counted.
     package struct Kind: Hashable, Sendable {
-        package var place: Int
+        package var index: Int
         package var key: AdoptionKey
     }
 
     /// An install that was seen with a version.
     package struct Install: Sendable {
-        package var place: Int
+        package var index: Int
         package var held: HeldVersion
         package var mark: DatedMark
         package var isSigned: Bool
@@ -49,12 +49,12 @@ package struct AdoptionBatch: Sendable {
     package var isFull: Bool { self.kinds.count >= 1024 || self.installs.count >= 2048 }
 
     package mutating func add(_ sighting: AdoptionSighting) {
-        self.kinds[Kind(place: sighting.place, key: sighting.key), default: AdoptionCount()] += sighting.count
+        self.kinds[Kind(index: sighting.index, key: sighting.key), default: AdoptionCount()] += sighting.count
         // No client holds a version that does not exist, so such a statement is not counted.
         guard !sighting.key.held.isAhead else { return }
         for mark in sighting.marks {
             self.installs.append(
-                Install(place: sighting.place, held: sighting.key.held, mark: mark, isSigned: sighting.isSigned))
+                Install(index: sighting.index, held: sighting.key.held, mark: mark, isSigned: sighting.isSigned))
         }
     }
 }
@@ -69,7 +69,7 @@ package struct DatedMark: Hashable, Sendable {
 /// A client that was seen once.
 package struct AdoptionSighting: Sendable {
     /// The app's index in ``AdoptionIntake``.
-    package var place: Int
+    package var index: Int
     package var key: AdoptionKey
     /// With the salts of the day and of the day before, so that the install is known again tomorrow; none where it
     /// stated no id, or the node has no salts.

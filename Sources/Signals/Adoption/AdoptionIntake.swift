@@ -7,7 +7,7 @@ import Synchronization
 /// bounded: counts that come faster than ``AdoptionRecorder`` takes them away are dropped.
 package final class AdoptionIntake: Sendable {
     private struct Content {
-        var places: [AppID: Int] = [:]
+        var indices: [AppID: Int] = [:]
         var apps: [AppID] = []
         var batches: [AdoptionBatch] = []
         /// The batches of signed reports: unsigned ones take none of their room.
@@ -33,10 +33,10 @@ package final class AdoptionIntake: Sendable {
     // MARK: Seeing
 
     /// The index of an app, permanently. Only for existing apps: indices are never given back.
-    package func place(of app: AppID) -> Int {
+    package func index(of app: AppID) -> Int {
         self.content.withLock { content in
-            if let place = content.places[app] { return place }
-            content.places[app] = content.apps.count
+            if let index = content.indices[app] { return index }
+            content.indices[app] = content.apps.count
             content.apps.append(app)
             return content.apps.count - 1
         }
@@ -45,13 +45,13 @@ package final class AdoptionIntake: Sendable {
     /// Reads a request for a document.
     ///
     /// - Parameters:
-    ///   - place: The app's index.
+    ///   - index: The app's index.
     ///   - version: The version of the app's current document. A statement to hold a newer one is counted apart.
     ///   - isCurrent: Whether `condition` names it.
     ///   - condition: The value of `If-None-Match`.
     ///   - report: The value of `Pinledger-Client`.
     package func sighting(
-        at place: Int, current version: Int64, isCurrent: Bool, condition: String?, report: String?
+        at index: Int, current version: Int64, isCurrent: Bool, condition: String?, report: String?
     ) -> AdoptionSighting {
         let report = report.flatMap(ClientReport.init(field:)) ?? ClientReport()
         let held: HeldVersion =
@@ -67,24 +67,24 @@ package final class AdoptionIntake: Sendable {
             } else {
                 .nothing
             }
-        return self.sighting(at: place, held.known(upTo: version), report, AdoptionCount(requests: 1))
+        return self.sighting(at: index, held.known(upTo: version), report, AdoptionCount(requests: 1))
     }
 
     private func sighting(
-        at place: Int, _ held: HeldVersion, _ report: ClientReport, _ count: AdoptionCount, isSigned: Bool = false
+        at index: Int, _ held: HeldVersion, _ report: ClientReport, _ count: AdoptionCount, isSigned: Bool = false
     ) -> AdoptionSighting {
         var count = count
         var marks: [DatedMark] = []
         if let install = report.install, let salts = self.salts {
             count.identified = 1
-            let app = self.content.withLock { $0.apps[place] }
+            let app = self.content.withLock { $0.apps[index] }
             let today = self.clock().startOfDay
             marks = [today, today.adding(seconds: -DailySalts.daySeconds)].map {
                 DatedMark(day: $0, mark: InstallMark(install, of: app, salt: salts.salt(at: $0)))
             }
         }
         return AdoptionSighting(
-            place: place,
+            index: index,
             key: AdoptionKey(
                 held: held, release: report.release.map(AdoptionKey.Release.release) ?? .unsaid,
                 platform: report.platform),
@@ -98,13 +98,13 @@ package final class AdoptionIntake: Sendable {
     ///   - version: The version of the app's current document.
     ///   - isSigned: Whether they showed that they are clients of the app.
     func note(_ reports: some Collection<ClientReport>, of app: AppID, current version: Int64, isSigned: Bool) {
-        let place = self.place(of: app)
+        let index = self.index(of: app)
         var batch = AdoptionBatch()
         for report in reports {
             let held = report.version.map(HeldVersion.init(claimed:)) ?? .unknown
             batch.add(
                 self.sighting(
-                    at: place, held.known(upTo: version), report, AdoptionCount(reports: 1), isSigned: isSigned))
+                    at: index, held.known(upTo: version), report, AdoptionCount(reports: 1), isSigned: isSigned))
         }
         self.take(batch, isSigned: isSigned)
     }
@@ -156,7 +156,7 @@ package final class AdoptionIntake: Sendable {
         var seen: [AppID: Int64] = [:]
         for batch in batches {
             for steady in batch.steady {
-                let app = apps[steady.place]
+                let app = apps[steady.index]
                 seen[app, default: 0] += steady.holding + steady.empty
                 if steady.holding > 0 {
                     tally.add(
@@ -168,12 +168,12 @@ package final class AdoptionIntake: Sendable {
                 }
             }
             for (kind, count) in batch.kinds {
-                seen[apps[kind.place], default: 0] += count.sightings
-                tally.add(count, kind.key, of: apps[kind.place], at: time)
+                seen[apps[kind.index], default: 0] += count.sightings
+                tally.add(count, kind.key, of: apps[kind.index], at: time)
             }
             for install in batch.installs {
                 tally.mark(
-                    install.mark.mark, install.held, isSigned: install.isSigned, of: apps[install.place],
+                    install.mark.mark, install.held, isSigned: install.isSigned, of: apps[install.index],
                     at: install.mark.day)
             }
         }

@@ -23,8 +23,8 @@ package actor AdoptionRecorder {
     private let currentVersion: @Sendable (AppID) -> Int64?
     /// Where seen clients are counted.
     package nonisolated let intake: AdoptionIntake
-    private nonisolated let picture: AdoptionFactsCache
-    private nonisolated let surges = SurgeBook()
+    private nonisolated let factsCache: AdoptionFactsCache
+    private nonisolated let surges = KnownSurges()
     private var watch = SurgeWatch()
 
     private var tally = AdoptionTally()
@@ -54,7 +54,7 @@ package actor AdoptionRecorder {
         self.clock = clock
         self.currentVersion = currentVersion
         self.intake = AdoptionIntake(salts: salts, clock: clock)
-        self.picture = AdoptionFactsCache(windowSeconds: windowSeconds)
+        self.factsCache = AdoptionFactsCache(windowSeconds: windowSeconds)
     }
 
     // MARK: Seeing and knowing
@@ -73,22 +73,22 @@ package actor AdoptionRecorder {
     /// The facts about the versions that an app's clients hold, at most about half a minute old. Nil where they are not
     /// known yet: the request makes this node find them out, and keep them at hand for as long as they are asked for
     /// every ten minutes.
-    package nonisolated func facts(of app: AppID) -> AdoptionFacts? { self.picture.facts(of: app, at: .now) }
+    package nonisolated func facts(of app: AppID) -> AdoptionFacts? { self.factsCache.facts(of: app, at: .now) }
 
     /// All facts about an app's clients over the last `hours`: the recorded ones, and those that this node will record.
-    package func book(of app: AppID, hours: Int64) async throws -> AdoptionSummary {
-        try await self.book(of: app, windowSeconds: hours * 3600)
+    package func summary(of app: AppID, hours: Int64) async throws -> AdoptionSummary {
+        try await self.summary(of: app, windowSeconds: hours * 3600)
     }
 
-    private func book(of app: AppID, windowSeconds: Int64) async throws -> AdoptionSummary {
+    private func summary(of app: AppID, windowSeconds: Int64) async throws -> AdoptionSummary {
         let spans = AdoptionSummary.Spans(measuredAt: self.clock(), windowSeconds: windowSeconds)
         // The database first: counts that are recorded meanwhile are missing for a moment, and not counted twice.
-        var book = try await self.store.load(app, spans)
+        var summary = try await self.store.load(app, spans)
         self.takeIn()
-        for row in self.recording.rows where row.app == app { book.add(row) }
-        for row in self.tally.rows(of: app) { book.add(row) }
-        for sketch in self.tally.sketches(of: app) { book.add(sketch) }
-        return book
+        for row in self.recording.rows where row.app == app { summary.add(row) }
+        for row in self.tally.rows(of: app) { summary.add(row) }
+        for sketch in self.tally.sketches(of: app) { summary.add(sketch) }
+        return summary
     }
 
     /// The counts that are not recorded yet.
@@ -104,7 +104,7 @@ package actor AdoptionRecorder {
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await self.follow() }
             group.addTask { await self.recordNowAndThen() }
-            group.addTask { await self.refreshPicture() }
+            group.addTask { await self.refreshFacts() }
             await group.waitForAll()
         }
         // Not cancelled with the rest: the counts up to the end are recorded, where the database accepts them.
@@ -198,14 +198,15 @@ package actor AdoptionRecorder {
         self.logger.log(.clientsCountedInMemory)
     }
 
-    // MARK: The picture for rules
+    // MARK: The facts for rules
 
-    private func refreshPicture() async {
+    private func refreshFacts() async {
         await PeriodicWorker(every: .seconds(1)).run {
-            for app in self.picture.wanted(at: .now) {
+            for app in self.factsCache.wanted(at: .now) {
                 // While the database is away, the known facts stay, with their time.
-                guard let book = try? await self.book(of: app, windowSeconds: self.picture.windowSeconds) else { break }
-                self.picture.keep(book.facts, of: app, at: .now)
+                guard let summary = try? await self.summary(of: app, windowSeconds: self.factsCache.windowSeconds)
+                else { break }
+                self.factsCache.keep(summary.facts, of: app, at: .now)
             }
         }
     }

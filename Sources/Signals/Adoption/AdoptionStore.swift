@@ -41,7 +41,7 @@ package struct AdoptionStore: Sendable {
 
     /// The records of an app.
     func load(_ app: AppID, _ spans: AdoptionSummary.Spans) async throws -> AdoptionSummary {
-        var book = AdoptionSummary(app: app, spans: spans)
+        var summary = AdoptionSummary(app: app, spans: spans)
         let lines = try await self.pool.read(
             """
             SELECT version, app_version, platform,
@@ -67,7 +67,7 @@ package struct AdoptionStore: Sendable {
             (line.hour, line.day, line.week) = (try Self.count(row, 3), try Self.count(row, 4), try Self.count(row, 5))
             line.window = AdoptionCount(
                 requests: try Self.count(row, 6), reports: try Self.count(row, 7), identified: try Self.count(row, 8))
-            book.add(line)
+            summary.add(line)
         }
         let sketches = try await self.pool.read(
             """
@@ -78,9 +78,9 @@ package struct AdoptionStore: Sendable {
         )
         for row in sketches {
             guard let sketch = InstallSketch(registers: try row.bytes(1)) else { continue }
-            book.add(sketch, HeldVersion(number: try row.int64(0)), isSigned: try row.bool(2))
+            summary.add(sketch, HeldVersion(number: try row.int64(0)), isSigned: try row.bool(2))
         }
-        return book
+        return summary
     }
 
     /// A count, limited so that sums stay within bounds whatever was stored.

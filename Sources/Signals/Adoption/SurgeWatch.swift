@@ -43,7 +43,7 @@ struct SurgeWatch: Sendable {
 }
 
 /// The surges of the last day that a node has found.
-final class SurgeBook: Sendable {
+final class KnownSurges: Sendable {
     private let surges = Mutex<[AppID: AdoptionSurge]>([:])
 
     func surge(of app: AppID) -> AdoptionSurge? { self.surges.withLock { $0[app] } }

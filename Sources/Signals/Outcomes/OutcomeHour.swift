@@ -144,23 +144,23 @@ package struct OutcomeHour: Hashable, Sendable {
         let level = min(highest, OutcomePool.highestLevel)
         self.levels[isAuthenticated] = level
         var keys: [OutcomeKey] = []
-        var places: [OutcomeKey: Int] = [:]
+        var indices: [OutcomeKey: Int] = [:]
         var summaries: [OutcomeSummary] = []
         var members: [Member: Sighting] = [:]
         for row in rows {
             guard let (cells, releases) = row.read else { continue }
             let local = cells.map { cell in
-                if let place = places[cell.key] { return place }
-                places[cell.key] = keys.count
+                if let index = indices[cell.key] { return index }
+                indices[cell.key] = keys.count
                 keys.append(cell.key)
                 summaries.append(OutcomeSummary())
                 return keys.count - 1
             }
-            for (cell, place) in zip(cells, local) {
-                summaries[place].reports += cell.reports
-                summaries[place].failures += cell.failures
-                summaries[place].offTime += cell.offTime
-                summaries[place].pins.merge(cell.pins, uniquingKeysWith: +)
+            for (cell, index) in zip(cells, local) {
+                summaries[index].reports += cell.reports
+                summaries[index].failures += cell.failures
+                summaries[index].offTime += cell.offTime
+                summaries[index].pins.merge(cell.pins, uniquingKeysWith: +)
             }
             for unit in OutcomeUnit.read(row.units) {
                 guard local.indices.contains(Int(unit.cell)), unit.mark.isSampled(at: level) else { continue }
@@ -182,8 +182,8 @@ package struct OutcomeHour: Hashable, Sendable {
         }
     }
 
-    private static func release(_ place: UInt8, among releases: [AppRelease]) -> AdoptionKey.Release {
-        if place == OutcomeUnit.noRelease { return .unsaid }
-        return releases.indices.contains(Int(place) - 1) ? .release(releases[Int(place) - 1]) : .other
+    private static func release(_ index: UInt8, among releases: [AppRelease]) -> AdoptionKey.Release {
+        if index == OutcomeUnit.noRelease { return .unsaid }
+        return releases.indices.contains(Int(index) - 1) ? .release(releases[Int(index) - 1]) : .other
     }
 }

@@ -17,7 +17,7 @@ struct OutcomeMinuteTally: Sendable {
     }
 
     private(set) var cells: [Cell] = []
-    private var places: [OutcomeKey: Int] = [:]
+    private var indices: [OutcomeKey: Int] = [:]
     private(set) var releases: [AppRelease] = []
     private(set) var units: [OutcomeUnit] = []
     /// The level of the hour's sample.
@@ -51,29 +51,29 @@ struct OutcomeMinuteTally: Sendable {
     ///
     /// - Returns: The cell's index.
     mutating func count(_ report: OutcomeReport, as key: OutcomeKey, isOffTime: Bool) -> Int {
-        let place: Int
-        if let known = self.places[key] {
-            place = known
+        let index: Int
+        if let known = self.indices[key] {
+            index = known
         } else {
-            place = self.cells.count
-            self.places[key] = place
+            index = self.cells.count
+            self.indices[key] = index
             self.cells.append(Cell(key: key))
             self.weight += Self.cellWeight
         }
-        self.cells[place].reports += report.count
-        if report.outcome.isFailure { self.cells[place].failures += report.count }
-        if isOffTime { self.cells[place].offTime += report.count }
+        self.cells[index].reports += report.count
+        if report.outcome.isFailure { self.cells[index].failures += report.count }
+        if isOffTime { self.cells[index].offTime += report.count }
         self.reports += report.count
         self.news += report.count
         self.isChanged = true
-        return place
+        return index
     }
 
     /// Counts the install of a report.
     mutating func add(_ report: OutcomeReport, of mark: InstallMark, in network: UInt32, cell: Int) {
         self.units.append(
             OutcomeUnit(
-                mark: mark, network: network, cell: UInt16(cell), release: self.place(of: report.release),
+                mark: mark, network: network, cell: UInt16(cell), release: self.index(of: report.release),
                 outcome: report.outcome, platform: report.platform))
         self.weight += 1
         guard report.outcome.isFailure, let pin = report.servedPins.first else { return }
@@ -85,9 +85,9 @@ struct OutcomeMinuteTally: Sendable {
         self.cells[cell].pins[pin, default: 0] += 1
     }
 
-    private mutating func place(of release: AppRelease?) -> UInt8 {
+    private mutating func index(of release: AppRelease?) -> UInt8 {
         guard let release else { return OutcomeUnit.noRelease }
-        if let place = self.releases.firstIndex(of: release) { return UInt8(place + 1) }
+        if let index = self.releases.firstIndex(of: release) { return UInt8(index + 1) }
         guard self.releases.count < Self.releaseLimit else { return OutcomeUnit.otherRelease }
         self.releases.append(release)
         return UInt8(self.releases.count)

@@ -30,29 +30,29 @@ package struct OutcomeUnit: Hashable, Sendable {
         self.cell = cell
         self.release = release
         // Three bits for the reason, counted from 1; three for the platform, likewise.
-        let reason: UInt8 = if case .failure(let reason) = outcome { Self.place(of: reason) } else { 0 }
-        self.flags = reason | Self.place(of: platform) << 3
+        let reason: UInt8 = if case .failure(let reason) = outcome { Self.index(of: reason) } else { 0 }
+        self.flags = reason | Self.index(of: platform) << 3
     }
 
     /// Nil for a success.
     package var reason: OutcomeReason? {
-        let place = Int(self.flags & 7)
-        return place == 0 ? nil : OutcomeReason.allCases.indices.contains(place - 1) ? .allCases[place - 1] : .other
+        let index = Int(self.flags & 7)
+        return index == 0 ? nil : OutcomeReason.allCases.indices.contains(index - 1) ? .allCases[index - 1] : .other
     }
 
     package var isFailing: Bool { self.flags & 7 != 0 }
 
     package var platform: ClientPlatform? {
-        let place = Int(self.flags >> 3 & 7)
-        return place == 0 ? nil : ClientPlatform.allCases.indices.contains(place - 1) ? .allCases[place - 1] : .other
+        let index = Int(self.flags >> 3 & 7)
+        return index == 0 ? nil : ClientPlatform.allCases.indices.contains(index - 1) ? .allCases[index - 1] : .other
     }
 
     // The numbers are stored: the order of both lists may never change.
-    private static func place(of reason: OutcomeReason) -> UInt8 {
+    private static func index(of reason: OutcomeReason) -> UInt8 {
         UInt8(OutcomeReason.allCases.firstIndex(of: reason) ?? 0) + 1
     }
 
-    private static func place(of platform: ClientPlatform?) -> UInt8 {
+    private static func index(of platform: ClientPlatform?) -> UInt8 {
         platform.flatMap { ClientPlatform.allCases.firstIndex(of: $0) }.map { UInt8($0) + 1 } ?? 0
     }
 

@@ -9,7 +9,7 @@ import Synchronization
 /// to have none, without a place for each.
 final class TelemetryFactsCache: Sendable {
     fileprivate struct Entry {
-        var book: TelemetrySummary?
+        var summary: TelemetrySummary?
         var facts: TelemetryFacts?
         /// The database's clock when the summary was last read.
         var readAt: Timestamp?
@@ -61,12 +61,12 @@ final class TelemetryFactsCache: Sendable {
     }
 
     /// The apps whose facts are missing or no longer fresh; forgets the apps that were not asked for.
-    func wanted(at now: ContinuousClock.Instant) -> [(app: AppID, book: TelemetrySummary?, readAt: Timestamp?)] {
+    func wanted(at now: ContinuousClock.Instant) -> [(app: AppID, summary: TelemetrySummary?, readAt: Timestamp?)] {
         self.content.withLock { content in
             content.entries = content.entries.filter { now - $0.value.askedAt < Self.patience }
             return content.entries.filter { entry in
                 entry.value.madeAt.map { now - $0 >= Self.freshness } ?? true
-            }.map { ($0.key, $0.value.book, $0.value.readAt) }
+            }.map { ($0.key, $0.value.summary, $0.value.readAt) }
         }
     }
 
@@ -90,16 +90,16 @@ final class TelemetryFactsCache: Sendable {
 
     /// - Parameter isChanged: Whether the summary has changed in more than its time.
     func keep(
-        _ book: TelemetrySummary, isChanged: Bool, readAt: Timestamp, at now: ContinuousClock.Instant
+        _ summary: TelemetrySummary, isChanged: Bool, readAt: Timestamp, at now: ContinuousClock.Instant
     ) {
-        let known = self.content.withLock { $0.entries[book.app]?.facts }
-        var facts = isChanged ? book.facts : known ?? book.facts
-        facts.measuredAt = book.measuredAt
+        let known = self.content.withLock { $0.entries[summary.app]?.facts }
+        var facts = isChanged ? summary.facts : known ?? summary.facts
+        facts.measuredAt = summary.measuredAt
         self.content.withLock { content in
-            content.entries[book.app]?.book = book
-            content.entries[book.app]?.facts = facts
-            content.entries[book.app]?.readAt = readAt
-            content.entries[book.app]?.madeAt = now
+            content.entries[summary.app]?.summary = summary
+            content.entries[summary.app]?.facts = facts
+            content.entries[summary.app]?.readAt = readAt
+            content.entries[summary.app]?.madeAt = now
         }
     }
 }

@@ -135,8 +135,8 @@ package final class TelemetryIntake: Sendable {
             receipt.refusals = batch.refusals
             // The same request again, from any sender.
             let isReplay = origin.seal.map { !content.seals.insert($0, of: origin.app) } ?? false
-            for (place, (report, mark, key)) in outcomes.enumerated() {
-                if place.isMultiple(of: Self.takenAtOnce) { ThreadExecutor.giveWay() }
+            for (index, (report, mark, key)) in outcomes.enumerated() {
+                if index.isMultiple(of: Self.takenAtOnce) { ThreadExecutor.giveWay() }
                 guard let key else {
                     receipt.refusals[.hostUnknown, default: 0] += 1
                     continue

@@ -24,7 +24,7 @@ package actor TelemetryRecorder {
     private let clock: @Sendable () -> Timestamp
     /// Where reports are left.
     package nonisolated let intake: TelemetryIntake
-    private nonisolated let picture = TelemetryFactsCache()
+    private nonisolated let factsCache = TelemetryFactsCache()
     /// The name of this process's rows; other processes may add their own and never overwrite these.
     private let node: String
     /// Rows that could not be recorded yet, the newest of each minute.
@@ -75,14 +75,14 @@ package actor TelemetryRecorder {
     /// they are not known: the request makes this node find them out, and keep them at hand for as long as they are
     /// asked for every ten minutes.
     package nonisolated func facts(of app: AppID) -> TelemetryFacts? {
-        guard let facts = self.picture.facts(of: app, at: .now),
+        guard let facts = self.factsCache.facts(of: app, at: .now),
             self.clock() <= facts.measuredAt.adding(seconds: Self.longestAge)
         else { return nil }
         return facts
     }
 
     /// All records of an app's clients over the last `hours`, the present one included.
-    package func book(of app: AppID, hours: Int64) async throws -> TelemetrySummary {
+    package func summary(of app: AppID, hours: Int64) async throws -> TelemetrySummary {
         let now = self.clock()
         let last = now.startOfHour
         var read: [Timestamp: OutcomeHour] = [:]
@@ -100,7 +100,7 @@ package actor TelemetryRecorder {
     package func run() async {
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await self.recordNowAndThen() }
-            group.addTask { await self.refreshPicture() }
+            group.addTask { await self.refreshFacts() }
             await group.waitForAll()
         }
         // Not cancelled with the rest: the counts up to the end are recorded, where the database accepts them.
@@ -172,17 +172,17 @@ package actor TelemetryRecorder {
         return rows.isEmpty ? nil : rows
     }
 
-    // MARK: The picture for rules
+    // MARK: The facts for rules
 
-    private func refreshPicture() async {
+    private func refreshFacts() async {
         await PeriodicWorker(every: .seconds(1)).run {
             var failure: (any Error)?
             do {
-                if self.picture.wantsReporting(at: .now) { try await self.findReporting() }
+                if self.factsCache.wantsReporting(at: .now) { try await self.findReporting() }
             } catch { failure = error }
-            for (app, book, readAt) in self.picture.wanted(at: .now) {
+            for (app, summary, readAt) in self.factsCache.wanted(at: .now) {
                 // A failure for one app must not affect the others.
-                do { try await self.refresh(app, book, since: readAt) } catch { failure = error }
+                do { try await self.refresh(app, summary, since: readAt) } catch { failure = error }
             }
             if let failure, !self.isBlind, !Task.isCancelled {
                 self.logger.log(.reportsUnreadable, ["error": "\(failure)"])
@@ -194,7 +194,7 @@ package actor TelemetryRecorder {
     private func findReporting() async throws {
         let now = self.clock()
         let apps = try await self.store.reportingApps(since: Self.firstHour(at: now))
-        self.picture.keep(reporting: apps, measuredAt: now, at: .now)
+        self.factsCache.keep(reporting: apps, measuredAt: now, at: .now)
     }
 
     /// The beginning of the facts.
@@ -212,11 +212,11 @@ package actor TelemetryRecorder {
         for hour in try await self.store.changedHours(of: app, from: first, since: since) {
             hours[hour] = try await self.store.load(app, hour: hour)
         }
-        var book = known ?? TelemetrySummary(app: app, measuredAt: now)
-        let isChanged = known == nil || !hours.isEmpty || book.hours.keys.contains { $0 < first }
-        book.take(hours, at: now)
-        book.forget(before: first)
-        self.picture.keep(book, isChanged: isChanged, readAt: readAt, at: .now)
+        var summary = known ?? TelemetrySummary(app: app, measuredAt: now)
+        let isChanged = known == nil || !hours.isEmpty || summary.hours.keys.contains { $0 < first }
+        summary.take(hours, at: now)
+        summary.forget(before: first)
+        self.factsCache.keep(summary, isChanged: isChanged, readAt: readAt, at: .now)
     }
 }
 

@@ -35,8 +35,8 @@ package struct TelemetryRow: Hashable, Sendable {
     init(_ app: AppID, _ isAuthenticated: Bool, _ minute: Timestamp, _ tally: OutcomeMinuteTally) {
         var units: [UInt8] = []
         units.reserveCapacity(tally.units.count * OutcomeUnit.size)
-        for (place, unit) in tally.units.enumerated() {
-            if place.isMultiple(of: Self.unitsAtOnce) { ThreadExecutor.giveWay() }
+        for (index, unit) in tally.units.enumerated() {
+            if index.isMultiple(of: Self.unitsAtOnce) { ThreadExecutor.giveWay() }
             unit.append(to: &units)
         }
         let content: JSON = [

@@ -29,17 +29,17 @@ package struct TelemetryTally: Sendable {
         var isAuthenticated: Bool
     }
 
-    private struct Place: Hashable {
+    private struct Slot: Hashable {
         var account: Account
         var time: Timestamp
     }
 
     private let limits: Limits
     /// By the hour.
-    private var pools: [Place: OutcomePool] = [:]
-    private var minutes: [Place: OutcomeMinuteTally] = [:]
+    private var pools: [Slot: OutcomePool] = [:]
+    private var minutes: [Slot: OutcomeMinuteTally] = [:]
     /// The minutes that have changed since they were recorded.
-    private var changed: Set<Place> = []
+    private var changed: Set<Slot> = []
     private var unitCount = 0
     private var cellCount = 0
     private var waiting = 0
@@ -59,7 +59,7 @@ package struct TelemetryTally: Sendable {
         _ report: OutcomeReport, as key: OutcomeKey, of mark: InstallMark, in network: UInt32, by account: Account,
         newest: Int64, at time: Timestamp
     ) -> Bool {
-        let hour = Place(account: account, time: time.startOfHour)
+        let hour = Slot(account: account, time: time.startOfHour)
         let isOffTime = report.isOffTime(at: time)
         var key = key
         let isCrowded = self.cellCount >= self.limits.cells
@@ -68,7 +68,7 @@ package struct TelemetryTally: Sendable {
             into: &self.pools[hour, default: OutcomePool()])
         self.cellCount += pool.newCells
         if pool.entry == .noRoom { return false }
-        let minute = Place(account: account, time: time.startOfMinute)
+        let minute = Slot(account: account, time: time.startOfMinute)
         let tally = Self.count(
             report, as: key, of: pool.entry == .first ? mark : nil, in: network, isOffTime: isOffTime,
             into: &self.minutes[minute, default: OutcomeMinuteTally(level: pool.level)])
@@ -108,13 +108,13 @@ package struct TelemetryTally: Sendable {
     // MARK: Bounds
 
     /// Halves an hour's sample.
-    private mutating func narrow(_ hour: Place) {
+    private mutating func narrow(_ hour: Slot) {
         guard let before = self.pools[hour]?.count else { return }
         self.pools[hour]?.raiseLevel()
         guard let pool = self.pools[hour] else { return }
         self.unitCount -= before - pool.count
         for number in 0..<60 {
-            let minute = Place(account: hour.account, time: hour.time.adding(seconds: Int64(number) * 60))
+            let minute = Slot(account: hour.account, time: hour.time.adding(seconds: Int64(number) * 60))
             guard let weight = self.minutes[minute]?.weight else { continue }
             self.minutes[minute]?.narrow(to: pool.level)
             self.waiting -= weight - (self.minutes[minute]?.weight ?? 0)
@@ -141,25 +141,25 @@ package struct TelemetryTally: Sendable {
         let recorded = self.minutes.filter { !$0.value.isChanged && $0.key.time < now }.keys
         self.drop(recorded.sorted { $0.time < $1.time }, share: 8, at: now)
         guard self.minutes.count > self.limits.minutes || self.waiting > self.limits.waiting else { return }
-        let order = self.minutes.map { (place: $0.key, isOver: $0.key.time < now, weight: $0.value.weight) }.sorted {
+        let order = self.minutes.map { (slot: $0.key, isOver: $0.key.time < now, weight: $0.value.weight) }.sorted {
             if $0.isOver != $1.isOver { return $0.isOver }
-            return $0.isOver ? $0.place.time < $1.place.time : $0.weight > $1.weight
+            return $0.isOver ? $0.slot.time < $1.slot.time : $0.weight > $1.weight
         }
-        self.drop(order.map(\.place), share: 64, at: now)
+        self.drop(order.map(\.slot), share: 64, at: now)
     }
 
     /// Drops minutes in their order, until one of so many parts of the room is free.
-    private mutating func drop(_ places: [Place], share: Int, at now: Timestamp) {
-        for place in places {
+    private mutating func drop(_ slots: [Slot], share: Int, at now: Timestamp) {
+        for slot in slots {
             guard
                 self.minutes.count > self.limits.minutes - self.limits.minutes / share
                     || self.waiting > self.limits.waiting - self.limits.waiting / share
             else { return }
-            guard let tally = self.minutes.removeValue(forKey: place) else { continue }
-            self.changed.remove(place)
+            guard let tally = self.minutes.removeValue(forKey: slot) else { continue }
+            self.changed.remove(slot)
             self.waiting -= tally.weight
             // Later counts of the same minute replace all of its records.
-            self.dropped += place.time >= now ? tally.reports : tally.news
+            self.dropped += slot.time >= now ? tally.reports : tally.news
         }
     }
 
@@ -168,11 +168,11 @@ package struct TelemetryTally: Sendable {
         guard self.forgottenAt != time.startOfMinute else { return }
         self.forgottenAt = time.startOfMinute
         // A minute more, for a clock that is set back a little.
-        for place in self.minutes.keys.filter({ $0.time.adding(seconds: 120) <= time }) {
-            self.waiting -= self.minutes.removeValue(forKey: place)?.weight ?? 0
+        for slot in self.minutes.keys.filter({ $0.time.adding(seconds: 120) <= time }) {
+            self.waiting -= self.minutes.removeValue(forKey: slot)?.weight ?? 0
         }
-        for place in self.pools.keys.filter({ $0.time.adding(seconds: 3720) <= time }) {
-            guard let pool = self.pools.removeValue(forKey: place) else { continue }
+        for slot in self.pools.keys.filter({ $0.time.adding(seconds: 3720) <= time }) {
+            guard let pool = self.pools.removeValue(forKey: slot) else { continue }
             self.unitCount -= pool.count
             self.cellCount -= pool.cellCount
         }
@@ -194,10 +194,10 @@ package struct TelemetryTally: Sendable {
     mutating func take(at time: Timestamp) -> [Taken] {
         var taken: [Taken] = []
         taken.reserveCapacity(self.changed.count)
-        for place in self.changed {
-            guard let tally = self.minutes[place] else { continue }
-            taken.append(Taken(account: place.account, minute: place.time, tally: tally))
-            self.minutes[place]?.setTaken()
+        for slot in self.changed {
+            guard let tally = self.minutes[slot] else { continue }
+            taken.append(Taken(account: slot.account, minute: slot.time, tally: tally))
+            self.minutes[slot]?.setTaken()
         }
         self.changed.removeAll(keepingCapacity: true)
         self.forget(at: time)

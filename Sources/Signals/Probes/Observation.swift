@@ -6,7 +6,7 @@ import Probing
 /// The result of one probe of an endpoint, ready to be recorded.
 package struct Observation: Hashable, Sendable {
     /// A chain that one address presented, in the path that clients build (``Probing/ObservedChain/path``).
-    package struct Sight: Hashable, Sendable {
+    package struct ObservedChain: Hashable, Sendable {
         package var address: String
         /// SHA-256 of the certificates in DER, one after the other: 32 bytes.
         package var chainDigest: [UInt8]
@@ -21,12 +21,12 @@ package struct Observation: Hashable, Sendable {
     /// The place in the network from which it was seen.
     package var vantage: String
     package var at: Timestamp
-    package var sights: [Sight]
+    package var chains: [ObservedChain]
     /// The result at each address, for people and for the API.
     package var outcome: JSON
     /// Whether it is about the endpoint, rather than about this machine and its network.
     package var isEvidence: Bool
-    /// The certificates of the sights in DER, by their SHA-256. Not recorded.
+    /// The certificates of the chains in DER, by their SHA-256. Not recorded.
     package var material: [[UInt8]: [UInt8]] = [:]
     /// Why no address, or the first that did not, presented a chain, as a sentence; nil where all of them did.
     package var failure: String?
@@ -39,7 +39,7 @@ extension Observation {
         self.vantage = vantage
         self.at = time
         self.isEvidence = report.isEvidence
-        var sights: [Sight] = []
+        var observed: [ObservedChain] = []
         var addresses: [JSON] = []
         var material: [[UInt8]: [UInt8]] = [:]
         var failure = report.failure?.reason
@@ -54,11 +54,11 @@ extension Observation {
                 for chain in service.chains {
                     let sent = Self.facts(chain.certificates)
                     let path = chain.path == chain.certificates ? sent : Self.facts(chain.path)
-                    let sight = Sight(
+                    let made = ObservedChain(
                         address: entry.address.description, chainDigest: sha256(chain.path.flatMap(\.self)),
                         certificates: path, isComplete: isComplete
                     )
-                    if !path.isEmpty { sights.append(sight) }
+                    if !path.isEmpty { observed.append(made) }
                     for certificate in chain.path { material[sha256(certificate)] = certificate }
                     chains.append(chain.json(sent: sent, path: path))
                 }
@@ -69,7 +69,7 @@ extension Observation {
                 addresses.append(.object(members))
             }
         }
-        self.sights = sights
+        self.chains = observed
         self.material = material
         self.failure = failure
         self.outcome = .members([

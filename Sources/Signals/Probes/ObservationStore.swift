@@ -17,10 +17,10 @@ package struct ObservationStore: Sendable {
             [
                 .text(observation.endpoint.description), .text(observation.vantage),
                 .timestamp(observation.at.microseconds), .int32(Int32(clamping: failures)),
-                .bytes(observation.storedOutcome), .textArray(observation.sights.map(\.address)),
-                .bytesArray(observation.sights.map(\.chainDigest)),
-                .bytesArray(observation.sights.map { JSON.array($0.certificates.map(\.json)).canonicalBytes }),
-                .boolArray(observation.sights.map(\.isComplete)),
+                .bytes(observation.storedOutcome), .textArray(observation.chains.map(\.address)),
+                .bytesArray(observation.chains.map(\.chainDigest)),
+                .bytesArray(observation.chains.map { JSON.array($0.certificates.map(\.json)).canonicalBytes }),
+                .boolArray(observation.chains.map(\.isComplete)),
             ]
         )
     }
@@ -48,7 +48,7 @@ package struct ObservationStore: Sendable {
     private static let pageEndpoints: Int32 = 32
     private static let pageProbes: Int32 = 256
 
-    /// Reads records of sights and attempts after `time`, or all of them, page by page, so that they are never in
+    /// Reads records of chains and attempts after `time`, or all of them, page by page, so that they are never in
     /// memory at once.
     ///
     /// Each endpoint gives at most as many chains as an ``ObservationSummary`` keeps, chosen as it chooses: all of one

@@ -6,13 +6,13 @@ import Synchronization
 ///
 /// One lock guards one value; nothing waits while holding it. If the process dies, the next one reads them again.
 package final class ObservationSummary: Sendable {
-    fileprivate struct Sight: Hashable {
+    fileprivate struct ChainKey: Hashable {
         var vantage: String
         var address: String
         var digest: [UInt8]
     }
 
-    /// The facts of one sight.
+    /// The facts of one observed chain.
     fileprivate struct Seen {
         var chain: Pinning.ObservedChain
         /// When it was last seen by a probe that saw all chains of its address; nil where none did.
@@ -20,7 +20,7 @@ package final class ObservationSummary: Sendable {
     }
 
     fileprivate struct Page {
-        var sights: [Sight: Seen] = [:]
+        var chains: [ChainKey: Seen] = [:]
         var attempts: [String: ObservationStore.Attempt] = [:]
         var facts = EndpointFacts()
     }
@@ -31,13 +31,13 @@ package final class ObservationSummary: Sendable {
     /// A number that changes whenever something new is known.
     package var revision: Int { self.changes.load(ordering: .acquiring) }
 
-    /// The most sights of one endpoint. A sight that is evidence of its own stays in any case, up to the second limit.
-    static let sightLimit = 100
+    /// The most chains of one endpoint. One that is evidence of its own stays in any case, up to the second limit.
+    static let chainLimit = 100
     static let evidenceLimit = 256
 
     package init() {}
 
-    /// The sights of an endpoint; nil where there are none.
+    /// The chains of an endpoint; nil where there are none.
     package func facts(of endpoint: Endpoint) -> EndpointFacts? {
         self.pages.withLock { $0[endpoint]?.facts }
     }
@@ -64,13 +64,13 @@ package final class ObservationSummary: Sendable {
         let isNews = self.pages.withLock { pages in
             var touched: Set<Endpoint> = []
             for row in rows {
-                let sight = Sight(vantage: row.chain.vantage, address: row.chain.address, digest: row.digest)
+                let key = ChainKey(vantage: row.chain.vantage, address: row.chain.address, digest: row.digest)
                 var seen = Seen(chain: row.chain, lastComplete: row.lastComplete)
-                if let known = pages[row.endpoint]?.sights[sight] {
+                if let known = pages[row.endpoint]?.chains[key] {
                     guard known.chain.lastSeen < row.chain.lastSeen else { continue }
                     seen.lastComplete = [known.lastComplete, row.lastComplete].compactMap(\.self).max()
                 }
-                pages[row.endpoint, default: Page()].sights[sight] = seen
+                pages[row.endpoint, default: Page()].chains[key] = seen
                 touched.insert(row.endpoint)
             }
             for attempt in attempts {
@@ -87,15 +87,15 @@ package final class ObservationSummary: Sendable {
 
     /// Takes in this node's own result.
     func take(_ observation: Observation, failures: Int) {
-        let rows = observation.sights.map { sight in
-            let first = self.firstSeen(sight, observation)
+        let rows = observation.chains.map { chain in
+            let first = self.firstSeen(chain, observation)
             return ObservationStore.Row(
-                endpoint: observation.endpoint, digest: sight.chainDigest,
+                endpoint: observation.endpoint, digest: chain.chainDigest,
                 chain: Pinning.ObservedChain(
-                    pins: sight.certificates.map(\.key.pin), certificates: sight.certificates, address: sight.address,
+                    pins: chain.certificates.map(\.key.pin), certificates: chain.certificates, address: chain.address,
                     vantage: observation.vantage, firstSeen: first, lastSeen: observation.at, isCurrent: true
                 ),
-                lastComplete: sight.isComplete ? observation.at : nil
+                lastComplete: chain.isComplete ? observation.at : nil
             )
         }
         var success: Timestamp? = observation.at
@@ -109,9 +109,9 @@ package final class ObservationSummary: Sendable {
         self.take(rows, [attempt])
     }
 
-    private func firstSeen(_ sight: Observation.Sight, _ observation: Observation) -> Timestamp {
-        let key = Sight(vantage: observation.vantage, address: sight.address, digest: sight.chainDigest)
-        return self.pages.withLock { $0[observation.endpoint]?.sights[key]?.chain.firstSeen } ?? observation.at
+    private func firstSeen(_ chain: Observation.ObservedChain, _ observation: Observation) -> Timestamp {
+        let key = ChainKey(vantage: observation.vantage, address: chain.address, digest: chain.chainDigest)
+        return self.pages.withLock { $0[observation.endpoint]?.chains[key]?.chain.firstSeen } ?? observation.at
     }
 }
 
@@ -121,7 +121,7 @@ extension ObservationSummary.Page {
         self.findCurrent()
         self.trim()
         self.facts = EndpointFacts(
-            chains: self.sights.values.map(\.chain)
+            chains: self.chains.values.map(\.chain)
                 .sorted { ($0.lastSeen, $0.address) > ($1.lastSeen, $1.address) },
             lastSuccess: self.attempts.values.compactMap(\.lastSuccess).max(),
             lastAttempt: self.attempts.values.map(\.lastAttempt).max()
@@ -146,50 +146,50 @@ extension ObservationSummary.Page {
     private mutating func findCurrent() {
         var newest: [Corner: Timestamp] = [:]
         var complete: [Corner: Timestamp] = [:]
-        for seen in self.sights.values {
+        for seen in self.chains.values {
             let corner = Corner(seen.chain, ofItsKind: true)
             newest[corner] = max(newest[corner] ?? seen.chain.lastSeen, seen.chain.lastSeen)
             guard let last = seen.lastComplete else { continue }
             let address = Corner(seen.chain, ofItsKind: false)
             complete[address] = max(complete[address] ?? last, last)
         }
-        for (sight, seen) in self.sights {
+        for (key, seen) in self.chains {
             let last = seen.chain.lastSeen
-            self.sights[sight]?.chain.isCurrent =
+            self.chains[key]?.chain.isCurrent =
                 newest[Corner(seen.chain, ofItsKind: true)] == last
                 && complete[Corner(seen.chain, ofItsKind: false)].map { $0 <= last } != false
         }
     }
 
-    /// Forgets the least informative sights: first those superseded or older than a week, then a chain's further
+    /// Forgets the least informative chains: first those superseded or older than a week, then a chain's further
     /// addresses. The rest is each chain that a place sees now, of which the places in turn keep their newest.
     ///
-    /// Superseded sights are dropped first also because they would count as current again if their successor were gone.
+    /// Superseded chains are dropped first also because they would count as current again if their successor were gone.
     private mutating func trim() {
-        guard self.sights.count > ObservationSummary.sightLimit else { return }
-        let newest = self.sights.values.map(\.chain.lastSeen).max()
-        var evidence: [(turn: Int, sight: ObservationSummary.Sight)] = []
-        var repetitions: [ObservationSummary.Sight] = []
-        var past: [ObservationSummary.Sight] = []
+        guard self.chains.count > ObservationSummary.chainLimit else { return }
+        let newest = self.chains.values.map(\.chain.lastSeen).max()
+        var evidence: [(rank: Int, key: ObservationSummary.ChainKey)] = []
+        var repetitions: [ObservationSummary.ChainKey] = []
+        var past: [ObservationSummary.ChainKey] = []
         var known: Set<[String]> = []
-        var turns: [String: Int] = [:]
-        let sights = self.sights.sorted {
+        var ranks: [String: Int] = [:]
+        let chains = self.chains.sorted {
             ($0.value.chain.lastSeen, $0.key.address) > ($1.value.chain.lastSeen, $1.key.address)
         }
-        for (sight, seen) in sights {
+        for (key, seen) in chains {
             let end = seen.chain.lastSeen.adding(seconds: EndpointFacts.recentSeconds)
             if !seen.chain.isCurrent || newest.map({ end <= $0 }) == true {
-                past.append(sight)
-            } else if known.insert([sight.vantage, Hex.encode(sight.digest)]).inserted {
-                evidence.append((turns[sight.vantage, default: 0], sight))
-                turns[sight.vantage, default: 0] += 1
+                past.append(key)
+            } else if known.insert([key.vantage, Hex.encode(key.digest)]).inserted {
+                evidence.append((ranks[key.vantage, default: 0], key))
+                ranks[key.vantage, default: 0] += 1
             } else {
-                repetitions.append(sight)
+                repetitions.append(key)
             }
         }
-        let kept = min(max(evidence.count, ObservationSummary.sightLimit), ObservationSummary.evidenceLimit)
+        let kept = min(max(evidence.count, ObservationSummary.chainLimit), ObservationSummary.evidenceLimit)
         // Sorting keeps equal elements in their order.
-        evidence.sort { $0.turn < $1.turn }
-        for sight in (evidence.map(\.sight) + repetitions + past).dropFirst(kept) { self.sights[sight] = nil }
+        evidence.sort { $0.rank < $1.rank }
+        for key in (evidence.map(\.key) + repetitions + past).dropFirst(kept) { self.chains[key] = nil }
     }
 }

@@ -7,13 +7,13 @@ package import Pinning
 package import Probing
 import Synchronization
 
-/// Probes the services of all hosts on a schedule, from this node's place in the network, and stores the sights of all
+/// Probes the services of all hosts on a schedule, from this node's place in the network, and stores the chains of all
 /// nodes.
 ///
 /// A node without a name for its place probes only on request, as ``unnamed``. If the process dies, the next one
 /// repeats the probes since the last record (one probe at the most).
 package final class ProbeScheduler: Sendable {
-    private let book: ObservationSummary
+    private let summary: ObservationSummary
     private let store: ObservationStore
     private let ledger: Ledger
     private let look: @Sendable (ProbeTarget) async -> ProbeReport
@@ -41,11 +41,11 @@ package final class ProbeScheduler: Sendable {
     ///   - isScheduled: Whether it probes by itself, and not only on request.
     ///   - records: Whether it may write to the database.
     package init(
-        book: ObservationSummary, store: ObservationStore, ledger: Ledger, vantage: String, schedule: ProbeSchedule,
+        summary: ObservationSummary, store: ObservationStore, ledger: Ledger, vantage: String, schedule: ProbeSchedule,
         isScheduled: Bool, records: Bool, logger: Logger, readingInterval: Duration = .seconds(5),
         clock: @escaping @Sendable () -> Timestamp, probe: @escaping @Sendable (ProbeTarget) async -> ProbeReport
     ) {
-        self.book = book
+        self.summary = summary
         self.store = store
         self.ledger = ledger
         self.look = probe
@@ -92,7 +92,7 @@ package final class ProbeScheduler: Sendable {
         let from = self.readUntil.withLock { $0 }?.adding(seconds: -60)
         let now = self.clock()
         do {
-            try await self.store.read(after: from) { self.book.take($0, $1) }
+            try await self.store.read(after: from) { self.summary.take($0, $1) }
             self.readUntil.withLock { $0 = now }
         } catch {
             // The probe of a node that stops is not evidence.
@@ -112,7 +112,7 @@ package final class ProbeScheduler: Sendable {
             due = due.filter { watched[$0.key] != nil }
             // Drawn once for each probe, and again when a rotation begins or ends to watch.
             for (endpoint, isUrgent) in watched where due[endpoint]?.isUrgent != isUrgent {
-                let history = self.book.history(of: endpoint, from: self.vantage)
+                let history = self.summary.history(of: endpoint, from: self.vantage)
                 let next = self.schedule.next(
                     after: .init(last: history?.last, failures: history?.failures ?? 0), isWatched: isUrgent, now: now,
                     random: Double.random(in: 0..<1, using: &generator)
@@ -130,9 +130,9 @@ package final class ProbeScheduler: Sendable {
             // As many tasks as there may be probes at once, each taking the next of its share.
             for lane in 0..<min(Self.concurrency, endpoints.count) {
                 group.addTask {
-                    for place in stride(from: lane, to: endpoints.count, by: Self.concurrency) {
+                    for index in stride(from: lane, to: endpoints.count, by: Self.concurrency) {
                         guard !Task.isCancelled else { return }
-                        _ = await self.probe(endpoints[place])
+                        _ = await self.probe(endpoints[index])
                     }
                 }
             }
@@ -140,9 +140,9 @@ package final class ProbeScheduler: Sendable {
     }
 
     private func keep(_ observation: Observation) async {
-        let before = self.book.history(of: observation.endpoint, from: self.vantage)?.failures ?? 0
-        let failures = observation.sights.isEmpty ? (observation.isEvidence ? before + 1 : before) : 0
-        self.book.take(observation, failures: failures)
+        let before = self.summary.history(of: observation.endpoint, from: self.vantage)?.failures ?? 0
+        let failures = observation.chains.isEmpty ? (observation.isEvidence ? before + 1 : before) : 0
+        self.summary.take(observation, failures: failures)
         guard self.records else { return }
         do { try await self.store.record(observation, failures: failures) } catch {
             self.logger.log(.observationNotRecorded, ["endpoint": "\(observation.endpoint)", "error": "\(error)"])

@@ -26,7 +26,7 @@ struct Node {
     init(configuration: NodeConfiguration) {
         self.configuration = configuration
         var logger = Logger(label: "pinledger") { [lines] in
-            RepeatedLines(StreamLogHandler.standardError(label: $0), book: lines)
+            RepeatedLines(StreamLogHandler.standardError(label: $0), held: lines)
         }
         logger.logLevel = configuration.logLevel
         self.logger = logger

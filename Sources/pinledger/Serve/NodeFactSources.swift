@@ -59,7 +59,7 @@ struct NodeFactSources: Sendable {
         self.environment = DecisionEnvironment(facts: { facts }, isPublicSuffix: { suffixes.isPublicSuffix($0) })
         self.prober = prober
         self.probeScheduler = ProbeScheduler(
-            book: observations, store: ObservationStore(pool: pool), ledger: ledger, vantage: probing.place,
+            summary: observations, store: ObservationStore(pool: pool), ledger: ledger, vantage: probing.place,
             schedule: ProbeSchedule(interval: probing.interval), isScheduled: probing.vantage != nil,
             records: !configuration.isReadOnly, logger: logger, clock: clock, probe: { await prober.probe($0) }
         )

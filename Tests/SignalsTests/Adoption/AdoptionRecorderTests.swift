@@ -9,7 +9,7 @@ import Testing
 @testable import Signals
 
 /// Clients that were seen, on their way into the database and out of it again.
-@Suite(.timeLimit(.minutes(20)), .database)
+@Suite(.timeLimit(.minutes(60)), .database)
 struct AdoptionRecorderTests {
     /// A node's recorder and what it writes with.
     private struct Recorder {
@@ -68,12 +68,12 @@ struct AdoptionRecorderTests {
         #expect(try await Self.total(database) == 4 * 5 * 40 * 3)
         let reader = try await Recorder(database, as: .reader)
         for app in apps.prefix(3) {
-            let book = try await reader.recorder.book(of: app, hours: 24)
+            let summary = try await reader.recorder.summary(of: app, hours: 24)
             // Two of twenty may share a register.
-            #expect((18...20).contains(book.facts.installs ?? 0))
-            #expect(book.versions.map(\.holding.held) == [.document(9), .document(8), .document(7)])
-            #expect(book.versions.allSatisfy { (18...20).contains($0.holding.installs) })
-            #expect(book.facts.total == AdoptionCount(reports: 300 / 5, identified: 300 / 5))
+            #expect((18...20).contains(summary.facts.installs ?? 0))
+            #expect(summary.versions.map(\.holding.held) == [.document(9), .document(8), .document(7)])
+            #expect(summary.versions.allSatisfy { (18...20).contains($0.holding.installs) })
+            #expect(summary.facts.total == AdoptionCount(reports: 300 / 5, identified: 300 / 5))
         }
         await reader.pool.close()
     }
@@ -95,7 +95,7 @@ struct AdoptionRecorderTests {
         await node.recorder.record()
         await node.recorder.record()
         #expect(try await Self.total(database) == 8)
-        #expect(try await node.recorder.book(of: app, hours: 1).facts.installs == 3)
+        #expect(try await node.recorder.summary(of: app, hours: 1).facts.installs == 3)
         await node.pool.close()
     }
 
@@ -104,12 +104,12 @@ struct AdoptionRecorderTests {
         let app = try AppID("com.example.app")
         let (node, other) = (try await Recorder(database), try await Recorder(database))
         node.see(app, 8, install: 1, times: 3)
-        #expect(try await node.recorder.book(of: app, hours: 1).facts.total.reports == 3)
-        #expect(try await other.recorder.book(of: app, hours: 1).facts.total.reports == 0)
+        #expect(try await node.recorder.summary(of: app, hours: 1).facts.total.reports == 3)
+        #expect(try await other.recorder.summary(of: app, hours: 1).facts.total.reports == 0)
         await node.recorder.record()
         node.see(app, 9, install: 1)
         for (recorder, count) in [(node.recorder, 4), (other.recorder, 3)] as [(AdoptionRecorder, Int64)] {
-            let facts = try await recorder.book(of: app, hours: 1).facts
+            let facts = try await recorder.summary(of: app, hours: 1).facts
             #expect(facts.total.reports == count)
             #expect(facts.installs == 1)
         }
@@ -125,7 +125,7 @@ struct AdoptionRecorderTests {
             await node.recorder.record()
         }
         #expect(try await Self.total(database) == 0)
-        #expect(try await node.recorder.book(of: app, hours: 1).facts.total.reports == 3)
+        #expect(try await node.recorder.summary(of: app, hours: 1).facts.total.reports == 3)
         #expect(node.log.text.count == 1)
         #expect(node.log.text.first?.contains("in its memory only") == true)
         await node.pool.close()
@@ -148,7 +148,7 @@ struct AdoptionRecorderTests {
         #expect(try rows.only.int64(1) == 4)
         // The clock has gone on by a day since the last one.
         for (hours, installs) in [(25, 1), (49, 1), (73, 1)] as [(Int64, Int64?)] {
-            #expect(try await node.recorder.book(of: app, hours: hours).facts.installs == installs, "\(hours)")
+            #expect(try await node.recorder.summary(of: app, hours: hours).facts.installs == installs, "\(hours)")
         }
         await node.pool.close()
     }
@@ -165,7 +165,7 @@ struct AdoptionRecorderTests {
         await node.recorder.record()
         let other = try await Recorder(database, clock: clock)
         for each in [node, other] {
-            let signed = try await each.recorder.book(of: app, hours: 24).facts.signed
+            let signed = try await each.recorder.summary(of: app, hours: 24).facts.signed
             #expect(signed.installs == 3)
             #expect(signed.share(holdingAtLeast: 9).basisPoints == 10_000)
             await each.pool.close()
@@ -177,7 +177,7 @@ struct AdoptionRecorderTests {
         let node = try await Recorder(try TestDatabase.current, hasKey: false)
         node.see(app, 8, install: 1, times: 3, isSigned: true)
         await node.recorder.record()
-        let facts = try await node.recorder.book(of: app, hours: 1).facts
+        let facts = try await node.recorder.summary(of: app, hours: 1).facts
         #expect(facts.total == AdoptionCount(reports: 3) && facts.installs == nil && facts.signed.installs == nil)
         await node.pool.close()
     }
@@ -188,7 +188,7 @@ struct AdoptionRecorderTests {
         node.see(app, 109, install: 1, times: 3, isSigned: true)
         node.see(app, 9, install: 2)
         await node.recorder.record()
-        let facts = try await node.recorder.book(of: app, hours: 1).facts
+        let facts = try await node.recorder.summary(of: app, hours: 1).facts
         #expect(facts.claims == AdoptionClaims(sightings: 4, ahead: [109: 3]))
         #expect(facts.installs == 1 && facts.signed.installs == nil)
         await node.pool.close()
@@ -206,8 +206,8 @@ struct AdoptionRecorderTests {
         let running = Task { await node.recorder.run() }
         func request(_ count: Int64) {
             var batch = AdoptionBatch()
-            let place = node.recorder.intake.place(of: app)
-            batch.steady = [.init(place: place, version: 9, holding: count, empty: 0)]
+            let index = node.recorder.intake.index(of: app)
+            batch.steady = [.init(index: index, version: 9, holding: count, empty: 0)]
             node.recorder.intake.take(batch)
         }
         request(15_000)
@@ -243,20 +243,20 @@ struct AdoptionRecorderTests {
     }
 
     @Test func `the adoption cache holds a bounded number of apps, each for as long as it is asked for`() throws {
-        let picture = AdoptionFactsCache(windowSeconds: 60)
+        let cache = AdoptionFactsCache(windowSeconds: 60)
         let start = ContinuousClock.now
         let apps = try (0..<1001).map { try AppID("com.example.app\($0)") }
         let facts = AdoptionFacts(measuredAt: Timestamp(seconds: 0), windowSeconds: 60, holdings: [])
         for (number, app) in apps.enumerated() {
-            #expect(picture.facts(of: app, at: start + .milliseconds(number)) == nil)
-            picture.keep(facts, of: app, at: start)
+            #expect(cache.facts(of: app, at: start + .milliseconds(number)) == nil)
+            cache.keep(facts, of: app, at: start)
         }
-        #expect(picture.wanted(at: start + .seconds(29)).isEmpty)
-        #expect(picture.wanted(at: start + .seconds(30)).count == 1000)
-        #expect(picture.facts(of: apps[1], at: start + .seconds(300)) == facts)
-        #expect(picture.wanted(at: start + .seconds(700)) == [apps[1]])
+        #expect(cache.wanted(at: start + .seconds(29)).isEmpty)
+        #expect(cache.wanted(at: start + .seconds(30)).count == 1000)
+        #expect(cache.facts(of: apps[1], at: start + .seconds(300)) == facts)
+        #expect(cache.wanted(at: start + .seconds(700)) == [apps[1]])
         // The first one had to go.
-        #expect(picture.facts(of: apps[0], at: start + .seconds(700)) == nil)
+        #expect(cache.facts(of: apps[0], at: start + .seconds(700)) == nil)
     }
 
     @Test func `old adoption records are forgotten`() async throws {

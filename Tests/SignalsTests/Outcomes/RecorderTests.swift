@@ -10,7 +10,7 @@ import Testing
 @testable import Signals
 
 /// What clients reported, on its way into the database and out of it again.
-@Suite(.timeLimit(.minutes(20)), .database)
+@Suite(.timeLimit(.minutes(60)), .database)
 struct RecorderTests {
     /// A process and what it writes with.
     private struct Node {
@@ -46,14 +46,6 @@ struct RecorderTests {
         try await database.query("SELECT count(*) FROM pinledger.outcome_minute").only.int64(0)
     }
 
-    private func waited(_ until: () async throws -> Bool) async throws -> Bool {
-        for _ in 0..<100 {
-            if try await until() { return true }
-            try await Task.sleep(for: .milliseconds(100))
-        }
-        return false
-    }
-
     @Test func `outcomes that two nodes counted are the same on both`() async throws {
         let database = try TestDatabase.current
         let nodes = [try await Node(database, "a"), try await Node(database, "b")]
@@ -67,7 +59,7 @@ struct RecorderTests {
             #expect(node.log.text.isEmpty, "\(node.log.text)")
         }
         for node in nodes {
-            let facts = try await node.recorder.book(of: shop, hours: 2).facts
+            let facts = try await node.recorder.summary(of: shop, hours: 2).facts
             #expect(facts.cells.count == 2)
             let cell = try #require(facts.cells.first)
             // Both saw 50 installs; nobody can tell in which order within a minute, and the failure counts.
@@ -88,7 +80,7 @@ struct RecorderTests {
         let second = try await Node(database, "a2")
         try second.take(0..<40, seal: [2])
         await second.recorder.record()
-        #expect(try await second.recorder.book(of: shop, hours: 2).facts.cells.map(\.installs) == [40])
+        #expect(try await second.recorder.summary(of: shop, hours: 2).facts.cells.map(\.installs) == [40])
         #expect(try await Self.rows(database) >= 2)
         for node in [first, second] { await node.pool.close() }
     }
@@ -104,7 +96,7 @@ struct RecorderTests {
         #expect(node.log.text.filter { $0.hasPrefix("warning") }.count == 1)
         try await database.execute("ALTER TABLE pinledger.away RENAME TO outcome_minute")
         await node.recorder.record()
-        #expect(try await node.recorder.book(of: shop, hours: 2).facts.cells.map(\.installs) == [30])
+        #expect(try await node.recorder.summary(of: shop, hours: 2).facts.cells.map(\.installs) == [30])
         #expect(node.log.text.count == 2)
         await node.pool.close()
     }
@@ -114,11 +106,11 @@ struct RecorderTests {
         let (node, other) = (try await Node(database, "a"), try await Node(database, "b"))
         let running = Task { await node.recorder.run() }
         #expect(node.recorder.facts(of: shop) == nil)
-        #expect(try await self.waited { node.recorder.facts(of: shop)?.cells.isEmpty == true })
+        #expect(await eventually { node.recorder.facts(of: shop)?.cells.isEmpty == true })
         try other.take(0..<20, .failure(.pinMismatch))
         await other.recorder.record()
         try node.take(20..<25)
-        #expect(try await self.waited { node.recorder.facts(of: shop)?.cells.first?.installs == 25 })
+        #expect(await eventually { node.recorder.facts(of: shop)?.cells.first?.installs == 25 })
         #expect(node.recorder.facts(of: shop)?.cells.first?.failing == 20)
         running.cancel()
         await running.value
@@ -163,7 +155,7 @@ struct RecorderTests {
         }
         #expect(node.recorder.intake.take(ReportBatch(outcomes), from: try origin(nil), at: .wall).taken == 3)
         await node.recorder.record()
-        let cells = try await node.recorder.book(of: shop, hours: 2).facts.cells
+        let cells = try await node.recorder.summary(of: shop, hours: 2).facts.cells
         #expect(cells.map(\.version) == [0] && cells.map(\.arm) == [.candidate] && cells.map(\.installs) == [3])
         await node.pool.close()
     }

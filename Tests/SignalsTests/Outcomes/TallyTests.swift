@@ -298,8 +298,8 @@ struct TallyTests {
         }
         node.take(at: noon.adding(seconds: 200))
         let hours = [noon.startOfHour: OutcomeHour(node.rows)]
-        let book = TelemetrySummary(app: shop, measuredAt: noon, hours: hours)
-        let facts = book.facts
+        let summary = TelemetrySummary(app: shop, measuredAt: noon, hours: hours)
+        let facts = summary.facts
         let cell = try #require(facts.cells.first)
         #expect(facts.cells.count == 1)
         #expect((cell.installs, cell.failing, cell.networkCount) == (200, 80, 40))
@@ -309,7 +309,7 @@ struct TallyTests {
         #expect(cell.minutes.map(\.minute) == (0..<4).map { noon.adding(seconds: $0 * 60) })
         #expect(cell.servedPins == [served])
         // As many of the newest minutes as requested.
-        #expect(book.facts(minutes: 2).cells.first?.minutes.map(\.installs) == [60, 20])
+        #expect(summary.facts(minutes: 2).cells.first?.minutes.map(\.installs) == [60, 20])
     }
 
     @Test func `networks fill their buckets again, owe what they overdrew, and share one when there are too many`() {
@@ -351,11 +351,11 @@ struct TallyTests {
         node.take(at: yesterday)
         for number in 0..<4 { node.report(number, .failure(.other), network: UInt32(10 + number % 2), at: noon) }
         node.take(at: noon)
-        var book = TelemetrySummary(app: shop, measuredAt: noon)
+        var summary = TelemetrySummary(app: shop, measuredAt: noon)
         for hour in [yesterday, noon.startOfHour] {
-            book.take([hour: OutcomeHour(node.rows.filter { $0.minute.startOfHour == hour })], at: noon)
+            summary.take([hour: OutcomeHour(node.rows.filter { $0.minute.startOfHour == hour })], at: noon)
         }
-        let found = try #require(book.facts.cells.first)
+        let found = try #require(summary.facts.cells.first)
         #expect(found.networkCount == 2 && found.networks.map(\.failing) == [2, 2])
         #expect(found.failing == 7)
     }
@@ -367,8 +367,8 @@ struct TallyTests {
         for number in 0..<9 { node.report(number, network: UInt32(number % 3), isSigned: isSigned) }
         node.report(9, network: 7, arm: .baseline, isSigned: isSigned)
         node.take()
-        let book = TelemetrySummary(app: shop, measuredAt: noon, hours: [noon.startOfHour: node.hour()])
-        let cells = book.facts.cells
+        let summary = TelemetrySummary(app: shop, measuredAt: noon, hours: [noon.startOfHour: node.hour()])
+        let cells = summary.facts.cells
         let minute = try #require(cells.first { $0.arm == .candidate }?.minutes.first)
         #expect(minute.origins == (isSigned ? [:] : [0: 3, 1: 3, 2: 3]))
         #expect(cells.first { $0.arm == .baseline }?.minutes.first?.origins == [:])

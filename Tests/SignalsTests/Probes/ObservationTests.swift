@@ -20,9 +20,9 @@ import Testing
             certificates: [made.ec, made.ec], path: [made.ec, made.rsa], keyKind: .ecdsa, version: "TLSv1.3",
             verification: .valid)
         let observation = try self.observation(.served(ServedChains(chains: [chain], otherKind: .absent)))
-        let sight = try #require(observation.sights.first)
-        #expect(sight.certificates.map(\.key.algorithm) == ["ec", "rsa"] && sight.isComplete)
-        #expect(sight.chainDigest == sha256(made.ec + made.rsa))
+        let observed = try #require(observation.chains.first)
+        #expect(observed.certificates.map(\.key.algorithm) == ["ec", "rsa"] && observed.isComplete)
+        #expect(observed.chainDigest == sha256(made.ec + made.rsa))
         let told = observation.outcome["addresses"]?.arrayValue?.first?["chains"]?.arrayValue?.first
         let sent = told?["certificates"]?.arrayValue?.map { $0["key"]?["algorithm"] }
         #expect(sent == ["ec", "ec"])
@@ -37,12 +37,12 @@ import Testing
             (.unknown(ProbeFailure(.handshake, .timedOut, "it was slow")), false),
         ] {
             let observation = try self.observation(.served(ServedChains(chains: [chain], otherKind: other)))
-            #expect(observation.sights.map(\.isComplete) == [isComplete])
+            #expect(observation.chains.map(\.isComplete) == [isComplete])
         }
     }
 
     @Test func `an observation keeps nothing of an unreadable chain`() throws {
         let chain = PresentedChain(certificates: [[1, 2, 3]], keyKind: .other, version: "TLSv1.3")
-        #expect(try self.observation(.served(ServedChains(chains: [chain], otherKind: .absent))).sights.isEmpty)
+        #expect(try self.observation(.served(ServedChains(chains: [chain], otherKind: .absent))).chains.isEmpty)
     }
 }

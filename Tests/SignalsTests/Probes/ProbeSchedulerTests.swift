@@ -10,7 +10,7 @@ import Testing
 @testable import Signals
 
 /// Nodes that look, on one database.
-@Suite(.database, .timeLimit(.minutes(20))) struct `A probeScheduler` {
+@Suite(.database, .timeLimit(.minutes(60))) struct `A probeScheduler` {
     private let log = LogRecorder()
     private let made: MadeCertificates
 
@@ -20,12 +20,12 @@ import Testing
 
     /// A lookout that sees one certificate wherever it looks, or fails.
     private func probeScheduler(
-        _ node: TestNode, _ book: ObservationSummary, vantage: String = "here", failure: ProbeFailure? = nil,
+        _ node: TestNode, _ summary: ObservationSummary, vantage: String = "here", failure: ProbeFailure? = nil,
         clock: @escaping @Sendable () -> Timestamp = { probeTime }
     ) -> ProbeScheduler {
         let certificate = self.made.ec
         return ProbeScheduler(
-            book: book, store: ObservationStore(pool: node.pool), ledger: node.ledger, vantage: vantage,
+            summary: summary, store: ObservationStore(pool: node.pool), ledger: node.ledger, vantage: vantage,
             schedule: ProbeSchedule(), isScheduled: false, records: true, logger: self.log.logger,
             readingInterval: .milliseconds(10), clock: clock,
             probe: { target in
@@ -77,23 +77,24 @@ import Testing
 
     @Test func `a probe scheduler records nothing for endpoints that no host names`() async throws {
         try await TestNode.run(on: .current) { node in
-            let book = ObservationSummary()
-            let observation = await self.probeScheduler(node, book).probe(try endpoint())
-            #expect(try observation.sights.count == 1 && book.facts(of: endpoint()) == nil)
+            let summary = ObservationSummary()
+            let observation = await self.probeScheduler(node, summary).probe(try endpoint())
+            #expect(try observation.chains.count == 1 && summary.facts(of: endpoint()) == nil)
         }
     }
 
     @Test func `a probe scheduler counts a failure against the host only where it is evidence`() async throws {
         try await TestNode.run(on: .current) { node in
             _ = try await node.writer.execute(Sample.create(Sample.app(), hosts: 1))
-            let book = ObservationSummary()
+            let summary = ObservationSummary()
             for (kind, seconds, failures) in [
                 (ProbeFailure.Kind.refused, Int64(0), 1), (.refused, 60, 2), (.resolverFailed, 120, 2),
             ] {
                 let failure = ProbeFailure(.connection, kind, "it failed")
-                let probeScheduler = self.probeScheduler(node, book, failure: failure, clock: { probeTime + seconds })
+                let probeScheduler = self.probeScheduler(
+                    node, summary, failure: failure, clock: { probeTime + seconds })
                 _ = await probeScheduler.probe(try endpoint())
-                #expect(try book.history(of: endpoint(), from: "here")?.failures == failures)
+                #expect(try summary.history(of: endpoint(), from: "here")?.failures == failures)
             }
         }
     }
@@ -103,8 +104,8 @@ import Testing
         try await TestNode.run(on: database) { node in
             let time = Mutex(probeTime)
             let now: @Sendable () -> Timestamp = { time.withLock { $0 } }
-            let book = ObservationSummary()
-            let probeScheduler = self.probeScheduler(node, book, clock: now)
+            let summary = ObservationSummary()
+            let probeScheduler = self.probeScheduler(node, summary, clock: now)
             await probeScheduler.load()
             try await database.execute("REVOKE SELECT ON pinledger.observation FROM pinledger_app")
             let store = ObservationStore(pool: node.pool)
@@ -115,9 +116,9 @@ import Testing
                 let count = self.warnings
                 _ = await eventually { self.warnings > count + 2 }
                 #expect(self.warnings > count + 2)
-                #expect(try book.facts(of: endpoint()) == nil)
+                #expect(try summary.facts(of: endpoint()) == nil)
                 try await database.execute("GRANT SELECT ON pinledger.observation TO pinledger_app")
-                let isKnown = try await eventually { try book.facts(of: endpoint()) != nil }
+                let isKnown = try await eventually { try summary.facts(of: endpoint()) != nil }
                 #expect(isKnown)
             }
         }
@@ -130,13 +131,13 @@ import Testing
             try await store.record(
                 try observation(["192.0.2.1": [certificate(1)]], at: probeTime + -86_400), failures: 0)
             try await database.execute("REVOKE SELECT ON pinledger.observation FROM pinledger_app")
-            let book = ObservationSummary()
-            let probeScheduler = self.probeScheduler(node, book)
+            let summary = ObservationSummary()
+            let probeScheduler = self.probeScheduler(node, summary)
             await probeScheduler.load()
-            #expect(try self.warnings == 1 && book.facts(of: endpoint()) == nil)
+            #expect(try self.warnings == 1 && summary.facts(of: endpoint()) == nil)
             try await database.execute("GRANT SELECT ON pinledger.observation TO pinledger_app")
             try await self.run(probeScheduler) {
-                let isKnown = try await eventually { try book.facts(of: endpoint()) != nil }
+                let isKnown = try await eventually { try summary.facts(of: endpoint()) != nil }
                 #expect(isKnown)
             }
         }

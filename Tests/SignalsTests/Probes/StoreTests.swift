@@ -17,16 +17,16 @@ import Testing
         try result.get()
     }
 
-    /// A book of all that is recorded, and how many chains were read for it.
+    /// A summary of all that is recorded, and how many chains were read for it.
     private func read(_ store: ObservationStore, after time: Timestamp? = nil) async throws -> (ObservationSummary, Int)
     {
-        let book = ObservationSummary()
+        let summary = ObservationSummary()
         let count = Mutex(0)
         try await store.read(after: time) { rows, attempts in
             count.withLock { $0 += rows.count }
-            book.take(rows, attempts)
+            summary.take(rows, attempts)
         }
-        return (book, count.withLock { $0 })
+        return (summary, count.withLock { $0 })
     }
 
     @Test func `an observation store gives back what was recorded`() async throws {
@@ -41,11 +41,11 @@ import Testing
                 known.take(seen, failures: failures)
                 try await store.record(seen, failures: failures)
             }
-            let (book, _) = try await self.read(store)
-            #expect(try book.facts(of: endpoint()) == known.facts(of: endpoint()))
-            #expect(try book.current() == ["192.0.2.1 CN=1", "192.0.2.1 CN=2", "192.0.2.1 CN=3"])
-            #expect(try book.outcomes(of: endpoint()) == known.outcomes(of: endpoint()))
-            #expect(try book.history(of: endpoint(), from: "there")?.failures == 4)
+            let (summary, _) = try await self.read(store)
+            #expect(try summary.facts(of: endpoint()) == known.facts(of: endpoint()))
+            #expect(try summary.current() == ["192.0.2.1 CN=1", "192.0.2.1 CN=2", "192.0.2.1 CN=3"])
+            #expect(try summary.outcomes(of: endpoint()) == known.outcomes(of: endpoint()))
+            #expect(try summary.history(of: endpoint(), from: "there")?.failures == 4)
         }
     }
 
@@ -66,8 +66,8 @@ import Testing
         try await self.withStore { store in
             try await store.record(try observation(["192.0.2.1": [certificate(1)]], at: probeTime), failures: 0)
             try await store.record(try observation(["192.0.2.2": [certificate(2)]], at: probeTime + 60), failures: 0)
-            let (book, count) = try await self.read(store, after: probeTime)
-            #expect(try count == 1 && book.current() == ["192.0.2.2 CN=2"])
+            let (summary, count) = try await self.read(store, after: probeTime)
+            #expect(try count == 1 && summary.current() == ["192.0.2.2 CN=2"])
         }
     }
 
@@ -85,13 +85,14 @@ import Testing
                 VALUES ('no endpoint!', 'here', now(), NULL, 0, convert_to('{}', 'UTF8')),
                        ('h0.example.com:443', 'there', now(), NULL, 0, decode('ff', 'hex'));
                 """)
-            let (book, count) = try await self.read(store)
-            #expect(try count == 1 && book.current() == ["192.0.2.1 CN=1"])
-            #expect(try book.outcomes(of: endpoint()).count == 1)
+            let (summary, count) = try await self.read(store)
+            #expect(try count == 1 && summary.current() == ["192.0.2.1 CN=1"])
+            #expect(try summary.outcomes(of: endpoint()).count == 1)
         }
     }
 
-    @Test func `an observation store reads more endpoints than fit on a page, and of each no more than a book keeps`()
+    @Test
+    func `an observation store reads more endpoints than fit on a page, and of each no more than a summary keeps`()
         async throws
     {
         try await TestDatabase.current.execute(

@@ -31,13 +31,14 @@ func certificate(_ number: Int, _ algorithm: String = "ec") -> CertificateFacts 
 func observation(
     _ chains: [String: [CertificateFacts]], at time: Timestamp, from vantage: String = "here", isComplete: Bool = true
 ) throws -> Observation {
-    let sights = chains.sorted { $0.key < $1.key }.flatMap { address, leaves in
+    let observed = chains.sorted { $0.key < $1.key }.flatMap { address, leaves in
         leaves.map {
-            Observation.Sight(address: address, chainDigest: $0.sha256, certificates: [$0], isComplete: isComplete)
+            Observation.ObservedChain(
+                address: address, chainDigest: $0.sha256, certificates: [$0], isComplete: isComplete)
         }
     }
     return Observation(
-        endpoint: try endpoint(), vantage: vantage, at: time, sights: sights,
+        endpoint: try endpoint(), vantage: vantage, at: time, chains: observed,
         outcome: ["at": .string(time.rfc3339), "vantage": .string(vantage)], isEvidence: true
     )
 }

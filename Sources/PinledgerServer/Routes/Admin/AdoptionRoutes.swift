@@ -21,8 +21,8 @@ struct AdoptionRoutes: Sendable {
         let wanted = try exchange.number("version", in: 1...ClientReport.largestVersion)
         let hours = try exchange.number("hours", in: 1...840) ?? 24
         let current = self.services.publisher.table[app.id]?.version
-        let book = try await self.services.adoption.book(of: app.id, hours: hours)
-        return .json(book.json(current: current, share: wanted ?? current ?? 1))
+        let summary = try await self.services.adoption.summary(of: app.id, hours: hours)
+        return .json(summary.json(current: current, share: wanted ?? current ?? 1))
     }
 }
 

@@ -6,7 +6,7 @@ import Pinning
 import Publishing
 import Signals
 
-/// The chains that servers present: `/v1/probes` and the sights of a host.
+/// The chains that servers present: `/v1/probes` and those of a host.
 struct ProbeRoutes: Sendable {
     let services: Services
 
@@ -40,7 +40,7 @@ struct ProbeRoutes: Sendable {
         let apps = self.services.ledger.view.state.apps.values.sorted { $0.id < $1.id }
         let hosts = apps.map { app in (app, app.patterns(probedBy: observation.endpoint)) }
         var done: Set<Pin> = []
-        return observation.sights.flatMap(\.certificates).compactMap { certificate in
+        return observation.chains.flatMap(\.certificates).compactMap { certificate in
             let pin = certificate.key.pin
             guard done.insert(pin).inserted else { return nil }
             return [

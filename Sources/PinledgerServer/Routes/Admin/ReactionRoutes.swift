@@ -30,10 +30,10 @@ struct ReactionRoutes: Sendable {
         let hours = try exchange.number("hours", in: 1...336) ?? TelemetrySummary.factHours
         let recorder = self.services.telemetry.recorder
         // The present verdicts use the server's own inputs, whatever is replayed.
-        let facts = try await recorder.book(of: app.id, hours: TelemetrySummary.factHours).facts
+        let facts = try await recorder.summary(of: app.id, hours: TelemetrySummary.factHours).facts
         let past =
             hours == TelemetrySummary.factHours
-            ? facts : try await recorder.book(of: app.id, hours: hours).facts(minutes: Int(hours) * 60)
+            ? facts : try await recorder.summary(of: app.id, hours: hours).facts(minutes: Int(hours) * 60)
         var context = self.services.decisionContext
         context.facts.telemetry = { $0 == app.id ? facts : nil }
         let points = threshold.map { Int($0) } ?? app.monitoring.failureThreshold

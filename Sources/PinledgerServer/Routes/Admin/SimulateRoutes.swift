@@ -94,8 +94,8 @@ struct SimulateRoutes: Sendable {
 
     private func population(_ question: Question, of id: AppID) async throws -> Population {
         if let given = question.population { return given }
-        let book = try await self.services.adoption.book(of: id, hours: 24 * 7)
-        let cohorts = book.cohorts
+        let summary = try await self.services.adoption.summary(of: id, hours: 24 * 7)
+        let cohorts = summary.cohorts
         return cohorts.isEmpty ? .assumed : Population(source: .known, cohorts: cohorts)
     }
 

@@ -41,9 +41,9 @@ struct TelemetryRoutes: Sendable {
             let defect = JSONDefect(pointer: JSONPointer(["minutes"]), message: "requires host")
             throw Problem(.invalidValue, "In the query, minutes \(defect.message).", errors: [defect])
         }
-        let book = try await self.tools.recorder.book(of: app.id, hours: hours)
+        let summary = try await self.tools.recorder.summary(of: app.id, hours: hours)
         return .json(
-            book.json(hours: hours, host: host, minutes: minutes, counts: self.tools.recorder.intake.counts))
+            summary.json(hours: hours, host: host, minutes: minutes, counts: self.tools.recorder.intake.counts))
     }
 
     // MARK: Keys

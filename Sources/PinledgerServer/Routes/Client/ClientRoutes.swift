@@ -40,7 +40,7 @@ struct ClientRoutes: Sendable {
         let intake = services.adoption.intake
         intake.count(
             intake.sighting(
-                at: document.place, current: document.version, isCurrent: response.status == .notModified,
+                at: document.appIndex, current: document.version, isCurrent: response.status == .notModified,
                 condition: PreparedAnswer.joined(request.headers, .ifNoneMatch),
                 report: PreparedAnswer.joined(request.headers, .pinledgerClient)
             )

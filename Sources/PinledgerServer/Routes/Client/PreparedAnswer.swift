@@ -32,7 +32,7 @@ final class PreparedAnswer: Sendable {
     /// The facts of an app's document for counting its clients: numbers alone, which are cheap to read.
     struct Document: Hashable, Sendable {
         /// The app's index in ``AdoptionIntake``.
-        let place: Int
+        let appIndex: Int
         let version: Int64
     }
 

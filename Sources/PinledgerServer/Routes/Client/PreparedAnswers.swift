@@ -45,7 +45,7 @@ final class PreparedAnswers: Sendable {
                 // used.
                 contentType: "application/jose", cacheControl: "private, max-age=\(maxAge), must-revalidate",
                 body: body,
-                document: PreparedAnswer.Document(place: intake.place(of: document.app), version: document.version)
+                document: PreparedAnswer.Document(appIndex: intake.index(of: document.app), version: document.version)
             )
         }
     }
@@ -100,7 +100,7 @@ final class PreparedAnswers: Sendable {
                 PreparedAnswer(
                     contentType: "application/jose", cacheControl: self.documentCacheControl, body: document.body,
                     document: PreparedAnswer.Document(
-                        place: self.intake.place(of: document.app), version: document.version)
+                        appIndex: self.intake.index(of: document.app), version: document.version)
                 )
             }
         self.answers.withLock { $0[app] = Entry(answer: answer, generation: generation) }

@@ -73,7 +73,7 @@ extension WultraAdminRoutes {
                 "names no server that could be looked at: upload the certificate, or give the host an endpoint")
         }
         let observation = await self.services.probeScheduler.probe(endpoint)
-        guard let certificate = observation.sights.first?.certificates.first else {
+        guard let certificate = observation.chains.first?.certificates.first else {
             let why = observation.failure.map { ": \($0)" } ?? "."
             throw WultraAdminError(.refused, "\(endpoint) presented no certificate\(why)")
         }

@@ -93,7 +93,7 @@ final class DocumentPush: Sendable {
         guard let intake, let last else { return }
         intake.count(
             intake.sighting(
-                at: intake.place(of: event.app), current: event.version, isCurrent: last == event.id,
+                at: intake.index(of: event.app), current: event.version, isCurrent: last == event.id,
                 condition: "\"\(last)\"", report: report
             )
         )

@@ -5,7 +5,7 @@ extension ClientCheck {
     /// certificates in the same order; the key alone where no more is known.
     typealias Seen = (pins: [Pin], certificates: [CertificateFacts])
 
-    /// Probes' sights of a host's servers: whole chains, and keys without further facts.
+    /// What probes saw of a host's servers: whole chains, and keys without further facts.
     func seen(at host: ClientView.Host) -> [Seen] {
         let chains = self.view.chains[host.pattern] ?? []
         let alone = (self.view.served[host.pattern] ?? []).subtracting(chains.compactMap(\.pins.first))

@@ -5,29 +5,29 @@ import Testing
 @testable import Signals
 
 /// Whose reports a node has at hand.
-struct PictureTests {
-    private let picture = TelemetryFactsCache(limit: 10)
+struct TelemetryFactsCacheTests {
+    private let cache = TelemetryFactsCache(limit: 10)
     private let start = ContinuousClock.now
 
     private func app(_ number: Int) -> AppID { appID("com.example.app\(number)") }
 
     private func facts(of number: Int, _ seconds: Int) -> TelemetryFacts? {
-        self.picture.facts(of: self.app(number), at: self.start + .seconds(seconds))
+        self.cache.facts(of: self.app(number), at: self.start + .seconds(seconds))
     }
 
     /// Reads what is wanted, as a recorder does: of the apps below `reporting` there are reports.
     private func refresh(_ seconds: Int, reporting: Int = .max) {
         let now = self.start + .seconds(seconds)
         let apps = (0..<min(reporting, 100)).map(self.app)
-        if self.picture.wantsReporting(at: now) {
-            self.picture.keep(reporting: Set(apps), measuredAt: noon, at: now)
+        if self.cache.wantsReporting(at: now) {
+            self.cache.keep(reporting: Set(apps), measuredAt: noon, at: now)
         }
         var node = Counting()
         node.report(1)
         node.take()
-        for (app, _, _) in self.picture.wanted(at: now) {
+        for (app, _, _) in self.cache.wanted(at: now) {
             let hours = apps.contains(app) ? [noon.startOfHour: OutcomeHour(node.rows)] : [:]
-            self.picture.keep(
+            self.cache.keep(
                 TelemetrySummary(app: app, measuredAt: noon, hours: hours), isChanged: true, readAt: noon, at: now)
         }
     }
@@ -36,10 +36,10 @@ struct PictureTests {
         #expect(self.facts(of: 1, 0) == nil)
         self.refresh(1)
         #expect(self.facts(of: 1, 2)?.cells.count == 1)
-        #expect(self.picture.wanted(at: self.start + .seconds(2)).isEmpty)
-        #expect(self.picture.wanted(at: self.start + .seconds(4)).count == 1)
-        #expect(self.picture.wanted(at: self.start + .seconds(700)).isEmpty)
-        #expect(!self.picture.wantsReporting(at: self.start + .seconds(4)))
+        #expect(self.cache.wanted(at: self.start + .seconds(2)).isEmpty)
+        #expect(self.cache.wanted(at: self.start + .seconds(4)).count == 1)
+        #expect(self.cache.wanted(at: self.start + .seconds(700)).isEmpty)
+        #expect(!self.cache.wantsReporting(at: self.start + .seconds(4)))
     }
 
     @Test func `a look at all apps displaces no app that is asked for all the time`() {
