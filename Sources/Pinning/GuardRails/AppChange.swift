@@ -1,7 +1,7 @@
 import PinWire
 
 /// One change of an app as the input of the guard rails: the state before and after, and the external facts.
-struct AppChange {
+final class AppChange: Sendable {
     let before: App?
     let after: App
     let events: [AppEvent]

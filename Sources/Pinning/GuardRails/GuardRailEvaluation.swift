@@ -1,10 +1,12 @@
 import PinWire
 
 /// One change of one stream as the input of the guard rails: the state before and after, and the external facts.
+///
+/// Each is a reference: the writer judges thousands a second, and all checks get a copy.
 enum JudgedChange {
     case app(AppChange)
-    case fleet(FleetChange)
-    case keys(KeyChange)
+    indirect case fleet(FleetChange)
+    indirect case keys(KeyChange)
 }
 
 /// The evaluation of a change: the findings of all judged guard rails, and whether it may be recorded. Only this refuses
@@ -54,12 +56,12 @@ struct GuardRailEvaluation {
 
     /// The findings of some checks, in their order; lowered rails as warnings.
     private func found(by checks: RailChecks) -> [Finding] {
-        var lowered = self.context.fleet.loweredRails
-        if case .app(let change) = self.change {
-            guard !change.events.isEmpty else { return [] }
-            lowered.formUnion(change.after.loweredRails)
-        }
+        if case .app(let change) = self.change, change.events.isEmpty { return [] }
         let findings = checks.findings(of: self.change)
+        // Nearly always there is none, and this runs for each change of a batch.
+        guard !findings.isEmpty else { return [] }
+        var lowered = self.context.fleet.loweredRails
+        if case .app(let change) = self.change { lowered.formUnion(change.after.loweredRails) }
         assert(
             findings.allSatisfy { $0.rail.entry.checks.contains(checks) },
             "\(checks) judges a rail that does not say so")
