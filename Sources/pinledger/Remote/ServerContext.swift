@@ -41,7 +41,7 @@ struct ServerContext: Sendable {
 struct ServerOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "Address of the server. Default: PINLEDGER_SERVER, then what `pinledger dev` wrote into ./.pinledger.",
+            "Address of the server. Default: PINLEDGER_SERVER, then what `pinledger dev` wrote into PINLEDGER_DATA (./.pinledger).",
             valueName: "url"
         )
     )
@@ -49,7 +49,7 @@ struct ServerOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "File with the token, which only its owner may read, - for standard input. Default: PINLEDGER_TOKEN, then ./.pinledger.",
+            "File with the token, which only its owner may read, - for standard input. Default: PINLEDGER_TOKEN, then PINLEDGER_DATA (./.pinledger).",
             valueName: "file"
         )
     )
@@ -65,7 +65,7 @@ struct ServerOptions: ParsableArguments {
 
     /// Server and token, by the order of precedence: flag, environment, directory.
     func context() throws -> ServerContext {
-        let found = try ServerContext(path: "\(Environment["PINLEDGER_DATA"] ?? ".pinledger")/context.json")
+        let found = try ServerContext(path: "\(DataDirectory.ofEnvironment)/context.json")
         var token = Environment["PINLEDGER_TOKEN"]
         if let file = self.tokenFile {
             guard let text = String(streamSafe: try Self.token(in: file)) else {

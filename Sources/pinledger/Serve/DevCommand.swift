@@ -19,8 +19,7 @@ struct DevCommand: AsyncParsableCommand, HoldsKeys {
             """
     )
 
-    @Option(help: ArgumentHelp("Directory for all data.", valueName: "directory"))
-    var data = ".pinledger"
+    @OptionGroup var directory: DataDirectory
 
     @Option(help: ArgumentHelp("Address to listen on. [env: PINLEDGER_LISTEN]", valueName: "host:port"))
     var listen: String?
@@ -69,7 +68,7 @@ struct DevCommand: AsyncParsableCommand, HoldsKeys {
     }
 
     func run() async throws {
-        let home = URL(fileURLWithPath: self.data).standardizedFileURL.path
+        let home = self.directory.path
         try FileManager.default.createDirectory(atPath: home, withIntermediateDirectories: true)
         let database = try await PrivateDatabase(home: home)
         try await database.start()
@@ -89,6 +88,8 @@ struct DevCommand: AsyncParsableCommand, HoldsKeys {
             try Self.write(Base64.encode(Random.bytes(32)) + "\n", to: kekFile)
         }
         var options = try NodeOptions.parse([])
+        options.database = database.connectionString(user: "pinledger_dev")
+        options.kekFile = kekFile
         options.listen = self.listen
         options.logLevel = self.logLevel
         options.documentLifetime = self.documentLifetime
@@ -101,9 +102,7 @@ struct DevCommand: AsyncParsableCommand, HoldsKeys {
         options.announcements = self.announcements
         options.outgoing = self.outgoing
         options.firebase = self.firebase
-        let configuration = try NodeConfiguration(
-            options, database: database.connectionString(user: "pinledger_dev"), kekFile: kekFile
-        )
+        let configuration = try NodeConfiguration(options)
         let (example, app) = (self.example, self.app)
         try await Node(configuration: configuration).run { port, services in
             do {
@@ -189,8 +188,7 @@ struct DevCommand: AsyncParsableCommand, HoldsKeys {
                 "pinledger host add com.example.app api.example.com --primary sha256/… --backup sha256/…",
                 "curl -si \(context.server)/client/v1/apps/com.example.app/document",
             ]
-        // Commands look for the server and its token in this directory's `.pinledger` only.
-        let find = Self.pathLine + (self.data == ".pinledger" ? [] : ["export PINLEDGER_DATA='\(home)'"])
+        let find = Self.pathLine + (self.directory.isUsual ? [] : ["export PINLEDGER_DATA='\(home)'"])
         let elsewhere = database.hasPrefix("\(home)/") ? "" : " PostgreSQL's part is in \(database)."
         Console.error(
             """

@@ -15,7 +15,7 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
         discussion: "pinledger doctor --database \"$DATABASE\" --kek-file kek"
     )
     @OptionGroup var options: NodeOptions
-    @Option(help: "Directory of `pinledger dev`, used when no database is given.") var data = ".pinledger"
+    @OptionGroup var directory: DataDirectory
     @Option(name: [.short, .long], help: "Form of the output.") var output: RemoteOptions.OutputForm = .table
 
     /// The result of one check.
@@ -59,7 +59,7 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
     }
 
     private var isDevelopment: Bool { self.options.database == nil && Environment["PINLEDGER_DATABASE"] == nil }
-    private var home: String { URL(fileURLWithPath: self.data).standardizedFileURL.path }
+    private var isReadOnly: Bool { self.options.readOnly || Environment.isSet("PINLEDGER_READ_ONLY") }
 
     private func publicSuffixes() -> Finding {
         do {
@@ -74,15 +74,16 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
 
     private func keyFile() -> (KeyEncryptionKey?, Finding) {
         let file =
-            self.options.kekFile ?? Environment["PINLEDGER_KEK_FILE"]
-            ?? (self.isDevelopment ? "\(self.home)/key-encryption-key" : nil)
+            self.options.kekFile ?? (self.isDevelopment ? "\(self.directory.path)/key-encryption-key" : nil)
+            ?? Environment["PINLEDGER_KEK_FILE"]
         guard let file else {
             return (
                 nil,
                 Finding(
-                    subject: "key-encryption key", verdict: .warn,
+                    subject: "key-encryption key", verdict: self.isReadOnly ? .ok : .warn,
                     detail: "none is given: this node can serve, but not sign",
-                    advice: "Give --kek-file or set PINLEDGER_KEK_FILE, unless the node is meant to be read-only."
+                    advice: self.isReadOnly
+                        ? nil : "Give --kek-file or set PINLEDGER_KEK_FILE, unless the node is meant to be read-only."
                 )
             )
         }
@@ -155,8 +156,8 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
         let subject = "database"
         do {
             var text = self.options.database ?? Environment["PINLEDGER_DATABASE"]
-            if text == nil, FileManager.default.fileExists(atPath: self.home) {
-                text = try await PrivateDatabase(home: self.home).connectionString(user: "pinledger_dev")
+            if text == nil, FileManager.default.fileExists(atPath: self.directory.path) {
+                text = try await PrivateDatabase(home: self.directory.path).connectionString(user: "pinledger_dev")
             }
             guard let text else {
                 return (
@@ -223,7 +224,7 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
             let mayWrite = try row.bool(1)
             findings.append(
                 Finding(
-                    subject: "account", verdict: mayWrite || self.options.readOnly ? .ok : .warn,
+                    subject: "account", verdict: mayWrite || self.isReadOnly ? .ok : .warn,
                     detail: mayWrite ? "may write" : "may only read",
                     advice: mayWrite ? nil : "Grant the account the role pinledger_app, unless the node is read-only."
                 )
@@ -274,7 +275,7 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
     private func server() async -> [Finding] {
         let isTLS = (self.options.tlsCertificate ?? Environment["PINLEDGER_TLS_CERTIFICATE"]) != nil
         let scheme = isTLS ? "https" : "http"
-        let context = try? ServerContext(path: "\(self.home)/context.json")
+        let context = try? ServerContext(path: "\(self.directory.path)/context.json")
         let listen = self.options.listen ?? Environment["PINLEDGER_LISTEN"]
         let address = listen ?? (isTLS || context == nil ? NodeConfiguration.defaultListen : nil)
         let url = address.map { Self.url(scheme, $0) } ?? context?.server ?? ""

@@ -34,7 +34,7 @@ struct FsckCommand: AsyncParsableCommand, HoldsKeys {
         )
     )
     var database: String?
-    @Option(help: "Directory of `pinledger dev`, used when no database is given.") var data = ".pinledger"
+    @OptionGroup var directory: DataDirectory
     @Option(
         help: ArgumentHelp(
             """
@@ -181,7 +181,7 @@ struct FsckCommand: AsyncParsableCommand, HoldsKeys {
     ) async throws -> Result {
         var text = self.database ?? Environment["PINLEDGER_DATABASE"]
         if text == nil {
-            let home = URL(fileURLWithPath: self.data).standardizedFileURL.path
+            let home = self.directory.path
             guard FileManager.default.fileExists(atPath: home) else {
                 throw CommandFailure(
                     "no database is given", advice: "Give --database or set PINLEDGER_DATABASE.", status: .usage)

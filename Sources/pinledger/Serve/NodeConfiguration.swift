@@ -188,8 +188,8 @@ struct NodeConfiguration: Sendable {
 
     static let defaultListen = "127.0.0.1:8440"
 
-    init(_ options: NodeOptions, database: String? = nil, kekFile: String? = nil) throws {
-        guard let database = database ?? options.database ?? Environment["PINLEDGER_DATABASE"] else {
+    init(_ options: NodeOptions) throws {
+        guard let database = options.database ?? Environment["PINLEDGER_DATABASE"] else {
             throw CommandFailure(
                 "no database is given", advice: "Give --database or set PINLEDGER_DATABASE, or try `pinledger dev`.",
                 status: .usage
@@ -199,7 +199,7 @@ struct NodeConfiguration: Sendable {
         self.listen = try ListenAddress(options.listen ?? Environment["PINLEDGER_LISTEN"] ?? Self.defaultListen)
         self.adminListen = try (options.adminListen ?? Environment["PINLEDGER_ADMIN_LISTEN"]).map(ListenAddress.init)
         self.isReadOnly = options.readOnly || Environment.isSet("PINLEDGER_READ_ONLY")
-        self.keyEncryptionKey = try (options.kekFile ?? Environment["PINLEDGER_KEK_FILE"] ?? kekFile).map(Self.readKey)
+        self.keyEncryptionKey = try (options.kekFile ?? Environment["PINLEDGER_KEK_FILE"]).map(Self.readKey)
         self.writeQueue = try Self.number(
             options.writeQueue, "PINLEDGER_WRITE_QUEUE", default: 2000, in: 1...1_000_000_000)
         self.databaseTimeout = .seconds(
