@@ -56,7 +56,7 @@ package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>
         _ key: Key, _ make: () async throws(Failure) -> (value: Value, size: Int?)
     ) async throws(Failure) -> Value {
         let (value, size) = try await make()
-        if let size { self.kept.withLock { $0.keep(value, for: key, size: size) } }
+        if let size, !Task.isCancelled { self.kept.withLock { $0.keep(value, for: key, size: size) } }
         return value
     }
 

@@ -144,8 +144,9 @@ package final class WebhookClient: Sendable {
 
     private func lookUp(_ url: WebhookURL) async throws(SendFailure) -> [SocketAddress] {
         do throws(ResolutionFailure) {
-            let limit = self.limits.resolve
-            let addresses = try await self.resolver.addresses(of: url.host, timeout: limit, patience: limit)
+            // Half of the time for the wait until others are looked up, half for the name itself.
+            let half = self.limits.resolve / 2
+            let addresses = try await self.resolver.addresses(of: url.host, timeout: half, patience: half)
             return addresses.compactMap { try? $0.socketAddress(port: url.port) }
         } catch {
             switch error {

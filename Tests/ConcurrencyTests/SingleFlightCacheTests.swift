@@ -3,7 +3,7 @@ import Testing
 
 @testable import Concurrency
 
-@Suite(.timeLimit(.minutes(20))) struct `A cache that makes a value once` {
+@Suite(.timeLimit(.minutes(60))) struct `A cache that makes a value once` {
     private typealias Cache = SingleFlightCache<String, String>
 
     private struct Trouble: Error {}
@@ -28,10 +28,10 @@ import Testing
 
     private func value(
         _ cache: Cache, _ key: String = "one", isCurrent: @Sendable (String, Bool) -> Bool = { _, _ in true },
-        make: () async throws -> String
+        size: Int? = nil, make: () async throws -> String
     ) async throws -> String {
         try await cache.value(for: key, isCurrent: isCurrent) { () async throws -> (value: String, size: Int?) in
-            (try await make(), nil)
+            (try await make(), size)
         }
     }
 
@@ -78,17 +78,19 @@ import Testing
         #expect(tries.add(0) == 2)
     }
 
-    @Test func `requests for the same value get nothing from a cancelled one`() async throws {
+    @Test(arguments: [nil, 1]) func `requests for the same value get nothing from a cancelled one, kept or not`(
+        size: Int?
+    ) async throws {
         let (cache, tries) = (Cache(), Tally())
         let first = Task {
-            try await self.value(cache) {
+            try await self.value(cache, size: size) {
                 tries.add(1)
                 while !Task.isCancelled { await Task.yield() }
                 return "cut short"
             }
         }
         while tries.add(0) == 0 { await Task.yield() }
-        let second = Task { try await self.value(cache) { "whole" } }
+        let second = Task { try await self.value(cache, size: size) { "whole" } }
         await self.wait(for: 1, at: cache)
         first.cancel()
         #expect(try await first.value == "cut short")

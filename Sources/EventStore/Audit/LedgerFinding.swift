@@ -26,8 +26,6 @@ package struct LedgerFinding: Hashable, Sendable {
         case commandWrong = "command_wrong"
         /// A guard against changes is missing or switched off.
         case guardMissing = "guard_missing"
-        /// A stored snapshot is not the fold of the events before it.
-        case snapshotWrong = "snapshot_wrong"
         /// A stored or served document does not verify.
         case documentUnverifiable = "document_unverifiable"
         /// A stored or served document differs from the ledger.

@@ -11,9 +11,7 @@ package struct PostgresStatement: Sendable, Hashable {
 
 /// How much a transaction may see of others.
 package enum PostgresIsolation: String, Sendable, Hashable {
-    case readCommitted = "READ COMMITTED"
     case repeatableRead = "REPEATABLE READ"
-    case serializable = "SERIALIZABLE"
 }
 
 /// The state of a session between two statements.
