@@ -2,7 +2,7 @@ import Concurrency
 import Testing
 
 /// How much may go on at the same time, and who gets the next place.
-@Suite(.timeLimit(.minutes(5))) struct `A limiter` {
+@Suite(.timeLimit(.minutes(60))) struct `A limiter` {
     private typealias Line = ConcurrencyLimiter<Never>
 
     @Test func `a limiter leaves places to others than the sharer that all want`() throws {

@@ -5,7 +5,7 @@ import Logging
 import Synchronization
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct `A periodic worker` {
+@Suite(.timeLimit(.minutes(60))) struct `A periodic worker` {
     /// Counts rounds, and can hold the worker paused.
     private final class Rounds: Sendable {
         private let content = Mutex((count: 0, isPaused: false))

@@ -207,7 +207,7 @@ class Firebase:
                 if each.path == f"/v1/projects/{project}/remoteConfig" and method in (None, each.method)
             ]  # fmt: skip
 
-    def wait(self, project: str, holds, seconds: float = 30) -> dict:
+    def wait(self, project: str, holds, seconds: float = 180) -> dict:
         """The template, once `holds(template)`."""
         deadline = time.monotonic() + seconds
         while True:

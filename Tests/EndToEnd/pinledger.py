@@ -1,6 +1,7 @@
 """Pinledger as the tests use it: a server of its own directory, its HTTP API, its command line."""
 
 import base64
+import collections
 import contextlib
 import fcntl
 import functools
@@ -8,6 +9,7 @@ import hashlib
 import http.client
 import itertools
 import json
+import math
 import os
 import shutil
 import signal
@@ -71,7 +73,54 @@ def free_port() -> int:
     return ports(os.getpid()).next()
 
 
-def eventually(look, what: str = "it", seconds: float = 60):
+class Stalls(threading.Thread):
+    """Notices when this process, or the whole machine, stands still."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.noticed: collections.deque[tuple[float, float]] = collections.deque(maxlen=1000)
+
+    def run(self) -> None:
+        while True:
+            began = time.monotonic()
+            time.sleep(0.05)
+            late = time.monotonic() - began - 0.05
+            if late > 0.1:
+                self.noticed.append((began, late))
+
+    @property
+    def seconds(self) -> float:
+        """How long it was in the last minute."""
+        return sum(late for began, late in tuple(self.noticed) if began > time.monotonic() - 60)
+
+
+@functools.cache
+def stalls(process: int) -> Stalls:
+    thread = Stalls()
+    thread.start()
+    return thread
+
+
+# From the first test on. A forked process gets a thread of its own.
+stalls(os.getpid())
+
+
+def slowness() -> float:
+    """How many times as long everything takes as on an idle machine, because others wait for their turn."""
+    return 1 + os.getloadavg()[0] / os.cpu_count()
+
+
+def within(seconds: float) -> float:
+    """How long what takes that long at the most on an idle machine may take on this one."""
+    return seconds * slowness() + stalls(os.getpid()).seconds
+
+
+def unhurried(seconds: int) -> int:
+    """A time that is over soon and not before a test on this machine has done what it does before."""
+    return math.ceil(seconds * slowness())
+
+
+def eventually(look, what: str = "it", seconds: float = 180):
     """What `look` finds, as soon as it finds something. The bound is for what never comes, not for what is slow."""
     deadline = time.monotonic() + seconds
     while not (found := look()):
@@ -158,7 +207,7 @@ class API:
             body = json.dumps(body).encode()
         if body is not None:
             sent.setdefault("Content-Type", "application/json")
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
         try:
             connection.request(method, target, body=body, headers=sent)
             response = connection.getresponse()
@@ -234,7 +283,8 @@ class Process:
     def __init__(self, log: Path, arguments: list[str], port: int, environment: dict | None = None):
         self.log, self.arguments, self.port = log, arguments, port
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith("PINLEDGER_")}
-        self.environment |= environment or {}
+        # No change is refused for the slowness of the machine.
+        self.environment |= {"PINLEDGER_DATABASE_TIMEOUT": "60"} | (environment or {})
         self.process: subprocess.Popen | None = None
 
     def spawn(self) -> None:
@@ -246,7 +296,7 @@ class Process:
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self.environment, start_new_session=True,
             )  # fmt: skip
 
-    def wait_until(self, is_ready, seconds: float = 60) -> None:
+    def wait_until(self, is_ready, seconds: float = 300) -> None:
         deadline = time.monotonic() + seconds
         while True:
             assert self.process is not None
@@ -254,7 +304,7 @@ class Process:
             try:
                 if is_ready():
                     return
-            except (OSError, http.client.HTTPException, ValueError):
+            except (AttributeError, OSError, http.client.HTTPException, ValueError):
                 pass
             assert time.monotonic() < deadline, f"the server is not ready after {seconds} s:\n{self.tail()}"
             time.sleep(0.02)
@@ -273,11 +323,11 @@ class Process:
         process, self.process = self.process, None
         process.send_signal(signal.SIGTERM)
         try:
-            code = process.wait(timeout=40)
+            code = process.wait(timeout=120)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-            raise AssertionError(f"the server did not stop within 40 s:\n{self.tail()}") from None
+            raise AssertionError(f"the server did not stop within 120 s:\n{self.tail()}") from None
         assert code == 0, f"the server ended with {code}:\n{self.tail()}"
 
     def kill(self) -> None:
@@ -359,7 +409,7 @@ class Server(Process):
     def sql(self, text: str, *, database: str = "pinledger") -> str:
         """Runs one statement as the database's superuser; its rows as psql prints them."""
         command = [*self._psql, "-v", "ON_ERROR_STOP=1", "-d", database, "-c", text]
-        return subprocess.run(command, check=True, capture_output=True, text=True, timeout=30).stdout.strip()
+        return subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout.strip()
 
     @contextlib.contextmanager
     def locked(self, table: str, mode: str):

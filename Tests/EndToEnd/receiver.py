@@ -119,7 +119,7 @@ class Receiver:
         with self.lock:
             return [each for each in self.messages if each.json.get("entry", {}).get("stream") == stream]
 
-    def wait(self, is_enough, seconds: float = 60) -> None:
+    def wait(self, is_enough, seconds: float = 180) -> None:
         """Waits until `is_enough(messages)`."""
         deadline = time.monotonic() + seconds
         while True:

@@ -9,7 +9,7 @@ import zlib
 from http.client import HTTPMessage
 
 import pytest
-from pinledger import Answer, host_body, pin_hex, pin_of
+from pinledger import Answer, host_body, pin_hex, pin_of, within
 
 APP = "com.example.hard"
 HOST = "api.example.com"
@@ -52,7 +52,7 @@ def check(answer: Answer, status: int | tuple[int, ...], type: str | None = None
     return problem
 
 
-def raw(server, sent: bytes, *, close: bool = True, seconds: float = 10) -> Answer | None:
+def raw(server, sent: bytes, *, close: bool = True, seconds: float = 60) -> Answer | None:
     """Sends bytes as they are and reads one answer; None where the connection is closed without any."""
     with socket.create_connection(("127.0.0.1", server.port), timeout=seconds) as connection:
         try:
@@ -292,7 +292,7 @@ def test_an_oversize_body_that_is_only_declared_is_refused_at_once(server):
     started = time.monotonic()
     head = request(server, "POST", "/v1/apps", "Content-Type: application/json", "Content-Length: 10737418240")
     check(raw(server, head, close=False), 413, "body_too_large")
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < within(3)
 
 
 @pytest.mark.parametrize("token", [True, False])
@@ -300,7 +300,7 @@ def test_a_body_that_is_refused_is_not_read_to_its_end(server, token):
     """No client, least of all one without a token, may keep the server busy with gigabytes after the answer is known."""
     declared = 10 * 2**30
     fields = ["Content-Type: application/json", f"Content-Length: {declared}"]
-    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
         connection.sendall(request(server, "POST", "/v1/apps", *fields, token=token))
         sent, chunk = 0, b" " * 65536
         with pytest.raises(OSError):
@@ -313,7 +313,7 @@ def test_a_client_that_expects_100_continue_gets_it_or_a_refusal(server):
     """RFC 9110 section 10.1.1: 100 (Continue), or the final answer, before the body is sent."""
     body = b'{"display_name": "expected"}'
     fields = ["Content-Type: application/json", f"Content-Length: {len(body)}", "Expect: 100-continue"]
-    with socket.create_connection(("127.0.0.1", server.port), timeout=3) as connection:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
         connection.sendall(request(server, "PATCH", f"/v1/apps/{APP}?dry_run=true", *fields))
         assert re.match(rb"HTTP/1.1 (100|4\d\d) ", connection.recv(1000))
 

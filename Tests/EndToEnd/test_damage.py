@@ -40,7 +40,7 @@ def sql(server, *statements: str) -> str:
     done = subprocess.run(
         ["psql", "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-h", f"{server.data}/postgresql", "-U", "postgres"]
         + ["-d", "pinledger"],
-        input=script, capture_output=True, text=True, timeout=30,
+        input=script, capture_output=True, text=True, timeout=120,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()

@@ -16,7 +16,7 @@ from deployed import (
     ask, check_conditional, client_path, compact, declare, is_not_kept_longer, make_app, private_key, problem, public_key,
 )  # fmt: skip
 from jwcrypto import jwk, jws
-from pinledger import Server, from_now, pin_hex, pin_of
+from pinledger import Server, from_now, pin_hex, pin_of, unhurried
 from tls_server import TLSServer
 
 NUMBERS = itertools.count()
@@ -284,8 +284,9 @@ def test_a_kill_switch_takes_no_pins_away(api, either):
         assert read(ask(api, path(app)), HOST) == before
     with KillSwitch(api, app, HOST):
         assert read(ask(api, path(app)), HOST) == before
-    api.must("PATCH", f"/v1/apps/{app}", {"pins_valid_until": from_now(seconds=2), "reason": "a test", "force": True})
-    time.sleep(2.1)
+    seconds = unhurried(2)
+    api.must("PATCH", f"/v1/apps/{app}", {"pins_valid_until": from_now(seconds=seconds), "reason": "a test", "force": True})
+    time.sleep(seconds + 0.1)
     assert read(ask(api, path(app)), HOST) == before
     api.must("PATCH", f"/v1/apps/{app}", {"pins_valid_until": None, "reason": "a test", "force": True})
 

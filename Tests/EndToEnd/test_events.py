@@ -7,7 +7,7 @@ import threading
 import time
 
 import pytest
-from pinledger import API, from_now, in_threads, pin_of
+from pinledger import API, from_now, in_threads, pin_of, unhurried, within
 
 APP, OTHER, HOST = "com.example.stream", "com.example.stream.other", "api.example.com"
 
@@ -22,7 +22,7 @@ class Stream:
     """A subscription, read in a thread of its own."""
 
     def __init__(self, api, query: str = "", **headers):
-        self.connection = http.client.HTTPConnection("127.0.0.1", api.port, timeout=40)
+        self.connection = http.client.HTTPConnection("127.0.0.1", api.port, timeout=120)
         self.connection.request(
             "GET", f"/v1/events{query}", headers={"Authorization": f"Bearer {api.token}", **headers}
         )
@@ -35,7 +35,7 @@ class Stream:
         # The comment at the beginning says that the subscription stands: what is recorded from now on is heard.
         self.thread = threading.Thread(target=self._read, daemon=True)
         self.thread.start()
-        assert self.comments.get(timeout=5) == "pinledger"
+        assert self.comments.get(timeout=60) == "pinledger"
 
     def _read(self) -> None:
         fields: dict[str, str] = {}
@@ -55,7 +55,7 @@ class Stream:
             pass
         self.events.put(None)
 
-    def take(self, count: int, seconds: float = 5) -> list[dict]:
+    def take(self, count: int, seconds: float = 60) -> list[dict]:
         taken = []
         for _ in range(count):
             event = self.events.get(timeout=seconds)
@@ -100,8 +100,8 @@ def test_a_change_arrives_at_once_in_the_stream(api):
         assert stream.is_silent(), "a stream begins with what is new"
         started = time.monotonic()
         events = add_pin(api, APP, "live")
-        at, first = stream.events.get(timeout=5)
-        assert at - started < 1
+        at, first = stream.events.get(timeout=60)
+        assert at - started < within(1)
         assert_same([first, *stream.take(1)], events)
         assert stream.is_silent()
 
@@ -166,7 +166,7 @@ def test_head_answers_without_a_stream(api):
 def test_readers_that_leave_give_their_places_back(api):
     """Two hundred streams may be open at once; three hundred one after the other are no trouble."""
     for _ in range(300):
-        connection = http.client.HTTPConnection("127.0.0.1", api.port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", api.port, timeout=60)
         connection.request("GET", "/v1/events", headers={"Authorization": f"Bearer {api.token}"})
         response = connection.getresponse()
         assert response.status == 200, response.read()
@@ -183,7 +183,7 @@ def test_a_hundred_streams_receive_the_same_and_none_is_cut(api):
     try:
         events = [event for number in range(20) for event in add_pin(api, APP, f"to a hundred {number}")]
         for stream in streams:
-            assert_same(stream.take(len(events), seconds=20), events)
+            assert_same(stream.take(len(events)), events)
     finally:
         for stream in streams:
             stream.close()
@@ -192,7 +192,7 @@ def test_a_hundred_streams_receive_the_same_and_none_is_cut(api):
     try:
         for number, stream in enumerate(streams):
             missed = events[number % 30 :]
-            assert_same(stream.take(len(missed), seconds=20), missed)
+            assert_same(stream.take(len(missed)), missed)
     finally:
         for stream in streams:
             stream.close()
@@ -210,18 +210,19 @@ def test_a_stream_ends_when_its_token_is_revoked(api):
         assert_same(stream.take(2), events)
         api.must("DELETE", f"/v1/tokens/{token_id}")
         add_pin(api, APP, "after the token was revoked")
-        assert stream.events.get(timeout=5) is None, "nothing more, and the end"
+        assert stream.events.get(timeout=60) is None, "nothing more, and the end"
         stream.thread.join(5)
     assert reader.get("/v1/events").status == 401
 
 
 def test_a_stream_ends_when_its_token_expires(api):
-    reader, _ = made_token(api, expires_at=from_now(seconds=2))
+    seconds = unhurried(2)
+    reader, _ = made_token(api, expires_at=from_now(seconds=seconds))
     with Stream(reader) as stream:
-        time.sleep(2.5)
+        time.sleep(seconds + 0.5)
         add_pin(api, APP, "after the token expired")
-        assert stream.events.get(timeout=5) is None
-    reader, _ = made_token(api, expires_at=from_now(seconds=2))
+        assert stream.events.get(timeout=60) is None
+    reader, _ = made_token(api, expires_at=from_now(seconds=unhurried(2)))
     with Stream(reader) as stream:
         # Where nothing is recorded, the next sign of life is due.
-        assert stream.events.get(timeout=20) is None
+        assert stream.events.get(timeout=60) is None

@@ -6,7 +6,7 @@ import time
 from datetime import datetime, timedelta, timezone
 
 import pytest
-from pinledger import from_now, host_body, pin_of
+from pinledger import from_now, host_body, pin_of, unhurried
 
 NUMBERS = itertools.count()
 HOST = "api.example.com"
@@ -152,7 +152,7 @@ def test_a_rollout_setting_without_an_effect_is_refused(api, app, rollout, point
 
 def test_explain_and_the_document_end_a_switch_at_the_same_instant(api, app):
     """Ends are recorded in microseconds, and documents hold whole seconds."""
-    end = (datetime.now(timezone.utc) + timedelta(seconds=1)).replace(microsecond=750_000)
+    end = (datetime.now(timezone.utc) + timedelta(seconds=unhurried(2))).replace(microsecond=750_000)
     api.must("PUT", f"/v1/apps/{app}/kill-switch", {"expires_at": end.isoformat(), "reason": "a test"})
     (switch,) = api.payload(app)["kill_switches"]
     assert switch["expires_at"] == int(end.timestamp())

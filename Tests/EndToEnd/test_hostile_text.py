@@ -6,7 +6,7 @@ import time
 import urllib.parse
 
 import pytest
-from pinledger import Server
+from pinledger import Server, within
 from test_telemetry import outcome
 from test_telemetry import path as reports
 from wire import Wire, get, processor_seconds
@@ -60,7 +60,7 @@ def test_a_report_with_marks_takes_no_longer_than_another(server, place):
     def send():
         assert report(json.dumps(make(marks(200_000)), ensure_ascii=False).encode(), server) == status
 
-    assert seconds_of(server, send) < 1.5
+    assert seconds_of(server, send) < within(1.5)
 
 
 def test_a_server_stops_in_time_while_it_reads_reports():
@@ -72,7 +72,7 @@ def test_a_server_stops_in_time_while_it_reads_reports():
         wires = [Wire(server.port).send(get(reports(APP), *head, method="POST") + body) for _ in range(4)]
         began = time.monotonic()
         server.stop()
-        assert time.monotonic() - began < 15
+        assert time.monotonic() - began < within(15)
         for wire in wires:
             wire.__exit__()
     finally:
@@ -94,7 +94,7 @@ def test_fields_with_marks_count_as_absent(server, name):
                 answer = wire.send(request).answer()
                 assert answer.status == 200 and answer.body == plain
 
-    assert seconds_of(server, send) < 1.5
+    assert seconds_of(server, send) < within(1.5)
 
 
 @pytest.mark.parametrize("place", ["/{}", "/v1/apps/{}", "/client/v1/apps/{}/document", DOCUMENT + "?x={}"])
@@ -109,7 +109,7 @@ def test_targets_with_marks_are_answered_at_once(server, place, encode):
             with Wire(server.port) as wire:
                 assert wire.send(request).answer().status in (400, 401, 404)
 
-    assert seconds_of(server, send) < 1.5
+    assert seconds_of(server, send) < within(1.5)
 
 
 def test_operators_texts_keep_their_marks_within_reason(server):

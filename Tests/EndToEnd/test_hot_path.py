@@ -4,7 +4,7 @@ import socket
 import time
 
 import pytest
-from pinledger import Server, in_threads
+from pinledger import Server, in_threads, within
 from wire import Wire, get, resident_bytes
 
 APP = "com.example.hot"
@@ -227,7 +227,7 @@ def test_http_1_0_ends_with_the_answer_unless_it_asks_to_stay(server, target):
     with Wire(server.port) as wire:
         answer = wire.send(get(target, version="1.0")).answer()
         assert (answer.status, answer["Connection"]) == (200, "close")
-        assert wire.seconds_to_end() < 3
+        assert wire.seconds_to_end() < within(3)
     with Wire(server.port) as wire:
         for _ in range(3):
             answer = wire.send(get(target, "Connection: keep-alive", version="1.0")).answer()
@@ -278,10 +278,13 @@ def test_a_client_that_does_not_read_is_cut_off_and_costs_little(server, target)
         assert count < 500_000
         assert resident_bytes(server.process.pid) - before < 64 << 20
         # Without progress for two seconds the connection is closed.
-        time.sleep(3.5)
+        deadline = time.monotonic() + within(20)
         with pytest.raises(ConnectionError):
-            for _ in range(3):
-                wire.socket.sendall(sent)
+            while time.monotonic() < deadline:
+                try:
+                    wire.socket.sendall(sent)
+                except TimeoutError:
+                    pass
                 time.sleep(0.1)
     assert one(server, get(DOCUMENT)).status == 200
 
@@ -289,7 +292,7 @@ def test_a_client_that_does_not_read_is_cut_off_and_costs_little(server, target)
 def test_a_slow_reader_gets_everything(server):
     """Slow, but not still: every answer arrives whole and in order."""
     count = 3000
-    with Wire(server.port, receive_buffer=8192, seconds=20) as wire:
+    with Wire(server.port, receive_buffer=8192) as wire:
         import threading
 
         sender = threading.Thread(target=lambda: wire.socket.sendall(get(DOCUMENT) * count), daemon=True)
@@ -331,14 +334,14 @@ def test_the_server_finishes_what_it_has_begun(server):
         time.sleep(0.3)
         started = time.monotonic()
         server.process.terminate()
-        assert idle.seconds_to_end() < 2, "an idle connection is closed at once"
-        assert fresh.seconds_to_end() < 2
+        assert idle.seconds_to_end() < within(2), "an idle connection is closed at once"
+        assert fresh.seconds_to_end() < within(2)
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(("127.0.0.1", server.port)).close()
         busy.send(body)
         answer = busy.answer()
         assert (answer.status, answer["Connection"]) == (201, "close")
         assert busy.answer() is None
-        assert server.process.wait(timeout=20) == 0
-        assert time.monotonic() - started < 15
+        assert server.process.wait(timeout=60) == 0
+        assert time.monotonic() - started < within(15)
     server.process = None

@@ -15,7 +15,7 @@ import brotli
 import jwt
 import pytest
 from jwt.utils import base64url_encode
-from pinledger import BINARY, canonical, from_now, pin_hex, pin_of, unbase64url
+from pinledger import BINARY, canonical, from_now, pin_hex, pin_of, unbase64url, unhurried
 
 ROLLOUT_APP = "com.example.rollout"
 PLAIN_APP = "com.example.plain"
@@ -91,7 +91,7 @@ def imported(own_server, configurations, tmp_path_factory):
 def fetch(server, app: str, *options: str) -> tuple[int, dict[str, str], bytes]:
     """A document as plain curl gets it: status, headers, body."""
     command = ["curl", "-sS", "-i", "--raw", *options, f"http://127.0.0.1:{server.port}/client/v1/apps/{app}/document"]
-    output = subprocess.run(command, check=True, capture_output=True, timeout=30).stdout
+    output = subprocess.run(command, check=True, capture_output=True, timeout=120).stdout
     head, _, body = output.partition(b"\r\n\r\n")
     status, *fields = head.decode("ascii").split("\r\n")
     headers = {name.lower(): value.strip() for name, _, value in (field.partition(":") for field in fields)}
@@ -426,9 +426,9 @@ def test_a_kill_switch_for_everything_is_in_every_document(imported, configurati
 
 def test_a_kill_switch_that_is_over_is_released_by_the_system(imported):
     target = f"/v1/apps/{ARRAY_APP}/kill-switch"
-    imported.api.must("PUT", target, {"expires_at": from_now(seconds=2), "reason": "a short drill"})
+    imported.api.must("PUT", target, {"expires_at": from_now(seconds=unhurried(3)), "reason": "a short drill"})
     assert verified(imported, ARRAY_APP)["kill_switches"] != []
-    deadline = time.monotonic() + 8
+    deadline = time.monotonic() + 120
     while verified(imported, ARRAY_APP)["kill_switches"]:
         assert time.monotonic() < deadline, "the kill switch is still in the document"
         time.sleep(0.1)
@@ -443,7 +443,7 @@ def test_a_signing_key_is_replaced_and_old_documents_still_verify(imported):
     too_young = api.post(f"/v1/keys/{kid}/activate", {})
     assert (too_young.status, too_young.json["type"]) == (409, "/problems/key_overlap")
     api.must("POST", f"/v1/keys/{kid}/activate", {"force": True, "reason": "a test cannot wait"})
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 120
     while jwt.get_unverified_header(fetch(imported, BARE_APP)[2].decode())["kid"] != kid:
         assert time.monotonic() < deadline, "the document is not signed by the new key"
         time.sleep(0.1)

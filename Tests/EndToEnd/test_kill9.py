@@ -99,7 +99,7 @@ def test_nothing_acknowledged_is_lost_and_nothing_is_recorded_twice(killed_serve
     def client(number: int) -> None:
         mine = API(server.port, api.token)
         for key, target, body in commands_of(number):
-            deadline = time.monotonic() + 60
+            deadline = time.monotonic() + 180
             while True:
                 assert time.monotonic() < deadline, f"{key} is not acknowledged"
                 try:

@@ -7,7 +7,7 @@ import socket
 import time
 
 import pytest
-from pinledger import Server, eventually
+from pinledger import Server, eventually, within
 from wire import Wire, get, processor_seconds, resident_bytes
 
 APP = "com.example.limits"
@@ -117,7 +117,7 @@ def test_slow_and_idle_connections_are_closed_in_time(server):
             return cases[index][0](wire)
 
     for (case, limit), seconds in zip(cases, in_threads(len(cases), run)):
-        assert limit - 1 <= seconds <= limit + SLACK, f"{case.__name__}: {seconds:.1f} s"
+        assert limit - 1 <= seconds <= within(limit + SLACK), f"{case.__name__}: {seconds:.1f} s"
 
 
 def test_a_busy_connection_outlives_the_idle_time(server):
@@ -284,7 +284,7 @@ MALFORMED = {
 @pytest.mark.parametrize("before", [b"", get(DOCUMENT), get("/healthz")], ids=["first", "after a document", "after health"])
 def test_nothing_behind_a_malformed_message_is_a_request(server, name, before):
     """At most one answer, a refusal; and nothing that was in its body is ever answered."""
-    with Wire(server.port, seconds=5) as wire:
+    with Wire(server.port) as wire:
         try:
             wire.send(before + MALFORMED[name] + BODY_GET)
             wire.finish()
@@ -357,7 +357,7 @@ def fill(node) -> None:
             assert spent < 0.4, f"{spent} s of processor time while nothing could be accepted"
             for wire in wires:
                 wire.socket.close()
-            late.socket.settimeout(5)
+            late.socket.settimeout(60)
             assert late.answer().status == 200
     finally:
         for wire in wires:
@@ -379,7 +379,7 @@ def stretch(node) -> None:
     for wire in wires:
         wire.socket.close()
     time.sleep(1.5)
-    with Wire(node.port, seconds=5) as wire:
+    with Wire(node.port) as wire:
         assert wire.send(get(DOCUMENT)).answer().status == 200
 
 
@@ -481,12 +481,12 @@ def test_a_draining_node_says_so_before_it_stops(server):
             assert wire.send(get(DOCUMENT)).answer().status == 200
             with Wire(node.port) as fresh:
                 assert fresh.send(get(DOCUMENT)).answer().status == 200
-            assert wire.seconds_to_end() < 5 + 2
+            assert wire.seconds_to_end() < within(5 + 2)
             with pytest.raises(ConnectionRefusedError):
                 socket.create_connection(("127.0.0.1", node.port)).close()
             # A request that never ends is cut off, and the node ends in order.
-            assert node.process.wait(timeout=15) == 0
-            assert time.monotonic() - started < 5 + 3 + 3
+            assert node.process.wait(timeout=60) == 0
+            assert time.monotonic() - started < within(5 + 3 + 3)
         node.process = None
     finally:
         if node.process is not None:

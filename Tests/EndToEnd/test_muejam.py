@@ -31,7 +31,7 @@ def app(server, identities) -> str:
 def connects(tls: TLSServer, fingerprint: str) -> bool:
     """Whether urllib3 takes the server, by nothing but the fingerprint."""
     with urllib3.HTTPSConnectionPool(
-        "127.0.0.1", tls.port, assert_fingerprint=fingerprint, server_hostname=HOST, cert_reqs="CERT_NONE", retries=False, timeout=10
+        "127.0.0.1", tls.port, assert_fingerprint=fingerprint, server_hostname=HOST, cert_reqs="CERT_NONE", retries=False, timeout=60
     ) as pool:
         try:
             return pool.request("GET", "/").status == 200

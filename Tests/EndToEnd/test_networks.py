@@ -4,7 +4,7 @@ import threading
 import time
 
 import pytest
-from pinledger import API, Process, eventually, free_port, from_now
+from pinledger import API, Process, eventually, free_port, from_now, within
 from test_limits import APP, DOCUMENT, start
 from test_nodes import start_node
 from test_tls import Streams, arguments, client_context, make_certificate
@@ -51,13 +51,13 @@ class Crowd:
     def come(self, count: int, source: str) -> None:
         for _ in range(count):
             try:
-                self.wires.append(Wire(self.node.port, source=source, seconds=5).send(get("/healthz")))
+                self.wires.append(Wire(self.node.port, source=source).send(get("/healthz")))
             except ConnectionError:
                 pass
 
 
 def document(node, source: str, *fields: str):
-    with Wire(node.port, source=source, seconds=5) as wire:
+    with Wire(node.port, source=source) as wire:
         return wire.send(get(DOCUMENT, *fields)).answer()
 
 
@@ -109,20 +109,20 @@ def test_operators_get_through_while_strangers_hold_every_connection(node, flood
         body = {"expires_at": from_now(hours=1), "reason": "an attack"}
         engaged = api.request("PUT", target, body) if number == 0 else api.request("GET", f"/v1/apps/{APP}")
         assert engaged.status in (200, 201), str(engaged)
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < within(2)
     assert api.request("DELETE", f"{target}?reason=over").status == 200
 
 
 def test_a_client_above_the_limit_is_asked_to_retry_and_health_is_answered(node, full):
-    with Wire(node.port, source="127.0.9.1", seconds=5) as wire:
+    with Wire(node.port, source="127.0.9.1") as wire:
         assert wire.send(get("/healthz")).answer().status == 200
         assert wire.send(get("/readyz")).answer().status == 200
     refused = document(node, "127.0.9.1")
     assert refused.status == 503 and b"/problems/overloaded" in refused.body and 5 <= int(refused["Retry-After"]) <= 30
     # A malformed token keeps no place.
-    with Wire(node.port, source="127.0.9.1", seconds=8) as wire:
+    with Wire(node.port, source="127.0.9.1") as wire:
         assert wire.send(get("/v1/apps", "Authorization: Bearer pk_adm_none")).answer().status == 401
-        assert wire.seconds_to_end() < 6
+        assert wire.seconds_to_end() < within(6)
 
 
 def test_operators_get_through_over_http_2(server, tmp_path):
@@ -172,7 +172,7 @@ def test_a_network_has_its_share_of_streams(strict, path):
     wires = []
 
     def status(source: str, *fields: str) -> int:
-        wire = Wire(strict.port, source=source, seconds=5)
+        wire = Wire(strict.port, source=source)
         wires.append(wire)
         wire.send(get(path, *fields))
         while b"\r\n\r\n" not in wire.received:
@@ -204,9 +204,12 @@ def test_a_network_has_its_share_of_requests_that_cost_much(strict):
         assert all(1 <= int(answer["Retry-After"]) <= 5 for answer in refused)
         return [answer.status for answer in answers]
 
+    began = time.monotonic()
     spent = statuses("127.0.8.1", 30)
-    assert spent[:10] == [200] * 10 and spent.count(429) >= 15
-    assert statuses("127.0.8.2", 1) == [429] and document(strict, "127.0.8.1").status == 200
+    spent += statuses("127.0.8.2", 10)
+    # Ten at once, then one each second, for both together.
+    assert spent[:10] == [200] * 10 and spent.count(200) <= 10 + time.monotonic() - began + 1
+    assert document(strict, "127.0.8.1").status == 200
     assert statuses("127.0.9.1", 3) == [200] * 3
     assert statuses("127.0.5.1", 3, "X-Forwarded-For: 192.0.2.1") == [200] * 3
     assert 200 in statuses("127.0.5.1", 30)

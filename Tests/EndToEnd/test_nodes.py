@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from pinledger import API, Process, free_port, host_body, in_threads, pin_of
+from pinledger import API, Process, free_port, host_body, in_threads, pin_of, within
 from test_journey import verify
 
 APP, HOST = "com.example.nodes", "api.example.com"
@@ -35,7 +35,7 @@ def second(server):
     node.stop()
 
 
-def delay_until(is_so, seconds: float = 10) -> float:
+def delay_until(is_so, seconds: float = 180) -> float:
     started = time.monotonic()
     while not is_so():
         assert time.monotonic() - started < seconds, "it never was so"
@@ -55,7 +55,7 @@ def test_a_change_is_soon_served_by_a_node_that_only_reads(api, reader):
         # The document may come a moment before the ledger that it is of.
         delay_until(lambda: reader.get(f"/v1/apps/{APP}").body == api.get(f"/v1/apps/{APP}").body)
     print(f"\nserved by the second node after {max(delays) * 1000:.0f} ms at the most")
-    assert max(delays) < 2
+    assert max(delays) < within(2)
     keys = reader.request("GET", "/client/v1/jwks.json", token=None)
     assert verify(reader.document(APP).body.decode(), keys.json, APP)["aud"] == APP
 
@@ -82,7 +82,7 @@ def test_a_token_that_is_revoked_on_one_node_is_soon_refused_by_the_other(api, r
     made = api.post("/v1/tokens", {"name": "short-lived"}).json
     delay_until(lambda: reader.request("GET", "/v1/whoami", token=made["token"]).status == 200)
     api.must("DELETE", f"/v1/tokens/{made['token_id']}?reason=lost")
-    assert delay_until(lambda: reader.request("GET", "/v1/whoami", token=made["token"]).status == 401) < 2
+    assert delay_until(lambda: reader.request("GET", "/v1/whoami", token=made["token"]).status == 401) < within(2)
 
 
 def test_a_second_full_node_writes_and_signs_too(api, second):
@@ -90,7 +90,7 @@ def test_a_second_full_node_writes_and_signs_too(api, second):
     written = second.must("POST", f"/v1/apps/{app}/hosts", host_body("b.example.com")).json
     version = written["version"] + int(api.get("/v1/fleet")["ETag"].strip('"'))
     assert second.payload(app)["version"] == version, "visible at once on the node that was asked"
-    assert delay_until(lambda: api.payload(app)["version"] >= version) < 2
+    assert delay_until(lambda: api.payload(app)["version"] >= version) < within(2)
     assert api.document(app).body == second.document(app).body
 
 

@@ -22,7 +22,7 @@ def test_no_notification_of_a_reader_ends_a_node(own_server):
 
     def psql(user: str, *commands: str) -> None:
         arguments = ["psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-h", f"{server.data}/postgresql", "-U", user, "-d", "pinledger"]
-        subprocess.run([*arguments, *(f"--command={command}" for command in commands)], check=True, timeout=30)
+        subprocess.run([*arguments, *(f"--command={command}" for command in commands)], check=True, timeout=120)
 
     psql("postgres", "CREATE ROLE stranger LOGIN IN ROLE pinledger_reader")
     for channel in ("pinledger_document", "pinledger_position", "pinledger"):

@@ -108,7 +108,7 @@ def run(node, *arguments: str, token: bool = True, **variables: str):
     environment = node.environment | {"PINLEDGER_DATA": str(node.data), "NO_COLOR": "1"} | variables
     if token:
         environment["PINLEDGER_TOKEN"] = node.api.token
-    return subprocess.run([BINARY, *arguments], env=environment, capture_output=True, text=True, timeout=60)
+    return subprocess.run([BINARY, *arguments], env=environment, capture_output=True, text=True, timeout=120)
 
 
 def readable(text: str) -> None:
@@ -270,7 +270,7 @@ def test_a_change_to_everything_asks_for_confirmation_on_a_terminal(server):
     ours, theirs = pty.openpty()
     try:
         os.write(ours, b"no\n")
-        done = subprocess.run(arguments, env=environment, stdin=theirs, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(arguments, env=environment, stdin=theirs, capture_output=True, text=True, timeout=120)
     finally:
         os.close(theirs)
         os.close(ours)
@@ -317,7 +317,7 @@ def test_a_group_of_types_has_the_fleets_switch_and_a_filter_without_it_gets_a_w
 
 def get(url: str, headers: dict | None = None) -> tuple[int, bytes]:
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, headers=headers or {}), timeout=10) as answer:
+        with urllib.request.urlopen(urllib.request.Request(url, headers=headers or {}), timeout=120) as answer:
             return answer.status, answer.read()
     except urllib.error.HTTPError as error:
         return error.code, error.read()
@@ -372,7 +372,7 @@ def test_a_stream_of_events_begins_with_the_first_where_it_is_asked_to(server):
         request = urllib.request.Request(
             f"http://127.0.0.1:{server.port}/v1/events?{query}", headers={"Authorization": f"Bearer {server.api.token}"}
         )
-        with urllib.request.urlopen(request, timeout=10) as stream:
+        with urllib.request.urlopen(request, timeout=120) as stream:
             return next(int(line[4:]) for line in stream if line.startswith(b"id: "))
 
     assert [first(query) for query in ("from=0", "after=0", "from=3", "after=3")] == [0, 1, 3, 4]

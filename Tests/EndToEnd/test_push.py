@@ -10,7 +10,7 @@ import threading
 import time
 
 import pytest
-from pinledger import Server, from_now, host_body
+from pinledger import Server, from_now, host_body, within
 from wire import Wire, get, resident_bytes
 
 APP = "com.example.push"
@@ -34,7 +34,7 @@ class Stream:
     """A stream of documents, read in a thread of its own."""
 
     def __init__(self, port: int, app: str = APP, **headers):
-        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=40)
+        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
         self.connection.request("GET", f"/client/v1/apps/{app}/stream", headers=headers)
         self.response = self.connection.getresponse()
         assert self.response.status == 200, self.response.read()
@@ -67,7 +67,7 @@ class Stream:
             pass
         self.events.put(None)
 
-    def take(self, seconds: float = 5) -> dict:
+    def take(self, seconds: float = 60) -> dict:
         event = self.events.get(timeout=seconds)
         assert event is not None, "the stream ended"
         return event[1]
@@ -148,8 +148,8 @@ def test_a_kill_switch_of_every_scope_arrives_at_once(server, fields):
             body = {"expires_at": from_now(hours=1), "reason": "incident", **more}
             server.api.must("PUT", path.split("?")[0], body)
             answered = time.monotonic()
-            at, event = stream.events.get(timeout=5)
-            assert at - answered < 0.5
+            at, event = stream.events.get(timeout=60)
+            assert at - answered < within(0.5)
             payload = server.api.payload(APP)
             assert event["data"] == server.api.document(APP).body.decode()
             assert len(payload["kill_switches"]) == 1
@@ -207,11 +207,11 @@ def test_a_client_that_sends_more_ends_its_stream(server):
         wire.send(get(STREAM))
         time.sleep(0.3)
         wire.send(get(STREAM))
-        assert wire.seconds_to_end(3) < 2
+        assert wire.seconds_to_end() < within(2)
     with Wire(server.port) as wire:
         wire.send(get(STREAM))
         time.sleep(0.3)
-        assert wire.finish().seconds_to_end(3) < 2
+        assert wire.finish().seconds_to_end() < within(2)
 
 
 def make_large_app(server, app: str) -> None:
@@ -237,7 +237,7 @@ def test_a_client_that_reads_late_gets_the_document_under_way_and_then_the_newes
     server.arguments += ["--write-timeout", "120"]
     try:
         make_large_app(server.start(), app)
-        with Stream(server.port, app) as quick, Wire(server.port, receive_buffer=4096, seconds=30) as slow:
+        with Stream(server.port, app) as quick, Wire(server.port, receive_buffer=4096, ) as slow:
             quick.take()
             slow.send(get(f"/client/v1/apps/{app}/stream"))
             wait_for_streams(server, 2)
@@ -293,5 +293,5 @@ def test_streams_end_in_order_when_the_node_stops(server, fields):
         assert stream.has_ended_well and len(stream.retries) == 2
     assert len({stream.retries[1] for stream in open_streams}) > 1, "they would all come back in one instant"
     server.stop()
-    assert time.monotonic() - started < 8
+    assert time.monotonic() - started < within(8)
     server.start()

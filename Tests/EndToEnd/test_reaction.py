@@ -11,7 +11,7 @@ from tls_server import Key, TLSServer
 
 HOST = "api.example.com"
 # Reports have to come in two minutes, are recorded within a second or two, and looked at every five.
-PATIENCE = 45
+PATIENCE = 180
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +118,8 @@ def test_a_reaction_without_support_by_probes_is_never_taken(node, tmp_path):
         assert (reacted["host"], reacted["arm"], reacted["step"]) == (HOST, "candidate", "roll_back")
         assert reacted["verdict"]["live_key"] == "unpinned" and reacted["verdict"]["ln_e"] > 6.907755
         sample = reacted["verdict"]["evidence"]["sample"]
-        assert (sample["installs"], sample["failing"]) == (60, 60)
+        # As soon as they suffice, which may be before the last report is counted.
+        assert 30 <= sample["installs"] == sample["failing"] <= 60
         assert rolled_back["cause"] == "reports"
         host = node.api.must("GET", f"/v1/apps/{mistake.app}/hosts/{HOST}").json
         assert host["rollout"]["basis_points"] == 0 and "candidate" in host

@@ -98,7 +98,7 @@ def test_a_tour_does_what_it_says(path, heading, port):
             match info.split():
                 case ["sh"]:
                     done = subprocess.run(
-                        ["bash", "-euo", "pipefail", "-c", body], cwd=directory, env=environment, timeout=120,
+                        ["bash", "-euo", "pipefail", "-c", body], cwd=directory, env=environment, timeout=600,
                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                     )  # fmt: skip
                     output = done.stdout
@@ -113,7 +113,7 @@ def test_a_tour_does_what_it_says(path, heading, port):
                 # The whole group: bash, and what it started.
                 os.killpg(process.pid, signal.SIGTERM)
         for process in running:
-            process.wait(timeout=40)
+            process.wait(timeout=120)
         stop_databases(home)
         shutil.rmtree(home, ignore_errors=True)
 
@@ -127,13 +127,12 @@ def start(body: str, directory: Path, environment: dict, running: list, log: Pat
     running.append(process)
     address = re.search(r"--listen[ =](\S+)", body)
     url = f"http://{address[1] if address else '127.0.0.1:8440'}/readyz"
-    deadline = time.monotonic() + 90
+    deadline = time.monotonic() + 300
     while True:
         assert process.poll() is None, f"{body}\nended with {process.returncode}:\n{log.read_text()}"
         try:
             # What it says when it is ready, such as what to do next, is its output.
-            if urllib.request.urlopen(url, timeout=2).status == 200 and log.stat().st_size > 0:
-                time.sleep(0.5)
+            if urllib.request.urlopen(url, timeout=30).status == 200 and "Stop with" in log.read_text():
                 return log.read_text()
         except OSError:
             pass

@@ -67,7 +67,7 @@ class World:
         return self.node.cli("rotation", "advance", self.app, "r", *more, status=3 if fails else 0)
 
     def wait_until_ready(self) -> None:
-        deadline = time.monotonic() + LIFETIME + 20
+        deadline = time.monotonic() + LIFETIME + 180
         while not self.status()["ready"]:
             assert time.monotonic() < deadline, self.status()
             time.sleep(0.2)

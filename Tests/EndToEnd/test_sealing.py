@@ -46,7 +46,7 @@ def other(sealed):
 def psql(server, statement: str) -> str:
     done = subprocess.run(
         ["psql", "-X", "-q", "-A", "-t", "-h", f"{server.data}/postgresql", "-U", "postgres", "-d", "pinledger"],
-        input=statement, capture_output=True, text=True, timeout=30, check=True,
+        input=statement, capture_output=True, text=True, timeout=120, check=True,
     )  # fmt: skip
     return done.stdout.strip()
 

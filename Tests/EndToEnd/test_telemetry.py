@@ -209,7 +209,7 @@ def test_slow_bodies_do_not_prevent_other_reports(server):
     try:
         # More than all the room there is, by what they say; and some that do not say how much will come.
         for number in range(200):
-            connection = socket.create_connection(("127.0.0.1", server.port), timeout=10)
+            connection = socket.create_connection(("127.0.0.1", server.port), timeout=60)
             slow.append(connection)
             length = "Content-Length: 262144" if number % 2 else "Transfer-Encoding: chunked"
             connection.sendall(f"{head}{length}\r\n\r\n".encode() + (b"{" if number % 2 else b"1\r\n{\r\n"))
@@ -278,13 +278,17 @@ def test_networks_have_their_limits_for_reports():
     server = Server(more=["--telemetry-rate", "5", "--trusted-proxy", "127.0.0.0/8"])
     try:
         app = make_app(server.start(), "limited")
-        statuses = [send(server.api, app, [outcome(number)] * 20).status for number in range(5)]
-        assert statuses == [202, 202, 202, 429, 429]
+        began = time.monotonic()
+        statuses = [send(server.api, app, [outcome(number)] * 20).status for number in range(10)]
+        # Ten seconds' worth at once, the last of them whole, then five reports a second.
+        assert statuses[:3] == [202] * 3 and statuses.count(202) <= 3 + (time.monotonic() - began) * 5 / 20 + 1
+        while send(server.api, app, [outcome(number) for number in range(100)]).status != 202:
+            time.sleep(0.2)
         body = {"outcomes": [outcome(1)]}
         answer = server.api.request("POST", path(app), body, headers={"X-Forwarded-For": "198.51.100.1"}, token=None)
         assert answer.status == 202
         refused = send(server.api, app, [outcome(1)])
-        assert refused.json["type"] == "/problems/too_many_reports" and 1 <= int(refused["Retry-After"]) <= 5
+        assert refused.json["type"] == "/problems/too_many_reports" and 1 <= int(refused["Retry-After"]) <= 30
         eventually(lambda: send(server.api, app, [outcome(1)]).status == 202)
         assert server.api.get(f"/v1/apps/{app}/telemetry").json["this_node"]["turned_away"] >= 3
     finally:

@@ -10,7 +10,7 @@ import subprocess
 import time
 
 import pytest
-from pinledger import BINARY, Process, Server, free_port
+from pinledger import BINARY, Process, Server, free_port, within
 from wire import Wire, get, resident_bytes
 
 APP = "com.example.tls"
@@ -47,10 +47,10 @@ def database():
         server.destroy()
 
 
-def arguments(database, port: int, certificate, key) -> list[str]:
+def arguments(database, port: int, certificate, key, *, header: int = 30, idle: int = 30, body: int = 30) -> list[str]:
     return ["serve", "--database", database.connection_string, "--read-only", "--listen", f"127.0.0.1:{port}"] + [
-        "--tls-certificate", str(certificate), "--tls-key", str(key), "--header-timeout", "2", "--idle-timeout", "3",
-        "--drain-timeout", "3", "--body-timeout", "2",
+        "--tls-certificate", str(certificate), "--tls-key", str(key), "--header-timeout", str(header),
+        "--idle-timeout", str(idle), "--drain-timeout", "3", "--body-timeout", str(body),
     ]  # fmt: skip
 
 
@@ -69,6 +69,18 @@ def node(database, directory):
     yield node
     if node.process is not None:
         node.stop()
+
+
+@pytest.fixture(scope="module")
+def hasty(database, directory):
+    """A node that soon ends what is not used."""
+    port = free_port()
+    options = arguments(database, port, *make_certificate(directory, "hasty"), header=2, idle=3, body=2)
+    node = Process(database.home / "tls-hasty.log", options, port)
+    node.spawn()
+    node.wait_until(lambda: connect(node).answer_to("/readyz").status == 200)
+    yield node
+    node.stop()
 
 
 def client_context(*protocols: str) -> ssl.SSLContext:
@@ -251,7 +263,7 @@ def test_tls_1_2_is_spoken_and_nothing_older(node):
 def test_plain_http_on_a_tls_port_gets_no_answer(node):
     with Wire(node.port) as wire:
         wire.send(get(DOCUMENT))
-        assert wire.seconds_to_end() < 3
+        assert wire.seconds_to_end() < within(3)
         assert b"HTTP" not in wire.received
 
 
@@ -459,7 +471,7 @@ def large_document(node, database) -> tuple[str, int]:
     database.api.make_app(app, *(f"h{number}.example.com" for number in range(150)))
     target = f"/client/v1/apps/{app}/document"
     wanted = database.api.document(app).body
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while True:
         with connect(node) as wire:
             answer = wire.answer_to(target)
@@ -509,23 +521,23 @@ def test_a_window_that_overflows_ends_the_connection(node, target):
 # MARK: Limits
 
 
-def test_a_connection_without_a_handshake_is_closed(node):
-    with Wire(node.port) as silent, Wire(node.port) as begun:
+def test_a_connection_without_a_handshake_is_closed(hasty):
+    with Wire(hasty.port) as silent, Wire(hasty.port) as begun:
         # The record header of a ClientHello whose body never comes.
         begun.send(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03")
-        assert 1 < silent.seconds_to_end() < 4
-        assert begun.seconds_to_end() < 4
+        assert 1 < silent.seconds_to_end() < within(4)
+        assert begun.seconds_to_end() < within(4)
 
 
-def test_idle_connections_are_closed(node):
-    with connect(node, "http/1.1") as one, connect(node, "h2") as two, connect(node, "h2") as three:
+def test_idle_connections_are_closed(hasty):
+    with connect(hasty, "http/1.1") as one, connect(hasty, "h2") as two, connect(hasty, "h2") as three:
         three.send(PREFACE + frame(SETTINGS, 0, 0))
         assert one.answer_to(DOCUMENT).status == 200
         # No preface within the time for a head.
-        assert two.seconds_to_end() < 4
-        assert one.seconds_to_end() < 6
+        assert two.seconds_to_end() < within(4)
+        assert one.seconds_to_end() < within(6)
         # Asked to go after the idle time, and closed after as much again because it does not answer.
-        assert three.seconds_to_end() < 6
+        assert three.seconds_to_end() < within(6)
 
 
 @pytest.mark.parametrize("target", ["/", DOCUMENT])
@@ -537,7 +549,7 @@ def test_streams_that_are_opened_only_to_be_reset_end_the_connection(node, targe
                 wire.send(Streams.request(stream, target) + frame(RESET, 0, stream, (8).to_bytes(4, "big")))
         except OSError:
             pass
-        assert wire.seconds_to_end() < 2
+        assert wire.seconds_to_end() < within(2)
     assert connect(node).answer_to("/healthz").status == 200
 
 
@@ -592,7 +604,7 @@ def test_header_blocks_without_an_end_are_not_collected(node):
                 wire.send(frame(CONTINUATION, 0, 1, b"\x00\x01a\x7f\x80\x1e" + b"a" * 3967))
         except OSError:
             pass
-        assert wire.seconds_to_end() < 2
+        assert wire.seconds_to_end() < within(2)
 
 
 def test_small_header_blocks_that_expand_greatly_are_refused(node):
@@ -601,12 +613,12 @@ def test_small_header_blocks_that_expand_greatly_are_refused(node):
         large = block(DOCUMENT) + b"\x40\x01a\x7f\x81\x1e" + b"a" * 3968
         wire.send(frame(HEADERS, END_STREAM | END_HEADERS, 1, large)).wait(1)
         wire.send(frame(HEADERS, END_STREAM | END_HEADERS, 3, block(DOCUMENT) + b"\xbe" * 1000))
-        assert wire.seconds_to_end() < 2
+        assert wire.seconds_to_end() < within(2)
 
 
-def test_a_connection_in_use_is_not_idle(node):
+def test_a_connection_in_use_is_not_idle(hasty):
     """The idle time counts from the last answer, prepared or routed."""
-    with Streams(node) as prepared, Streams(node) as routed:
+    with Streams(hasty) as prepared, Streams(hasty) as routed:
         for stream in range(1, 11, 2):
             prepared.send(Streams.request(stream, DOCUMENT)).wait(stream)
             routed.send(Streams.request(stream, "/healthz")).wait(stream)
@@ -623,7 +635,7 @@ def test_a_connection_in_use_is_not_idle(node):
 
 def start_failure(database, certificate, key) -> str:
     done = subprocess.run(
-        [BINARY, *arguments(database, free_port(), certificate, key)], capture_output=True, text=True, timeout=20
+        [BINARY, *arguments(database, free_port(), certificate, key)], capture_output=True, text=True, timeout=60
     )
     assert done.returncode != 0
     return done.stderr
@@ -641,7 +653,7 @@ def test_unusable_certificate_files_are_named(database, directory):
     message = start_failure(database, certificate, key)
     assert "can be read by others" in message and "chmod 600" in message
     done = subprocess.run(
-        [BINARY, "serve", "--database", "x", "--tls-key", str(key)], capture_output=True, text=True, timeout=20
+        [BINARY, "serve", "--database", "x", "--tls-key", str(key)], capture_output=True, text=True, timeout=60
     )
     assert "must be given together" in done.stderr
 
@@ -667,7 +679,7 @@ def test_a_renewed_certificate_is_taken_up_and_a_broken_one_is_not(node, directo
         second, second_key = make_certificate(directory, "second")
         replace(directory, second, second_key)
         node.process.send_signal(signal.SIGHUP)
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + 60
         while common_name(node) != "CN=second":
             assert time.monotonic() < deadline, "the new certificate is not taken up"
             time.sleep(0.05)
@@ -675,7 +687,7 @@ def test_a_renewed_certificate_is_taken_up_and_a_broken_one_is_not(node, directo
     _, wrong = make_certificate(directory, "wrong")
     replace(directory, second, wrong)
     node.process.send_signal(signal.SIGHUP)
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while "does not belong to the certificate" not in node.tail():
         assert time.monotonic() < deadline, "nobody is told"
         time.sleep(0.05)
@@ -693,7 +705,7 @@ def test_one_connection_takes_few_of_the_streams_of_documents(node):
         # A stream that ends leaves its place to the next one.
         one = next(stream for stream in asked if stream not in wire.ended)
         wire.send(frame(RESET, 0, one, (8).to_bytes(4, "big")))
-        deadline, stream = time.monotonic() + 5, 61
+        deadline, stream = time.monotonic() + 60, 61
         while wire.status.get(stream) != 200:
             assert time.monotonic() < deadline
             time.sleep(0.05)
@@ -701,8 +713,8 @@ def test_one_connection_takes_few_of_the_streams_of_documents(node):
             wire.send(Streams.request(stream, STREAM)).until(lambda: stream in wire.status)
 
 
-def test_a_stream_of_documents_outlives_the_idle_time(node):
-    with Streams(node) as wire:
+def test_a_stream_of_documents_outlives_the_idle_time(hasty):
+    with Streams(hasty) as wire:
         wire.send(Streams.request(1, STREAM))
         # Nothing is sent to the node meanwhile, but for acknowledgements.
         wire.until(lambda: wire.body.get(1, b"").count(b": alive") == 4)
@@ -738,9 +750,9 @@ def test_a_stopping_server_announces_the_end_and_keeps_to_it(node):
             kinds.append(rest[3])
             rest = rest[9 + int.from_bytes(rest[:3], "big") :]
         assert 7 in kinds
-        assert idle.seconds_to_end() < 3
-        assert node.process.wait(timeout=15) == 0
-        assert time.monotonic() - started < 8
+        assert idle.seconds_to_end() < within(3)
+        assert node.process.wait(timeout=60) == 0
+        assert time.monotonic() - started < within(8)
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", node.port)).close()
     node.process = None

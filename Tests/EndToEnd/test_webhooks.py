@@ -7,7 +7,7 @@ import threading
 import time
 
 import pytest
-from pinledger import Server, canonical, eventually
+from pinledger import Server, canonical, eventually, within
 from receiver import Receiver
 from test_nodes import start_node
 
@@ -15,7 +15,7 @@ SETTINGS = {
     "PINLEDGER_ALLOW_PRIVATE_RANGE": "127.0.0.0/8",
     "PINLEDGER_ALLOW_HTTP_WEBHOOKS": "1",
     # The lease of an attempt is three times as long: as long as no node takes over from one that was killed.
-    "PINLEDGER_WEBHOOK_TIMEOUT": "2",
+    "PINLEDGER_WEBHOOK_TIMEOUT": "6",
 }
 
 
@@ -128,7 +128,7 @@ def test_an_app_s_events_stay_in_order_while_attempts_fail(hooked, add):
         for app in apps:
             hooked.api.make_app(app, "api.example.com")
         # The app that nothing fails of does not wait for the others.
-        receiver.wait(lambda messages: len(receiver.of("app/com.example.order2")) == 6, seconds=10)
+        receiver.wait(lambda messages: len(receiver.of("app/com.example.order2")) == 6)
         receiver.wait(lambda messages: len(messages) == 20)
         for app in apps:
             versions = [each.entry["stream_version"] for each in receiver.of(f"app/{app}")]
@@ -161,16 +161,16 @@ def test_a_receiver_that_hangs_costs_its_own_time_only(hooked, add):
     release = threading.Event()
 
     def hang(message, count):
-        release.wait(20)
+        release.wait(60)
 
     with Receiver(hang) as hanging, Receiver() as receiver:
         slow, _ = add(hanging.url, types=["IssuerSet"])
         add(receiver.url, types=["IssuerSet"])
         started = time.monotonic()
         hooked.api.must("PATCH", "/v1/fleet", {"issuer": "hanging.example.com"})
-        receiver.wait(lambda messages: messages, seconds=2)
+        receiver.wait(lambda messages: messages, seconds=60)
         failed = eventually(lambda: deliveries(hooked.api, slow, "&state=failed"))
-        assert 1.9 < time.monotonic() - started < 6
+        assert 5.9 < time.monotonic() - started < within(10)
         (delivery,) = failed.values()
         assert delivery["last_error"] == "no answer in time" and "last_status" not in delivery
         release.set()
@@ -388,7 +388,7 @@ def test_a_message_that_arrived_when_the_server_was_killed_comes_again_with_the_
                 own.api.request("PATCH", "/v1/fleet", {"issuer": f"killed{number}.example.com"})
             except OSError:
                 break
-        assert killed.wait(20)
+        assert killed.wait(120)
         own.start()
         recorded = [each["position"] for each in own.api.history() if each["type"] == "IssuerSet"]
         eventually(lambda: len(deliveries(own.api, hook, "&state=delivered")) == len(recorded))

@@ -28,7 +28,7 @@ class Wire:
     """A connection to a server on 127.0.0.1."""
 
     def __init__(
-        self, port: int, *, wrap=None, receive_buffer: int | None = None, seconds: float = 10,
+        self, port: int, *, wrap=None, receive_buffer: int | None = None, seconds: float = 60,
         source: str | None = None,
     ):  # fmt: skip
         self.socket = socket.socket()
@@ -118,7 +118,7 @@ class Wire:
             answers.append(answer)
         return answers
 
-    def seconds_to_end(self, limit: float = 10) -> float:
+    def seconds_to_end(self, limit: float = 60) -> float:
         """How long the server takes to close the connection; what it sends meanwhile is kept."""
         started = time.monotonic()
         self.socket.settimeout(limit)

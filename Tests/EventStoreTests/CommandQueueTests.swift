@@ -5,7 +5,7 @@ import Testing
 
 @testable import EventStore
 
-@Suite(.timeLimit(.minutes(20)))
+@Suite(.timeLimit(.minutes(60)))
 struct CommandQueueTests {
     @Test func `a wait ends when its time is over, however soon that is`() async {
         let queue = CommandQueue(

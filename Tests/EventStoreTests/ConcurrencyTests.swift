@@ -7,7 +7,7 @@ import Testing
 import TransparencyLog
 
 /// Many writers at once: positions without gaps, nothing lost, nothing twice.
-@Suite(.database, .timeLimit(.minutes(20)))
+@Suite(.database, .timeLimit(.minutes(60)))
 struct ConcurrencyTests {
     @Test(arguments: [1, 3]) func `sixteen clients on some nodes leave a dense ledger that all nodes agree on`(
         nodes count: Int

@@ -4,7 +4,7 @@ import Postgres
 import Testing
 
 /// What a node finds behind an address where its database was a moment ago.
-@Suite(.database, .timeLimit(.minutes(20)))
+@Suite(.database, .timeLimit(.minutes(60)))
 struct ConnectionCheckTests {
     struct Other: Sendable, CustomTestStringConvertible {
         var testDescription: String

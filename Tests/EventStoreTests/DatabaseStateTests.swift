@@ -5,7 +5,7 @@ import Postgres
 import Testing
 
 /// What a node says of a database that is away or records nothing.
-@Suite(.takingTurns, .timeLimit(.minutes(20)))
+@Suite(.takingTurns, .timeLimit(.minutes(60)))
 struct DatabaseStateTests {
     private static func count(_ code: String, _ log: LogRecorder) -> Int {
         log.text.count { $0.contains("\"code\": \(code)") || $0.contains("\"code\": \"\(code)\"") }

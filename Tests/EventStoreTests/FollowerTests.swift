@@ -12,7 +12,7 @@ private final class Heard: Sendable {
 }
 
 /// How a node learns of other nodes' entries, and what it does at a mismatch.
-@Suite(.database, .timeLimit(.minutes(20)))
+@Suite(.database, .timeLimit(.minutes(60)))
 struct FollowerTests {
     @Test func `a change by another node arrives within a second, by notification alone`() async throws {
         let database = try TestDatabase.current

@@ -6,7 +6,7 @@ import Postgres
 import Testing
 
 /// Pages of history, and the indexes that make them.
-@Suite(.database, .timeLimit(.minutes(20)))
+@Suite(.database, .timeLimit(.minutes(60)))
 struct HistoryTests {
     private static func pages(
         _ reader: LedgerReader, _ filter: LedgerReader.Filter, ascending: Bool, limit: Int

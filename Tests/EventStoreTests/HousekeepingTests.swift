@@ -5,7 +5,7 @@ import Postgres
 import Testing
 
 /// What is forgotten in time, however much it is.
-@Suite(.database, .timeLimit(.minutes(20))) struct HousekeepingTests {
+@Suite(.database, .timeLimit(.minutes(60))) struct HousekeepingTests {
     private static let old = """
         INSERT INTO pinledger.command
         SELECT 'token:old', 'k' || n, sha256(n::text::bytea), 0, 0, now() - interval '31 days'

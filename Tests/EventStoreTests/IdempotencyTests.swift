@@ -5,7 +5,7 @@ import Postgres
 import Testing
 
 /// Commands with an idempotency key.
-@Suite(.database, .timeLimit(.minutes(20)))
+@Suite(.database, .timeLimit(.minutes(60)))
 struct IdempotencyTests {
     private static func attempts(
         _ count: Int, on nodes: [TestNode], _ request: CommandRequest
@@ -72,7 +72,7 @@ struct IdempotencyTests {
             #expect(recorded.count { !$0.isReplay } <= 1)
             #expect(Set(recorded.map(\.position)) == [before + Int64(events)])
             #expect(recorded.allSatisfy { $0.entries.count == events })
-            // The node's picture has moved on: a command that found nothing recorded then would find something now.
+            // The node's fold has moved on: a command that found nothing recorded then would find something now.
             _ = try await nodes[0].writer.execute(try Sample.rename(app, "in between"))
             let again = await Self.attempts(50, on: nodes, request)
             for result in again { #expect(throws: Never.self) { try result.get() } }

@@ -4,7 +4,7 @@ import Foundation
 import Postgres
 import Testing
 
-@Suite(.takingTurns, .timeLimit(.minutes(20)))
+@Suite(.takingTurns, .timeLimit(.minutes(60)))
 struct MigrationTests {
     /// An empty database, without the schema.
     private static func withEmptyDatabase(_ body: (TestDatabase) async throws -> Void) async throws {

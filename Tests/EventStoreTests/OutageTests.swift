@@ -5,7 +5,7 @@ import Postgres
 import Testing
 
 /// A database that is away, or slow.
-@Suite(.takingTurns, .timeLimit(.minutes(20)))
+@Suite(.takingTurns, .timeLimit(.minutes(60)))
 struct OutageTests {
     @Test func `changes are refused quickly while the database is down, and later they work`() async throws {
         try await TestCluster.run { cluster in
@@ -18,7 +18,7 @@ struct OutageTests {
                 for request in [try Sample.rename(app, "x", key: "x"), try Sample.rename(app, "y"), first] {
                     let start = ContinuousClock.now
                     let result = await node.attempt(request)
-                    #expect(start.duration(to: .now) < .seconds(20))
+                    #expect(start.duration(to: .now) < .seconds(90))
                     guard case .failure(.unavailable) = result else {
                         Issue.record("\(result)")
                         continue
@@ -57,9 +57,9 @@ struct OutageTests {
                 for number in 0..<20 {
                     group.addTask { await node.attempt(try Sample.rename(app, "n\(number)")) }
                 }
-                // Those turned away come first, while nothing can be written.
+                // Those turned away come first, while nothing can be written: all but one batch of at most five and those in line.
                 var overloaded = 0
-                while overloaded < 14, let result = try await group.next() {
+                while overloaded < 10, let result = try await group.next() {
                     #expect(throws: WriteFailure.overloaded) { try result.get() }
                     overloaded += 1
                 }
@@ -83,8 +83,9 @@ struct OutageTests {
     @Test(.database) func `no command waits longer than the limit for a batch that hangs`() async throws {
         let database = try TestDatabase.current
         let setup = TestNode.Setup.with {
-            $0.limits.answer = .milliseconds(400)
-            $0.limits.patience = .milliseconds(200)
+            $0.limits.answer = .seconds(20)
+            $0.limits.patience = .seconds(10)
+            $0.configureWriter = { $0.lockTimeout = nil }
         }
         try await TestNode.run(on: database, setup) { node in
             let app = try Sample.app()

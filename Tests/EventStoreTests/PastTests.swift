@@ -6,7 +6,7 @@ import Postgres
 import Testing
 
 /// Apps as they were.
-@Suite(.database, .timeLimit(.minutes(20)))
+@Suite(.database, .timeLimit(.minutes(60)))
 struct PastTests {
     @Test func `an app at any position is the result of the ledger's first events`() async throws {
         let clock = ManualClock()

@@ -5,7 +5,7 @@ import Pinning
 import Testing
 
 /// Steps of a rollout's plan, which every node takes by itself.
-@Suite(.database, .timeLimit(.minutes(20)))
+@Suite(.database, .timeLimit(.minutes(60)))
 struct RolloutStepTests {
     @Test func `a step of a plan is taken once, by one of three nodes`() async throws {
         let database = try TestDatabase.current

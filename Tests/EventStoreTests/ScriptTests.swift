@@ -2,7 +2,7 @@ import Fixtures
 import Foundation
 import Testing
 
-@Suite(.takingTurns, .timeLimit(.minutes(20)))
+@Suite(.takingTurns, .timeLimit(.minutes(60)))
 struct ScriptTests {
     @Test(.database) func `the SQL tests of the database directory pass`() async throws {
         let uri = try TestDatabase.current.uri()

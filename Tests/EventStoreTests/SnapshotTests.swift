@@ -6,7 +6,7 @@ import Postgres
 import Testing
 import TransparencyLog
 
-@Suite(.database, .timeLimit(.minutes(20)))
+@Suite(.database, .timeLimit(.minutes(60)))
 struct SnapshotTests {
     /// A ledger with something of everything, and a snapshot of it.
     private static func fill(_ node: TestNode) async throws -> AppID {

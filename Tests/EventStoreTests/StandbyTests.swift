@@ -5,7 +5,7 @@ import Postgres
 import Testing
 
 /// Commits that wait for a standby that is away: what is not replicated is not acknowledged.
-@Suite(.takingTurns, .timeLimit(.minutes(20)))
+@Suite(.takingTurns, .timeLimit(.minutes(60)))
 struct StandbyTests {
     /// Has commits wait for a standby that does not exist; nil for none.
     private static func await(_ standby: String?, _ database: TestDatabase) async throws {
@@ -43,9 +43,8 @@ struct StandbyTests {
             let database = try await cluster.database()
             // So long that only the cancelled wait ends the statement.
             let patient = TestNode.Setup.with {
-                $0.limits.answer = .seconds(30)
                 $0.limits.settling = .milliseconds(300)
-                $0.configureWriter = { $0.statementTimeout = .seconds(3) }
+                $0.configureWriter = { $0.statementTimeout = .seconds(60) }
             }
             try await TestNode.run(on: database, patient) { node in
                 let app = try Sample.app()

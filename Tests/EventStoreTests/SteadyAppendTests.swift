@@ -4,7 +4,7 @@ import Postgres
 import Testing
 
 /// Rows that every batch rewrites, while none of their older versions can be removed.
-@Suite(.database, .timeLimit(.minutes(20)))
+@Suite(.database, .timeLimit(.minutes(60)))
 struct SteadyAppendTests {
     /// Appends one event of the stream `s`. The tree's edge has the right length and no meaning.
     private static let append = """

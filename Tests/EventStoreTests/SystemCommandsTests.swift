@@ -9,7 +9,7 @@ import Synchronization
 import Testing
 
 /// What a node itself submits to its writer.
-@Suite(.database, .timeLimit(.minutes(20)))
+@Suite(.database, .timeLimit(.minutes(60)))
 struct SystemCommandsTests {
     /// Counts rounds of work.
     private final class Rounds: Sendable {

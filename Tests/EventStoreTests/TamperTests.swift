@@ -6,7 +6,7 @@ import Testing
 import TransparencyLog
 
 /// What a superuser can do to the tables, and what the nodes say to it.
-@Suite(.database, .timeLimit(.minutes(20)))
+@Suite(.database, .timeLimit(.minutes(60)))
 struct TamperTests {
     struct Damage: Sendable, CustomTestStringConvertible {
         var testDescription: String

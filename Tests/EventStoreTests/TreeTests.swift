@@ -6,7 +6,7 @@ import Testing
 import TransparencyLog
 
 /// The Merkle tree as the database holds it.
-@Suite(.database, .timeLimit(.minutes(20)))
+@Suite(.database, .timeLimit(.minutes(60)))
 struct TreeTests {
     @Test func `proofs made of stored hashes lead to the root of the head's frontier`() async throws {
         let database = try TestDatabase.current

@@ -15,7 +15,9 @@ package struct DatabaseTrait: TestTrait, SuiteTrait, TestScoping {
         let template = try await TemplateDatabase.shared.name()
         let name = TestServer.uniqueName("pinledger_test")
         let server = try await TestServer.connect()
-        try await server.execute(script: "CREATE DATABASE \(name) TEMPLATE \(template) STRATEGY wal_log")
+        try await Self.withoutOthers {
+            try await server.execute(script: "CREATE DATABASE \(name) TEMPLATE \(template) STRATEGY wal_log")
+        }
         await server.close()
         let result: Result<Void, any Error>
         do {
@@ -25,9 +27,19 @@ package struct DatabaseTrait: TestTrait, SuiteTrait, TestScoping {
             result = .failure(error)
         }
         let cleaner = try await TestServer.connect()
-        try await cleaner.execute(script: "DROP DATABASE \(name) WITH (FORCE)")
+        try await Self.withoutOthers { try await cleaner.execute(script: "DROP DATABASE \(name) WITH (FORCE)") }
         await cleaner.close()
         try result.get()
+    }
+
+    /// Tries again while another session keeps the database in use: PostgreSQL itself waits five seconds for its end.
+    private static func withoutOthers(_ work: () async throws -> Void) async throws {
+        let end = ContinuousClock.now + .seconds(180)
+        while true {
+            do { return try await work() } catch let error as PostgresError where error.sqlState == "55006" {
+                guard ContinuousClock.now < end else { throw error }
+            }
+        }
     }
 }
 

@@ -30,7 +30,7 @@ actor TemplateDatabase {
         }
         try await server.execute(script: "CREATE DATABASE \(name) TEMPLATE template0")
         let connection = try await PostgresConnection.connect(
-            PostgresConfiguration(connectionString: try TestServer.uri(of: name))
+            PostgresConfiguration(connectionString: try TestServer.uri(of: name), connectTimeout: .seconds(180))
         )
         _ = try await Migrator().migrate(on: connection)
         try await connection.execute(script: Self.roles)

@@ -44,7 +44,9 @@ package struct TestDatabase: Sendable {
         as user: User = .app, applicationName: String = "pinledger"
     ) throws -> PostgresConfiguration {
         PostgresConfiguration(
-            connectionString: try self.uri(as: user), applicationName: applicationName, connectTimeout: .seconds(20)
+            connectionString: try self.uri(as: user), applicationName: applicationName, connectTimeout: .seconds(180),
+            statementTimeout: .seconds(120), lockTimeout: .seconds(60), idleInTransactionTimeout: nil,
+            answerGrace: .seconds(120)
         )
     }
 

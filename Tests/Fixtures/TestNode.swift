@@ -4,7 +4,7 @@ package import PinWire
 import Pinning
 package import Postgres
 
-/// What a server's process holds of the ledger: its picture, its writer and its follower, running.
+/// What a server's process holds of the ledger: its fold, its writer and its follower, running.
 package struct TestNode: Sendable {
     package let name: String
     package let database: TestDatabase
@@ -21,7 +21,8 @@ package struct TestNode: Sendable {
         package var follows = true
         /// As whom it connects.
         package var user = TestDatabase.User.app
-        package var limits = Writer.Limits()
+        /// No command is refused for the slowness of the machine, unless a test says so.
+        package var limits = Writer.Limits.patient
         package var view = LedgerView()
         package var logger = Logger.silent
         /// From how many entries on the follower reads by COPY.
@@ -92,7 +93,8 @@ package struct TestNode: Sendable {
         self.logger = setup.logger
         self.ledger = Ledger(view: setup.view)
         self.pool = PostgresPool(
-            configuration: try database.configuration(as: setup.user, applicationName: "\(setup.name)-pool")
+            configuration: try database.configuration(as: setup.user, applicationName: "\(setup.name)-pool"),
+            waitTimeout: .seconds(180)
         )
         var configuration = try database.configuration(as: setup.user, applicationName: "\(setup.name)-writer")
         setup.configureWriter(&configuration)
@@ -138,5 +140,14 @@ package struct TestNode: Sendable {
         )
         try await follower.catchUp()
         return ledger.view
+    }
+}
+
+extension Writer.Limits {
+    /// Limits that only what never ends reaches.
+    fileprivate static var patient: Self {
+        var limits = Self()
+        (limits.answer, limits.patience, limits.settling) = (.seconds(180), .seconds(180), .seconds(180))
+        return limits
     }
 }

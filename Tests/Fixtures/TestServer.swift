@@ -30,7 +30,8 @@ package enum TestServer {
     package static func connect() async throws -> PostgresConnection {
         try await PostgresConnection.connect(
             PostgresConfiguration(
-                connectionString: try self.uri(of: "postgres"), statementTimeout: nil, lockTimeout: nil
+                connectionString: try self.uri(of: "postgres"), connectTimeout: .seconds(180), statementTimeout: nil,
+                lockTimeout: nil
             )
         )
     }

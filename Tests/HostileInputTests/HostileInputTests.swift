@@ -6,7 +6,7 @@ import Testing
 ///
 /// `FUZZ_COUNT` makes more damaged inputs for each reader, `FUZZ_SEED` others; `FUZZ_SAVE` names a file that holds the
 /// input that is being read, for when one ends the process. Thread by thread: processor time is measured.
-@Suite(.serialized, .timeLimit(.minutes(30)))
+@Suite(.serialized, .timeLimit(.minutes(60)))
 struct `What comes from outside` {
     private static let environment = ProcessInfo.processInfo.environment
     private static let count = Self.environment["FUZZ_COUNT"].flatMap { Int($0) } ?? 150

@@ -6,7 +6,7 @@ import Testing
 @testable import PinledgerServer
 
 /// What is answered without the decoder must be what the decoder would have read.
-@Suite(.timeLimit(.minutes(20)))
+@Suite(.timeLimit(.minutes(60)))
 struct HeadReaderTests {
     /// A request as one of the two readers sees it.
     private struct Seen: Hashable {

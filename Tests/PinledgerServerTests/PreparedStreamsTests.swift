@@ -9,7 +9,7 @@ import Testing
 @testable import PinledgerServer
 
 /// What is answered from frames, what goes on to NIOHTTP2, and that the two keep to one connection's rules.
-@Suite(.timeLimit(.minutes(20)))
+@Suite(.timeLimit(.minutes(60)))
 struct PreparedStreamsTests {
     private static let target = "/client/v1/jwks.json"
     private static let preface = ByteBuffer(string: "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")

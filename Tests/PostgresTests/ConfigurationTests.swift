@@ -3,7 +3,7 @@ import Testing
 
 @testable import Postgres
 
-@Suite(.takingTurns, .timeLimit(.minutes(20)))
+@Suite(.takingTurns, .timeLimit(.minutes(60)))
 struct ConfigurationTests {
     @Test(arguments: [
         "postgresql://user:s3cret@db.example:5433/pins?sslmode=verify-full&sslpassword=s3cret",

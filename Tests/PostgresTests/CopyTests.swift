@@ -3,7 +3,7 @@ import Fixtures
 import Postgres
 import Testing
 
-@Suite(.takingTurns, .timeLimit(.minutes(20)))
+@Suite(.takingTurns, .timeLimit(.minutes(60)))
 struct CopyTests {
     struct Enough: Error {}
 

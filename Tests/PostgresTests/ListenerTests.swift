@@ -2,7 +2,7 @@ import Fixtures
 import Postgres
 import Testing
 
-@Suite(.takingTurns, .timeLimit(.minutes(20)))
+@Suite(.takingTurns, .timeLimit(.minutes(60)))
 struct ListenerTests {
     static func backend(_ channel: String) async throws -> Int32? {
         try await TestDatabase.connect()

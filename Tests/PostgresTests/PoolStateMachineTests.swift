@@ -2,7 +2,7 @@ import Testing
 
 @testable import Postgres
 
-@Suite(.timeLimit(.minutes(20)))
+@Suite(.timeLimit(.minutes(60)))
 struct PoolStateMachineTests {
     @Test func `a pool fills up, queues, and then refuses`() {
         var machine = PoolStateMachine(maximumConnections: 2, maximumWaiters: 2)

@@ -3,7 +3,7 @@ import Postgres
 import Synchronization
 import Testing
 
-@Suite(.takingTurns, .timeLimit(.minutes(20)))
+@Suite(.takingTurns, .timeLimit(.minutes(60)))
 struct PoolTests {
     static func backends(_ pool: PostgresPool) async throws -> Int32 {
         try await pool.query("SELECT pg_backend_pid()").only.int32(0)
@@ -29,7 +29,8 @@ struct PoolTests {
     }
 
     @Test func `requests for a connection are served in order`() async throws {
-        let pool = PostgresPool(configuration: try TestDatabase.configuration(), maximumConnections: 1)
+        let pool = PostgresPool(
+            configuration: try TestDatabase.configuration(), maximumConnections: 1, waitTimeout: .seconds(180))
         let order = Record<Int>()
         try await withThrowingTaskGroup(of: Void.self) { group in
             try await pool.withConnection { _ in
@@ -50,7 +51,7 @@ struct PoolTests {
             configuration: try TestDatabase.configuration(),
             maximumConnections: 1,
             maximumWaiters: 1,
-            waitTimeout: .milliseconds(300)
+            waitTimeout: .seconds(20)
         )
         try await pool.withConnection { _ in
             async let waiting = failure { try await pool.query("SELECT 1") }
@@ -63,7 +64,8 @@ struct PoolTests {
     }
 
     @Test func `a cancelled task leaves the line`() async throws {
-        let pool = PostgresPool(configuration: try TestDatabase.configuration(), maximumConnections: 1)
+        let pool = PostgresPool(
+            configuration: try TestDatabase.configuration(), maximumConnections: 1, waitTimeout: .seconds(180))
         try await pool.withConnection { _ in
             let task = Task { try await pool.query("SELECT 1") }
             #expect(await TestDatabase.eventually { pool.occupancy.waiting == 1 })
@@ -74,7 +76,8 @@ struct PoolTests {
     }
 
     @Test func `a connection left inside a transaction is not lent again`() async throws {
-        let pool = PostgresPool(configuration: try TestDatabase.configuration(), maximumConnections: 1)
+        let pool = PostgresPool(
+            configuration: try TestDatabase.configuration(), maximumConnections: 1, waitTimeout: .seconds(180))
         let first = try await pool.withConnection { connection in
             try await connection.execute(script: "BEGIN")
             return connection.backendPID
@@ -83,7 +86,8 @@ struct PoolTests {
     }
 
     @Test func `an error of the closure's gives the connection back`() async throws {
-        let pool = PostgresPool(configuration: try TestDatabase.configuration(), maximumConnections: 1)
+        let pool = PostgresPool(
+            configuration: try TestDatabase.configuration(), maximumConnections: 1, waitTimeout: .seconds(180))
         let first = try await Self.backends(pool)
         #expect(await failure { try await pool.query("SELECT 1 / 0") }?.sqlState == "22012")
         #expect(try await Self.backends(pool) == first)
@@ -93,9 +97,17 @@ struct PoolTests {
 
     @Test func `the pool survives the end of all its backends`() async throws {
         let pool = PostgresPool(configuration: try TestDatabase.configuration(), maximumConnections: 4)
+        let done = Record<Int>()
         let backends = try await withThrowingTaskGroup(of: Int32.self) { group in
             for _ in 0..<4 {
-                group.addTask { try await pool.query("SELECT pg_backend_pid(), pg_sleep(0.2)")[0].int32(0) }
+                group.addTask {
+                    try await pool.withConnection { connection in
+                        // All four at once.
+                        #expect(await TestDatabase.eventually { pool.occupancy.leased == 4 || done.values.count > 0 })
+                        done.append(0)
+                        return connection.backendPID
+                    }
+                }
             }
             return try await group.reduce(into: Set<Int32>()) { $0.insert($1) }
         }
@@ -109,7 +121,8 @@ struct PoolTests {
     }
 
     @Test func `a read that lost its connection is repeated, a write is not`() async throws {
-        let pool = PostgresPool(configuration: try TestDatabase.configuration(), maximumConnections: 1)
+        let pool = PostgresPool(
+            configuration: try TestDatabase.configuration(), maximumConnections: 1, waitTimeout: .seconds(180))
         let name = TestDatabase.uniqueName("once")
         try await pool.query("CREATE SEQUENCE \(name)")
         // The first call ends its own session, the second does not.
@@ -130,7 +143,8 @@ struct PoolTests {
     }
 
     @Test func `a closed pool refuses, and closing waits for what is lent`() async throws {
-        let pool = PostgresPool(configuration: try TestDatabase.configuration(), maximumConnections: 1)
+        let pool = PostgresPool(
+            configuration: try TestDatabase.configuration(), maximumConnections: 1, waitTimeout: .seconds(180))
         try await withThrowingTaskGroup(of: Void.self) { group in
             let steps = Record<String>()
             try await pool.withConnection { connection in

@@ -3,7 +3,7 @@ import Glibc
 import Postgres
 import Testing
 
-@Suite(.takingTurns, .timeLimit(.minutes(20)))
+@Suite(.takingTurns, .timeLimit(.minutes(60)))
 struct ResilienceTests {
     @Test func `a pool and a listener survive a restart of the server`() async throws {
         try await TestCluster.run { cluster in

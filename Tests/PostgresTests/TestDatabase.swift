@@ -15,7 +15,8 @@ enum TestDatabase {
 
     static func configuration() throws -> PostgresConfiguration {
         PostgresConfiguration(
-            connectionString: try self.environment("PINLEDGER_TEST_DATABASE"), connectTimeout: .seconds(60))
+            connectionString: try self.environment("PINLEDGER_TEST_DATABASE"), connectTimeout: .seconds(180),
+            statementTimeout: .seconds(120), answerGrace: .seconds(120))
     }
 
     static func connect() async throws -> PostgresConnection {
@@ -25,7 +26,7 @@ enum TestDatabase {
     /// Has another session end the given one, and returns when it is gone.
     static func terminate(_ backend: Int32) async throws {
         let other = try await self.connect()
-        try await other.query("SELECT pg_terminate_backend($1, 5000)", [.int32(backend)])
+        try await other.query("SELECT pg_terminate_backend($1, 100000)", [.int32(backend)])
         await other.close()
     }
 

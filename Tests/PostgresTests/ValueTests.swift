@@ -2,7 +2,7 @@ import Fixtures
 import Postgres
 import Testing
 
-@Suite(.takingTurns, .timeLimit(.minutes(20)))
+@Suite(.takingTurns, .timeLimit(.minutes(60)))
 struct ValueTests {
     struct Case: Sendable, CustomTestStringConvertible {
         var type: String

@@ -6,7 +6,7 @@ import Synchronization
 import Testing
 
 /// What users name is not what the server connects to.
-@Suite(.takingTurns, .timeLimit(.minutes(20))) struct `The prober's guard` {
+@Suite(.takingTurns, .timeLimit(.minutes(60))) struct `The prober's guard` {
     @Test func `the prober's guard refuses addresses as targets unless the operator allows them`() async throws {
         let policy = AddressPolicy(allowed: [try IPNetwork("127.0.0.0/8")])
         try await withProber(policy: policy) { prober in

@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 
 /// Each costs its own time-out at most, and says what was wrong.
-@Suite(.takingTurns, .timeLimit(.minutes(20))) struct `A hostile host` {
+@Suite(.takingTurns, .timeLimit(.minutes(60))) struct `A hostile host` {
     private func failure(
         _ options: ProbeOptions = patient, startTLS: StartTLS? = nil,
         of behaviour: @escaping @Sendable (SocketHost.Connection) -> Void

@@ -2,7 +2,7 @@ import Fixtures
 import Probing
 import Testing
 
-@Suite(.takingTurns, .timeLimit(.minutes(20))) struct `STARTTLS` {
+@Suite(.takingTurns, .timeLimit(.minutes(60))) struct `STARTTLS` {
     /// What the host says in turn, each after the client's last word.
     static let agreeable: [(StartTLS, [[UInt8]])] = [
         (.smtp, Self.lines("220-mail\r\n220 ready\r\n", "250-mail\r\n250-SIZE 1\r\n250 starttls\r\n", "220 go\r\n")),

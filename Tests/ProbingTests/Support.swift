@@ -24,7 +24,7 @@ func withProber(
 }
 
 /// Short, for hosts that use all of it.
-let hurried = ProbeOptions(addressTimeout: .milliseconds(400), asksForOtherKind: false)
+let hurried = ProbeOptions(addressTimeout: .seconds(2), asksForOtherKind: false)
 
 /// For hosts that are found out by what they send, however busy the machine is.
 let patient = ProbeOptions(addressTimeout: .seconds(60), asksForOtherKind: false)

@@ -9,7 +9,7 @@ import Testing
 @testable import Publishing
 
 /// A node whose own clock is wrong.
-@Suite(.timeLimit(.minutes(20)), .database)
+@Suite(.timeLimit(.minutes(60)), .database)
 struct ClockTests {
     @Test(arguments: [-172_800, 3_600] as [Int64])
     func `the time is the database's, whatever the node's clock says`(error: Int64) async throws {

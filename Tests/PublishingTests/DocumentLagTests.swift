@@ -5,7 +5,7 @@ import Postgres
 import Publishing
 import Testing
 
-@Suite(.database, .timeLimit(.minutes(20)))
+@Suite(.database, .timeLimit(.minutes(60)))
 struct DocumentLagTests {
     @Test func `a node that only reads says that what it serves is older than the ledger`() async throws {
         let database = try TestDatabase.current

@@ -9,7 +9,7 @@ import Publishing
 import Testing
 
 /// What is signed for single devices, and for how long it is kept.
-@Suite(.database, .timeLimit(.minutes(20)))
+@Suite(.database, .timeLimit(.minutes(60)))
 struct EvaluatedDocumentsTests {
     /// A kept variant; every one that is made is another.
     final class Kept: Sendable {

@@ -11,7 +11,7 @@ import Testing
 @testable import Publishing
 
 /// What a publisher does while it starts, and after the node has halted.
-@Suite(.database, .timeLimit(.minutes(20)))
+@Suite(.database, .timeLimit(.minutes(60)))
 struct HaltedPublisherTests {
     /// Who has done what was waited for.
     private final class Flags: Sendable {

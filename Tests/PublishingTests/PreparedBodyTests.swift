@@ -6,7 +6,7 @@ import Publishing
 import Testing
 
 /// Bodies in every coding, read back with the libraries' own decoders.
-@Suite(.timeLimit(.minutes(20)))
+@Suite(.timeLimit(.minutes(60)))
 struct PreparedBodyTests {
     private static let text = Array(
         String(repeating: "{\"pins\":[\"sha256/abc\"],\"mode\":\"enforce\"}", count: 200).utf8)

@@ -8,7 +8,7 @@ import Publishing
 import Testing
 
 /// Signing and storing, on the node that records a change.
-@Suite(.database, .timeLimit(.minutes(20)))
+@Suite(.database, .timeLimit(.minutes(60)))
 struct PublisherTests {
     @Test func `a change is signed and served before it is answered, and stored soon after`() async throws {
         let database = try TestDatabase.current

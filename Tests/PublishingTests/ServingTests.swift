@@ -9,7 +9,7 @@ import Secrets
 import Testing
 
 /// What nodes serve that did not sign it.
-@Suite(.database, .timeLimit(.minutes(20)))
+@Suite(.database, .timeLimit(.minutes(60)))
 struct ServingTests {
     @Test(arguments: [TestDatabase.User.app, .reader])
     func `a node without a key-encryption key serves what another signs`(user: TestDatabase.User) async throws {

@@ -10,7 +10,7 @@ import Testing
 @testable import Publishing
 
 /// What a node makes of documents that stand in the database: those it did not put there included.
-@Suite(.database, .timeLimit(.minutes(20)))
+@Suite(.database, .timeLimit(.minutes(60)))
 struct StoredDocumentTests {
     /// A row that an attacker with write access to the table, and without a key of the ledger, writes over a document.
     struct Forgery: Sendable, CustomTestStringConvertible {

@@ -139,7 +139,7 @@ def verify_documents(ledger: Ledger, node: Node) -> list[str]:
         app = name.removeprefix("app/")
         wanted = version + streams.get("fleet", 0)
         # The publisher follows at its own pace.
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 120
         while True:
             answer = node.api.document(app)
             if answer.status == 200:

@@ -177,7 +177,7 @@ class Cluster:
 
     def connect(self, database: str, user: str = "postgres") -> psycopg.Connection:
         """A connection of its own over the Unix socket, each statement a transaction; as superuser, unless said otherwise."""
-        return psycopg.connect(self.conninfo(database, user), autocommit=True, connect_timeout=10)
+        return psycopg.connect(self.conninfo(database, user), autocommit=True, connect_timeout=60)
 
     def execute(self, database: str, statement: str, *parameters) -> list[tuple]:
         with self.connect(database) as connection:

@@ -144,7 +144,7 @@ def try_to_start(node: Node) -> tuple[dict | None, int | None, str]:
     """What a server that starts says at /readyz; of one that does not, its exit status and its last words."""
     node.spawn()
     assert node.process is not None
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 300
     while time.monotonic() < deadline:
         code = node.process.poll()
         if code is not None:
@@ -259,7 +259,7 @@ def follower(stage: Stage, measurement: Measurement, base: Ledger, app: str, out
         extend(copy, [f"app/{app}"], 8)
         strike(copy, [statement(first + 4)])
         behind.resume()
-        deadline = time.monotonic() + 15
+        deadline = time.monotonic() + 60
         while (readiness := behind.api.get("/readyz")).json["status"] == "ready" and time.monotonic() < deadline:
             time.sleep(0.05)
         document = behind.api.document(app)
@@ -297,7 +297,7 @@ def older_backup(stage: Stage, measurement: Measurement, base: Ledger, app: str,
     before = fsck(copy, save=later)
     measurement.expect("sound", before.status == 0, f"before the restoration: {before.text[:300]}")
     version = running.api.payload(app)["version"]
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while (wanted := running.api.payload(app)["version"]) != version and time.monotonic() < deadline:
         version = wanted
         time.sleep(0.1)
@@ -308,7 +308,7 @@ def older_backup(stage: Stage, measurement: Measurement, base: Ledger, app: str,
     except (RuntimeError, subprocess.TimeoutExpired) as error:
         raise AssertionError(f"the backup could not be restored: {error}") from error
     dump.unlink()
-    deadline = time.monotonic() + 15
+    deadline = time.monotonic() + 60
     while (readiness := running.api.get("/readyz")).json["status"] == "ready" and time.monotonic() < deadline:
         time.sleep(0.05)
     document = running.api.document(app)

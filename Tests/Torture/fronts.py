@@ -43,7 +43,7 @@ class HastyFront(Front):
         self._waiting = waiting
         super().__init__(handler)
 
-    def drain(self, seconds: float = 30) -> None:
+    def drain(self, seconds: float = 300) -> None:
         """Until all is passed on: what is missing afterwards is lost, and not only late."""
         deadline = time.monotonic() + seconds
         while self._waiting.unfinished_tasks:

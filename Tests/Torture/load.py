@@ -295,7 +295,7 @@ class Fetcher:
 
     def stop(self) -> Samples:
         self._process.send_signal(signal.SIGTERM)
-        if self._process.wait(timeout=30) != 0:
+        if self._process.wait(timeout=120) != 0:
             raise AssertionError("the fetching process failed")
         report = json.loads(self._output.read_text())
         self.samples = Samples(

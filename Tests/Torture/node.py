@@ -64,7 +64,7 @@ class Node(Process):
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self.environment, start_new_session=True,
             )  # fmt: skip
 
-    def start(self, seconds: float = 60) -> float:
+    def start(self, seconds: float = 300) -> float:
         """Starts, and returns after how many seconds it was ready."""
         started = time.monotonic()
         self.spawn()
@@ -98,14 +98,14 @@ class Node(Process):
     def position(self) -> int:
         return self.api.position()
 
-    def wait_for_position(self, position: int, seconds: float = 30) -> None:
+    def wait_for_position(self, position: int, seconds: float = 120) -> None:
         deadline = time.monotonic() + seconds
         while self.position() < position:
             if time.monotonic() > deadline:
                 raise AssertionError(f"the node does not reach position {position}: {self.api.get('/readyz')}")
             time.sleep(0.02)
 
-    def wait_for_documents(self, apps: list[str], seconds: float = 30) -> None:
+    def wait_for_documents(self, apps: list[str], seconds: float = 120) -> None:
         """Until every app's document is served."""
         deadline = time.monotonic() + seconds
         for app in apps:

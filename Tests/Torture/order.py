@@ -110,7 +110,7 @@ class Subscriber(Reader):
 
     def run(self) -> None:
         while not self.ended.is_set():
-            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
+            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
             try:
                 headers = {"Authorization": f"Bearer {self.token}", "Last-Event-ID": str(self.last)}
                 connection.request("GET", "/v1/events", headers=headers)
@@ -143,7 +143,7 @@ class Pager(Reader):
 
     def __init__(self, port: int, token: str, start: int):
         super().__init__(start)
-        self.client = Client(lambda: port, token, seconds=10)
+        self.client = Client(lambda: port, token, seconds=120)
 
     def run(self) -> None:
         cursor = ""
@@ -223,7 +223,7 @@ def ledger_cursor(stage: Stage) -> Measurement:
     slow.heal()
     final = ledger.position()
     # Every subscriber gets the time to catch up, and then a moment more, in which nothing may follow.
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while any(reader.last < final - 1 for reader in readers) and time.monotonic() < deadline:
         time.sleep(0.05)
     time.sleep(0.3)

@@ -11,7 +11,7 @@ import socket
 import sys
 import time
 
-CONNECT_SECONDS = 3
+CONNECT_SECONDS = 60
 
 
 

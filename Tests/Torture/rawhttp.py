@@ -65,7 +65,7 @@ def parse(received: bytes) -> list[Response]:
     return responses
 
 
-def exchange(port: int, sent: bytes | Iterable[bytes], *, seconds: float = 5, quiet: float = 0.3) -> Reply:
+def exchange(port: int, sent: bytes | Iterable[bytes], *, seconds: float = 60, quiet: float = 0.3) -> Reply:
     """Sends, and reads until the server closes, or until it has answered and then been quiet for a while.
 
     What is sent may be endless: then until the server closes, or the time is over.
@@ -76,7 +76,7 @@ def exchange(port: int, sent: bytes | Iterable[bytes], *, seconds: float = 5, qu
     chunks = iter([sent] if isinstance(sent, bytes) else sent)
     pending = b""
     is_sending = True
-    with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
         connection.setblocking(False)
         last = time.monotonic()
         while time.monotonic() - started < seconds:

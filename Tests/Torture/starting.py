@@ -53,7 +53,7 @@ def await_documents(node: Node, ledger: Ledger) -> None:
 def take_snapshot(ledger: Ledger) -> bytes:
     """What a node keeps next is taken away from it. A node that finds none keeps one, within ten seconds at most."""
     ledger.execute("DELETE FROM pinledger.snapshot")
-    await_rows(ledger, "SELECT count(*) FROM pinledger.snapshot", seconds=30)
+    await_rows(ledger, "SELECT count(*) FROM pinledger.snapshot", seconds=120)
     body = bytes(ledger.value("SELECT body FROM pinledger.snapshot"))
     ledger.execute("DELETE FROM pinledger.snapshot")
     return body
@@ -135,7 +135,7 @@ class Kept:
 
     @classmethod
     def of(cls, ledger: Ledger) -> "Kept":
-        await_rows(ledger, "SELECT count(*) FROM pinledger.snapshot", seconds=30)
+        await_rows(ledger, "SELECT count(*) FROM pinledger.snapshot", seconds=120)
         (row,) = ledger.execute("SELECT fold_version, position, frontier, digest, body FROM pinledger.snapshot")
         return cls(*row)
 
@@ -272,7 +272,7 @@ def snapshots(stage: Stage, is_broken: bool) -> Measurement:
     }
     for name, (node, outcome) in late.items():
         began = time.monotonic()
-        while (ready := node.api.get("/readyz")).json["status"] == "ready" and time.monotonic() - began < 20 + events / 2000:
+        while (ready := node.api.get("/readyz")).json["status"] == "ready" and time.monotonic() - began < 120 + events / 2000:
             time.sleep(0.05)
         outcome["found_after"] = time.monotonic() - began
         outcome["readiness"] = ready.json

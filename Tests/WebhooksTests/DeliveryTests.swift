@@ -12,7 +12,7 @@ import Testing
 @testable import Webhooks
 
 /// The feeds and deliveries in the database.
-@Suite(.database, .timeLimit(.minutes(20))) struct `Deliveries` {
+@Suite(.database, .timeLimit(.minutes(60))) struct `Deliveries` {
     private func moment() async throws { try await Task.sleep(for: .milliseconds(5)) }
 
     // MARK: Feeding

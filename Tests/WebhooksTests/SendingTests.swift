@@ -11,7 +11,7 @@ import Testing
 @testable import Webhooks
 
 /// Deliveries by nodes that work on them.
-@Suite(.database, .timeLimit(.minutes(20))) struct `Deliveries by nodes` {
+@Suite(.database, .timeLimit(.minutes(60))) struct `Deliveries by nodes` {
     private func sending(
         _ node: TestNode, total: Duration = .seconds(60), _ body: (Site) async throws -> Void
     ) async throws {

@@ -9,7 +9,7 @@ import Testing
 ///
 /// `FUZZ_COUNT` makes more connections, `FUZZ_SEED` others; `FUZZ_SAVE` names a file beside which
 /// another (`.frames`) says which connection is being played.
-@Suite(.serialized, .timeLimit(.minutes(30)))
+@Suite(.serialized, .timeLimit(.minutes(60)))
 struct FastPathFuzzTests {
     private static let environment = ProcessInfo.processInfo.environment
     private static let count = Self.environment["FUZZ_COUNT"].flatMap { Int($0) } ?? 100
