@@ -32,7 +32,7 @@ extension ChangeReport {
     private static let limit = 10
 
     private static func sentences(of events: [JSON]) -> [String] {
-        let sentences = events.compactMap { EventSentence($0).text }
+        let sentences = events.map { EventSentence($0).text }
         guard sentences.count > Self.limit else { return sentences }
         return sentences.prefix(Self.limit) + ["… and \(sentences.count - Self.limit) more changes, listed below."]
     }

@@ -22,9 +22,20 @@ struct EventSentence {
     private var policy: String { self.data.text("policy") }
     private var pin: String { self.data.text("pin") }
 
-    /// The sentence; nil for a type that this program does not know.
-    var text: String? {
+    /// The sentence. For a type without one of its own, such as one of a newer server, it is made of the type's name.
+    var text: String {
         self.ofApp ?? self.ofPins ?? self.ofKillSwitches ?? self.ofRollouts ?? self.ofRotations ?? self.ofServer
+            ?? self.ofName
+    }
+
+    /// The words of the type's name, and what the event is about: "Rollout bake started: api.example.com of com.example."
+    private var ofName: String {
+        var words = ""
+        for character in self.event.text("type") {
+            words += character.isUppercase && !words.isEmpty ? " \(character.lowercased())" : String(character)
+        }
+        let isOfApp = self.event.text("stream").firstRange(of: "/") != nil
+        return isOfApp ? "\(words): \(self.place)." : "\(words)."
     }
 
     private var ofApp: String? {

@@ -194,7 +194,7 @@ struct KillCommands: AsyncParsableCommand {
                 ) {
                     [
                         $0.text("time"), $0["actor"]?.text("name") ?? "-",
-                        EventSentence($0).text ?? $0.text("type"), $0.text("reason"),
+                        EventSentence($0).text, $0.text("reason"),
                     ]
                 }
             }
