@@ -12,7 +12,7 @@ from fronts import answers_before_commit, logs_before_answering
 from ledger import Ledger, Template
 from load import Writers, mixed_commands
 from network import LONGEST_WAIT
-from pinledger import API
+from pinledger import API, within
 from report import Experiment, Impossible, Measurement, megabytes, milliseconds
 from stage import Stage
 
@@ -167,7 +167,7 @@ def database_disk(stage: Stage, is_broken: bool) -> Measurement:
         measurement.expect("no 500", writers.answers[500] == 0, f"{writers.answers[500]} times 500")
         measurement.expect("no refusal", not writers.wrong, "; ".join(writers.wrong[:3]))
         measurement.expect("Retry-After", not writers.bare_503, f"{writers.bare_503} times 503 without Retry-After")
-        measurement.expect("answered in time", slowest <= LONGEST_WAIT and not hung, f"the slowest took {slowest:.1f} s; {hung}")
+        measurement.expect("answered in time", slowest <= within(LONGEST_WAIT) and not hung, f"the slowest took {slowest:.1f} s; {hung}")
         measurement.expect("log was full", panics(cluster) > 0, "PostgreSQL never ran out of room for its log")
         # PostgreSQL itself may have to start again first.
         allowed = {"tables": 60, "log": 60}

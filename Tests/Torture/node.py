@@ -50,6 +50,8 @@ class Node(Process):
         arguments = ["serve", "--database", ledger.conninfo(port=database_port), "--listen", f"127.0.0.1:{port}"]
         arguments += ["--read-only"] if is_reader else ["--kek-file", str(ledger.kek)]
         super().__init__(directory / f"{name}.log", [*arguments, *options], port, environment)
+        # How long a change waits for the database is part of what is tried.
+        self.environment.pop("PINLEDGER_DATABASE_TIMEOUT")
         # Every client of a stage comes from one address.
         self.environment |= {f"PINLEDGER_{what}_PER_NETWORK": "0" for what in ("CONNECTIONS", "STREAMS", "REQUESTS")}
         self.prefix = prefix or []
