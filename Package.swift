@@ -31,14 +31,15 @@ let package = Package(
     targets: [
         // Pure: no I/O, no clock. What runs on devices too, the tree, the domain, what deployed clients are served.
         .target(name: "PinWire", dependencies: [.product(name: "Crypto", package: "swift-crypto")]),
-        .target(name: "TransparencyLog", dependencies: [.product(name: "Crypto", package: "swift-crypto")]),
+        .target(
+            name: "TransparencyLog", dependencies: ["PinWire", .product(name: "Crypto", package: "swift-crypto")]),
         .target(name: "Pinning", dependencies: ["PinWire"]),
         .target(name: "ClientFormats", dependencies: ["PinWire", "Pinning"]),
 
         // One C library each, behind Swift values.
         .target(name: "KeyFiles", dependencies: ["COpenSSL", "PinWire"], swiftSettings: [.strictMemorySafety()]),
         .target(
-            name: "Keys", dependencies: ["COpenSSL", "CSodium", "Concurrency", "PinWire"],
+            name: "Keys", dependencies: ["COpenSSL", "CSodium", "Concurrency", "PinWire", "TransparencyLog"],
             swiftSettings: [.strictMemorySafety()]),
         .target(
             name: "Probing",
@@ -300,7 +301,7 @@ let package = Package(
             exclude: ["Clients/Golden"]
         ),
         .testTarget(name: "FirebaseTests", dependencies: ["Firebase", "ClientFormats", "Keys", "PinWire", "Pinning"]),
-        .testTarget(name: "KeysTests", dependencies: ["COpenSSL", "Keys", "PinWire"]),
+        .testTarget(name: "KeysTests", dependencies: ["COpenSSL", "Keys", "PinWire", "TransparencyLog"]),
         .testTarget(
             name: "PinWireTests",
             dependencies: ["PinWire", "SeededRandom", .product(name: "Crypto", package: "swift-crypto")],

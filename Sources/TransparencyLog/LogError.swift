@@ -18,6 +18,10 @@ package enum LogError: Error, Hashable, Sendable, CustomStringConvertible {
     case entryTooLarge(byteCount: Int)
     /// The bytes are not a bundle of length-prefixed entries.
     case malformedBundle
+    /// The text is not a checkpoint's.
+    case malformedCheckpoint
+    /// The bytes are not a proof file's.
+    case malformedProof
 
     package var description: String {
         switch self {
@@ -31,6 +35,8 @@ package enum LogError: Error, Hashable, Sendable, CustomStringConvertible {
         case .missingHashes: "hashes of the tree are missing"
         case .entryTooLarge(let byteCount): "an entry of \(byteCount) bytes is too large"
         case .malformedBundle: "the bundle of entries is malformed"
+        case .malformedCheckpoint: "the text is not a log's origin, size and root in a line each"
+        case .malformedProof: "the file is not a proof of an entry in a log"
         }
     }
 }

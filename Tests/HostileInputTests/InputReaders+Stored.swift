@@ -9,6 +9,17 @@ import TransparencyLog
 @testable import Signals
 
 extension InputReader {
+    private static let logKey = "pins.example.com/audit+f9b01114+AUKu9fG+jjWncmGh7nJ1lhs2uOn3zClkMeczf/z0Y/Xg"
+    private static let logKeys = [NoteKey(text: logKey)].compactMap { $0 }
+    private static let logNote = """
+        pins.example.com/audit
+        7
+        v9TqcXkVt1Gc3utz4BEf4Nwnpqa6ogRugtJqJOhPI8g=
+
+        — pins.example.com/audit +bARFIHisaeOEoUqSw0HwppmZd9+e5ga9dC5hgbP/UnUb2tO+VAy1tbgwt7AadvsFkAFI/KpJe6fAMR3vj7IoFwSFQE=
+
+        """
+
     /// `{"alg":"EdDSA","kid":"k","typ":"pinset+jws"}`, a payload and a signature that fits nothing.
     private static func jws(_ header: [UInt8], _ payload: [UInt8]) -> [UInt8] {
         let signature = Base64URL.encode(Array(repeating: 1, count: 64))
@@ -25,6 +36,26 @@ extension InputReader {
 
     /// What stands in the database, where others may have written it, and what is notified through it.
     static let stored: [InputReader] = [
+        InputReader(
+            "a log's key, note, checkpoint and proof",
+            seeds: [Self.logKey, Self.logNote, "c2sp.org/tlog-proof@v1\nextra AA==\nindex 5\n\n\(Self.logNote)"],
+            frames: [
+                Frame(), Frame("", "\n7\nv9TqcXkVt1Gc3utz4BEf4Nwnpqa6ogRugtJqJOhPI8g=\n"),
+                Frame("text\n\n— ", " AAAAAAA=\n"), Frame("text\n\n— name AAAAAAA=\n— ", " AAAAAAA=\n"),
+            ],
+            read: { input in
+                use(String(ascii: input).flatMap(NoteKey.init(text:)), LogName(input))
+                if let checkpoint = try? Checkpoint(text: input) {
+                    use(checkpoint == checkpoint, checkpoint.hashValue, checkpoint.text)
+                }
+                if let note = try? SignedNote(input) {
+                    use(note == note, note.hashValue, note.encoded, try? note.verified(by: Self.logKeys))
+                    use(note.signatures.map { Set([$0, $0]).count })
+                }
+                let proof = try LogProof(input)
+                use(proof == proof, proof.encoded)
+                use(try? LogTrust(log: Self.logKeys)?.verify(proof, leaf: MerkleTree.emptyRoot))
+            }),
         InputReader(
             "a signed document", bytes: [jws(header, Array(#"{"aud":"a","version":1}"#.utf8))],
             frames: [

@@ -45,6 +45,7 @@ import Testing
         ("Keys/Encryption/PrivateFile.swift", 1, "a message of the system's"),
         ("Keys/Encodings/PrivateKeyText.swift", 1, "40 bytes at the most"),
         ("Keys/Encryption/Sodium.swift", 1, "ASCII"),
+        ("Keys/Notes/SignedNote.swift", 1, "whether it is UTF-8, and no more"),
         ("PinWire/Document/AppID.swift", 1, "ASCII of 128 bytes at the most"),
         ("PinWire/JSON/CanonicalJSON.swift", 2, "what the program writes, and digits"),
         ("PinWire/JSON/CanonicalScanner.swift", 1, "bytes that the scanner has found safe"),

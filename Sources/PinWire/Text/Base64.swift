@@ -8,7 +8,12 @@ public enum Base64 {
     /// The decoded bytes of `text`, or nil unless it is exactly what ``encode(_:)`` writes for them: no white space, no
     /// missing padding, no stray bits in the last character.
     public static func decode(_ text: String) -> [UInt8]? {
-        BaseCodec.decode(text, alphabet: BaseCodec.standard, padded: true)
+        self.decode(bytes: text.utf8)
+    }
+
+    /// The decoded bytes of a text in ASCII, or nil as ``decode(_:)``.
+    package static func decode(bytes text: some Collection<UInt8>) -> [UInt8]? {
+        BaseCodec.decode(Array(text), alphabet: BaseCodec.standard, padded: true)
     }
 }
 
@@ -21,7 +26,7 @@ public enum Base64URL {
 
     /// The decoded bytes of `text`, or nil unless it is exactly what ``encode(_:)`` writes for them.
     public static func decode(_ text: String) -> [UInt8]? {
-        BaseCodec.decode(text, alphabet: BaseCodec.urlSafe, padded: false)
+        BaseCodec.decode(Array(text.utf8), alphabet: BaseCodec.urlSafe, padded: false)
     }
 }
 
@@ -105,9 +110,9 @@ private enum BaseCodec {
         }
     }
 
-    static func decode(_ text: String, alphabet: [UInt8], padded: Bool) -> [UInt8]? {
+    static func decode(_ text: [UInt8], alphabet: [UInt8], padded: Bool) -> [UInt8]? {
         let reverse = alphabet == self.standard ? self.standardReverse : self.urlSafeReverse
-        var characters = Array(text.utf8)
+        var characters = text
         if padded {
             guard characters.count.isMultiple(of: 4) else { return nil }
             var padding = 0
