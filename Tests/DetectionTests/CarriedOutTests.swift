@@ -152,6 +152,79 @@ import Testing
         #expect(types(3, risky: 0) == nil)
     }
 
+    @Test func `an operator lets a plan go on that reports hold without pausing it`() throws {
+        let scene = Scene().with {
+            $0.monitoring.reaction = .shadow
+            $0.isAuthenticated = false
+            $0.sightings = []
+        }
+        var (state, context) = self.given(scene, plan: Self.plan)
+        let held = try state.progress(ofPlan: api, app: shop, in: context)
+        let wait = try #require(held.waits.first { $0.kind == .reports })
+        #expect(held.plan.pause == nil && wait.isMet == false)
+        #expect(wait.detail.contains("resume with `pinledger rollout resume com.example.shop api.example.com`"))
+        context.actor = .token
+        let events = try state.decide(.app(shop, [.rollout(api, .resume)]), in: context).events
+        #expect(events == [.app(.rolloutResumed(api))])
+        for event in events { _ = state.apply(event, of: .app(shop), at: noon) }
+        #expect(!(try state.progress(ofPlan: api, app: shop, in: context)).waits.contains { $0.kind == .reports })
+        #expect(try state.decide(.app(shop, [.rollout(api, .resume)]), in: context).events == [])
+        // Anyone can go on sending such reports.
+        let again = scene.with { $0.minutes += [(60, 15, 15), (61, 15, 15)] }
+        context.facts.telemetry = { _ in TelemetryFacts(measuredAt: noon, cells: [again.cell]) }
+        #expect(!(try state.progress(ofPlan: api, app: shop, in: context)).waits.contains { $0.kind == .reports })
+    }
+
+    @Test(arguments: [RolloutCommand.resume, .jump(step: 2)])
+    func `a plan that signed reports hold goes on after a resumption or a jump, until there are new ones`(
+        _ command: RolloutCommand
+    ) throws {
+        let scene = Scene().with {
+            $0.monitoring.reaction = .shadow
+            // G09 refuses a jump where probes show that the candidate's pins are wrong.
+            if command != .resume { $0.sightings = [] }
+        }
+        var (state, context) = self.given(scene, plan: Self.plan)
+        context.actor = .token
+        func holds() throws -> Bool {
+            try state.progress(ofPlan: api, app: shop, in: context).waits.contains { $0.kind == .reports }
+        }
+        #expect(try holds())
+        let events = try state.decide(.app(shop, [.rollout(api, command)]), in: context).events
+        #expect(events.first == .app(.rolloutResumed(api)))
+        for event in events { _ = state.apply(event, of: .app(shop), at: noon) }
+        #expect(try !holds())
+        #expect(try state.decide(.app(shop, [.rollout(api, .resume)]), in: context).events == [])
+    }
+
+    @Test(arguments: [RolloutPlan.Cause.requested, .blocked, .inconclusive])
+    func `a resumption ends a pause first, and the reports that hold the plan only when it is repeated`(
+        _ cause: RolloutPlan.Cause
+    ) throws {
+        let scene = Scene().with {
+            $0.monitoring.reaction = .shadow
+            $0.isAuthenticated = false
+            $0.sightings = []
+        }
+        var (state, context) = self.given(scene, plan: Self.plan)
+        context.actor = .token
+        _ = state.apply(.app(.rolloutPaused(api, cause, detail: nil)), of: .app(shop), at: noon)
+        func waits() throws -> [RolloutWait] {
+            try state.progress(ofPlan: api, app: shop, in: context).waits.filter {
+                $0.kind == .reports || $0.kind == .resumption
+            }
+        }
+        let paused = try waits()
+        #expect(paused.map(\.kind) == [.resumption, .reports])
+        #expect(!paused[1].detail.contains("resume with"))
+        for remaining in [[RolloutWait.Kind.reports], []] {
+            let events = try state.decide(.app(shop, [.rollout(api, .resume)]), in: context).events
+            #expect(events == [.app(.rolloutResumed(api))])
+            for event in events { _ = state.apply(event, of: .app(shop), at: noon) }
+            #expect(try waits().map(\.kind) == remaining)
+        }
+    }
+
     @Test func `the server repeats a reaction that people undid only after new reports`() throws {
         // One install short of the floor: a hold.
         let scene = Scene().with { $0.minutes = [(0, 15, 15), (1, 14, 14)] }

@@ -95,7 +95,7 @@ extension ReactionVerdict {
         guard !self.evidence.isAuthenticated else { return self.sentence }
         let words = "\(app)\(place.map { " \($0)" } ?? "")"
         return
-            "\(self.sentence) The reports are unsigned, so anyone can have made them. If nothing is wrong, resume with `pinledger rollout resume \(words)`: unsigned reports do not pause this plan again. `pinledger telemetry key create \(app)` makes a key for clients to sign with: from then on only signed reports pause a plan."
+            "\(self.sentence) The reports are unsigned, so anyone can have made them. If nothing is wrong, resume with `pinledger rollout resume \(words)`: unsigned reports do not hold this plan again. `pinledger telemetry key create \(app)` makes a key for clients to sign with: from then on only signed reports hold a plan."
     }
 
     fileprivate func consequence(for reaction: Monitoring.Reaction) -> String {

@@ -31,6 +31,11 @@ package struct ReactionVerdict: Hashable, Sendable {
     /// Whether nothing is detected, and a detector is more than half-way there: an earlier alarm is not over yet.
     var isNear: Bool { self.figures.isNear && self.isInForce }
 
+    /// Whether an operator who resumed the plan knew all of it: what was reported since then shows nothing by itself.
+    var isReviewed: Bool {
+        self.evidence.review.map { ReactionFigures($0.window, of: self.evidence).extent == .nothing } ?? false
+    }
+
     /// Whether devices use the policy.
     private var isInForce: Bool { self.evidence.policy.strength > PinMode.off.strength && !self.evidence.isKilled }
 
@@ -61,9 +66,7 @@ package struct ReactionVerdict: Hashable, Sendable {
         }
         guard self.evidence.isAuthenticated || self.unsignedMayHold() else { return .page }
         // Facts that an operator knew when resuming hold nothing once more.
-        if let review = self.evidence.review,
-            ReactionFigures(review.window, of: self.evidence).extent == .nothing
-        {
+        if self.isReviewed {
             self.reasons.append(.reviewed)
             return .page
         }

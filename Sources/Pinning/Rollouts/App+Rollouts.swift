@@ -37,9 +37,10 @@ extension App {
             guard plan.pause == nil else { return [] }
             return [.rolloutPaused(pattern, cause, detail: Self.words(detail, context))]
         case .resume:
-            return try self.planUnderWay(of: pattern).pause == nil ? [] : [.rolloutResumed(pattern)]
+            return try self.isStopped(self.planUnderWay(of: pattern), pattern, in: context)
+                ? [.rolloutResumed(pattern)] : []
         case .advance(let step): return try self.approve(step, of: pattern)
-        case .jump(let number): return try self.jump(to: number, of: pattern)
+        case .jump(let number): return try self.jump(to: number, of: pattern, in: context)
         case .rollBack(let cause, let detail):
             if let pattern, self.hosts[pattern]?.candidate == nil { throw .candidateMissing(pattern) }
             guard self.rolledBackAt(of: pattern) == nil else { return [] }
@@ -61,6 +62,11 @@ extension App {
         guard let plan = self.plan(of: pattern) else { throw .rolloutPlanUnknown(pattern) }
         guard plan.isUnderWay else { throw .rolloutPlanState(pattern, .over(plan.phase)) }
         return plan
+    }
+
+    /// Whether a plan is paused, or reports hold it at its step: in the shadow nothing pauses it.
+    private func isStopped(_ plan: RolloutPlan, _ pattern: HostPattern?, in context: DecisionContext) -> Bool {
+        plan.pause != nil || self.doubt(of: pattern, in: context) != nil
     }
 
     /// A new plan, in place of an existing one. Without a time it begins at once.
@@ -101,12 +107,14 @@ extension App {
         return plan.isApproved ? [] : [.rolloutStepApproved(pattern, step: current)]
     }
 
-    private func jump(to number: Int, of pattern: HostPattern?) throws(Refusal) -> [AppEvent] {
+    private func jump(
+        to number: Int, of pattern: HostPattern?, in context: DecisionContext
+    ) throws(Refusal) -> [AppEvent] {
         let plan = try self.planUnderWay(of: pattern)
         guard let step = plan.step(number) else {
             throw .rolloutPlanState(pattern, .noStep(number, of: plan.terms.steps.count))
         }
-        let resumed: [AppEvent] = plan.pause == nil ? [] : [.rolloutResumed(pattern)]
+        let resumed: [AppEvent] = self.isStopped(plan, pattern, in: context) ? [.rolloutResumed(pattern)] : []
         return resumed + [.rolloutStepTaken(pattern, step: number, basisPoints: step.basisPoints)]
     }
 

@@ -49,9 +49,11 @@ extension App {
     }
 
     /// Clients' reports about a candidate that argue against more devices, even in the shadow; nil where there are
-    /// none.
+    /// none, or none but those that an operator knew when resuming the plan.
     func doubt(of pattern: HostPattern?, in context: DecisionContext) -> ReactionVerdict? {
-        self.verdicts(in: context, on: pattern).first { $0.step >= .hold && $0.evidence.arm == .candidate }
+        self.verdicts(in: context, on: pattern).first {
+            $0.step >= .hold && $0.evidence.arm == .candidate && !$0.isReviewed
+        }
     }
 
     /// Since when a plan's phase counts its time: since it began, or since the last kill switch over the place ended,

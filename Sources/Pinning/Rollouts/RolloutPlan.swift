@@ -206,15 +206,16 @@ extension RolloutPlan {
         self.pause = nil
     }
 
-    /// Takes in that a pause is over. It stopped the steps and not the time: devices had the step's share all the
-    /// while. After an inconclusive pause, or one by failure reports, the step is counted again.
+    /// Takes in that a pause is over, or reports hold the plan no longer. That stopped the steps and not the time:
+    /// devices had the step's share all the while. After an inconclusive pause, and where reports were the cause, the
+    /// step is counted again.
     mutating func resume(at time: Timestamp) {
         switch self.pause?.cause {
         case .inconclusive: self.restart(at: time)
-        case .reports:
+        case .reports, nil:
             self.restart(at: time)
             self.reviewedAt = time
-        case .requested, .blocked, nil: break
+        case .requested, .blocked: break
         }
         self.pause = nil
     }

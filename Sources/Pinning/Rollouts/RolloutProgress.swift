@@ -94,7 +94,9 @@ extension LedgerState {
                     until: nil))
         }
         if let doubt = app.doubt(of: pattern, in: context) {
-            progress.waits.append(.init(.reports, isMet: false, detail: doubt.sentence, until: nil))
+            // A resumption ends a pause first. An operator who resumes once more knows of the reports.
+            let detail = plan.pause == nil ? doubt.holdSentence(of: id, pattern) : doubt.sentence
+            progress.waits.append(.init(.reports, isMet: false, detail: detail, until: nil))
         }
         if let killSwitch = app.switchInForce(over: pattern, in: context) {
             progress.waits.append(

@@ -119,11 +119,11 @@ extension RolloutCommands {
 
     struct Resume: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Resume a paused plan.",
+            abstract: "Resume a plan that is paused, or that reports hold at its step.",
             discussion: """
                 pinledger rollout resume com.example.app api.example.com
 
-                A plan that was paused by failure reports restarts its step. Earlier reports no longer count.
+                If reports paused or hold the plan, its step restarts, and earlier reports no longer count.
                 """
         )
         @OptionGroup var target: RolloutTarget
