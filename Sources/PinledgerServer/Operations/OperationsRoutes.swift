@@ -64,13 +64,13 @@ struct OperationsRoutes: Sendable {
         var members = readiness.members(for: use)
         if exchange.isOperators {
             members["status"] = .string(readiness.status(for: use))
-            members.merge(self.details) { _, detail in detail }
+            members.merge(self.details(readiness)) { _, detail in detail }
         }
         return .json(.object(members), status: readiness.allows(use) ? .ok : .serviceUnavailable)
     }
 
     /// What is nobody's business but operators'.
-    private var details: [String: JSON] {
+    private func details(_ readiness: Readiness) -> [String: JSON] {
         let ledger = self.services.ledger
         let view = ledger.view
         var details: [String: JSON] = [
@@ -80,7 +80,7 @@ struct OperationsRoutes: Sendable {
             "documents_behind": .integer(Int64(self.services.lag.count)),
             "client_streams": .integer(Int64(self.push.count)),
             "can_sign": .bool(self.services.keys.canSign),
-            "can_write": .bool(self.services.writer != nil && self.services.writeFailure == nil),
+            "can_write": .bool(readiness.writes),
         ]
         details["write_failure"] = self.services.writeFailure.map { .string($0) }
         details["fault"] = ledger.fault.map { .string($0.description) }

@@ -2,7 +2,8 @@ import ArgumentParser
 import Foundation
 import PinWire
 
-struct ImportCommand: AsyncParsableCommand {
+/// A dump of a mobile utility server has private keys in it.
+struct ImportCommand: AsyncParsableCommand, HoldsKeys {
     static let configuration = CommandConfiguration(
         commandName: "import", abstract: "Import pins from another system's file.",
         discussion: """

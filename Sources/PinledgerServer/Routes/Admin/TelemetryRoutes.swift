@@ -93,6 +93,8 @@ struct TelemetryRoutes: Sendable {
 
     /// Erases a secret that has no use. A failure is no answer to the caller; the hourly sweep erases it then.
     private func erase(_ id: String) async {
+        // A node that has halted does not know whether the ledger names it.
+        guard self.services.ledger.fault == nil else { return }
         do { try await self.tools.secrets.erase(id) } catch {
             self.services.logger.log(.reportKeyNotErased, ["key_id": "\(id)", "error": "\(error)"])
         }

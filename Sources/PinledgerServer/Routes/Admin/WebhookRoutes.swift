@@ -132,6 +132,8 @@ struct WebhookRoutes: Sendable {
 
     /// Erases a secret that has no use. A failure is no answer to the caller; the sender's sweep erases it then.
     private func erase(_ secret: String) async {
+        // A node that has halted does not know whether the ledger names it.
+        guard self.services.ledger.fault == nil else { return }
         do { try await self.tools.secrets.erase(secret) } catch {
             self.services.logger.log(.webhookSecretNotErased, ["secret_id": "\(secret)", "error": "\(error)"])
         }
