@@ -36,7 +36,7 @@ package enum AdoptionGap: String, CaseIterable, Sendable {
             "Some clients claim a version later than any that existed: the claims are made up, or the ledger was "
                 + "restored from a backup (`pinledger explain G33`)."
         case .nothingSigned:
-            "No report was signed. Anyone can send such figures, so no guard rail uses them."
+            "No report was signed. Anyone can send such figures, so no rotation relies on them."
         }
     }
 

@@ -35,7 +35,7 @@ extension App {
         }
         var item = AttentionItem(
             .soon, .adoptionSurge, app: self.id,
-            "One node counted \(surge.sightings) requests and reports of clients in the hour from \(surge.hour), but no hour of the week before had more than \(surge.usual) on all nodes: many clients installed a release at once, or the requests are made up. Until that is known, the counts do not show what clients hold; no guard rail uses them.",
+            "One node counted \(surge.sightings) requests and reports of clients in the hour from \(surge.hour), but no hour of the week before had more than \(surge.usual) on all nodes: many clients installed a release at once, or the requests are made up. Until that is known, the counts do not show what clients hold; no rotation relies on them.",
             remedy:
                 "Compare the counts with the proxy's log (`pinledger app adoption \(self.id)`). If they are made up, limit the requests of one network in front of this service."
         )

@@ -261,7 +261,8 @@ enum DeliveryRails {
             return Finding(
                 .oldKeyTooSoon, host: arm.pattern, policy: arm.slot, pin: last.pins.first,
                 "\(endpoint) at \(chain.address) presents another key only since \(since), and the \(arm.slot.rawValue) has no pin of the previous one: if the server returned to it, clients would refuse it.",
-                remedy: "Publish the old key's pin too, or wait until the new one has been served for a day."
+                remedy:
+                    "Wait until the new key has been served for a day. Only if the old key is yours and the server may return to it, publish its pin too."
             )
         }
     }

@@ -174,7 +174,7 @@ enum LiveRails {
                 .liveChainUnmatched, .override, host: arm.pattern, policy: arm.slot, pin: chain.pins.first,
                 "\(endpoint) at \(chain.address) presented \(chain.pins.first.map { "\($0)" } ?? "no key") when it was last seen, at \(chain.lastSeen), and the \(arm.slot.rawValue) has no matching pin: if that address returns, devices would refuse it.",
                 remedy:
-                    "Publish that pin too, or make sure that the address does not return; after a week it no longer counts."
+                    "Make sure that the address does not return with that key: after a week it no longer counts. Only if the key is yours and is to stay, publish its pin too."
             )
         }
     }

@@ -89,9 +89,9 @@ enum AdoptionText {
         let share = json["signed"]
         guard let points = share?["basis_points"]?.integerValue else {
             return
-                "Guard rails count signed reports only, and there are none: they wait until older documents are stale."
+                "Rotations count signed reports only, and there are none: they wait until older documents are stale."
         }
-        return "Guard rails count installs that signed their reports, about \(share?.text("sample") ?? "-"): "
+        return "Rotations count installs that signed their reports, about \(share?.text("sample") ?? "-"): "
             + "\(Self.percent(points)) of them hold it; with 95 % confidence from "
             + "\(Self.percent(share?["lower_basis_points"]?.integerValue)) "
             + "to \(Self.percent(share?["upper_basis_points"]?.integerValue))."

@@ -28,7 +28,7 @@ enum SwitchLimits {
     private static func remedy(_ check: ClientCheck) -> String {
         check.profile.wayOut
             ?? (check.profile.isServed
-                ? "Publish the pins of the keys that servers present now: nothing else lets these installs connect."
+                ? "Make servers present keys that are pinned, or publish the pins of those that they present, once you know that these are yours: nothing else lets these installs connect."
                 : "Serve a key that is built into the app, or release the app without the pins.")
     }
 

@@ -22,13 +22,17 @@ enum DynapinsLimits {
                     "No probe has seen the key that \(pattern) serves"
                         + (isPrimary ? "" : ", none of its pins is primary")
                         + ", and Dynapins up to 0.1 compares only the first pin: unless it is the served key's, clients refuse every connection.",
-                    remedy: "Have \(pattern) probed, and pin the key that it serves.")
+                    remedy:
+                        "Have \(pattern) probed. The first pin has to be the one of the key that it serves, once you know that the key is yours."
+                )
             }
             guard first.isServed else {
                 return check.finding(
                     .firstPinOnly, .breaks, host: host, pin: first.pin,
                     "No probe saw a server of \(pattern) present a pinned key as its own, and Dynapins up to 0.1 compares only that key with the first pin: clients refuse every connection.",
-                    remedy: "Pin the key that \(pattern) serves.")
+                    remedy:
+                        "Redeploy a certificate whose key is pinned. Only if you have made the served key yourselves and it is to stay, make its pin the first."
+                )
             }
             return check.finding(
                 .firstPinOnly, .breaks, host: host, pin: first.pin,
