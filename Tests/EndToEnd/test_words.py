@@ -206,7 +206,8 @@ NOT_PLAIN = {
 # Who reads it, and where it is written.
 PLACES = {
     "the contract": ["openapi/openapi.yaml"],
-    "the handbook": ["Sources/CHandbook/pages/*.md", "README.md", "CONTRIBUTING.md", "SECURITY.md", "Sources/README.md"],
+    "the handbook": ["Sources/CHandbook/pages/*.md", "README.md", "CONTRIBUTING.md", "SECURITY.md"],
+    "the pages for developers": ["Sources/**/README.md", "Tests/**/README.md", "CHANGELOG.md"],
     "texts and comments of the program": ["Sources/**/*.swift", "Sources/**/*.h"],
     "the schema and its tests": ["db/**/*.sql", "db/README.md"],
 }
