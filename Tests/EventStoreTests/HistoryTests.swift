@@ -190,15 +190,19 @@ struct HistoryTests {
         }
     }
 
-    /// Rows of the ledger that were looked at, whichever way.
-    /// The rows of the first partition that sessions have read until now.
-    private static func rowsRead(_ database: TestDatabase) async throws -> Int64 {
-        // A session reports what it read when it ends, and that is some time after its client has closed it.
+    /// Waits until the sessions that were closed have ended: a session reports what it read when it ends, and that is
+    /// some time after its client has closed it.
+    private static func sessionsEnd(_ database: TestDatabase) async throws {
         let others = """
             SELECT count(*) FROM pg_stat_activity
             WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'
             """
         #expect(try await eventually { try await database.query(others).only.int64(0) == 0 })
+    }
+
+    /// The rows of the first partition that sessions have read until now, whichever way.
+    private static func rowsRead(_ database: TestDatabase) async throws -> Int64 {
+        try await Self.sessionsEnd(database)
         return try await database.query(
             """
             SELECT coalesce(sum(seq_tup_read + idx_tup_fetch), 0)::bigint FROM pg_stat_all_tables
@@ -207,7 +211,9 @@ struct HistoryTests {
         ).only.int64(0)
     }
 
+    /// How often sessions have used each index until now, and read the first partition as a whole.
     private static func usage(_ database: TestDatabase) async throws -> [String: Int64] {
+        try await Self.sessionsEnd(database)
         let rows = try await database.query(
             """
             SELECT indexrelname::text, idx_scan FROM pg_stat_all_indexes WHERE schemaname = 'pinledger'
