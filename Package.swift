@@ -133,7 +133,7 @@ let package = Package(
                 "CMalloc", "CZlib", "ClientFormats", "Concurrency", "Countries", "EventStore", "Firebase", "Handbook",
                 "KeyFiles",
                 "Keys", "LogLines", "PinWire", "Pinning", "Postgres", "Probing", "Publishing", "Secrets", "Signals",
-                "Webhooks",
+                "TransparencyLog", "Webhooks",
                 .product(name: "AsyncAlgorithms", package: "swift-async-algorithms"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
@@ -363,7 +363,7 @@ let package = Package(
         ),
         .testTarget(
             name: "TransparencyLogTests",
-            dependencies: ["TransparencyLog", .product(name: "Crypto", package: "swift-crypto")],
+            dependencies: ["PinWire", "TransparencyLog", .product(name: "Crypto", package: "swift-crypto")],
             exclude: ["Vectors"]
         ),
     ]

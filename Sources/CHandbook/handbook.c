@@ -63,6 +63,10 @@ static const unsigned char backup[] = {
 #embed "pages/backup.md"
 };
 
+static const unsigned char transparency_log[] = {
+#embed "pages/transparency-log.md"
+};
+
 static const unsigned char upgrades[] = {
 #embed "pages/upgrades.md"
 };
@@ -103,6 +107,7 @@ static const struct handbook_text pages[] = {
     {"deployment", deployment, sizeof deployment},
     {"configuration", configuration, sizeof configuration},
     {"backup", backup, sizeof backup},
+    {"transparency-log", transparency_log, sizeof transparency_log},
     {"upgrades", upgrades, sizeof upgrades},
     {"problems", problems, sizeof problems},
     {"log-lines", log_lines, sizeof log_lines},

@@ -45,6 +45,7 @@ struct Routes: Sendable {
             + MaterialRoutes(services: services).routes
             + GuardRailRoutes(services: services).routes
             + TokenRoutes(services: services).routes
+            + LogRoutes(services: services).routes
             + FleetRoutes(services: services).routes
             + WebhookRoutes(services: services).routes
             + DeliveryRoutes(services: services).routes

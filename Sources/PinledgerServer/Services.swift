@@ -17,6 +17,8 @@ package struct Services: Sendable {
     package var pool: PostgresPool
     package var publisher: Publisher
     package var keys: SigningKeys
+    /// What checkpoints of the log are signed with.
+    package var logKeys: SigningKeys
     /// What deployed clients' formats are signed with.
     package var clientKeys: ClientKeys
     /// The bytes of keys and certificates.
@@ -47,7 +49,7 @@ package struct Services: Sendable {
 
     package init(
         ledger: Ledger, writer: Writer?, pool: PostgresPool, publisher: Publisher, keys: SigningKeys,
-        clientKeys: ClientKeys, adoption: AdoptionRecorder, telemetry: TelemetryServices,
+        logKeys: SigningKeys, clientKeys: ClientKeys, adoption: AdoptionRecorder, telemetry: TelemetryServices,
         webhooks: WebhookServices? = nil,
         firebase: PushStatus = PushStatus(projects: []), clock: @escaping @Sendable () -> Timestamp, logger: Logger,
         documentMaxAge: Int,
@@ -60,6 +62,7 @@ package struct Services: Sendable {
         self.pool = pool
         self.publisher = publisher
         self.keys = keys
+        self.logKeys = logKeys
         self.clientKeys = clientKeys
         self.material = MaterialStore(pool: pool)
         self.adoption = adoption

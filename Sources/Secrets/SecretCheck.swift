@@ -36,17 +36,22 @@ package struct SecretCheck: Sendable {
 
     package private(set) var findings: [LedgerFinding] = []
     private var expected: [Expected] = []
-    private let publicKeys: [String: Ed25519PublicKey]
+    private let signers: [String: Signer]
 
     /// - Parameter now: When the ledger was read; a secret that signs only until then may be missing.
     package init(ledger: LedgerAuditor.Outcome, at now: Timestamp) {
         let state = ledger.state
-        self.publicKeys = state.keys.publicKeys
+        self.signers = state.signers
         func isReadable(_ stream: StreamID) -> Bool { !ledger.damagedStreams.contains(stream.text) }
         if isReadable(.keys) {
             for key in state.keys.keys.values where key.state != .retired {
                 let detail = "the private half of the signing key \(key.kid), which is \(key.state.rawValue),"
                 self.expect(.signing, key.kid, of: "", detail)
+            }
+        }
+        if isReadable(.log) {
+            for key in state.log.signers {
+                self.expect(.signing, key.kid, of: "", "the private half of the log's key \(key.kid)")
             }
         }
         for (id, app) in state.apps {
@@ -108,7 +113,7 @@ package struct SecretCheck: Sendable {
         let stored = Dictionary(secrets.map { ("\($0.kind.rawValue) \($0.id)", $0) }) { first, _ in first }
         for expected in self.expected {
             guard let secret = stored["\(expected.kind.rawValue) \(expected.id)"] else { continue }
-            do { try secret.check(with: key, publicKeys: self.publicKeys) } catch {
+            do { try secret.check(with: key, signers: self.signers) } catch {
                 self.add(.secretWrong, expected, "\(expected.detail) cannot be opened: \(error)")
             }
         }
@@ -118,9 +123,4 @@ package struct SecretCheck: Sendable {
         let owner = expected.owner.isEmpty ? "" : " of \(expected.owner)"
         self.findings.append(LedgerFinding(code, of: "\(expected.kind.rawValue) \(expected.id)\(owner)", detail))
     }
-}
-
-extension KeyRing {
-    /// The public halves of all keys, retired ones included, by their names.
-    package var publicKeys: [String: Ed25519PublicKey] { self.keys.compactMapValues { Ed25519PublicKey($0.publicKey) } }
 }

@@ -12,10 +12,15 @@ package actor SigningKeys {
     private var opened: [String: Ed25519PrivateKey] = [:]
     /// Retired keys whose private halves this process has erased.
     private var erased: Set<String> = []
-    private static let role = SealedSecret.documentRole
+    private let role: String
 
     /// Without a key-encryption key the node can serve and not sign.
-    package init(pool: PostgresPool, keyEncryptionKey: KeyEncryptionKey?) {
+    ///
+    /// - Parameter role: The one purpose of the keys: ``SealedSecret/documentRole`` or ``SealedSecret/checkpointRole``.
+    package init(
+        pool: PostgresPool, keyEncryptionKey: KeyEncryptionKey?, role: String = SealedSecret.documentRole
+    ) {
+        self.role = role
         self.pool = pool
         self.keyEncryptionKey = keyEncryptionKey
     }
@@ -47,7 +52,7 @@ package actor SigningKeys {
     package func create() async throws -> Ed25519PublicKey {
         guard let keyEncryptionKey else { throw Unavailable.noKeyEncryptionKey }
         let key = try Ed25519PrivateKey.generate()
-        let sealed = SealedSecret(sealing: key, role: Self.role, with: keyEncryptionKey)
+        let sealed = SealedSecret(sealing: key, role: self.role, with: keyEncryptionKey)
         _ = try await self.pool.query(
             "SELECT pinledger.store_signing_secret($1, $2, $3, $4)",
             [
@@ -66,31 +71,40 @@ package actor SigningKeys {
 
     /// Erases what is left of retired keys' private halves: the process that retired one may have died before erasing
     /// it.
-    package func eraseRetired(_ keys: KeyRing) async throws {
-        for key in keys.keys.values where key.state == .retired && !self.erased.contains(key.kid) {
-            try await self.erase(key.kid)
-            self.erased.insert(key.kid)
+    package func eraseRetired(_ kids: some Sequence<String> & Sendable) async throws {
+        for kid in kids where !self.erased.contains(kid) {
+            try await self.erase(kid)
+            self.erased.insert(kid)
         }
     }
 
-    /// The private half of a key.
+    /// The private half of a key that signs documents.
     package func privateKey(of key: SigningKey) async throws -> Ed25519PrivateKey {
-        if let opened = self.opened[key.kid] { return opened }
+        try await self.privateKey(key.kid, publicKey: key.publicKey)
+    }
+
+    /// The private half of a key that signs the log's checkpoints.
+    package func privateKey(of key: LogKey) async throws -> Ed25519PrivateKey {
+        try await self.privateKey(key.kid, publicKey: key.publicKey)
+    }
+
+    private func privateKey(_ kid: String, publicKey bytes: [UInt8]) async throws -> Ed25519PrivateKey {
+        if let opened = self.opened[kid] { return opened }
         guard let keyEncryptionKey else { throw Unavailable.noKeyEncryptionKey }
         let rows = try await self.pool.read(
-            "SELECT kek_id, nonce, ciphertext FROM pinledger.signing_secret WHERE kid = $1", [.text(key.kid)]
+            "SELECT kek_id, nonce, ciphertext FROM pinledger.signing_secret WHERE kid = $1", [.text(kid)]
         )
-        guard !rows.isEmpty, let publicKey = Ed25519PublicKey(key.publicKey) else { throw Unavailable.missing(key.kid) }
+        guard !rows.isEmpty, let publicKey = Ed25519PublicKey(bytes) else { throw Unavailable.missing(kid) }
         do {
             let sealed = try SealedSecret(
                 keyEncryptionKeyID: try rows.only.text(0), nonce: try rows.only.bytes(1),
                 ciphertext: try rows.only.bytes(2)
             )
-            let opened = try sealed.open(role: Self.role, publicKey: publicKey, with: keyEncryptionKey)
-            self.opened[key.kid] = opened
+            let opened = try sealed.open(role: self.role, publicKey: publicKey, with: keyEncryptionKey)
+            self.opened[kid] = opened
             return opened
         } catch let invalid as SealedSecret.Invalid {
-            throw Unavailable.cannotOpen(key.kid, invalid)
+            throw Unavailable.cannotOpen(kid, invalid)
         }
     }
 }

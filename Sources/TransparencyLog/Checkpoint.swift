@@ -1,4 +1,4 @@
-import PinWire
+package import PinWire
 
 /// A log's statement of its size and root (C2SP tlog-checkpoint): the text of a note that the log signs.
 ///

@@ -65,7 +65,9 @@ struct Pinledger: AsyncParsableCommand {
                 subcommands: [ClientCommands.self, CompatCommand.self, ExportCommand.self, FirebaseCommand.self]),
             CommandGroup(
                 name: "History and reports",
-                subcommands: [HistoryCommand.self, DocumentCommands.self, TelemetryCommands.self]),
+                subcommands: [
+                    HistoryCommand.self, DocumentCommands.self, LogCommands.self, TelemetryCommands.self,
+                ]),
             CommandGroup(
                 name: "Keys and access",
                 subcommands: [KeyCommands.self, TokenCommands.self, WhoAmICommand.self, WebhookCommands.self]),

@@ -9,7 +9,8 @@ import Testing
     /// What an abstract may begin with.
     static let verbs: Set<String> = [
         "Abort", "Activate", "Add", "Approve", "Bring", "Change", "Check", "Clear", "Create", "Declare", "Deliver",
-        "Drop", "End", "Engage", "Explain", "Export", "Import", "Jump", "List", "Lower", "Manage", "Pause", "Print",
+        "Drop", "End", "Engage", "Explain", "Export", "Import", "Jump", "List", "Lower", "Manage", "Open", "Pause",
+        "Print",
         "Promote", "Publish", "Raise", "Release", "Remove", "Replace", "Resume", "Retire", "Revoke", "Roll", "Rotate",
         "Run", "Send", "Serve", "Set", "Show", "Start", "Stop", "Store", "Turn", "Verify",
     ]

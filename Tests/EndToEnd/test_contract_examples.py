@@ -134,6 +134,14 @@ def signing_key(activate: bool = False):
     return scene
 
 
+def log_key(api) -> dict:
+    """A key of the log beside another one."""
+    if "origin" not in api.get("/v1/log").json:
+        api.must("POST", "/v1/log", {"origin": "pins.example.com/log"})
+    api.must("POST", "/v1/log/keys", {})
+    return {"kid": next(key["kid"] for key in api.get("/v1/log").json["keys"] if "retired_at" not in key)}
+
+
 def client(kind: str):
     def scene(api) -> dict:
         place = host(api)
@@ -184,7 +192,7 @@ SCENES = {
     "jumpHostRollout": plan("setHostRolloutPlan", f"/hosts/{HOST}"),
     "rollBackHostRollout": plan("setHostRolloutPlan", f"/hosts/{HOST}"),
     "retireTelemetryKey": telemetry_key, "advanceRotation": rotation, "abortRotation": rotation,
-    "activateKey": signing_key(), "retireKey": signing_key(activate=True),
+    "activateKey": signing_key(), "retireKey": signing_key(activate=True), "retireLogKey": log_key,
     "updateWebhook": webhook, "rotateWebhookSecret": webhook, "testWebhook": webhook, "replayWebhook": webhook,
     "replayWebhookDelivery": webhook,
     "simulate widen": candidate,

@@ -23,6 +23,7 @@ def sealed(own_server):
     declare(api, APP, "dynapins", key=subprocess.check_output(key, text=True))
     api.must("POST", f"/v1/apps/{APP}/telemetry-keys", {})
     api.must("POST", "/v1/webhooks", {"url": "https://hooks.example.com/pinledger"})
+    api.must("POST", "/v1/log", {"origin": "pins.example.com/log"})
     return own_server
 
 

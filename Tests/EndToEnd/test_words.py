@@ -134,6 +134,7 @@ COMMANDS = {
     "listClients": "client list", "getClient": "client show", "setClient": "client set", "removeClient": "client remove",
     "setClientKey": "client set-key",
     "listKeys": "key list", "createKey": "key create", "activateKey": "key activate", "retireKey": "key retire",
+    "getLog": "log show", "openLog": "log open", "addLogKey": "log key add", "retireLogKey": "log key retire",
     "listTokens": "token list", "createToken": "token create", "revokeToken": "token revoke",
     "listWebhooks": "webhook list", "createWebhook": "webhook create", "getWebhook": "webhook show",
     "updateWebhook": "webhook update", "removeWebhook": "webhook remove", "rotateWebhookSecret": "webhook rotate-secret",
@@ -152,7 +153,7 @@ SHARED = {"updatePin", "setGuardRail", "setAppGuardRail", "updateFleet"}
 # What other summaries begin with.
 VERBS = {
     "Check", "Delete", "Explain", "Export", "Fetch", "List", "Read", "Report", "Set", "Show", "Stream", "Subscribe", "Verify",
-    "Add", "Create",
+    "Add", "Create", "Prove",
 }  # fmt: skip
 
 

@@ -29,6 +29,7 @@ enum ExampleServer {
         )
         let services = Services(
             ledger: ledger, writer: nil, pool: pool, publisher: publisher, keys: keys,
+            logKeys: SigningKeys(pool: pool, keyEncryptionKey: nil),
             clientKeys: ClientKeys(pool: pool, keyEncryptionKey: nil), adoption: Self.recorder(),
             telemetry: Self.telemetry(pool, logger), clock: clock, logger: logger,
             documentMaxAge: 60, version: "test",

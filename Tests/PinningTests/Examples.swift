@@ -92,6 +92,7 @@ let examples: [String: Entry] = {
                 id: 7, platform: .ios, majorOSVersion: 17, suggestedVersion: "3.1.2", requiredVersion: "2.0.0-rc.1",
                 messageKey: "update")
         ], texts: [ClientText(key: "update", language: "de", text: "Bitte „aktualisieren“!")])
+    guard let log = LogName("pins.example.com/log") else { preconditionFailure("not a name of a log") }
     let newer: [(String, StreamID, Event)] = [
         ("EndpointsSet", .app(shop), .app(.endpointsSet(api, endpoints("api.example.com:8443", "a.example:25+smtp")))),
         ("EndpointsSet.none", .app(shop), .app(.endpointsSet(api, nil))),
@@ -169,6 +170,12 @@ let examples: [String: Entry] = {
             "ClientSet.remote", .app(shop),
             .app(.clientSet(.remoteConfig, ClientSettings(schema: .simple, parameter: "pins_2", hash: .rawKey)))
         ),
+        (
+            "LogOpened", .log,
+            .log(.logOpened(origin: log, kid: "kid-1", publicKey: sha256([1])))
+        ),
+        ("LogKeyAdded", .log, .log(.logKeyAdded(kid: "kid-2", publicKey: sha256([2])))),
+        ("LogKeyRetired", .log, .log(.logKeyRetired(kid: "kid-1"))),
     ]
     let plain = Origin(actor: Actor(kind: .token, id: "tok_0", name: "Ann"))
     // Everything that an entry can say, and something that it need not.

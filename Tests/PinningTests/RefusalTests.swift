@@ -61,6 +61,10 @@ import Testing
         case .webhookExists: .webhookExists
         case .webhookUnknown: .webhookUnknown
         case .tooManyWebhooks: .tooManyWebhooks
+        case .logOpen: .logOpen
+        case .logNotOpen: .logNotOpen
+        case .logKeyLast: .logKeyLast
+        case .tooManyLogKeys: .tooManyLogKeys
         case .telemetryKeyExists: .telemetryKeyExists
         case .telemetryKeyUnknown: .telemetryKeyUnknown
         case .telemetryKeyRetired: .telemetryKeyRetired
@@ -82,6 +86,7 @@ import Testing
         case guarded, guardRailFixed, rotationExists, rotationUnknown, rotationPhase, rotationUnderWay
         case rotationWithoutOldKey, rotationWithoutNextKey, tooManyRotations, tooManyEndpoints, keyNotPinned
         case webhookExists, webhookUnknown, tooManyWebhooks
+        case logOpen, logNotOpen, logKeyLast, tooManyLogKeys
         case telemetryKeyExists, telemetryKeyUnknown, telemetryKeyRetired, tooManyTelemetryKeys
         case rolloutPlanUnknown, rolloutUnplannable, rolloutPlanState, rolloutPlanned, rolloutRolledBack
         case rolloutWithoutSalt
@@ -130,6 +135,9 @@ import Testing
         let hooks = (0...50).map { Command.webhooks(.create(id: "whk_\($0)", settings, secretID: "whs_\($0)")) }
         let made = Command.app(shop, [.create(displayName: "A")])
         let reporting = (0...10).map { Command.telemetryKey(shop, .add(id: "tlk_\($0)", note: nil)) }
+        let origin = try #require(LogName("pins.example.com/log"))
+        let opening = Command.log(.open(origin: origin, kid: "l0", publicKey: sha256([0])))
+        let signing = (1...4).map { Command.log(.addKey(kid: "l\($0)", publicKey: sha256([UInt8($0)]))) }
         let stop = Command.telemetryKey(shop, .retire(id: "tlk_0"))
         let client = Command.app(shop, [.setClient(.wultra, ClientSettings())])
         let inFirebase = AppCommand.setClient(.remoteConfig, ClientSettings(firebaseProject: "shop-prod"))
@@ -142,6 +150,8 @@ import Testing
             AppCommand.addHost(host("h\(number).example.com"), includesSubdomains: false, mode: .off, pins: many)
         }
         let scenarios: [(commands: [Command], command: Command)] = [
+            ([opening], opening), ([], signing[0]), ([opening], .log(.retireKey(kid: "l0"))),
+            ([opening] + signing.dropLast(), signing[3]),
             ([], .app(shop, [.create(displayName: "A")] + hosts)),
             ([], .app(shop, [.create(displayName: "A")] + large)),
             (

@@ -1,3 +1,4 @@
+import PinWire
 import Testing
 import TransparencyLog
 

@@ -2,20 +2,28 @@ package import Pinning
 package import Postgres
 
 extension LedgerReader {
-    /// The signing keys as the ledger has them now, from their own stream alone, read on a connection.
+    /// What the ledger says of signing keys now: the state of the streams `keys` and `log`, and of no other, read on a
+    /// connection.
     ///
     /// - Throws: ``LedgerFault`` where an event is altered or does not fit, or the database's error.
-    package static func keys(on connection: isolated PostgresConnection) throws -> KeyRing {
+    package static func signers(on connection: isolated PostgresConnection) throws -> LedgerState {
         var state = LedgerState()
+        for stream in [StreamID.keys, .log] { try self.fold(stream, into: &state, on: connection) }
+        return state
+    }
+
+    private static func fold(
+        _ stream: StreamID, into state: inout LedgerState, on connection: isolated PostgresConnection
+    ) throws {
         while true {
-            let version = state.version(of: .keys)
+            let version = state.version(of: stream)
             let page = try self.stored(
                 try connection.query(
                     prepared: Statements.streamEntries,
-                    [.text(StreamID.keys.text), .int64(version), .int64(.max), .int64(Self.foldPage)]
+                    [.text(stream.text), .int64(version), .int64(.max), .int64(Self.foldPage)]
                 ))
             for stored in page { try state.take(stored.entry) }
-            guard page.count == Int(Self.foldPage) else { return state.keys }
+            guard page.count == Int(Self.foldPage) else { return }
         }
     }
 }

@@ -126,6 +126,8 @@ package struct SealedSecret: Hashable, Sendable {
 extension SealedSecret {
     /// The role of keys that sign native documents.
     package static let documentRole = "document"
+    /// The role of keys that sign the log's checkpoints.
+    package static let checkpointRole = "checkpoint"
 
     /// Seals an Ed25519 key for a role.
     package init(sealing privateKey: Ed25519PrivateKey, role: String, with key: KeyEncryptionKey) {

@@ -1,3 +1,4 @@
+package import PinWire
 package import TransparencyLog
 
 /// What a reader of a log believes: which keys sign for the log, and how many of which witnesses have to agree.

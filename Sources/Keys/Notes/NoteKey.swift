@@ -1,5 +1,4 @@
-import PinWire
-package import TransparencyLog
+package import PinWire
 
 /// The public key of a log or a witness that signs notes (C2SP signed-note).
 ///

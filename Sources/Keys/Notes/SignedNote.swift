@@ -1,5 +1,4 @@
 import PinWire
-import TransparencyLog
 
 /// A text with signatures below it (C2SP signed-note), such as a log's checkpoint.
 ///

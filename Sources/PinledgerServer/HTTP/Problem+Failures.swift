@@ -179,6 +179,12 @@ extension Problem {
         case .tokenRevoked(let id): self.init(.tokenRevoked, "The token \(id) is already revoked.")
         case .webhookExists(let id): self.init(.webhookExists, "The webhook \(id) already exists.")
         case .webhookUnknown(let id): self.init(.webhookUnknown, "The webhook \(id) does not exist.")
+        case .logOpen(let origin): self.init(.logExists, "The log is open already, under the name \(origin).")
+        case .logNotOpen: self.init(.logNotOpen, "The ledger is not published as a log: it has no name and no key.")
+        case .logKeyLast(let kid):
+            self.init(.keyState, "The key \(kid) is the only one that signs the log: add another one first.")
+        case .tooManyLogKeys(let limit):
+            self.init(.limitReached, "At most \(limit) keys sign the log at the same time: retire one first.")
         case .telemetryKeyExists(let id): self.init(.keyExists, "The key \(id) already exists.")
         case .telemetryKeyUnknown(let id): self.init(.keyUnknown, "The key \(id) does not exist.")
         case .telemetryKeyRetired(let id): self.init(.keyState, "The key \(id) is already retired.")

@@ -68,6 +68,8 @@ enum ProblemType: String, CaseIterable, Sendable {
     case keyUnknown = "key_unknown"
     case keyState = "key_state"
     case keyOverlap = "key_overlap"
+    case logExists = "log_exists"
+    case logNotOpen = "log_not_open"
     case tokenExists = "token_exists"
     case tokenUnknown = "token_unknown"
     case tokenRevoked = "token_revoked"
@@ -327,6 +329,9 @@ enum ProblemType: String, CaseIterable, Sendable {
                 .conflict, "Clients may not know the key yet, or still need it",
                 "Wait until the time in `detail`. In an emergency, repeat the request with `force` and a `reason`."
             )
+        case .logExists:
+            (.conflict, "The log is open already", "Add a key with `pinledger log key add`; a log keeps its name.")
+        case .logNotOpen: (.conflict, "The log is not open", "Open it with `pinledger log open NAME`.")
         case .tokenExists: (.conflict, "The token already exists", "Repeat the request.")
         case .tokenUnknown: (.notFound, "Token not found", "List the tokens with `pinledger token list`.")
         case .tokenRevoked: (.conflict, "The token is revoked", "There is nothing to revoke.")

@@ -9,6 +9,8 @@ struct RouteTable: Sendable {
     private struct Node: Sendable {
         var literals: [Substring: Node] = [:]
         var parameter: [Node] = []
+        /// What takes the rest of the path, of one segment or more.
+        var rest: [Node] = []
         var routes: [HTTPRequest.Method: Route] = [:]
         /// The one that begins here.
         var subtree: Route.Subtree?
@@ -20,25 +22,30 @@ struct RouteTable: Sendable {
     init(_ routes: [Route]) {
         self.routes = routes
         for route in routes {
-            Self.at(route.path, below: &self.root) { $0.routes[route.method] = route }
+            Self.at(route.path, below: &self.root, takesRest: route.takesRest) { $0.routes[route.method] = route }
             if let subtree = route.subtree { Self.at(subtree.path, below: &self.root) { $0.subtree = subtree } }
         }
     }
 
     /// Changes the node of a path.
-    private static func at(_ path: String, below root: inout Node, _ change: (inout Node) -> Void) {
-        Self.at(path.split(separator: "/")[...], below: &root, change)
+    private static func at(
+        _ path: String, below root: inout Node, takesRest: Bool = false, _ change: (inout Node) -> Void
+    ) {
+        Self.at(path.split(separator: "/")[...], below: &root, takesRest, change)
     }
 
     private static func at(
-        _ path: ArraySlice<Substring>, below node: inout Node, _ change: (inout Node) -> Void
+        _ path: ArraySlice<Substring>, below node: inout Node, _ takesRest: Bool, _ change: (inout Node) -> Void
     ) {
         guard let segment = path.first else { return change(&node) }
-        if segment.hasPrefix("{") {
+        if takesRest, path.count == 1 {
+            if node.rest.isEmpty { node.rest = [Node()] }
+            change(&node.rest[0])
+        } else if segment.hasPrefix("{") {
             if node.parameter.isEmpty { node.parameter = [Node()] }
-            Self.at(path.dropFirst(), below: &node.parameter[0], change)
+            Self.at(path.dropFirst(), below: &node.parameter[0], takesRest, change)
         } else {
-            Self.at(path.dropFirst(), below: &node.literals[segment, default: Node()], change)
+            Self.at(path.dropFirst(), below: &node.literals[segment, default: Node()], takesRest, change)
         }
     }
 
@@ -61,7 +68,7 @@ struct RouteTable: Sendable {
         var node = self.root
         var values: [String] = []
         var subtree: Route.Subtree?
-        for segment in segments {
+        for (index, segment) in segments.enumerated() {
             if let next = node.literals[segment] {
                 node = next
             } else if let next = node.parameter.first, !segment.isEmpty {
@@ -70,6 +77,12 @@ struct RouteTable: Sendable {
                 }
                 values.append(value)
                 node = next
+            } else if let last = node.rest.first {
+                // What such paths name has nothing in it that is escaped.
+                values.append(segments[index...].joined(separator: "/"))
+                node = last
+                subtree = node.subtree ?? subtree
+                break
             } else {
                 return .nothing(in: subtree)
             }

@@ -146,6 +146,24 @@ extension AccessToken {
     }
 }
 
+extension LogSettings {
+    package var json: JSON {
+        .members([
+            "origin": self.origin.map { .string($0.text) },
+            "keys": .array(
+                self.keys.map { key in
+                    .members([
+                        "kid": .string(key.kid),
+                        "public_key": .string(Base64URL.encode(key.publicKey)),
+                        "vkey": self.origin.map { .string(key.verifier(for: $0)) },
+                        "created_at": .string(key.createdAt.rfc3339),
+                        "retired_at": key.retiredAt.map { .string($0.rfc3339) },
+                    ])
+                }),
+        ])
+    }
+}
+
 extension LedgerState {
     /// All of it, for people and tests.
     package var json: JSON {
@@ -165,6 +183,7 @@ extension LedgerState {
                 ),
             ],
             "webhooks": ["version": .integer(self.webhooks.version), "hooks": self.webhooks.json],
+            "log": ["version": .integer(self.log.version), "log": self.log.json],
         ]
     }
 }

@@ -6,7 +6,7 @@ extension Event {
 
     private static let declarations: [any DeclaredEvent] = [
         AppEvent.Declared.all, WatchEvent.Declared.all, FleetEvent.Declared.all, KeyEvent.Declared.all,
-        AccessEvent.Declared.all, WebhookEvent.Declared.all,
+        AccessEvent.Declared.all, WebhookEvent.Declared.all, LogEvent.Declared.all,
     ].flatMap { $0 }.sorted { $0.kind.type < $1.kind.type }
 
     private static let declared = Dictionary(declarations.map { ($0.kind.type, $0) }) { first, _ in first }
@@ -25,6 +25,7 @@ extension Event {
         case .keys(let event): event.visit(&visitor)
         case .access(let event): event.visit(&visitor)
         case .webhooks(let event): event.visit(&visitor)
+        case .log(let event): event.visit(&visitor)
         }
     }
 

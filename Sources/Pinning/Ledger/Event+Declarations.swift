@@ -104,6 +104,33 @@ extension KeyEvent {
     }
 }
 
+extension LogEvent {
+    enum Declared {
+        private static let publicKey = EventField(
+            "public_key",
+            .bytes("32 bytes of base64url", count: 32, decode: Base64URL.decode) { Base64URL.encode($0) })
+
+        static let logOpened = EventDeclaration(
+            "LogOpened", .log, EventField("alg", .constant("EdDSA")), kid, EventField("origin", .logName), publicKey
+        ) { .log(.logOpened(origin: $2, kid: $1, publicKey: $3)) }
+        static let logKeyAdded = EventDeclaration(
+            "LogKeyAdded", .log, EventField("alg", .constant("EdDSA")), kid, publicKey
+        ) { .log(.logKeyAdded(kid: $1, publicKey: $2)) }
+        static let logKeyRetired = EventDeclaration("LogKeyRetired", .log, kid) { .log(.logKeyRetired(kid: $0)) }
+
+        static let all: [any DeclaredEvent] = [logOpened, logKeyAdded, logKeyRetired]
+    }
+
+    func visit<Visitor: EventVisitor>(_ visitor: inout Visitor) -> Visitor.Output {
+        switch self {
+        case .logOpened(let origin, let kid, let publicKey):
+            visitor.visit(Declared.logOpened, "EdDSA", kid, origin, publicKey)
+        case .logKeyAdded(let kid, let publicKey): visitor.visit(Declared.logKeyAdded, "EdDSA", kid, publicKey)
+        case .logKeyRetired(let kid): visitor.visit(Declared.logKeyRetired, kid)
+        }
+    }
+}
+
 extension AccessEvent {
     enum Declared {
         static let tokenIssued = EventDeclaration(

@@ -8,6 +8,7 @@ package enum Event: Hashable, Sendable {
     case keys(KeyEvent)
     case access(AccessEvent)
     case webhooks(WebhookEvent)
+    case log(LogEvent)
 }
 
 /// A command for any kind of stream; one command is one atomic change of one stream.
@@ -20,6 +21,7 @@ package enum Command: Hashable, Sendable {
     case keys(KeyCommand)
     case access(AccessCommand)
     case webhooks(WebhookCommand)
+    case log(LogCommand)
 
     /// The stream that the command changes.
     package var stream: StreamID {
@@ -30,6 +32,7 @@ package enum Command: Hashable, Sendable {
         case .keys: .keys
         case .access: .access
         case .webhooks: .webhooks
+        case .log: .log
         }
     }
 }
@@ -66,6 +69,7 @@ package struct LedgerState: Sendable {
     package var keys = KeyRing()
     package var access = Access()
     package var webhooks = Webhooks()
+    package var log = LogSettings()
 
     package init() {}
 
@@ -78,6 +82,7 @@ package struct LedgerState: Sendable {
         case .keys: self.keys.version
         case .access: self.access.version
         case .webhooks: self.webhooks.version
+        case .log: self.log.version
         }
     }
 
@@ -123,6 +128,7 @@ package struct LedgerState: Sendable {
         case (.keys, .keys(let event)): self.keys.evolve(event, at: time)
         case (.access, .access(let event)): self.access.evolve(event, at: time)
         case (.webhooks, .webhooks(let event)): self.webhooks.evolve(event, at: time)
+        case (.log, .log(let event)): self.log.evolve(event, at: time)
         default: return false
         }
         return true

@@ -114,6 +114,16 @@ extension MemberValue<String> {
     }
 }
 
+extension MemberValue<LogName> {
+    static var logName: Self {
+        Self(
+            { (field) throws(JSONDefect) in
+                guard let name = LogName(try field.string()) else { throw field.defect("must be \(LogName.rule)") }
+                return name
+            }, { .string($0.text) })
+    }
+}
+
 extension MemberValue<Bool> {
     static var flag: Self { Self({ (field) throws(JSONDefect) in try field.bool() }, { .bool($0) }) }
 }

@@ -39,6 +39,9 @@ extension LedgerState {
         case .webhooks(let command):
             let events = try self.webhooks.decide(command, in: context)
             return Decision(events.map { .webhooks($0) }, after: .webhooks(self.webhooks.after(events, at: now)))
+        case .log(let command):
+            let events = try self.log.decide(command)
+            return Decision(events.map { .log($0) }, after: .log(self.log.after(events, at: now)))
         }
     }
 

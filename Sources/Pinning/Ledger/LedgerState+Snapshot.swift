@@ -20,6 +20,7 @@ extension LedgerState {
             self.keys.write(to: &out)
             self.access.write(to: &out)
             self.webhooks.write(to: &out)
+            self.log.write(to: &out)
         } else {
             out.add(each: self.apps.shard(index - 1)) { $1.write(to: &$0) }
         }
@@ -36,6 +37,7 @@ extension LedgerState {
             self.keys = try KeyRing(&reader)
             self.access = try Access(&reader)
             self.webhooks = try Webhooks(&reader)
+            self.log = try LogSettings(&reader)
         } else {
             let apps = try reader.each { (r) throws(SnapshotDefect) in try App(&r) }
             for (place, app) in apps.enumerated() {
@@ -107,6 +109,33 @@ extension KeyRing {
             return key
         }
         for key in keys { self.keys[key.kid] = key }
+    }
+}
+
+extension LogSettings {
+    fileprivate func write(to out: inout SnapshotWriter) {
+        out.add(self.version)
+        out.add(self.origin?.text) { $0.add($1) }
+        out.add(each: self.keys) { out, key in
+            out.add(key.kid)
+            out.add(raw: key.publicKey)
+            out.add(key.createdAt)
+            out.add(key.retiredAt) { $0.add($1) }
+        }
+    }
+
+    fileprivate init(_ reader: inout SnapshotReader) throws(SnapshotDefect) {
+        self.init()
+        self.version = try reader.number()
+        self.origin = try reader.optional { (r) throws(SnapshotDefect) in
+            guard let name = LogName(try r.text()) else { throw SnapshotDefect(description: "the log has no name") }
+            return name
+        }
+        self.keys = try reader.each { (r) throws(SnapshotDefect) in
+            var key = LogKey(kid: try r.text(), publicKey: try r.raw(), createdAt: try r.time())
+            key.retiredAt = try r.optional { (r) throws(SnapshotDefect) in try r.time() }
+            return key
+        }
     }
 }
 

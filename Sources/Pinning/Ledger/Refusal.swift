@@ -73,6 +73,12 @@ package enum Refusal: Error, Hashable, Sendable {
     case webhookUnknown(String)
     case tooManyWebhooks(limit: Int)
 
+    /// The log has this name already.
+    case logOpen(LogName)
+    case logNotOpen
+    case logKeyLast(String)
+    case tooManyLogKeys(limit: Int)
+
     case telemetryKeyExists(String)
     case telemetryKeyUnknown(String)
     case telemetryKeyRetired(String)

@@ -112,6 +112,8 @@ extension StreamID {
             self = .access
         } else if name.matches("webhooks") {
             self = .webhooks
+        } else if name.matches("log") {
+            self = .log
         } else {
             return nil
         }

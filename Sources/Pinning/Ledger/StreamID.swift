@@ -15,8 +15,10 @@ package enum StreamID: Hashable, Sendable, CustomStringConvertible {
     case access
     /// Receivers of events, without their secrets.
     case webhooks
+    /// The transparency log: its name, and the public halves of its keys.
+    case log
 
-    /// The stream's name in the ledger: `app/<id>`, `watch/<id>`, `fleet`, `keys`, `access`, `webhooks`.
+    /// The stream's name in the ledger: `app/<id>`, `watch/<id>`, `fleet`, `keys`, `access`, `webhooks`, `log`.
     package var text: String {
         switch self {
         case .app(let id): "app/\(id)"
@@ -25,6 +27,7 @@ package enum StreamID: Hashable, Sendable, CustomStringConvertible {
         case .keys: "keys"
         case .access: "access"
         case .webhooks: "webhooks"
+        case .log: "log"
         }
     }
 
@@ -37,6 +40,7 @@ package enum StreamID: Hashable, Sendable, CustomStringConvertible {
         case "keys": self = .keys
         case "access": self = .access
         case "webhooks": self = .webhooks
+        case "log": self = .log
         default:
             if text.hasPrefix("app/"), let id = try? AppID(String(text.dropFirst(4))) {
                 self = .app(id)
@@ -52,7 +56,7 @@ package enum StreamID: Hashable, Sendable, CustomStringConvertible {
     package var app: AppID? {
         switch self {
         case .app(let id), .watch(let id): id
-        case .fleet, .keys, .access, .webhooks: nil
+        case .fleet, .keys, .access, .webhooks, .log: nil
         }
     }
 }

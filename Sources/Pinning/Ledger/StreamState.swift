@@ -8,6 +8,7 @@ package enum StreamState: Hashable, Sendable {
     case keys(KeyRing)
     case access(Access)
     case webhooks(Webhooks)
+    case log(LogSettings)
 }
 
 extension LedgerState {
@@ -20,6 +21,7 @@ extension LedgerState {
         case .keys(let keys): self.keys = keys
         case .access(let access): self.access = access
         case .webhooks(let webhooks): self.webhooks = webhooks
+        case .log(let log): self.log = log
         }
     }
 }
@@ -37,6 +39,7 @@ extension Fleet: Evolving {}
 extension KeyRing: Evolving {}
 extension Access: Evolving {}
 extension Webhooks: Evolving {}
+extension LogSettings: Evolving {}
 
 extension Evolving {
     /// The state after events that are all recorded at `time`.

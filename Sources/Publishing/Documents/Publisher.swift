@@ -250,7 +250,7 @@ package actor Publisher {
     func eraseRetiredKeys() async {
         // A key that a halted node considers retired may still be needed by another ledger.
         guard self.keys.canSign, self.mayPublish else { return }
-        do { try await self.keys.eraseRetired(self.ledger.view.state.keys) } catch {
+        do { try await self.keys.eraseRetired(self.ledger.view.state.retiredKeyIDs) } catch {
             self.logger.log(.retiredKeysNotErased, ["error": "\(error)"])
         }
     }

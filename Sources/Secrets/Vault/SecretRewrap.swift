@@ -37,20 +37,20 @@ package struct SecretRewrap: Sendable {
 
     private let old: KeyEncryptionKey
     private let new: KeyEncryptionKey
-    private let publicKeys: [String: Ed25519PublicKey]
+    private let signers: [String: Signer]
 
     /// The number of secrets that one statement seals.
     private static let pageSize = 500
 
-    /// - Parameter publicKeys: The public halves of the ledger's signing keys, by their names.
+    /// - Parameter signers: The ledger's signing keys, by their names.
     /// - Throws: ``Failure/sameKey(_:)``.
     package init(
-        from old: KeyEncryptionKey, to new: KeyEncryptionKey, publicKeys: [String: Ed25519PublicKey]
+        from old: KeyEncryptionKey, to new: KeyEncryptionKey, signers: [String: Signer]
     ) throws(Failure) {
         guard old.id != new.id else { throw .sameKey(old.id) }
         self.old = old
         self.new = new
-        self.publicKeys = publicKeys
+        self.signers = signers
     }
 
     /// Changes the key within the connection's transaction: nothing takes effect before that is committed.
@@ -62,7 +62,7 @@ package struct SecretRewrap: Sendable {
         for kind in StoredSecret.Kind.allCases {
             var open: [StoredSecret] = []
             for stored in try StoredSecret.all(kind, on: connection) {
-                if stored.label(self.publicKeys) == nil {
+                if stored.label(self.signers) == nil {
                     outcome.unnamed.append(stored.id)
                 } else if stored.keyEncryptionKeyID == self.new.id {
                     try self.check(stored)
@@ -77,7 +77,7 @@ package struct SecretRewrap: Sendable {
             }
             if !open.isEmpty { outcome.rewrapped[kind] = open.count }
             // The rows read here are those that the next start will read.
-            for stored in try StoredSecret.all(kind, on: connection) where stored.label(self.publicKeys) != nil {
+            for stored in try StoredSecret.all(kind, on: connection) where stored.label(self.signers) != nil {
                 try self.check(stored)
             }
         }
@@ -85,7 +85,7 @@ package struct SecretRewrap: Sendable {
     }
 
     private func check(_ stored: StoredSecret) throws(Failure) {
-        do { try stored.check(with: self.new, publicKeys: self.publicKeys) } catch {
+        do { try stored.check(with: self.new, signers: self.signers) } catch {
             throw .cannotOpen(stored.kind, stored.id, error)
         }
     }
@@ -105,12 +105,12 @@ package struct SecretRewrap: Sendable {
     }
 
     private func rewrapped(_ stored: StoredSecret) throws(Failure) -> SealedSecret {
-        guard let label = stored.label(self.publicKeys) else {
+        guard let label = stored.label(self.signers) else {
             throw .cannotOpen(stored.kind, stored.id, .otherPublicKey)
         }
         do {
             // A secret that is not what its name says MUST NOT be sealed again.
-            try stored.check(with: self.old, publicKeys: self.publicKeys)
+            try stored.check(with: self.old, signers: self.signers)
             return try stored.sealed().rewrapped(label: label, from: self.old, to: self.new)
         } catch {
             throw .cannotOpen(stored.kind, stored.id, error)

@@ -5,7 +5,7 @@ package import Postgres
 package struct StoredSecret: Sendable {
     /// What a secret is for.
     package enum Kind: String, CaseIterable, Sendable {
-        /// Signs native documents; it has no owner.
+        /// Signs native documents or the log's checkpoints; it has no owner.
         case signing
         /// Signs documents in deployed clients' formats; owned by an app.
         case client
@@ -51,10 +51,10 @@ package struct StoredSecret: Sendable {
         }
     }
 
-    /// Its label; nil for a signing key whose public half is not known.
-    func label(_ publicKeys: [String: Ed25519PublicKey]) -> SealingLabel? {
+    /// Its label; nil for a signing key that is not one of the ledger's.
+    func label(_ signers: [String: Signer]) -> SealingLabel? {
         switch self.kind {
-        case .signing: publicKeys[self.id].map { SealingLabel(role: SealedSecret.documentRole, publicKey: $0) }
+        case .signing: signers[self.id].map { SealingLabel(role: $0.role, publicKey: $0.publicKey) }
         case .client: ClientSigningKey.label(self.id, of: self.owner)
         case .telemetry: TelemetrySecret.label(self.id, of: self.owner)
         case .webhook: WebhookSecret.label(self.id, of: self.owner)
@@ -71,16 +71,16 @@ package struct StoredSecret: Sendable {
 
     /// Opens it as its user would, and checks that it is what its name says.
     ///
-    /// - Parameter publicKeys: The public halves of signing keys, by their names.
+    /// - Parameter signers: The ledger's signing keys, by their names.
     /// - Throws: ``SealedSecret/Invalid``.
     package func check(
-        with key: KeyEncryptionKey, publicKeys: [String: Ed25519PublicKey]
+        with key: KeyEncryptionKey, signers: [String: Signer]
     ) throws(SealedSecret.Invalid) {
         let sealed = try self.sealed()
         switch self.kind {
         case .signing:
-            guard let publicKey = publicKeys[self.id] else { throw .otherPublicKey }
-            _ = try sealed.open(role: SealedSecret.documentRole, publicKey: publicKey, with: key)
+            guard let signer = signers[self.id] else { throw .otherPublicKey }
+            _ = try sealed.open(role: signer.role, publicKey: signer.publicKey, with: key)
         case .client:
             let opened = try ClientSigningKey(opening: sealed, as: self.id, of: self.owner, with: key)
             guard opened.isNamed(by: self.id) else { throw .otherPublicKey }

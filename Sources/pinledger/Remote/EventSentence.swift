@@ -152,6 +152,9 @@ struct EventSentence {
         case "SigningKeyCreated": "The signing key \(self.data.text("kid")) is announced to clients."
         case "SigningKeyActivated": "The signing key \(self.data.text("kid")) signs documents now."
         case "SigningKeyRetired": "The signing key \(self.data.text("kid")) is retired: clients no longer trust it."
+        case "LogOpened": "The ledger is a transparency log named \(self.data.text("origin"))."
+        case "LogKeyAdded": "The key \(self.data.text("kid")) signs the log's checkpoints too."
+        case "LogKeyRetired": "The key \(self.data.text("kid")) no longer signs the log's checkpoints."
         case "TokenIssued":
             "\(self.data.text("token_id")) (\(self.data.text("name"))) is valid until \(LocalTime.text(self.data.text("expires_at")))."
         case "TokenRevoked": "\(self.data.text("token_id")) is revoked."

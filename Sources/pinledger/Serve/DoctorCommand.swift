@@ -106,14 +106,14 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
     private func secrets(_ connection: PostgresConnection, _ key: KeyEncryptionKey) async -> Finding {
         let subject = "sealed secrets"
         do {
-            let (ring, secrets) = try await connection.perform { @Sendable connection in
+            let (state, secrets) = try await connection.perform { @Sendable connection in
                 (
-                    try LedgerReader.keys(on: connection),
+                    try LedgerReader.signers(on: connection),
                     try StoredSecret.Kind.allCases.flatMap { try StoredSecret.all($0, on: connection) }
                 )
             }
-            let publicKeys = ring.publicKeys
-            let active = ring.activeKeyID
+            let signers = state.signers
+            let active = state.keys.activeKeyID
             if let active, !secrets.contains(where: { $0.kind == .signing && $0.id == active }) {
                 return Finding(
                     subject: subject, verdict: .fail,
@@ -125,8 +125,8 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
             var unopened: [String] = []
             for secret in secrets {
                 // A signing key that the ledger does not name was never used.
-                if secret.kind == .signing, publicKeys[secret.id] == nil { continue }
-                do { try secret.check(with: key, publicKeys: publicKeys) } catch {
+                if secret.kind == .signing, signers[secret.id] == nil { continue }
+                do { try secret.check(with: key, signers: signers) } catch {
                     let text = "the \(secret.kind.noun) \(secret.id) cannot be opened: \(error)"
                     unopened.insert(text, at: secret.id == active ? 0 : unopened.count)
                 }

@@ -93,7 +93,7 @@ struct KeyRewrapCommand: AsyncParsableCommand, HoldsKeys {
         do {
             let done = try await connection.transaction { @Sendable connection in
                 let rewrap = try SecretRewrap(
-                    from: old, to: new, publicKeys: try LedgerReader.keys(on: connection).publicKeys)
+                    from: old, to: new, signers: try LedgerReader.signers(on: connection).signers)
                 let done = Done(
                     secrets: try rewrap.run(on: connection),
                     snapshots: try SnapshotStore.retag(

@@ -269,6 +269,10 @@ struct Node {
             )
         let services = Services(
             ledger: ledger, writer: writer, pool: pool, publisher: publisher, keys: keys,
+            logKeys: SigningKeys(
+                pool: pool,
+                keyEncryptionKey: self.configuration.isReadOnly ? nil : self.configuration.keyEncryptionKey,
+                role: SealedSecret.checkpointRole),
             clientKeys: ClientKeys(
                 pool: pool,
                 keyEncryptionKey: self.configuration.isReadOnly ? nil : self.configuration.keyEncryptionKey),

@@ -257,6 +257,7 @@ extension LedgerState {
         case .keys: .array(self.keys.keys.values.sorted { $0.kid < $1.kid }.map(\.json))
         case .access: .array(self.access.tokens.values.sorted { $0.id < $1.id }.map(\.json))
         case .webhooks: self.webhooks.json
+        case .log: self.log.json
         }
     }
 }

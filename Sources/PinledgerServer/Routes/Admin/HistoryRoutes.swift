@@ -23,7 +23,8 @@ struct HistoryRoutes: Sendable {
                     guard let stream = StreamID(text: text) else {
                         throw Problem(
                             .malformedRequest,
-                            "The query parameter stream must be app/<id>, watch/<id>, fleet, keys, access or webhooks.")
+                            "The query parameter stream must be app/<id>, watch/<id>, fleet, keys, access, webhooks or log."
+                        )
                     }
                     filter.stream = stream
                 }

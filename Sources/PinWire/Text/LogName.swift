@@ -1,5 +1,3 @@
-import PinWire
-
 /// The name of a log or a witness: 1 to 255 bytes of printable ASCII, without space and `+`.
 ///
 /// A log's name is the origin of its checkpoints and the name of its key: the address below which the log is served,
@@ -8,6 +6,9 @@ import PinWire
 package struct LogName: Hashable, Sendable, CustomStringConvertible {
     /// The largest number of bytes.
     package static let maximumLength = 255
+
+    /// What a name is, as the end of a sentence.
+    package static let rule = "1 to 255 printable ASCII characters, without space and +"
 
     /// The name as text. All of it is ASCII, so that equal names have equal bytes.
     package let text: String

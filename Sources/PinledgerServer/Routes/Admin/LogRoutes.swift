@@ -1,0 +1,217 @@
+import EventStore
+import HTTPTypes
+import Hummingbird
+import Keys
+import LogLines
+import Logging
+import NIOCore
+import PinWire
+import Pinning
+import Secrets
+import TransparencyLog
+
+/// The transparency log over the ledger: its settings below `/v1/log`, and what auditors read below `/log` (C2SP
+/// tlog-tiles).
+struct LogRoutes: Sendable {
+    let services: Services
+    private var change: CommandExecutor { CommandExecutor(services: self.services) }
+    private var reader: LedgerReader { LedgerReader(pool: self.services.pool) }
+
+    init(services: Services) {
+        self.services = services
+    }
+
+    var routes: [Route] {
+        [
+            Route("getLog", .get, "/v1/log", self.settings),
+            Route("openLog", .post, "/v1/log", query: CommandExecutor.drawingQuery, self.open),
+            Route("addLogKey", .post, "/v1/log/keys", query: CommandExecutor.drawingQuery, self.addKey),
+            Route("retireLogKey", .post, "/v1/log/keys/{kid}/retire", query: CommandExecutor.query, self.retireKey),
+            Route("getCheckpoint", .get, "/log/checkpoint", acceptsPassword: true, self.checkpoint),
+            Route("getTile", .get, "/log/tile/{tile}", acceptsPassword: true, takesRest: true, self.tile),
+            Route(
+                "getInclusionProof", .get, "/log/proofs/inclusion", acceptsPassword: true, query: ["position", "size"],
+                self.inclusion),
+            Route(
+                "getConsistencyProof", .get, "/log/proofs/consistency", acceptsPassword: true,
+                query: ["old_size", "size"], self.consistency),
+            Route("getEntryProof", .get, "/log/entries/{position}/proof", acceptsPassword: true, self.proof),
+        ]
+    }
+
+    // MARK: Settings
+
+    private func settings(_ exchange: Exchange) async throws -> Response {
+        let log = self.services.ledger.view.state.log
+        return .json(log.json, headers: [.eTag: "\"\(log.version)\""])
+    }
+
+    private func open(_ exchange: Exchange) async throws -> Response {
+        let change = try await exchange.change { (members) throws(JSONDefect) in
+            let field = try members.required("origin")
+            guard let origin = LogName(try field.string()) else { throw field.defect("must be \(LogName.rule)") }
+            return origin
+        }
+        let origin = change.content
+        return try await self.create(exchange, change) { .open(origin: origin, kid: $0.keyID, publicKey: $0.bytes) }
+    }
+
+    private func addKey(_ exchange: Exchange) async throws -> Response {
+        let change = try await exchange.change { (_) throws(JSONDefect) in }
+        return try await self.create(exchange, change) { .addKey(kid: $0.keyID, publicKey: $0.bytes) }
+    }
+
+    /// Makes a key and records the command that names it.
+    private func create<Content>(
+        _ exchange: Exchange, _ change: Change<Content>, _ command: (Ed25519PublicKey) -> LogCommand
+    ) async throws -> Response {
+        if try exchange.flag("dry_run") {
+            // A temporary key: nothing of it is stored.
+            let key = try Ed25519PrivateKey.generate().publicKey
+            return try await self.change(.log(command(key)), of: change, in: exchange)
+        }
+        guard self.services.writer != nil else { throw Problem(.readOnly, "This node is read-only.") }
+        let key = try await self.services.logKeys.create()
+        let result: CommandExecutor.Result
+        do { result = try await self.change.perform(.log(command(key)), of: change, in: exchange) } catch {
+            // Unless it is unknown whether the key is in the ledger, its private half has no use.
+            if Problem(error).type != .outcomeUnknown { await self.erase(key.keyID) }
+            throw error
+        }
+        if result.recorded.isReplay { await self.erase(key.keyID) }
+        return self.change.response(to: result, status: .created, location: "/v1/log")
+    }
+
+    private func retireKey(_ exchange: Exchange) async throws -> Response {
+        let kid = exchange.parameters["kid"] ?? ""
+        guard Base64URL.decode(kid)?.count == 32 else {
+            throw Problem(.malformedRequest, "In the path, kid must be the 43 characters of a key's thumbprint.")
+        }
+        let change = try await exchange.change { (_) throws(JSONDefect) in }
+        let result = try await self.change.perform(.log(.retireKey(kid: kid)), of: change, in: exchange)
+        if !result.isDryRun { await self.erase(kid) }
+        return self.change.response(to: result)
+    }
+
+    /// Erases a private half that has no use. The recorded events stand either way, so a failure is no answer to the
+    /// caller; the publisher's sweep then erases a retired key's.
+    private func erase(_ kid: String) async {
+        // A node that has halted does not know the ledger's state of the key.
+        guard self.services.ledger.fault == nil else { return }
+        do { try await self.services.logKeys.erase(kid) } catch {
+            self.services.logger.log(.signingKeyNotErased, ["kid": "\(kid)", "error": "\(error)"])
+        }
+    }
+
+    // MARK: The log
+
+    private func checkpoint(_ exchange: Exchange) async throws -> Response {
+        let note = try await self.signedCheckpoint(of: self.services.ledger.view)
+        // A cache that kept it would hold auditors back.
+        return Self.answer(note.encoded, "text/plain; charset=utf-8", cacheControl: "no-store")
+    }
+
+    /// The checkpoint of what this node has verified, signed by every key of the log that is in use. Always the same
+    /// for the same ledger and keys, on every node.
+    private func signedCheckpoint(of view: LedgerView) async throws -> SignedNote {
+        // What a halted node has seen last may be what no other node has.
+        if let fault = self.services.ledger.fault { throw Problem(fault) }
+        guard let origin = view.state.log.origin else { throw Problem(Refusal.logNotOpen) }
+        let frontier = view.head.frontier
+        let text = Checkpoint(origin: origin, size: frontier.size, root: frontier.root).text
+        var signatures: [SignedNote.Signature] = []
+        for key in view.state.log.signers {
+            let privateKey = try await self.services.logKeys.privateKey(of: key)
+            signatures.append(try NoteSigner(name: origin, privateKey: privateKey).sign(text))
+        }
+        return SignedNote(text: text, signatures: signatures)
+    }
+
+    private func tile(_ exchange: Exchange) async throws -> Response {
+        let size = try self.size
+        guard let tile = Tile(path: "tile/\(exchange.parameters["tile"] ?? "")") else {
+            throw Problem(.notFound, "The path names no tile; C2SP tlog-tiles says how tiles are named.")
+        }
+        guard tile.isCovered(by: size), let bytes = try await self.reader.bytes(of: tile) else {
+            throw Problem(.notFound, "The log of \(size) entries has no such tile yet.")
+        }
+        return Self.answer(bytes, "application/octet-stream", cacheControl: Self.immutable)
+    }
+
+    private func inclusion(_ exchange: Exchange) async throws -> Response {
+        let known = try self.size
+        let size = try self.size(exchange.number("size", in: 1...Int64.max), of: known)
+        guard let position = try exchange.number("position", in: 0...Int64.max).map(UInt64.init) else {
+            throw Problem(.malformedRequest, "The query parameter position is missing.")
+        }
+        guard position < size else {
+            throw Problem(.notFound, "A tree of \(size) entries has none at position \(position).")
+        }
+        let proof = try await self.reader.inclusionProof(of: position, in: size)
+        return .json([
+            "position": .integer(Int64(position)), "size": .integer(Int64(size)), "hashes": Self.json(proof.hashes),
+        ])
+    }
+
+    private func consistency(_ exchange: Exchange) async throws -> Response {
+        let known = try self.size
+        let size = try self.size(exchange.number("size", in: 1...Int64.max), of: known)
+        guard let old = try exchange.number("old_size", in: 1...Int64.max).map(UInt64.init) else {
+            throw Problem(.malformedRequest, "The query parameter old_size is missing.")
+        }
+        guard old <= size else {
+            throw Problem(.notFound, "A tree of \(old) entries does not grow to one of \(size).")
+        }
+        let proof = try await self.reader.consistencyProof(from: old, to: size)
+        return .json([
+            "old_size": .integer(Int64(old)), "size": .integer(Int64(size)), "hashes": Self.json(proof.hashes),
+        ])
+    }
+
+    /// A proof file with the entry in it: all that is needed to verify the entry offline, but the log's key.
+    private func proof(_ exchange: Exchange) async throws -> Response {
+        let view = self.services.ledger.view
+        let note = try await self.signedCheckpoint(of: view)
+        let text = exchange.parameters["position"] ?? ""
+        guard text.utf8.allSatisfy({ (48...57).contains($0) }), let position = Int64(text) else {
+            throw Problem(.malformedRequest, "In the path, position must be a whole number from 0 on.")
+        }
+        guard position < view.head.position else {
+            throw Problem(.notFound, "The log has \(view.head.position) entries; the first has the position 0.")
+        }
+        guard let entry = try await self.reader.entries(at: position..<(position + 1), limit: 1).first else {
+            throw LedgerFault.leafHash(position: position)
+        }
+        let inclusion = try await self.reader.inclusionProof(of: UInt64(position), in: view.head.frontier.size)
+        let proof = LogProof(
+            extra: entry.bytes, index: UInt64(position), hashes: inclusion.hashes, checkpoint: note.encoded)
+        return Self.answer(proof.encoded, "text/plain; charset=utf-8", cacheControl: "no-store")
+    }
+
+    /// How many entries the log has on this node.
+    private var size: UInt64 {
+        get throws(Problem) {
+            let view = self.services.ledger.view
+            guard view.state.log.origin != nil else { throw Problem(Refusal.logNotOpen) }
+            return view.head.frontier.size
+        }
+    }
+
+    /// The size that a query names, or the log's.
+    private func size(_ named: Int64?, of known: UInt64) throws(Problem) -> UInt64 {
+        let size = named.map(UInt64.init) ?? known
+        guard size <= known else { throw Problem(.notFound, "The log has \(known) entries.") }
+        return size
+    }
+
+    private static func json(_ hashes: [LogHash]) -> JSON { .array(hashes.map { .string(Base64.encode($0.bytes)) }) }
+
+    /// The answers need a token: no cache that others share may keep them.
+    private static let immutable = "private, max-age=604800, immutable"
+
+    private static func answer(_ bytes: [UInt8], _ type: String, cacheControl: String) -> Response {
+        Response(
+            status: .ok, headers: [.contentType: type, .cacheControl: cacheControl],
+            body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes)))
+    }
+}

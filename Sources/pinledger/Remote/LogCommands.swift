@@ -1,0 +1,191 @@
+import ArgumentParser
+import Foundation
+import Keys
+import PinWire
+import Pinning
+import TransparencyLog
+
+struct LogCommands: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "log", abstract: "Manage the transparency log, which proves to outsiders what the ledger holds.",
+        discussion: """
+            The ledger is a transparency log (C2SP tlog-tiles): each event is a leaf of a Merkle tree, and a signed \
+            checkpoint states the tree's size and root. An event that is altered or left out later fits no earlier \
+            checkpoint. `pinledger handbook transparency-log` says how auditors use it.
+            """,
+        subcommands: [
+            Show.self, Open.self, Checkpoint.self, Prove.self, Verify.self, LogExportCommand.self, Key.self,
+        ]
+    )
+
+    struct Show: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Show the log's name and the keys of its checkpoints.", discussion: "pinledger log show")
+        @OptionGroup var remote: RemoteOptions
+
+        func run() async throws {
+            try await self.remote.withClient { client in
+                let log = try await client.get("/v1/log")
+                if self.remote.output == .table {
+                    Console.print("Origin: \(log.text("origin"))")
+                }
+                ListReport.print(log, "keys", self.remote.output, ["VKEY", "KID", "CREATED", "RETIRED"]) {
+                    [$0.text("vkey"), $0.text("kid"), $0.text("created_at"), $0.text("retired_at")]
+                }
+            }
+        }
+    }
+
+    struct Open: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Open the log: name it, and make the key of its checkpoints.",
+            discussion: """
+                pinledger log open pins.example.com/log --reason "audit"
+
+                The name cannot be changed. Use the address under which auditors reach the log, without https:// and \
+                without a slash at the end.
+                """)
+        @Argument(help: "The log's name (C2SP: origin).") var origin: String
+        @OptionGroup var change: ChangeOptions
+        @OptionGroup var remote: RemoteOptions
+
+        func run() async throws {
+            try await self.remote.change("POST", "/v1/log", ["origin": .string(self.origin)], self.change)
+        }
+    }
+
+    struct Checkpoint: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Print the signed checkpoint of the ledger as it is now.",
+            discussion: "pinledger log checkpoint")
+        @OptionGroup var remote: RemoteOptions
+
+        func run() async throws {
+            try await self.remote.withClient { client in
+                let answer = try await client.send("GET", "/log/checkpoint")
+                try answer.check()
+                Console.write(answer.body)
+            }
+        }
+    }
+
+    struct Prove: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Print a proof file (tlog-proof) of one event, with the event in it.",
+            discussion: """
+                pinledger log prove 4711
+
+                With the file and the log's key, an auditor verifies the event without a server.
+                """)
+        @Argument(help: "The event's position in the ledger.") var position: Int64
+        @OptionGroup var remote: RemoteOptions
+
+        func run() async throws {
+            try await self.remote.withClient { client in
+                let answer = try await client.send("GET", "/log/entries/\(self.position)/proof")
+                try answer.check()
+                Console.write(answer.body)
+            }
+        }
+    }
+
+    /// What to believe of a log, for commands that verify.
+    struct TrustOptions: ParsableArguments {
+        @Option(help: ArgumentHelp("A key of the log (C2SP vkey). Repeat it for several.", valueName: "vkey"))
+        var key: [String] = []
+        @Option(help: ArgumentHelp("A key of a witness (C2SP vkey). Repeat it for several.", valueName: "vkey"))
+        var witness: [String] = []
+        @Option(help: ArgumentHelp("How many of the witnesses have to have cosigned.", valueName: "count"))
+        var quorum = 0
+
+        func trust() throws -> LogTrust {
+            func parsed(_ text: String) throws -> NoteKey {
+                guard let key = NoteKey(text: text) else {
+                    throw CommandFailure(
+                        "\(text) is not a vkey", advice: "`pinledger log show` prints the log's.", status: .usage)
+                }
+                return key
+            }
+            let (keys, witnesses) = (try self.key.map(parsed), try self.witness.map(parsed))
+            guard let trust = LogTrust(log: keys, witnesses: witnesses, quorum: self.quorum) else {
+                throw CommandFailure(
+                    "these keys do not make a log and its witnesses",
+                    advice:
+                        "Give --key once or more, all of one log, and at least as many different witnesses as --quorum.",
+                    status: .usage)
+            }
+            return trust
+        }
+    }
+
+    struct Verify: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Verify a proof file without a server, and print the event in it.",
+            discussion:
+                "pinledger log verify 4711.tlog-proof --key pins.example.com/log+f9b01114+AUKu9fG+jjWncmGh7nJ1lhs2uOn3zClkMeczf/z0Y/Xg"
+        )
+        @Argument(help: "The proof file; - for standard input.") var file: String
+        @OptionGroup var trusted: TrustOptions
+
+        func run() async throws {
+            let trust = try self.trusted.trust()
+            let data =
+                self.file == "-"
+                ? FileHandle.standardInput.readDataToEndOfFile() : FileManager.default.contents(atPath: self.file)
+            guard let data else { throw CommandFailure("\(self.file) cannot be read") }
+            let entry: [UInt8]
+            let verified: LogTrust.Verified
+            do {
+                let proof = try LogProof(Array(data))
+                guard let extra = proof.extra else {
+                    throw CommandFailure("the proof file has no event in it", status: .notVerified)
+                }
+                entry = extra
+                verified = try trust.verify(proof, leaf: MerkleTree.leafHash(entry))
+            } catch let failure as CommandFailure {
+                throw failure
+            } catch {
+                throw CommandFailure("the proof does not verify: \(error)", status: .notVerified)
+            }
+            let checkpoint = verified.checkpoint
+            Console.error(
+                "The event is in the log \(checkpoint.origin) of \(checkpoint.size) entries, cosigned by \(verified.cosignatures.count) of the known witnesses."
+            )
+            Console.print(String(decoding: entry, as: UTF8.self))
+        }
+    }
+
+    struct Key: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "key", abstract: "Manage the keys of the log's checkpoints.",
+            discussion: """
+                To change the key: `log key add` makes a second one, and checkpoints have a signature of both. When all \
+                auditors know the new one, `log key retire` removes the old one. The log keeps its name.
+                """,
+            subcommands: [Add.self, Retire.self])
+
+        struct Add: AsyncParsableCommand {
+            static let configuration = CommandConfiguration(
+                abstract: "Add a key: checkpoints have its signature too from now on.",
+                discussion: "pinledger log key add --reason \"yearly rotation\"")
+            @OptionGroup var change: ChangeOptions
+            @OptionGroup var remote: RemoteOptions
+
+            func run() async throws { try await self.remote.change("POST", "/v1/log/keys", self.change) }
+        }
+
+        struct Retire: AsyncParsableCommand {
+            static let configuration = CommandConfiguration(
+                abstract: "Retire a key: it signs no more checkpoints, and its private half is erased.",
+                discussion: "pinledger log key retire 8Jx1V0mYwq3tQ5sE")
+            @Argument(help: "The key's id (kid).") var kid: String
+            @OptionGroup var change: ChangeOptions
+            @OptionGroup var remote: RemoteOptions
+
+            func run() async throws {
+                try await self.remote.change(
+                    "POST", "/v1/log/keys/\(APIClient.escaped(self.kid))/retire", self.change)
+            }
+        }
+    }
+}

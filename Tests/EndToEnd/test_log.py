@@ -1,0 +1,255 @@
+"""The transparency log, read by tools that are not ours."""
+
+import base64
+import hashlib
+import json
+import subprocess
+
+import pytest
+from pinledger import BINARY
+from tlog_scales import signing, tiles, tlog
+from tlog_scales.backend import HttpBackend, LocalBackend
+from tlog_scales.reader import TilesReader
+
+ORIGIN = "pins.example.com/log"
+APP = "com.example.log"
+
+
+@pytest.fixture(scope="module")
+def log(own_server):
+    """A server with an open log of more than two full tiles."""
+    api = own_server.api
+    api.must("POST", "/v1/log", {"origin": ORIGIN, "reason": "audit"})
+    api.make_app(APP, "api.example.com")
+    for number in range(600):
+        api.must("PATCH", f"/v1/apps/{APP}", {"display_name": f"Shop {number}"})
+    return own_server
+
+
+def vkeys(server) -> list[str]:
+    return [key["vkey"] for key in server.api.get("/v1/log").json["keys"] if "retired_at" not in key]
+
+
+def reader(server) -> TilesReader:
+    backend = HttpBackend(f"http://127.0.0.1:{server.api.port}/log")
+    backend.session.headers["Authorization"] = f"Bearer {server.api.token}"
+    return TilesReader(backend)
+
+
+def checked(server):
+    """The checkpoint, verified by foreign code, and the reader that it came from."""
+    foreign = reader(server)
+    checkpoint = foreign.get_checkpoint()
+    checkpoint.verify(signing.Vkey.from_string(vkeys(server)[0]))
+    assert checkpoint.origin == ORIGIN
+    return checkpoint, foreign
+
+
+def sha256(data: bytes) -> bytes:
+    return hashlib.sha256(data).digest()
+
+
+def root_of(leaves: list[bytes]) -> bytes:
+    """RFC 6962, section 2.1, as it is written there."""
+    if len(leaves) == 1:
+        return leaves[0]
+    half = 1
+    while half * 2 < len(leaves):
+        half *= 2
+    return sha256(b"\1" + root_of(leaves[:half]) + root_of(leaves[half:]))
+
+
+def unnote(text: str):
+    """A signed note, taken apart as C2SP says: text, and signatures by name and key id."""
+    body, _, signatures = text.rpartition("\n\n")
+    lines = [line.removeprefix("\u2014 ").split(" ") for line in signatures.splitlines()]
+    return body + "\n", {(name, base64.b64decode(data)[:4]): base64.b64decode(data)[4:] for name, data in lines}
+
+
+def verify_note(text: str, vkey: str) -> str:
+    """Verifies a note with code of this file alone."""
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    name, identifier, key = vkey.split("+", 2)
+    raw = base64.b64decode(key)
+    assert sha256(name.encode() + b"\n" + raw)[:4].hex() == identifier and raw[0] == 1
+    body, signatures = unnote(text)
+    Ed25519PublicKey.from_public_bytes(raw[1:]).verify(signatures[name, bytes.fromhex(identifier)], body.encode())
+    return body
+
+
+def test_foreign_code_verifies_checkpoint_tiles_and_entries(log):
+    checkpoint, foreign = checked(log)
+    assert checkpoint.size > 600
+    assert foreign.calculate_root_hash() == checkpoint.root_hash
+    history = log.api.history()
+    for position in [0, 1, 255, 256, 511, 512, checkpoint.size - 1]:
+        entry = foreign.get_entry(position)
+        event = json.loads(entry)
+        assert event["position"] == position
+        assert {name: history[position][name] for name in event if name in history[position]} == event
+        foreign.get_inclusion_proof(position, checkpoint.size).check(tiles.leaf_hash(entry), checkpoint.root_hash)
+
+
+def test_a_second_verifier_agrees(log):
+    text = log.api.get("/log/checkpoint").body.decode()
+    origin, size, root = verify_note(text, vkeys(log)[0]).splitlines()
+    foreign = reader(log)
+    foreign.set_size(int(size))
+    leaves = [sha256(b"\0" + foreign.get_entry(position)) for position in range(int(size))]
+    assert (origin, base64.b64decode(root)) == (ORIGIN, root_of(leaves))
+
+
+@pytest.mark.parametrize("old", [1, 2, 255, 256, 257, 512, 600])
+def test_the_server_s_consistency_proofs_hold(log, old):
+    checkpoint, foreign = checked(log)
+    answer = log.api.get(f"/log/proofs/consistency?old_size={old}&size={checkpoint.size}").json
+    hashes = [base64.b64decode(text) for text in answer["hashes"]]
+    proof = tlog.ConsistencyProof(old, checkpoint.size, hashes)
+    earlier = reader(log)
+    earlier.set_size(checkpoint.size)
+    proof.check(earlier.mth(0, old), checkpoint.root_hash)
+    assert foreign.get_consistency_proof(old, checkpoint.size).node_hashes == hashes
+
+
+@pytest.mark.parametrize("position", [0, 255, 256, 599])
+def test_the_server_s_inclusion_proofs_hold(log, position):
+    checkpoint, foreign = checked(log)
+    answer = log.api.get(f"/log/proofs/inclusion?position={position}&size={checkpoint.size}").json
+    hashes = [base64.b64decode(text) for text in answer["hashes"]]
+    leaf = tiles.leaf_hash(foreign.get_entry(position))
+    tlog.InclusionProof(position, checkpoint.size, hashes).check(leaf, checkpoint.root_hash)
+
+
+def test_earlier_partial_tiles_stay(log):
+    for width in [1, 7, 255]:
+        answer = log.api.get(f"/log/tile/0/000.p/{width}")
+        assert (answer.status, len(answer.body)) == (200, width * 32)
+        assert answer["Cache-Control"] == "private, max-age=604800, immutable"
+        assert answer["Content-Type"] == "application/octet-stream"
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["0", "0/0", "0/000.p/256", "0/000.p/0", "0/999", "8/000", "entries/x000/000", "entries/000.p/01", "-1/000", "0/../0"],
+)
+def test_paths_that_name_no_tile_are_not_found(log, path):
+    answer = log.api.get(f"/log/tile/{path}")
+    assert (answer.status, answer.json["type"]) == (404, "/problems/not_found")
+
+
+def test_the_log_is_for_holders_of_a_token(log):
+    for path in ["checkpoint", "tile/0/000", "tile/entries/000", "proofs/inclusion?position=0", "entries/0/proof"]:
+        assert log.api.request("GET", f"/log/{path}", token=None).status == 401
+        password = base64.b64encode(f"auditor:{log.api.token}".encode()).decode()
+        answer = log.api.request("GET", f"/log/{path}", headers={"Authorization": f"Basic {password}"}, token=None)
+        assert answer.status == 200
+
+
+def test_a_proof_file_is_verified_without_a_server(log, tmp_path):
+    proof = log.cli("log", "prove", "7").stdout
+    file = tmp_path / "7.tlog-proof"
+    file.write_text(proof)
+    vkey = vkeys(log)[0]
+    alone = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
+
+    def verify(*more: str):
+        return subprocess.run([BINARY, "log", "verify", file, *more], env=alone, capture_output=True, text=True)
+
+    done = verify("--key", vkey)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["position"] == 7
+    # Another entry under the same proof.
+    lines = proof.splitlines(keepends=True)
+    entry = json.loads(base64.b64decode(lines[1].removeprefix("extra ")))
+    entry["time"] = "2020-01-01T00:00:00Z"
+    lines[1] = f"extra {base64.b64encode(json.dumps(entry).encode()).decode()}\n"
+    file.write_text("".join(lines))
+    assert verify("--key", vkey).returncode == 10
+    file.write_text(proof)
+    stranger = "example.com/foo+530d903a+AekyeRrm56hApGFkyQR4ZCbV54Id2LKaANYcrnKv3U2k"
+    assert verify("--key", stranger).returncode == 10
+    assert verify("--key", vkey, "--quorum", "1").returncode == 2
+    assert verify("--key", "nonsense").returncode == 2
+
+
+def test_an_export_is_a_log_of_its_own(log, tmp_path):
+    directory = tmp_path / "log"
+    export = ["log", "export", str(directory), "--key", vkeys(log)[0]]
+    log.cli(*export)
+    foreign = TilesReader(LocalBackend(directory))
+    checkpoint = foreign.get_checkpoint()
+    checkpoint.verify(signing.Vkey.from_string(vkeys(log)[0]))
+    assert foreign.calculate_root_hash() == checkpoint.root_hash
+    # More is added to it later; full tiles are not fetched again.
+    full = directory / "tile/entries/000"
+    before = full.stat().st_mtime_ns
+    log.api.must("PATCH", f"/v1/apps/{APP}", {"display_name": "Shop"})
+    log.cli(*export)
+    again = TilesReader(LocalBackend(directory)).get_checkpoint()
+    assert again.size == checkpoint.size + 1 and full.stat().st_mtime_ns == before
+    # What was altered in the directory is found.
+    full.write_bytes(full.read_bytes().replace(b"Shop", b"Shoq", 1))
+    (directory / "tile/entries/001").write_bytes(b"\0\1x")
+    assert "not" in log.cli(*export, status=10).stderr
+
+
+def test_an_entry_altered_in_the_database_fits_no_earlier_checkpoint(log):
+    """What a superuser can do with all triggers off."""
+    checkpoint, foreign = checked(log)
+    original = foreign.get_entry(3)
+    altered = original.replace(b"Shop", b"Shod") if b"Shop" in original else original[:-1] + b" "
+    assert sha256(b"\0" + altered) != tiles.leaf_hash(original)
+    with pytest.raises(tlog.InclusionProofInvalid):
+        foreign.get_inclusion_proof(3, checkpoint.size).check(tiles.leaf_hash(altered), checkpoint.root_hash)
+
+
+def test_the_key_is_changed_with_overlap(log):
+    old = vkeys(log)[0]
+    api = log.api
+    api.must("POST", "/v1/log/keys", {"reason": "rotation"})
+    both = vkeys(log)
+    assert len(both) == 2 and both[0] == old
+    text = api.get("/log/checkpoint").body.decode()
+    for vkey in both:
+        verify_note(text, vkey)
+    kid = api.get("/v1/log").json["keys"][0]["kid"]
+    api.must("POST", f"/v1/log/keys/{kid}/retire", {})
+    text = api.get("/log/checkpoint").body.decode()
+    verify_note(text, both[1])
+    with pytest.raises(KeyError):
+        verify_note(text, old)
+    last = api.get("/v1/log").json["keys"][1]["kid"]
+    answer = api.post(f"/v1/log/keys/{last}/retire", {})
+    assert (answer.status, answer.json["type"]) == (409, "/problems/key_state")
+    assert log.sql(f"SELECT count(*) FROM pinledger.signing_secret WHERE kid = '{kid}'").strip() == "0"
+
+
+def test_a_log_is_opened_once(log):
+    answer = log.api.post("/v1/log", {"origin": "pins.example.org/log"})
+    assert (answer.status, answer.json["type"]) == (409, "/problems/log_exists")
+
+
+def test_before_it_is_opened_there_is_no_log(api):
+    assert api.get("/v1/log").json == {"keys": []}
+    for path in ["checkpoint", "tile/0/000", "entries/0/proof"]:
+        answer = api.get(f"/log/{path}")
+        assert (answer.status, answer.json["type"]) == (409, "/problems/log_not_open")
+    for origin in ["", "a b", "a+b", "\u00e4", "a" * 256]:
+        assert api.post("/v1/log", {"origin": origin}).status == 422
+    assert api.post("/v1/log/keys", {}).json["type"] == "/problems/log_not_open"
+
+
+@pytest.mark.parametrize(
+    "query", ["inclusion?position=100000", "inclusion?position=1&size=1", "inclusion?position=0&size=100000",
+              "consistency?old_size=2&size=1", "consistency?old_size=1&size=100000"],
+)  # fmt: skip
+def test_trees_that_the_log_does_not_have_are_not_found(log, query):
+    answer = log.api.get(f"/log/proofs/{query}")
+    assert (answer.status, answer.json["type"]) == (404, "/problems/not_found")
+
+
+def test_the_history_of_the_log_is_shown(log):
+    events = log.api.history(stream="log")
+    assert events[0]["type"] == "LogOpened" and {event["stream"] for event in events} == {"log"}
+    assert [event["type"] for event in log.api.history(type="log.*")] == [event["type"] for event in events]

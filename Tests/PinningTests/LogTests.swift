@@ -1,0 +1,74 @@
+import PinWire
+import Pinning
+import Testing
+
+@Suite struct `The transparency log's settings` {
+    private let origin = LogName("pins.example.com/log")
+
+    private func decided(_ commands: [LogCommand]) throws -> LedgerState {
+        var state = LedgerState()
+        for command in commands {
+            let decision = try state.decide(.log(command), in: context())
+            state.take(decision.after)
+        }
+        return state
+    }
+
+    private func refusal(of command: LogCommand, after commands: [LogCommand]) throws -> Refusal? {
+        let state = try self.decided(commands)
+        do throws(Refusal) {
+            _ = try state.decide(.log(command), in: context())
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    @Test func `a log is opened once, with a key that signs`() throws {
+        let origin = try #require(self.origin)
+        let open = LogCommand.open(origin: origin, kid: "k1", publicKey: sha256([1]))
+        let log = try self.decided([open]).log
+        #expect(log.origin == origin && log.version == 1)
+        #expect(log.signers.map(\.kid) == ["k1"])
+        #expect(try self.refusal(of: open, after: [open]) == .logOpen(origin))
+    }
+
+    @Test func `keys are added and retired, and one always signs`() throws {
+        let origin = try #require(self.origin)
+        let open = LogCommand.open(origin: origin, kid: "k1", publicKey: sha256([1]))
+        let add = LogCommand.addKey(kid: "k2", publicKey: sha256([2]))
+        let state = try self.decided([open, add, .retireKey(kid: "k1")])
+        #expect(state.log.keys.map(\.kid) == ["k1", "k2"])
+        #expect(state.log.signers.map(\.kid) == ["k2"])
+        #expect(state.retiredKeyIDs == ["k1"])
+        #expect(
+            try self.refusal(of: .retireKey(kid: "k2"), after: [open, add, .retireKey(kid: "k1")]) == .logKeyLast("k2"))
+        #expect(
+            try self.refusal(of: .retireKey(kid: "k1"), after: [open, add, .retireKey(kid: "k1")]) == .keyRetired("k1"))
+        #expect(try self.refusal(of: .retireKey(kid: "k3"), after: [open]) == .keyUnknown("k3"))
+        #expect(try self.refusal(of: add, after: [open, add]) == .keyExists("k2"))
+        #expect(try self.refusal(of: add, after: []) == .logNotOpen)
+    }
+
+    @Test func `no more than four keys sign at the same time`() throws {
+        let origin = try #require(self.origin)
+        let first = LogCommand.open(origin: origin, kid: "k1", publicKey: sha256([1]))
+        let more = (2...4).map { LogCommand.addKey(kid: "k\($0)", publicKey: sha256([UInt8($0)])) }
+        let fifth = LogCommand.addKey(kid: "k5", publicKey: sha256([5]))
+        #expect(try self.refusal(of: fifth, after: [first] + more) == .tooManyLogKeys(limit: 4))
+        #expect(try self.refusal(of: fifth, after: [first] + more + [.retireKey(kid: "k1")]) == nil)
+    }
+
+    @Test func `a snapshot keeps the log's settings`() throws {
+        let origin = try #require(self.origin)
+        let state = try self.decided([
+            .open(origin: origin, kid: "k1", publicKey: sha256([1])), .addKey(kid: "k2", publicKey: sha256([2])),
+            .retireKey(kid: "k1"),
+        ])
+        var restored = LedgerState()
+        for part in 0..<LedgerState.snapshotPartCount {
+            try restored.restore(part: part, from: state.snapshotPart(part)[...])
+        }
+        #expect(restored.log == state.log)
+    }
+}
