@@ -127,25 +127,25 @@ TEXT = {"message_key": "update", "language": "en", "text": "New."}
     ],
 )
 def test_settings_are_refused_by_name(api, app, kind, settings, pointer):
-    before = api.position()
+    before = api.recorded()
     for query in ("", "?dry_run=true"):
         answer = api.request("PUT", client_path(app, kind) + query, {"settings": settings})
         told = problem(answer, 422, "invalid_value")
         assert [error["pointer"] for error in told["errors"]] == [f"/settings{pointer}"], told
-    assert api.position() == before
+    assert api.recorded() == before
 
 
 @pytest.mark.parametrize("kind", ["firebase", "DYNAPINS", "%64ynapin", "okhttp3", "-"])
 def test_other_kinds_of_clients_are_refused(api, app, kind):
-    before = api.position()
+    before = api.recorded()
     for method, more, body in [("PUT", "", {}), ("GET", "", None), ("DELETE", "", None), ("POST", "/key", {})]:
         answer = api.request(method, client_path(app, kind, more), body)
         assert answer.status in (400, 404) and answer["Content-Type"] == "application/problem+json", str(answer)
-    assert api.position() == before
+    assert api.recorded() == before
 
 
 def test_an_operation_asks_for_a_token_an_app_and_a_kind(api, app):
-    before = api.position()
+    before = api.recorded()
     operations = [
         ("GET", "/clients", None), ("GET", "/clients/dynapins", None), ("PUT", "/clients/dynapins", {}),
         ("DELETE", "/clients/dynapins", None), ("POST", "/clients/dynapins/key", {}), ("GET", "/compat", None),
@@ -156,7 +156,7 @@ def test_an_operation_asks_for_a_token_an_app_and_a_kind(api, app):
         problem(api.request(method, f"/v1/apps/com.example.nowhere{path}", body), 404, "app_unknown")
     for method, path, body in operations[1:2] + operations[3:5]:
         problem(api.request(method, f"/v1/apps/{app}{path}", body), 404, "client_unknown")
-    assert api.position() == before
+    assert api.recorded() == before
 
 
 # MARK: Keys
@@ -279,7 +279,7 @@ def unfit_keys() -> dict[str, tuple[str, str]]:
 def test_a_key_that_does_not_fit_the_kind_is_refused_and_not_repeated(api, app, what):
     kind, text = unfit_keys()[what]
     declare(api, app, kind)
-    before = api.position()
+    before = api.recorded()
     for query in ("", "?dry_run=true"):
         answer = api.request("POST", client_path(app, kind, "/key") + query, {"private_key": text})
         assert 400 <= answer.status < 500 and answer["Content-Type"] == "application/problem+json", str(answer)
@@ -287,7 +287,7 @@ def test_a_key_that_does_not_fit_the_kind_is_refused_and_not_repeated(api, app, 
             assert [error["pointer"] for error in answer.json["errors"]] == ["/private_key"]
         for line in filter(lambda line: len(line) > 12, text.splitlines()):
             assert line not in json.dumps(answer.json) or line.startswith("-----")
-    assert api.position() == before and "key" not in shown(api, app, kind)
+    assert api.recorded() == before and "key" not in shown(api, app, kind)
 
 
 @pytest.mark.parametrize(
@@ -299,10 +299,10 @@ def test_a_key_that_does_not_fit_the_kind_is_refused_and_not_repeated(api, app, 
 )  # fmt: skip
 def test_a_key_is_accepted_for_signed_kinds_only_and_as_one_text(api, app, kind, body):
     declare(api, app, kind)
-    before = api.position()
+    before = api.recorded()
     answer = api.request("POST", client_path(app, kind, "/key"), body)
     assert 400 <= answer.status < 500 and answer["Content-Type"] == "application/problem+json", str(answer)
-    assert api.position() == before
+    assert api.recorded() == before
 
 
 @pytest.mark.parametrize("kind", ["muejam", "netkit", "remote_config"])
@@ -315,13 +315,13 @@ def test_setting_a_key_where_nothing_is_signed_is_refused_without_advising_force
 
 def test_a_key_that_installs_have_is_replaced_only_with_force_and_a_reason(api, app):
     declare(api, app, "wultra", key=P256_PRIVATE)
-    path, before = client_path(app, "wultra", "/key"), api.position()
+    path, before = client_path(app, "wultra", "/key"), api.recorded()
     reason = {"reason": "the key was in a backup that is gone"}
     problem(api.post(path, {}), 422, "reason_required")
     problem(api.post(path, {"force": True}), 422, "reason_required")
     problem(api.post(path, reason), 409, "client_key")
     problem(api.post(f"{path}?dry_run=true", reason), 409, "client_key")
-    assert api.position() == before and shown(api, app, "wultra")["key"]["public_key"] == P256_PUBLIC
+    assert api.recorded() == before and shown(api, app, "wultra")["key"]["public_key"] == P256_PUBLIC
     # The refused ones have erased nothing that is in use.
     assert ask(api, f"/compat/wultra/app/init?appName={app}", X_Cert_Pinning_Challenge="AAECAwQFBgcICQoLDA0ODw==").status == 200
     replaced = api.must("POST", path, reason | {"force": True})
@@ -335,9 +335,9 @@ def test_a_key_that_installs_have_is_replaced_only_with_force_and_a_reason(api, 
 
 def test_settings_that_need_another_key_are_refused_until_the_kind_is_declared_again(api, app):
     declare(api, app, "dynapins", {"protocol": "ed25519"}, ED25519_PRIVATE)
-    before = api.position()
+    before = api.recorded()
     problem(api.request("PUT", client_path(app, "dynapins"), {"settings": {"protocol": "es256"}}), 409, "client_key")
-    assert api.position() == before
+    assert api.recorded() == before
     # Without the key nothing is lost by it.
     declare(api, app, "dynapins", {"protocol": "ed25519", "ttl_seconds": 60})
     assert shown(api, app, "dynapins")["key"]["public_key"] == ED25519_PUBLIC
@@ -358,7 +358,7 @@ def test_a_rehearsal_makes_a_key_and_keeps_nothing(own_server):
     api, app = own_server.api, "com.example.rehearsed"
     api.make_app(app, HOST)
     declare(api, app, "wultra")
-    before = api.position()
+    before = api.recorded()
     for body in ({}, {"private_key": P256_PRIVATE}):
         answer = api.must("POST", client_path(app, "wultra", "/key?dry_run=true"), body)
         assert answer.json["dry_run"] is True and [event["type"] for event in answer.json["events"]] == ["ClientKeySet"]
@@ -369,7 +369,7 @@ def test_a_rehearsal_makes_a_key_and_keeps_nothing(own_server):
     assert api.must("PUT", client_path(app, "curl") + "?dry_run=true", {}).json["dry_run"] is True
     assert api.must("DELETE", client_path(app, "wultra") + "?dry_run=true&reason=x&force=true").json["dry_run"] is True
     problem(api.get(client_path(app, "curl")), 404, "client_unknown")
-    assert api.position() == before
+    assert api.recorded() == before
     problem(
         ask(api, f"/compat/wultra/app/init?appName={app}", X_Cert_Pinning_Challenge="AAECAwQFBgcICQoLDA0ODw=="), 409, "client_key_missing"
     )

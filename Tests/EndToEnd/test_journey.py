@@ -75,14 +75,14 @@ def imported(own_server, configurations, tmp_path_factory):
     for app, configuration in configurations.items():
         file = directory / f"{app}.json"
         file.write_text(json.dumps(configuration, indent=2))
-        before = api.position()
+        before = api.recorded()
         rehearsal = own_server.cli_json("import", "remote-config", str(file), "--app", app, "--dry-run")
         assert rehearsal["dry_run"] is True
-        assert api.position() == before
+        assert api.recorded() == before
         assert api.get(f"/v1/apps/{app}").status == 404
         told = own_server.cli("import", "remote-config", str(file), "--app", app, "--reason", "leaving Firebase")
         assert "Plan:" in told.stdout and "Recorded as" in told.stdout
-        assert api.position() == before + len(rehearsal["events"])
+        assert api.recorded() == before + len(rehearsal["events"])
         recorded = api.history(f"/v1/apps/{app}/history")
         assert [(e["type"], e["data"]) for e in recorded] == [(e["type"], e["data"]) for e in rehearsal["events"]]
     return own_server
@@ -366,7 +366,7 @@ def test_a_client_that_accepts_no_coding_at_all_is_refused(imported):
 
 def test_a_kill_switch_needs_a_reason_and_a_time_within_a_week(imported):
     api, target = imported.api, f"/v1/apps/{PLAIN_APP}/kill-switch"
-    before = api.position()
+    before = api.recorded()
     for body, problem in [
         ({"expires_at": from_now(hours=4)}, "reason_required"),
         ({"expires_at": from_now(hours=4), "reason": "  "}, "invalid_value"),
@@ -379,7 +379,7 @@ def test_a_kill_switch_needs_a_reason_and_a_time_within_a_week(imported):
         assert (answer.status, answer.json["type"]) == (422, f"/problems/{problem}"), body
     imported.cli("kill", "engage", PLAIN_APP, "--for", "1h", status=3)
     imported.cli("kill", "engage", PLAIN_APP, "--for", "8d", "--reason", "an incident", status=3)
-    assert api.position() == before
+    assert api.recorded() == before
     assert verified(imported, PLAIN_APP)["kill_switches"] == []
 
 

