@@ -31,6 +31,20 @@ import Testing
         #expect(parameters == ["app": "a/b%62"])
     }
 
+    @Test(arguments: ["0/000", "entries/x001/x234/067.p/5", "0//000", "0/%30", "0/000/"])
+    func `a parameter for the rest of a path takes its segments as they are`(rest: String) throws {
+        guard case .route(let route, let parameters) = try self.table.match(.get, "/log/tile/\(rest)") else {
+            Issue.record("no route")
+            return
+        }
+        #expect(route.operationID == "getTile" && parameters == ["tile": rest])
+    }
+
+    @Test(arguments: ["/log/tile", "/log/tiles/0/000", "/log/checkpoint/0"])
+    func `a parameter for the rest of a path takes no other path's`(path: String) throws {
+        #expect(try self.operation(.get, path) == nil)
+    }
+
     @Test func `a path answers a method that it lacks with the ones it has`() throws {
         guard case .methods(let methods, let subtree) = try self.table.match(.delete, "/v1/apps") else {
             Issue.record("no methods")

@@ -27,7 +27,10 @@ struct LogCommands: AsyncParsableCommand {
             try await self.remote.withClient { client in
                 let log = try await client.get("/v1/log")
                 if self.remote.output == .table {
-                    Console.print("Origin: \(log.text("origin"))")
+                    guard let origin = log["origin"]?.stringValue else {
+                        return Console.print("The log is not open: `pinledger log open NAME` opens it.")
+                    }
+                    Console.print("Origin: \(origin)")
                 }
                 ListReport.print(log, "keys", self.remote.output, ["VKEY", "KID", "CREATED", "RETIRED"]) {
                     [$0.text("vkey"), $0.text("kid"), $0.text("created_at"), $0.text("retired_at")]
