@@ -91,7 +91,7 @@ let package = Package(
             name: "Publishing",
             dependencies: [
                 "CBrotli", "CZlib", "Concurrency", "EventStore", "Keys", "LogLines", "PinWire", "Pinning", "Postgres",
-                "Secrets",
+                "Secrets", "TransparencyLog",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "Logging", package: "swift-log"),
@@ -347,6 +347,7 @@ let package = Package(
             name: "PublishingTests",
             dependencies: [
                 "CZlib", "EventStore", "Fixtures", "Keys", "PinWire", "Pinning", "Postgres", "Publishing", "Secrets",
+                "TransparencyLog",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "Logging", package: "swift-log"),
             ]

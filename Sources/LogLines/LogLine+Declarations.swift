@@ -3,6 +3,8 @@ import Logging
 extension LogLine {
     private static let repair =
         "Run `pinledger fsck`; it lists all damage. Repair or restore the database, then restart this node."
+    private static let lostHistory =
+        "Restore the missing events if you can. Otherwise follow `pinledger handbook backup`, \"Restoring\", and start each node once with --trust-database."
     private static let checkDatabase = "Read `error`. Check the database and the rights of the node's role."
 
     /// Level, message and advice.
@@ -62,6 +64,37 @@ extension LogLine {
                 .warning, "this node's clock and the database's differ",
                 advice: "Synchronize the clocks of both machines with NTP.")
         case .clockRight: .init(.notice, "this node's clock and the database's agree again; the node signs and records")
+        case .memoryBegun:
+            .init(
+                .notice, "this node has no memory of the ledger yet; it takes the database's ledger for the right one",
+                advice:
+                    "If the node is not new, find out who deleted its memory. --expect-checkpoint makes a new node compare the database with a checkpoint."
+            )
+        case .memoryUnauthenticated:
+            .init(
+                .notice,
+                "another key-encryption key, or none, has authenticated this node's memory; the node compares it with the ledger all the same",
+                advice: "Do nothing if the key was changed. Otherwise find out who wrote the file.")
+        case .memoryContradicted:
+            .init(
+                .critical,
+                "the database does not have the ledger that this node remembers; the node records and signs nothing, and serves only documents that it served before",
+                advice: Self.lostHistory)
+        case .memoryReplaced:
+            .init(
+                .warning,
+                "the database does not have the ledger that this node remembers, and --trust-database says to go on with it",
+                advice:
+                    "Raise each affected app's version above the lost one before you publish new pins: see `pinledger handbook backup`, \"Restoring\"."
+            )
+        case .memoryNotKept:
+            .init(
+                .error, "this node's memory cannot be written; the node tries again",
+                advice: "Read `error`. Check the disk and the rights of --state-directory.")
+        case .standbyBehind:
+            .init(
+                .warning, "the database is a standby and behind what this node remembers; the node waits for it",
+                advice: "If it lasts, check the standby's replication.")
         case .snapshotVerified: .init(.info, "the ledger confirms the snapshot that this node started from")
         case .snapshotRefuted:
             .init(

@@ -9,9 +9,9 @@ from test_journey import verify
 APP, HOST = "com.example.nodes", "api.example.com"
 
 
-def start_node(server, name: str, *options: str) -> tuple[Process, API]:
+def start_node(server, name: str, *options: str, database: str | None = None) -> tuple[Process, API]:
     port = free_port()
-    arguments = ["serve", "--database", server.connection_string, "--listen", f"127.0.0.1:{port}", *options]
+    arguments = ["serve", "--database", database or server.connection_string, "--listen", f"127.0.0.1:{port}", *options]
     node = Process(server.home / f"{name}.log", arguments, port)
     api = API(port, server.api.token)
     node.spawn()

@@ -45,6 +45,19 @@ struct TreeTests {
                     from: old, to: size, plan: plan, stored: try await Self.read(plan, database)
                 )
                 try proof.verify(oldRoot: frontier.root, newRoot: root)
+                // What a node remembers is held to the same proof.
+                try await reader.check(view.head, goesOnFrom: Int64(old), root: frontier.root)
+                await #expect(throws: LedgerFault.rewritten(remembered: Int64(old))) {
+                    try await reader.check(view.head, goesOnFrom: Int64(old), root: MerkleTree.leafHash([0]))
+                }
+            }
+            try await reader.check(view.head, goesOnFrom: 651, root: root)
+            try await reader.check(view.head, goesOnFrom: 0, root: MerkleTree.emptyRoot)
+            await #expect(throws: LedgerFault.forgotten(remembered: 652, found: 651)) {
+                try await reader.check(view.head, goesOnFrom: 652, root: root)
+            }
+            await #expect(throws: LedgerFault.rewritten(remembered: 651)) {
+                try await reader.check(view.head, goesOnFrom: 651, root: MerkleTree.leafHash([0]))
             }
             // The reader gives the same hashes as SQL does.
             for range in [HashRange(level: 0, indices: 250..<260), HashRange(level: 8, indices: 0..<2)] {

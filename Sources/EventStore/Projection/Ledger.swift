@@ -70,9 +70,15 @@ package final class Ledger: Sendable {
     /// Why the node stopped following, if it did.
     package var fault: LedgerFault? { self.content.withLock { $0.fault } }
 
-    /// Why the view must not be taken for the whole ledger: the node stopped before it had once read to the end. Nil
-    /// where it did read it, or still does.
-    package var partialFault: LedgerFault? { self.content.withLock { $0.isComplete ? nil : $0.fault } }
+    /// Why the view must not be taken for the whole ledger: the node stopped before it had once read to the end, or
+    /// knows from outside the database that the end is missing. Tokens and pins that were revoked there would be alive.
+    /// Nil where the node did read the whole ledger, or still does.
+    package var partialFault: LedgerFault? {
+        self.content.withLock { content in
+            guard let fault = content.fault else { return nil }
+            return content.isComplete && !fault.contradictsMemory ? nil : fault
+        }
+    }
 
     /// Why nothing may be signed or recorded through this node for now; it still reads and serves.
     package var suspension: String? { self.content.withLock { $0.suspension } }

@@ -78,6 +78,18 @@ package enum LedgerFault: Error, Hashable, Sendable, CustomStringConvertible {
     case contradicted(app: String, version: Int64, published: String, made: String)
     /// A published document with a valid signature has a version that the ledger has not reached.
     case unrecorded(app: String, version: Int64, recorded: Int64)
+    /// The database has fewer events than this node remembers, or than the expected checkpoint states.
+    case forgotten(remembered: Int64, found: Int64)
+    /// The first events in the database are not those that this node remembers, or that the expected checkpoint is of.
+    case rewritten(remembered: Int64)
+
+    /// Whether the ledger contradicts what was kept of it outside the database: its own events may all fit each other.
+    package var contradictsMemory: Bool {
+        switch self {
+        case .forgotten, .rewritten: true
+        default: false
+        }
+    }
 
     package var description: String {
         switch self {
@@ -104,6 +116,10 @@ package enum LedgerFault: Error, Hashable, Sendable, CustomStringConvertible {
             "version \(version) of the document of \(app) was published with the content \(published) under a valid signature, and the ledger makes the content \(made) of that version"
         case .unrecorded(let app, let version, let recorded):
             "version \(version) of the document of \(app) was published under a valid signature, and the ledger has come to version \(recorded) of it"
+        case .forgotten(let remembered, let found):
+            "the database has \(found) events, and this node knows of \(remembered): a backup was restored, or a standby took over that had not received the rest"
+        case .rewritten(let remembered):
+            "the first \(remembered) events in the database are not those that this node knows: after a restore or a failover, other events were recorded in the place of lost ones"
         }
     }
 }

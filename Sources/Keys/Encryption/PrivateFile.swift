@@ -58,6 +58,11 @@ package enum PrivateFile {
         }
     }
 
+    /// Whether something is at a path. What cannot be looked at counts as being there: reading it says why.
+    package static func exists(_ path: String) -> Bool {
+        unsafe access(path, F_OK) == 0 || errno != ENOENT
+    }
+
     /// Puts a file in place, whole or not at all, that only this user can read at any moment.
     ///
     /// If the process dies before the end, the old file is there, and perhaps one with `.new` appended to its name,

@@ -15,6 +15,8 @@ package final class DocumentTable: Sendable {
         var rejected: [String: (version: Int64, issuedAt: Timestamp)] = [:]
         /// The versions that documents must have to be served, of apps whose documents are behind the ledger.
         var floors: [String: Int64] = [:]
+        /// Nil, or the only documents that may be served.
+        var allowed: [String: NodeMemory.Document]?
         /// What to do with a stored document.
         var judge: @Sendable (DocumentStore.Stored) -> DocumentJudge.Ruling = { _ in .wait }
         /// Called with two documents of one version with different contents: the one that stays, and the new one.
@@ -101,6 +103,10 @@ package final class DocumentTable: Sendable {
         let onContradiction = self.content.withLock { content in
             for document in new {
                 let name = document.app.text
+                if let allowed = content.allowed, allowed[name] != document.remembered {
+                    content.rejected[name] = (document.version, document.issuedAt)
+                    continue
+                }
                 if let old = content.documents[name] {
                     if document.contradicts(old) { contradictions.append((old, document)) }
                     guard document.supersedes(old) else { continue }
@@ -116,7 +122,26 @@ package final class DocumentTable: Sendable {
         self.tell(of: new.lazy.map(\.app.text))
     }
 
+    /// The verified documents of all apps, as a node remembers them. Those that are held back were not served.
+    var served: [AppID: NodeMemory.Document] {
+        self.content.withLock { content in
+            var served: [AppID: NodeMemory.Document] = [:]
+            for document in content.documents.values where content.isCurrent(document) {
+                served[document.app] = document.remembered
+            }
+            return served
+        }
+    }
+
     // MARK: At the start
+
+    /// Serves no other documents than these, from now on. For a node whose database has lost what the node has served:
+    /// older documents would take clients back. Called before documents are read.
+    package func allow(only documents: [AppID: NodeMemory.Document]) {
+        self.content.withLock { content in
+            content.allowed = Dictionary(uniqueKeysWithValues: documents.map { ($0.key.text, $0.value) })
+        }
+    }
 
     /// Takes in stored documents, which are still to be verified.
     func adopt(

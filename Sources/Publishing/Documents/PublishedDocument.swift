@@ -23,4 +23,9 @@ package struct PublishedDocument: Sendable {
     package func contradicts(_ other: PublishedDocument) -> Bool {
         self.version == other.version && self.contentDigest != other.contentDigest
     }
+
+    /// What a node remembers of having served it.
+    var remembered: NodeMemory.Document {
+        NodeMemory.Document(version: self.version, contentDigest: self.contentDigest)
+    }
 }

@@ -60,6 +60,7 @@ struct DevCommand: AsyncParsableCommand, HoldsKeys {
     @OptionGroup(title: "Clients' reports") var telemetry: TelemetryOptions
     @OptionGroup(title: "Probes") var probing: ProbeNodeOptions
     @OptionGroup(title: "Announcements") var announcements: AnnouncementOptions
+    @OptionGroup(title: "Memory outside the database") var memory: MemoryOptions
 
     func validate() throws {
         guard (self.example == nil) == (self.app == nil) else {
@@ -102,6 +103,8 @@ struct DevCommand: AsyncParsableCommand, HoldsKeys {
         options.announcements = self.announcements
         options.outgoing = self.outgoing
         options.firebase = self.firebase
+        options.memory = self.memory
+        options.memory.stateDirectory = self.memory.stateDirectory ?? "\(home)/state"
         let configuration = try NodeConfiguration(options)
         let (example, app) = (self.example, self.app)
         try await Node(configuration: configuration).run { port, services in

@@ -19,7 +19,7 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
     @Option(name: [.short, .long], help: "Form of the output.") var output: RemoteOptions.OutputForm = .table
 
     /// The result of one check.
-    private struct Finding {
+    struct Finding {
         enum Verdict: String {
             case ok
             case warn
@@ -47,6 +47,7 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
             }
             findings.append(await self.clock(connection))
             await connection.close()
+            if let memory = await self.memory(key) { findings.append(memory) }
         }
         findings += await self.server()
         self.show(findings)
@@ -58,7 +59,7 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
         }
     }
 
-    private var isDevelopment: Bool { self.options.database == nil && Environment["PINLEDGER_DATABASE"] == nil }
+    var isDevelopment: Bool { self.options.database == nil && Environment["PINLEDGER_DATABASE"] == nil }
     private var isReadOnly: Bool { self.options.readOnly || Environment.isSet("PINLEDGER_READ_ONLY") }
 
     private func publicSuffixes() -> Finding {
@@ -155,11 +156,7 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
     private func database() async -> (PostgresConnection?, Finding) {
         let subject = "database"
         do {
-            var text = self.options.database ?? Environment["PINLEDGER_DATABASE"]
-            if text == nil, FileManager.default.fileExists(atPath: self.directory.path) {
-                text = try await PrivateDatabase(home: self.directory.path).connectionString(user: "pinledger_dev")
-            }
-            guard let text else {
+            guard let text = try await self.connectionString() else {
                 return (
                     nil,
                     Finding(
@@ -199,6 +196,12 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
                 Finding(subject: subject, verdict: .fail, detail: ErrorText.sentence(for: error))
             )
         }
+    }
+
+    func connectionString() async throws -> String? {
+        if let text = self.options.database ?? Environment["PINLEDGER_DATABASE"] { return text }
+        guard FileManager.default.fileExists(atPath: self.directory.path) else { return nil }
+        return try await PrivateDatabase(home: self.directory.path).connectionString(user: "pinledger_dev")
     }
 
     private func schema(_ connection: PostgresConnection) async -> [Finding] {

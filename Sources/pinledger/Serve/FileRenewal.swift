@@ -1,7 +1,9 @@
 import Concurrency
+import Countries
 import LogLines
 import Logging
 import NIOPosix
+import PinledgerServer
 import ServiceLifecycle
 import UnixSignals
 
@@ -56,5 +58,29 @@ struct FileRenewal: Service {
             if let advice = error.advice { details["advice"] = "\(advice)" }
             self.logger.log(.fileRefused, details)
         }
+    }
+}
+
+extension Node {
+    /// The files that are reloaded when they are replaced.
+    var renewedFiles: [FileRenewal.File] {
+        var files: [FileRenewal.File] = []
+        if let certificate = self.configuration.certificate {
+            files.append(
+                .init(name: "the TLS certificate") { isForced throws(FileRenewal.Unusable) in
+                    do throws(ServerCertificate.Unusable) { return try certificate.reload(isForced: isForced) } catch {
+                        throw FileRenewal.Unusable(reason: error.description, advice: error.advice)
+                    }
+                })
+        }
+        if let countries = self.configuration.countryDatabase {
+            files.append(
+                .init(name: "the country database") { isForced throws(FileRenewal.Unusable) in
+                    do throws(CountryDatabase.Failure) { return try countries.reload(isForced: isForced) } catch {
+                        throw FileRenewal.Unusable(reason: error.description, advice: error.advice)
+                    }
+                })
+        }
+        return files
     }
 }

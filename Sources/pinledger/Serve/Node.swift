@@ -1,4 +1,3 @@
-import Countries
 import EventStore
 import Firebase
 import Foundation
@@ -51,6 +50,7 @@ struct Node {
         // Started first, stopped last.
         var running: [ServiceGroupConfiguration.ServiceConfiguration] = [
             .init(service: Loop { await self.lines.run() }),
+            .init(service: Loop { await parts.memory?.run() }),
             .init(service: Loop { await parts.clock.run(pool, watching: ledger) }),
             .init(service: Loop { await follower.run() }),
             .init(service: Loop { await writer?.run() }),
@@ -208,6 +208,7 @@ struct Node {
         var follower: Follower
         var clock: DatabaseClock
         var factSources: NodeFactSources
+        var memory: NodeMemoryKeeper?
     }
 
     /// The key that authenticates snapshots, where this node has the key-encryption key.
@@ -246,6 +247,7 @@ struct Node {
             logger: self.logger, clock: now
         )
         try await self.haltOnDamage(ledger) { try await follower.catchUp() }
+        let memory = try await self.recall(ledger, follower, pool, table)
         let published = try await publisher.load()
         if ledger.fault == nil, published > ledger.position {
             try await self.haltOnDamage(ledger) {
@@ -294,29 +296,7 @@ struct Node {
             observations: factSources.observations, probeScheduler: factSources.probeScheduler,
             environment: factSources.environment
         )
-        return Parts(services: services, follower: follower, clock: clock, factSources: factSources)
-    }
-
-    /// The files that are reloaded when they are replaced.
-    private var renewedFiles: [FileRenewal.File] {
-        var files: [FileRenewal.File] = []
-        if let certificate = self.configuration.certificate {
-            files.append(
-                .init(name: "the TLS certificate") { isForced throws(FileRenewal.Unusable) in
-                    do throws(ServerCertificate.Unusable) { return try certificate.reload(isForced: isForced) } catch {
-                        throw FileRenewal.Unusable(reason: error.description, advice: error.advice)
-                    }
-                })
-        }
-        if let countries = self.configuration.countryDatabase {
-            files.append(
-                .init(name: "the country database") { isForced throws(FileRenewal.Unusable) in
-                    do throws(CountryDatabase.Failure) { return try countries.reload(isForced: isForced) } catch {
-                        throw FileRenewal.Unusable(reason: error.description, advice: error.advice)
-                    }
-                })
-        }
-        return files
+        return Parts(services: services, follower: follower, clock: clock, factSources: factSources, memory: memory)
     }
 
     /// The service that signs and sends webhooks, where this node may.
@@ -335,7 +315,7 @@ struct Node {
     }
 
     /// When the ledger is damaged, earlier documents are still served; nothing is published or changed.
-    private func haltOnDamage(_ ledger: Ledger, _ reading: () async throws -> Void) async throws {
+    func haltOnDamage(_ ledger: Ledger, _ reading: () async throws -> Void) async throws {
         do { try await reading() } catch let fault as LedgerFault {
             ledger.halt(fault)
             self.logger.log(.ledgerDamaged, ["fault": "\(fault)"])

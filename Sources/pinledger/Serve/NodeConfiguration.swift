@@ -110,6 +110,8 @@ struct NodeOptions: ParsableArguments {
 
     @OptionGroup(title: "Announcements") var announcements: AnnouncementOptions
 
+    @OptionGroup(title: "Memory outside the database") var memory: MemoryOptions
+
     func validate() throws {
         guard (300...31_536_000).contains(self.documentLifetime) else {
             throw ValidationError("--document-lifetime must be from 300 to 31536000 seconds")
@@ -185,6 +187,7 @@ struct NodeConfiguration: Sendable {
     var telemetry: TelemetryConfiguration
     /// How long before the end of a certificate or pin it is announced.
     var horizons: Horizons
+    var memory: MemoryConfiguration
 
     static let defaultListen = "127.0.0.1:8440"
 
@@ -234,6 +237,7 @@ struct NodeConfiguration: Sendable {
         self.probing = try options.probing.read()
         self.telemetry = try options.telemetry.read()
         self.horizons = try options.announcements.read()
+        self.memory = try options.memory.read()
     }
 
     private static func readCertificate(_ certificate: String?, _ key: String?) throws -> ServerCertificate? {

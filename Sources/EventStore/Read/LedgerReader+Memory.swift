@@ -1,0 +1,29 @@
+import Postgres
+package import TransparencyLog
+
+extension LedgerReader {
+    /// Checks that a verified ledger goes on from an earlier state of it.
+    ///
+    /// - Parameters:
+    ///   - position: The number of events of the earlier state.
+    ///   - root: The root of the Merkle tree over them.
+    ///   - head: The end of the verified ledger. The stored hashes between the two need not be right: the proof made of
+    ///     them leads to both roots only if they are.
+    /// - Throws: ``LedgerFault/forgotten(remembered:found:)``, ``LedgerFault/rewritten(remembered:)``, or the database's
+    ///   error.
+    package func check(_ head: Head, goesOnFrom position: Int64, root: LogHash) async throws {
+        guard position <= head.position else { throw LedgerFault.forgotten(remembered: position, found: head.position) }
+        guard position > 0 else { return }
+        do {
+            let proof = try await self.consistencyProof(from: UInt64(position), to: UInt64(head.position))
+            try proof.verify(oldRoot: root, newRoot: head.frontier.root)
+        } catch is LogError {
+            throw LedgerFault.rewritten(remembered: position)
+        }
+    }
+
+    /// Whether the database is a standby, which may be behind its primary without having lost anything.
+    package func isStandby() async throws -> Bool {
+        try await self.pool.read("SELECT pg_is_in_recovery()").only.bool(0)
+    }
+}

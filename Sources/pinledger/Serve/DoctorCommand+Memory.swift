@@ -1,0 +1,51 @@
+import EventStore
+import Keys
+import Postgres
+import Publishing
+
+extension DoctorCommand {
+    /// Whether the ledger goes on from what the node remembers, as far as the database says itself: a node that starts
+    /// verifies the ledger too. Nil where the database cannot be asked, which other checks report.
+    func memory(_ key: KeyEncryptionKey?) async -> Finding? {
+        let subject = "memory"
+        let usual = self.isDevelopment ? "\(self.directory.path)/state" : nil
+        guard let directory = self.options.memory.directory ?? usual else {
+            return Finding(
+                subject: subject, verdict: .warn,
+                detail: "none is kept: after a restart this node does not notice that the database has lost events",
+                advice: "Give --state-directory or set PINLEDGER_STATE_DIRECTORY.")
+        }
+        guard let text = try? await self.connectionString() else { return nil }
+        let file = NodeMemoryFile(directory: directory, key: key)
+        let pool = PostgresPool(configuration: PostgresConfiguration(connectionString: text))
+        let finding = await self.compare(file, with: LedgerReader(pool: pool), subject)
+        await pool.close()
+        return finding
+    }
+
+    private func compare(_ file: NodeMemoryFile, with reader: LedgerReader, _ subject: String) async -> Finding {
+        do {
+            guard let memory = try await file.read()?.memory else {
+                return Finding(
+                    subject: subject, verdict: .ok, detail: "none yet; a node that starts writes \(file.path)")
+            }
+            try await reader.check(try await reader.head(), goesOnFrom: memory.position, root: memory.root)
+            return Finding(
+                subject: subject, verdict: .ok,
+                detail: "\(memory.position) events, and the database goes on from them")
+        } catch let failure as NodeMemoryFile.Failure {
+            let text = failure.text(file.path)
+            return Finding(subject: subject, verdict: .fail, detail: text.message, advice: text.advice)
+        } catch let fault as LedgerFault {
+            return Finding(
+                subject: subject, verdict: .fail, detail: "\(fault)",
+                advice:
+                    "Restore the missing events if you can. Otherwise follow `pinledger handbook backup`, \"Restoring\", and start each node once with --trust-database."
+            )
+        } catch {
+            return Finding(
+                subject: subject, verdict: .fail, detail: ErrorText.sentence(for: error),
+                advice: "Check the database with the other lines.")
+        }
+    }
+}

@@ -1,0 +1,72 @@
+import ArgumentParser
+import Foundation
+import Keys
+import TransparencyLog
+
+/// What a node knows of the ledger from outside the database.
+struct MemoryOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "Directory of this node alone, on its own disk, in which it remembers how far the ledger went and which documents it served. [env: PINLEDGER_STATE_DIRECTORY]",
+            valueName: "directory"
+        )
+    )
+    var stateDirectory: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "File with a checkpoint, as `pinledger log checkpoint` prints it. The node records and signs only on a ledger that goes on from it. [env: PINLEDGER_EXPECT_CHECKPOINT]",
+            valueName: "file"
+        )
+    )
+    var expectCheckpoint: String?
+
+    @Flag(
+        help:
+            "Go on with the database's ledger although this node remembers another one. For one start, after lost events could not be restored."
+    )
+    var trustDatabase = false
+
+    /// The absolute path of the state directory.
+    var directory: String? {
+        (self.stateDirectory ?? Environment["PINLEDGER_STATE_DIRECTORY"]).map {
+            URL(fileURLWithPath: $0).standardizedFileURL.path
+        }
+    }
+
+    /// Reads the flags, the environment and the checkpoint.
+    func read() throws -> MemoryConfiguration {
+        guard !self.trustDatabase || self.directory != nil else {
+            throw CommandFailure(
+                "--trust-database needs --state-directory: without it there is no memory to replace", status: .usage)
+        }
+        let file = self.expectCheckpoint ?? Environment["PINLEDGER_EXPECT_CHECKPOINT"]
+        return MemoryConfiguration(
+            directory: self.directory, expected: try file.map(Self.checkpoint), trustsDatabase: self.trustDatabase)
+    }
+
+    /// The checkpoint in a file. Who gives the file vouches for it: its signatures are not checked.
+    private static func checkpoint(_ path: String) throws -> Checkpoint {
+        let bytes: [UInt8]
+        do {
+            let file = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))
+            bytes = Array(try file.read(upToCount: SignedNote.maximumSize + 1) ?? Data())
+        } catch {
+            throw CommandFailure("the checkpoint cannot be read from \(path): \(ErrorText.sentence(for: error))")
+        }
+        do { return try Checkpoint(text: SignedNote(bytes).text) } catch {
+            throw CommandFailure(
+                "\(path) is not a checkpoint: \(error)", advice: "Give a file that `pinledger log checkpoint` wrote.")
+        }
+    }
+}
+
+/// What a node knows of the ledger from outside the database.
+struct MemoryConfiguration: Sendable {
+    /// The absolute path of the directory in which the node remembers; nil where it remembers nothing.
+    var directory: String?
+    /// What the ledger has to go on from, whatever the node remembers.
+    var expected: Checkpoint?
+    /// Whether the database's ledger replaces the one that the node remembers.
+    var trustsDatabase: Bool
+}

@@ -1,0 +1,114 @@
+import EventStore
+import Foundation
+import LogLines
+import Logging
+import PinWire
+import Pinning
+import Postgres
+import Publishing
+import TransparencyLog
+
+extension Node {
+    /// Compares the ledger, which was read to its end, with what is known of it outside the database, and halts the node
+    /// where it does not go on from that. Called before documents are loaded.
+    ///
+    /// - Returns: What keeps the node's memory from now on; nil where the node has no state directory.
+    func recall(
+        _ ledger: Ledger, _ follower: Follower, _ pool: PostgresPool, _ table: DocumentTable
+    ) async throws -> NodeMemoryKeeper? {
+        let configuration = self.configuration.memory
+        if let expected = configuration.expected {
+            try Self.check(expected, isOf: ledger)
+            try await self.waitForStandby(ledger, follower, pool, Int64(clamping: expected.size))
+            if let fault = try await Self.fault(ledger, pool, Int64(clamping: expected.size), expected.root) {
+                self.logger.log(.memoryContradicted, ["fault": "\(fault)"])
+                ledger.halt(fault)
+            }
+        }
+        guard let directory = configuration.directory else { return nil }
+        do {
+            try FileManager.default.createDirectory(
+                atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        } catch {
+            throw CommandFailure(
+                "the state directory \(directory) cannot be created: \(ErrorText.sentence(for: error))",
+                advice: "Check --state-directory.")
+        }
+        let file = NodeMemoryFile(directory: directory, key: self.configuration.keyEncryptionKey)
+        do {
+            return try await self.recall(from: file, ledger, follower, pool, table)
+        } catch let failure as NodeMemoryFile.Failure {
+            let text = failure.text(file.path)
+            throw CommandFailure(text.message, advice: text.advice)
+        }
+    }
+
+    private func recall(
+        from file: NodeMemoryFile, _ ledger: Ledger, _ follower: Follower, _ pool: PostgresPool, _ table: DocumentTable
+    ) async throws -> NodeMemoryKeeper {
+        let content = try await file.read()
+        var remembered = content?.memory
+        if let content {
+            if !content.isAuthentic, self.configuration.keyEncryptionKey != nil {
+                self.logger.log(.memoryUnauthenticated, ["file": "\(file.path)"])
+            }
+            let memory = content.memory
+            try await self.waitForStandby(ledger, follower, pool, memory.position)
+            if let fault = try await Self.fault(ledger, pool, memory.position, memory.root) {
+                if self.configuration.memory.trustsDatabase {
+                    self.logger.log(.memoryReplaced, ["fault": "\(fault)"])
+                    remembered = nil
+                } else {
+                    self.logger.log(.memoryContradicted, ["fault": "\(fault)"])
+                    ledger.halt(fault)
+                    table.allow(only: memory.documents)
+                }
+            }
+        } else {
+            self.logger.log(.memoryBegun, ["file": "\(file.path)"])
+        }
+        let keeper = NodeMemoryKeeper(
+            file: file, remembered: remembered, ledger: ledger, table: table, logger: self.logger)
+        // A node that cannot keep a memory says so at once.
+        try await keeper.update()
+        return keeper
+    }
+
+    /// Why the ledger does not go on from an earlier state; nil where it does, or where the node has halted anyway.
+    private static func fault(
+        _ ledger: Ledger, _ pool: PostgresPool, _ position: Int64, _ root: LogHash
+    ) async throws -> LedgerFault? {
+        guard ledger.fault == nil else { return nil }
+        do {
+            try await LedgerReader(pool: pool).check(ledger.view.head, goesOnFrom: position, root: root)
+            return nil
+        } catch let fault as LedgerFault {
+            return fault
+        }
+    }
+
+    /// Waits up to a minute for a standby that is behind: it has lost nothing.
+    private func waitForStandby(
+        _ ledger: Ledger, _ follower: Follower, _ pool: PostgresPool, _ position: Int64
+    ) async throws {
+        guard ledger.fault == nil, ledger.position < position, try await LedgerReader(pool: pool).isStandby() else {
+            return
+        }
+        self.logger.log(.standbyBehind, ["position": "\(ledger.position)", "remembered": "\(position)"])
+        for _ in 0..<60 {
+            try await Task.sleep(for: .seconds(1))
+            try await self.haltOnDamage(ledger) { try await follower.catchUp() }
+            if ledger.fault != nil || ledger.position >= position { return }
+        }
+        throw CommandFailure(
+            "the standby has \(ledger.position) events, and this node knows of \(position)",
+            advice: "Check the standby's replication, or give --database another server.", status: .unreachable)
+    }
+
+    private static func check(_ expected: Checkpoint, isOf ledger: Ledger) throws {
+        guard let name = ledger.view.state.log.origin, name != expected.origin else { return }
+        throw CommandFailure(
+            "the expected checkpoint is of the log \(expected.origin), and this ledger's log is \(name)",
+            advice: "Give --expect-checkpoint a checkpoint of this ledger.")
+    }
+}
