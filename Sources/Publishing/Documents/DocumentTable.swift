@@ -124,13 +124,13 @@ package final class DocumentTable: Sendable {
 
     /// The verified documents of all apps, as a node remembers them. Those that are held back were not served.
     var served: [AppID: NodeMemory.Document] {
-        self.content.withLock { content in
-            var served: [AppID: NodeMemory.Document] = [:]
-            for document in content.documents.values where content.isCurrent(document) {
-                served[document.app] = document.remembered
-            }
-            return served
+        // Outside the lock: requests do not wait for it.
+        let content = self.content.withLock { $0 }
+        var served: [AppID: NodeMemory.Document] = [:]
+        for document in content.documents.values where content.isCurrent(document) {
+            served[document.app] = document.remembered
         }
+        return served
     }
 
     // MARK: At the start
