@@ -232,7 +232,7 @@ let package = Package(
         ),
         .executableTarget(
             name: "LedgerLoad",
-            dependencies: ["EventStore", "PinWire", "Pinning", "Postgres", "SeededRandom", "TransparencyLog"],
+            dependencies: ["EventStore", "Keys", "PinWire", "Pinning", "Postgres", "SeededRandom", "TransparencyLog"],
             path: "Tests/Benchmarks/LedgerLoad"
         ),
         .executableTarget(

@@ -64,6 +64,18 @@ extension LogLine {
                 .warning, "this node's clock and the database's differ",
                 advice: "Synchronize the clocks of both machines with NTP.")
         case .clockRight: .init(.notice, "this node's clock and the database's agree again; the node signs and records")
+        case .endUnauthenticated:
+            .init(
+                .critical,
+                "the ledger's end is not authenticated with this node's key-encryption key; this node only serves the documents that are published",
+                advice:
+                    "Follow `pinledger handbook backup`, \"Unauthenticated events\". If the key-encryption key was changed: start this node with the new one."
+            )
+        case .endTrusted:
+            .init(
+                .warning,
+                "the ledger's end was not authenticated; it is now, because this start trusts the database",
+                advice: "Start the node without --trust-database from now on.")
         case .memoryBegun:
             .init(
                 .notice, "this node has no memory of the ledger yet; it takes the database's ledger for the right one",

@@ -25,6 +25,8 @@ package enum LogLine: String, CaseIterable, Sendable {
     case clockOff = "clock_off"
     case clockDrifting = "clock_drifting"
     case clockRight = "clock_right"
+    case endUnauthenticated = "end_unauthenticated"
+    case endTrusted = "end_trusted"
     case memoryBegun = "memory_begun"
     case memoryUnauthenticated = "memory_unauthenticated"
     case memoryContradicted = "memory_contradicted"

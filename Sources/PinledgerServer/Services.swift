@@ -81,7 +81,13 @@ package struct Services: Sendable {
     }
 
     /// Why no changes are recorded for now, on a node that may write.
-    var writeFailure: String? { self.writer == nil ? nil : self.ledger.database.writeFailure }
+    var writeFailure: String? {
+        guard self.writer != nil else { return nil }
+        if self.ledger.refusal == .noKey {
+            return "this node has no key-encryption key, and the ledger is authenticated"
+        }
+        return self.ledger.database.writeFailure
+    }
 
     var reader: LedgerReader { LedgerReader(pool: self.pool) }
 

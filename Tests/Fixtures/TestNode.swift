@@ -24,6 +24,8 @@ package struct TestNode: Sendable {
         /// No command is refused for the slowness of the machine, unless a test says so.
         package var limits = Writer.Limits.patient
         package var view = LedgerView()
+        /// What it authenticates batches with.
+        package var key: BatchKey?
         package var logger = Logger.silent
         /// From how many entries on the follower reads by COPY.
         package var bulkSize: Int64 = 8000
@@ -91,7 +93,7 @@ package struct TestNode: Sendable {
         self.name = setup.name
         self.database = database
         self.logger = setup.logger
-        self.ledger = Ledger(view: setup.view)
+        self.ledger = Ledger(view: setup.view, key: setup.key)
         self.pool = PostgresPool(
             configuration: try database.configuration(as: setup.user, applicationName: "\(setup.name)-pool"),
             waitTimeout: .seconds(180)

@@ -30,7 +30,7 @@ def load(ledger: Ledger, events: int, apps: int) -> None:
     if tool is None:
         raise MissingFeature("LedgerLoad is not built, or LEDGER_LOAD does not name it")
     done = subprocess.run(
-        [str(tool), "--database", ledger.conninfo(), "--events", str(events), "--apps", str(apps)],
+        [str(tool), "--database", ledger.conninfo(), "--kek-file", str(ledger.kek), "--events", str(events), "--apps", str(apps)],
         capture_output=True, text=True, timeout=1200,
     )  # fmt: skip
     if done.returncode != 0:

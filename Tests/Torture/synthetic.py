@@ -3,6 +3,8 @@
 import json
 from datetime import timedelta, timezone
 
+import batch_mac
+
 import tree
 from ledger import ACCOUNT, Ledger
 
@@ -47,7 +49,7 @@ def extend(ledger: Ledger, streams: list[str], count: int) -> None:
                 SELECT outcome FROM pinledger.append(
                     %s, %s, %s, %s, %s::text[], %s::bigint[], %s::text[], %s::text[], %s::text[], %s::bytea[],
                     %s::smallint[], %s::bigint[], %s::bytea[], %s::text[], %s::bigint[], %s::bigint[], %s::bigint[],
-                    '{}', '{}', '{}', '{}', '{}')
+                    '{}', '{}', '{}', '{}', '{}', true, %s)
                 """,
                 [
                     position, old, frontier.encoded, moment,
@@ -56,6 +58,7 @@ def extend(ledger: Ledger, streams: list[str], count: int) -> None:
                     [n[0] for n in nodes], [n[1] for n in nodes], [n[2] for n in nodes],
                     touched, [before[s] for s in touched], [versions[s] for s in touched],
                     [position + max(i for i, e in enumerate(events) if e[0] == s) for s in touched],
+                    batch_mac.of(ledger.kek, position + len(events), moment, frontier.root),
                 ],
             ).fetchone()[0]  # fmt: skip
             if outcome != "appended":

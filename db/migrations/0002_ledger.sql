@@ -19,6 +19,10 @@ CREATE TABLE pinledger.head (
     -- Roots of the complete subtrees that make up the tree, largest first: 32 bytes for each bit set in next_position.
     frontier       bytea       NOT NULL CHECK (octet_length(frontier) % 32 = 0),
     last_time      timestamptz NOT NULL,
+    -- Who recorded it: the id of a key-encryption key (8 bytes) and the MAC of next_position, last_time and the tree's
+    -- root under a key derived from that one (32 bytes). The database cannot compute it. Nodes that have the key take no
+    -- event that it does not authenticate. NULL as long as only nodes without a key-encryption key append.
+    mac            bytea       CHECK (octet_length(mac) = 40),
     -- The key has a part that grows, so that an append costs the same however old the oldest snapshot is. While a
     -- session holds a snapshot (a dump, a stuck session), older versions of a row cannot be removed, and a look-up by a
     -- key that never changes reads all of them. This part changes with every 32nd event: updates in between touch no
@@ -32,7 +36,7 @@ CREATE TABLE pinledger.head (
 );
 GRANT SELECT ON pinledger.head TO pinledger_app, pinledger_reader;
 
-INSERT INTO pinledger.head VALUES (true, 0, '', '1970-01-01T00:00:00Z');
+INSERT INTO pinledger.head (next_position, frontier, last_time) VALUES (0, '', '1970-01-01T00:00:00Z');
 
 -- The key does not say that there is one row; these triggers do. ENABLE ALWAYS: session_replication_role = replica does
 -- not switch them off.
@@ -56,6 +60,8 @@ CREATE TABLE pinledger.event (
     -- C2SP tlog-tiles: an entry bundle gives each entry's length in 16 bits.
     entry          bytea       NOT NULL CHECK (octet_length(entry) <= 65535),
     leaf_hash      bytea       NOT NULL CHECK (octet_length(leaf_hash) = 32),
+    -- head.mac as it was after this event, with the last event of each batch: it shows where authenticated events end.
+    mac            bytea       CHECK (octet_length(mac) = 40),
     PRIMARY KEY (position)
 ) PARTITION BY RANGE (position);
 ALTER TABLE pinledger.event ALTER COLUMN entry SET STORAGE MAIN;
@@ -194,11 +200,27 @@ GRANT EXECUTE ON FUNCTION pinledger.forget_commands TO pinledger_app;
 -- Locks the head for the rest of the transaction and returns it. A writer that lost a race uses it: no other can move the
 -- head between this read and its append. So does a writer that answers from what was recorded before: the lock is
 -- written to the log, so the commit waits for the disk, and for a standby, as that of an append does.
-CREATE FUNCTION pinledger.lock_head(OUT next_position bigint, OUT frontier bytea, OUT last_time timestamptz)
-LANGUAGE sql SECURITY DEFINER SET search_path = pinledger, pg_temp SET enable_seqscan = off AS $$
-    SELECT next_position, frontier, last_time FROM head ORDER BY position_block DESC LIMIT 1 FOR UPDATE
+CREATE FUNCTION pinledger.lock_head(
+    OUT next_position bigint, OUT frontier bytea, OUT last_time timestamptz, OUT mac bytea
+) LANGUAGE sql SECURITY DEFINER SET search_path = pinledger, pg_temp SET enable_seqscan = off AS $$
+    SELECT next_position, frontier, last_time, mac FROM head ORDER BY position_block DESC LIMIT 1 FOR UPDATE
 $$;
 GRANT EXECUTE ON FUNCTION pinledger.lock_head TO pinledger_app;
+
+-- Replaces the MAC of the ledger's end if that is at p_position and its MAC is p_from: the key-encryption key was changed,
+-- or an operator trusts what the database holds. Returns whether it was. A caller without the key can only make a MAC at
+-- which every node halts.
+CREATE FUNCTION pinledger.authenticate_head(p_position bigint, p_from bytea, p_to bytea) RETURNS boolean
+LANGUAGE sql SECURITY DEFINER SET search_path = pinledger, pg_temp SET enable_seqscan = off AS $$
+    WITH taken AS (
+        UPDATE head h SET mac = p_to
+         WHERE h.position_block = p_position / 32 AND h.next_position = p_position
+           AND h.mac IS NOT DISTINCT FROM p_from AND p_to IS NOT NULL
+        RETURNING 1
+    )
+    SELECT EXISTS (SELECT FROM taken)
+$$;
+GRANT EXECUTE ON FUNCTION pinledger.authenticate_head TO pinledger_app;
 
 -- The only way to write to the ledger. Takes one batch of decided commands: e_ are its events, n_ the tree's new nodes,
 -- s_ the streams with their versions before and after, c_ the commands with an idempotency key.
@@ -210,6 +232,8 @@ GRANT EXECUTE ON FUNCTION pinledger.lock_head TO pinledger_app;
 --   23505  on command_pkey: a command of the batch was recorded before; nothing is written
 --   PL001  the batch does not fit the streams it names (cannot happen after a correct fold)
 --   PL002  the batch's time lies before the last event's
+--   PL005  the ledger's end is authenticated with a key-encryption key, and p_mac is of another one, or is not given:
+--          after a change of the key, nodes that still have the old one append nothing
 --
 -- It runs many times a second on tables that were empty when it was planned. So plans are made once, for any number of
 -- parameters, and never read a whole table.
@@ -219,7 +243,7 @@ CREATE FUNCTION pinledger.append(
     n_level smallint[], n_index bigint[], n_hash bytea[],
     s_name text[], s_before bigint[], s_after bigint[], s_last bigint[],
     c_actor text[], c_key text[], c_digest bytea[], c_first bigint[], c_count integer[],
-    p_announce boolean DEFAULT true,
+    p_announce boolean DEFAULT true, p_mac bytea DEFAULT NULL,
     OUT outcome text, OUT head bigint
 ) LANGUAGE plpgsql SECURITY DEFINER SET search_path = pinledger, pg_temp
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
@@ -227,14 +251,16 @@ AS $$
 DECLARE
     count    bigint := cardinality(e_stream);
     previous timestamptz;
+    present  bytea;
     created  bigint := 0;
     advanced bigint := 0;
 BEGIN
     -- Takes the head's lock, or waits for its holder and then finds the head moved.
     IF count > 0 THEN
-        UPDATE head h SET next_position = p_position + count, frontier = p_new_frontier, last_time = p_time
+        UPDATE head h SET next_position = p_position + count, frontier = p_new_frontier, last_time = p_time,
+               mac = p_mac
          WHERE h.position_block = p_position / 32 AND h.next_position = p_position AND h.frontier = p_frontier
-           AND h.last_time <= p_time
+           AND h.last_time <= p_time AND (h.mac IS NULL OR substr(h.mac, 1, 8) = substr(p_mac, 1, 8))
         RETURNING h.next_position INTO head;
     ELSE
         -- Nothing moves: no new version of the row.
@@ -244,10 +270,14 @@ BEGIN
            FOR UPDATE;
     END IF;
     IF NOT FOUND THEN
-        SELECT h.next_position, h.last_time INTO STRICT head, previous
+        SELECT h.next_position, h.last_time, h.mac INTO STRICT head, previous, present
           FROM head h ORDER BY h.position_block DESC LIMIT 1 FOR UPDATE;
         IF head = p_position AND previous > p_time THEN
             RAISE EXCEPTION 'time % lies before the last event''s, %', p_time, previous USING ERRCODE = 'PL002';
+        END IF;
+        IF head = p_position AND count > 0 AND present IS NOT NULL
+            AND substr(present, 1, 8) IS DISTINCT FROM substr(p_mac, 1, 8) THEN
+            RAISE EXCEPTION 'the ledger is authenticated with another key-encryption key' USING ERRCODE = 'PL005';
         END IF;
         outcome := 'moved';
         RETURN;
@@ -260,9 +290,10 @@ BEGIN
     END IF;
 
     IF count > 0 THEN
-        INSERT INTO event (position, stream_version, recorded_at, stream, type, actor_kind, actor_id, entry, leaf_hash)
+        INSERT INTO event (position, stream_version, recorded_at, stream, type, actor_kind, actor_id, entry, leaf_hash,
+                           mac)
         SELECT p_position + e.place - 1, e.version, p_time, e.stream, e.type, e.actor_kind, e.actor_id, e.entry,
-               sha256('\x00'::bytea || e.entry)
+               sha256('\x00'::bytea || e.entry), CASE WHEN e.place = count THEN p_mac END
           FROM unnest(e_stream, e_version, e_type, e_actor_kind, e_actor_id, e_entry)
                WITH ORDINALITY e (stream, version, type, actor_kind, actor_id, entry, place);
 

@@ -49,3 +49,38 @@ SELECT test.refused($$
 
 SELECT test.same(h.next_position, 3::bigint, 'head') FROM pinledger.head h;
 SELECT test.same(count(*), 3::bigint, 'events') FROM pinledger.event;
+
+-- MACs: the last event of a batch has it, and the head. From the first one on, batches without one, or of another key, are
+-- refused; the end's MAC changes hands only from the present one.
+CREATE FUNCTION pg_temp.with_mac(mac bytea, count integer DEFAULT 1) RETURNS text LANGUAGE sql AS $$
+    SELECT a.outcome FROM pinledger.head h, pinledger.append(
+        h.next_position, h.frontier, decode(repeat('cd', 32 * length(replace((h.next_position + count)::bit(63)::text, '0', ''))), 'hex'),
+        h.last_time, array_fill('app/m'::text, ARRAY[count]),
+        (SELECT array_agg(coalesce((SELECT s.version FROM pinledger.stream s WHERE s.name = 'app/m'), 0) + n) FROM generate_series(1, count) n),
+        array_fill('T'::text, ARRAY[count]), array_fill('token'::text, ARRAY[count]), array_fill('a'::text, ARRAY[count]),
+        array_fill('entry'::bytea, ARRAY[count]), '{}', '{}', '{}', '{app/m}',
+        ARRAY[coalesce((SELECT s.version FROM pinledger.stream s WHERE s.name = 'app/m'), 0)],
+        ARRAY[coalesce((SELECT s.version FROM pinledger.stream s WHERE s.name = 'app/m'), 0) + count],
+        ARRAY[h.next_position + count - 1], '{}', '{}', '{}', '{}', '{}', false, $1) a
+$$;
+SELECT test.same(pg_temp.with_mac(decode(repeat('01', 40), 'hex'), 3), 'appended', 'the first batch with a MAC');
+SELECT test.same(array_agg(e.mac IS NULL ORDER BY e.position), ARRAY[true, true, false], 'the last event has it')
+  FROM pinledger.event e WHERE e.stream = 'app/m';
+SELECT test.same(h.mac, decode(repeat('01', 40), 'hex'), 'the head has it') FROM pinledger.head h;
+SELECT test.refused($$SELECT pg_temp.with_mac(NULL)$$, 'PL005');
+SELECT test.refused($$SELECT pg_temp.with_mac(decode(repeat('02', 40), 'hex'))$$, 'PL005');
+SELECT test.refused($$SELECT pg_temp.with_mac(decode(repeat('01', 39), 'hex'))$$, '23514');
+SELECT test.same(pg_temp.with_mac(decode(repeat('01', 8) || repeat('03', 32), 'hex')), 'appended', 'the same key');
+SELECT test.same(a.outcome, 'moved', 'a stale position is no other key')
+  FROM test.append('app/a', 3, at => 2) a;
+SELECT test.same(a.outcome, 'appended', 'a batch without events needs none') FROM test.append('app/a', 3, 0, 'k4') a;
+
+SELECT test.same(pinledger.authenticate_head(h.next_position, decode(repeat('01', 40), 'hex'), decode(repeat('04', 40), 'hex')), false,
+       'not from another MAC') FROM pinledger.head h;
+SELECT test.same(pinledger.authenticate_head(h.next_position - 1, h.mac, decode(repeat('04', 40), 'hex')), false,
+       'not at another position') FROM pinledger.head h;
+SELECT test.same(pinledger.authenticate_head(h.next_position, h.mac, NULL), false, 'not to none') FROM pinledger.head h;
+SELECT test.same(pinledger.authenticate_head(h.next_position, h.mac, decode(repeat('04', 40), 'hex')), true, 'from the present one')
+  FROM pinledger.head h;
+SELECT test.same(pg_temp.with_mac(decode(repeat('04', 40), 'hex')), 'appended', 'the new key');
+SELECT test.refused($$SELECT pg_temp.with_mac(decode(repeat('01', 40), 'hex'))$$, 'PL005');

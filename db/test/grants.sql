@@ -15,7 +15,7 @@ SELECT test.same(
 ) e GROUP BY expected;
 
 SELECT test.same(array_agg(p.proname::text ORDER BY p.proname), ARRAY[
-    'add_adoption_counts', 'append', 'close_webhook', 'ensure_partitions', 'erase_client_secret', 'erase_client_secrets_except', 'erase_material', 'erase_signing_secret',
+    'add_adoption_counts', 'append', 'authenticate_head', 'close_webhook', 'ensure_partitions', 'erase_client_secret', 'erase_client_secrets_except', 'erase_material', 'erase_signing_secret',
     'erase_telemetry_secret', 'erase_telemetry_secrets_except', 'erase_webhook_secret', 'erase_webhook_secrets_except',
     'feed_webhook', 'forget_adoption', 'forget_commands', 'forget_deliveries',
     'forget_observations', 'forget_outcomes', 'forget_snapshots', 'lease_deliveries', 'lock_head', 'lock_secrets', 'merge_adoption_sketches', 'open_webhook',

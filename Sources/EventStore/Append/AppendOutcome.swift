@@ -19,9 +19,10 @@ enum AppendOutcome: Sendable {
     ///
     /// - Parameters:
     ///   - isAnnounced: Whether to notify the other nodes.
+    ///   - key: The key that authenticates the batch, where this node has it.
     ///   - meanwhile: What to do while the database works. Not called where nothing can be sent.
     init(
-        appending batch: Batch, isAnnounced: Bool, on connection: isolated PostgresConnection,
+        appending batch: Batch, isAnnounced: Bool, with key: BatchKey?, on connection: isolated PostgresConnection,
         meanwhile: () -> Void = {}
     ) throws {
         guard !batch.isEmpty else {
@@ -40,7 +41,7 @@ enum AppendOutcome: Sendable {
         let rows: PostgresRows
         do {
             rows = try connection.query(
-                prepared: Statements.append, batch.parameters(isAnnounced: isAnnounced), meanwhile: meanwhile)
+                prepared: Statements.append, batch.parameters(isAnnounced: isAnnounced, key: key), meanwhile: meanwhile)
         } catch {
             switch (error.sqlState, error.constraint) {
             case ("23505", "command_pkey"): throw RecordedAlready()
@@ -48,6 +49,11 @@ enum AppendOutcome: Sendable {
             case ("23505", _): throw LedgerFault.occupied(position: batch.base.head.position)
             case ("P0002", _), ("P0003", _): throw LedgerFault.head(position: nil)
             case ("PL001", _): throw LedgerFault.streamHead(position: batch.base.head.position)
+            case ("PL005", _):
+                guard key != nil else { throw WriteFailure.noKey }
+                // Another node has appended with the new key, or an operator has just changed it.
+                let end = batch.base.head.position
+                throw LedgerFault.unauthenticated(from: end, to: end, .otherKey)
             default: throw error
             }
         }
@@ -82,10 +88,10 @@ extension Ledger {
     @discardableResult
     func catchUp(on connection: isolated PostgresConnection, isLocking: Bool) throws -> LedgerView {
         let start = self.view.head
-        let head =
+        let head = try self.authenticated(
             isLocking
-            ? try Head(try connection.query(prepared: Statements.lockHead))
-            : try Head(try connection.query(Statements.head))
+                ? try StoredEnd(try connection.query(prepared: Statements.lockHead))
+                : try StoredEnd(try connection.query(Statements.head)))
         guard head.position >= start.position else {
             throw LedgerFault.shrunk(from: start.position, to: head.position)
         }

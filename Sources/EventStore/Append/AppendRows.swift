@@ -54,7 +54,10 @@ struct AppendRows: Sendable {
 
 extension Batch {
     /// The parameters of ``Statements/append``.
-    func parameters(isAnnounced: Bool) -> [PostgresValue] {
+    ///
+    /// - Parameter key: The key of nodes that authenticate what they append.
+    func parameters(isAnnounced: Bool, key: BatchKey?) -> [PostgresValue] {
+        let mac = key.map { PostgresValue.bytes($0.mac(of: self.after.head)) } ?? .null
         let head: [PostgresValue] = [
             .int64(self.base.head.position),
             .bytes(self.base.head.frontier.encoded),
@@ -72,6 +75,6 @@ extension Batch {
             .int64Array(self.streams.values.map(\.after)),
             .int64Array(self.streams.values.map(\.last)),
         ]
-        return head + self.rows.events + tiles + streams + self.rows.commands + [.bool(isAnnounced)]
+        return head + self.rows.events + tiles + streams + self.rows.commands + [.bool(isAnnounced), mac]
     }
 }

@@ -71,6 +71,8 @@ package enum WriteFailure: Error, Hashable, Sendable {
     case unavailable(String)
     /// The node takes no changes for now: its clock or the database's is wrong.
     case suspended(String)
+    /// Other nodes authenticate what they append, and this node has no key-encryption key.
+    case noKey
     /// The connection was lost while the command was being recorded, and its outcome is not known yet. A repeated
     /// request with the same idempotency key finds it out.
     case outcomeUnknown

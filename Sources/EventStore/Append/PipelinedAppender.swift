@@ -31,7 +31,9 @@ struct PipelinedAppender: Sendable {
             self.ledger.beginWriting(batch)
             let isAnnounced = self.notifier.isDue
             let outcome = Result {
-                try AppendOutcome(appending: batch, isAnnounced: isAnnounced, on: connection) {
+                try AppendOutcome(
+                    appending: batch, isAnnounced: isAnnounced, with: self.ledger.key, on: connection
+                ) {
                     Self.answer(&recorded)
                 }
             }

@@ -265,7 +265,8 @@ package actor Writer {
                     let batch = Batch(pending, on: base, at: now, environment: environment)
                     decided.batch.withLock { $0 = batch }
                     ledger.beginWriting(batch)
-                    return try AppendOutcome(appending: batch, isAnnounced: true, on: connection)
+                    return try AppendOutcome(
+                        appending: batch, isAnnounced: true, with: ledger.key, on: connection)
                 })
         } catch {
             outcome = .failure(error)

@@ -12,6 +12,8 @@ package struct LedgerAuditor: Sendable {
     package struct Expectations: Sendable {
         package var acknowledged: [AcknowledgedCommand] = []
         package var previous: AuditReport?
+        /// What authenticates batches; nil where their MACs are not to be checked.
+        package var key: BatchKey?
 
         package init() {}
     }
@@ -72,22 +74,20 @@ package struct LedgerAuditor: Sendable {
     package static func audit(
         _ connection: isolated PostgresConnection, _ expectations: Expectations = Expectations()
     ) throws -> Outcome {
-        let heads = try connection.query("SELECT next_position, frontier FROM pinledger.head")
+        let heads = try connection.query("SELECT next_position, frontier, last_time, mac FROM pinledger.head")
         let head = heads.count == 1 ? heads.first : nil
         let end = try head?.int64(0) ?? Self.end(connection)
-        let stored = try head.flatMap { head in
-            let encoded = try head.bytes(1)
-            return try? UInt64(exactly: end).map { try MerkleFrontier(size: $0, encoded: encoded) }
-        }
+        // Its hashes do not fit its position where it cannot be read.
+        let stored = try? StoredEnd(heads)
         let (nodes, unreadable) = try self.tree(connection)
         var check = LedgerCheck(
             end: max(0, end), stored: nodes,
             commands: CommandCheck(rows: try self.commands(connection), acknowledged: expectations.acknowledged),
-            previous: expectations.previous
+            previous: expectations.previous, key: expectations.key
         )
         try connection.copyRows(
             """
-            COPY (SELECT position, stream, stream_version, recorded_at, type, actor_kind, actor_id, entry, leaf_hash
+            COPY (SELECT position, stream, stream_version, recorded_at, type, actor_kind, actor_id, entry, leaf_hash, mac
                   FROM pinledger.event ORDER BY position) TO STDOUT (FORMAT binary)
             """
         ) { rows in
@@ -95,7 +95,7 @@ package struct LedgerAuditor: Sendable {
         }
         let streams = try connection.query("SELECT name, version, last_position FROM pinledger.stream ORDER BY name")
         check.finish(
-            frontier: stored ?? MerkleFrontier(),
+            end: stored,
             streams: try streams.map {
                 LedgerCheck.StreamRow(
                     name: try $0.text(0), version: try $0.int64(1), lastPosition: try $0.int64(2))
@@ -184,7 +184,8 @@ extension LedgerCheck.Row {
         self.init(
             position: try row.int64(0), stream: try row.text(1), streamVersion: try row.int64(2),
             time: Timestamp(microseconds: try row.timestamp(3)), type: try row.text(4), actorKind: try row.text(5),
-            actorID: try row.text(6), entry: try row.bytes(7), leafHash: try row.bytes(8)
+            actorID: try row.text(6), entry: try row.bytes(7), leafHash: try row.bytes(8),
+            mac: try row.optionalBytes(9)
         )
     }
 }

@@ -18,6 +18,7 @@ struct LedgerCheck: Sendable {
         var actorID: String
         var entry: [UInt8]
         var leafHash: [UInt8]
+        var mac: [UInt8]?
     }
 
     /// One row of `pinledger.stream`.
@@ -37,6 +38,7 @@ struct LedgerCheck: Sendable {
     private(set) var commands: CommandCheck
     private let end: Int64
     private let previous: AuditReport?
+    private var macs: MACCheck?
     private var tree: TreeCheck
     private var next: Int64 = 0
     private var lastTime = Timestamp(microseconds: 0)
@@ -50,7 +52,9 @@ struct LedgerCheck: Sendable {
     /// - Parameters:
     ///   - end: The number of events by the head.
     ///   - stored: Every stored node of the tree.
-    init(end: Int64, stored: [TileRoot], commands: CommandCheck, previous: AuditReport?) {
+    ///   - key: What authenticates batches; nil where their MACs cannot be checked.
+    init(end: Int64, stored: [TileRoot], commands: CommandCheck, previous: AuditReport?, key: BatchKey?) {
+        self.macs = key.map { MACCheck(key: $0) }
         self.end = end
         self.tree = TreeCheck(stored: stored)
         self.commands = commands
@@ -90,6 +94,9 @@ struct LedgerCheck: Sendable {
         self.tree.take(position: row.position, hashed: hashed, recorded: LogHash(row.leafHash) ?? hashed)
         self.frontier?.append(leaf: hashed)
         self.compareWithPrevious()
+        if let mac = row.mac, let frontier {
+            self.macs?.take(mac, beside: Head(position: self.next, frontier: frontier, lastTime: row.time))
+        }
         self.read(row)
     }
 
@@ -172,7 +179,9 @@ struct LedgerCheck: Sendable {
     }
 
     /// Compares the recomputed values with those of the database.
-    mutating func finish(frontier stored: MerkleFrontier, streams rows: [StreamRow]) {
+    ///
+    /// - Parameter end: The ledger's end as its row states it; nil where that row is damaged, which other findings say.
+    mutating func finish(end stored: StoredEnd?, streams rows: [StreamRow]) {
         if self.next < self.end {
             self.findings.add(
                 LedgerFinding(
@@ -192,7 +201,7 @@ struct LedgerCheck: Sendable {
             )
         }
         // Missing events at the end are named: nodes over them are not looked for.
-        self.tree.finish(size: self.end, frontier: stored)
+        self.tree.finish(size: self.end, frontier: stored?.head.frontier ?? MerkleFrontier())
         for finding in self.tree.findings { self.findings.add(finding) }
         var streams = self.ends
         for row in rows {
@@ -225,6 +234,8 @@ struct LedgerCheck: Sendable {
                     .streamHeadWrong, at: counted.position, of: name, "the stream's length is not recorded")
             )
         }
+        if let stored, self.frontier == stored.head.frontier { self.macs?.finish(stored) }
+        for finding in self.macs?.findings ?? [] { self.findings.add(finding) }
         self.commands.finish()
         for finding in self.commands.findings { self.findings.add(finding) }
     }

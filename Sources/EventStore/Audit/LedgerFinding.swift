@@ -14,6 +14,8 @@ package struct LedgerFinding: Hashable, Sendable {
         case leafHashWrong = "leaf_hash_wrong"
         /// Entries and hashes agree with each other and not with the Merkle tree.
         case treeWrong = "tree_wrong"
+        /// The MAC of a batch is not that of a holder of the key-encryption key.
+        case macWrong = "mac_wrong"
         /// The event is not the next one of its stream.
         case streamVersionWrong = "stream_version_wrong"
         /// The event's time is before that of the event before it.

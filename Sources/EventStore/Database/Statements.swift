@@ -7,14 +7,15 @@ import TransparencyLog
 enum Statements {
     static let append: PreparedStatement = """
         SELECT outcome FROM pinledger.append(
-            $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23)
+            $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24)
         """
     static let announce: PreparedStatement = "SELECT pg_notify('pinledger_position', $1)"
-    static let lockHead: PreparedStatement = "SELECT next_position, frontier, last_time FROM pinledger.lock_head()"
+    static let lockHead: PreparedStatement = "SELECT next_position, frontier, last_time, mac FROM pinledger.lock_head()"
     /// MUST NOT be prepared: a plan made while the table was small would read all its old versions.
     static let head = """
-        SELECT next_position, frontier, last_time FROM pinledger.head ORDER BY position_block DESC LIMIT 1
+        SELECT next_position, frontier, last_time, mac FROM pinledger.head ORDER BY position_block DESC LIMIT 1
         """
+    static let authenticateHead: PreparedStatement = "SELECT pinledger.authenticate_head($1, $2, $3)"
     static let rehearseAppend: PreparedStatement = "SELECT pinledger.rehearse_append()"
     /// Where the ledger ends, and the leaf hash of the event at $1 where there is one.
     static let headAndLeaf: PreparedStatement = """
@@ -65,6 +66,11 @@ enum Statements {
         SELECT fold_version, position, digest, substr(body, length(body) - 31) FROM pinledger.snapshot
         """
     static let retagSnapshot: PreparedStatement = "SELECT pinledger.retag_snapshot($1, $2, $3, $4)"
+    /// At most `$4` ends of batches at positions [$1, $2) whose MAC names the key $3, the last first.
+    static let macs: PreparedStatement = """
+        SELECT position, recorded_at, mac FROM pinledger.event
+        WHERE position >= $1 AND position < $2 AND substr(mac, 1, 8) = $3 ORDER BY position DESC LIMIT $4
+        """
     static let leafHash: PreparedStatement = "SELECT leaf_hash, recorded_at FROM pinledger.event WHERE position = $1"
     static let leafHashes: PreparedStatement = """
         SELECT leaf_hash FROM pinledger.event WHERE position >= $1 AND position < $2 ORDER BY position
@@ -84,7 +90,7 @@ enum Statements {
 }
 
 extension Head {
-    /// Reads the one row of next_position, frontier, last_time.
+    /// Reads the one row of next_position, frontier, last_time; further columns are ignored.
     ///
     /// - Throws: ``LedgerFault/head(position:)`` where it is missing or cannot be a ledger's end.
     init(_ rows: PostgresRows) throws {
@@ -98,5 +104,14 @@ extension Head {
         self.init(
             position: position, frontier: frontier, lastTime: Timestamp(microseconds: try row.timestamp(2))
         )
+    }
+}
+
+extension StoredEnd {
+    /// Reads the one row of next_position, frontier, last_time, mac.
+    ///
+    /// - Throws: ``LedgerFault/head(position:)`` where it is missing or cannot be a ledger's end.
+    init(_ rows: PostgresRows) throws {
+        self.init(head: try Head(rows), mac: try rows.only.optionalBytes(3))
     }
 }

@@ -82,9 +82,11 @@ package struct Follower: Sendable {
 
     /// Reads until the ledger's present end.
     ///
+    /// - Parameter isTrusting: Whether to believe an end that is not authenticated, as an operator has said.
     /// - Throws: ``LedgerFault`` at a mismatch, or the database's error.
-    package func catchUp() async throws {
-        let head = try await self.reader.head()
+    package func catchUp(trusting isTrusting: Bool = false) async throws {
+        let end = try await self.reader.end()
+        let head = isTrusting ? end.head : try self.ledger.authenticated(end)
         let start = self.ledger.view.head
         if head.position < start.position {
             // The writer may have brought the view forward since the head was read.
@@ -106,6 +108,32 @@ package struct Follower: Sendable {
         if now.position == head.position { try head.check(now) }
         self.ledger.noteEnd()
     }
+
+    /// Reads on to the last end of the ledger that the node's key authenticates, where its present end is not: a node that starts
+    /// then knows keys and apps as its kind has recorded them, and can serve documents.
+    ///
+    /// Where nothing in the last ``searchLimit`` batches is authenticated the view stays as it is.
+    package func catchUpToAuthenticated() async throws {
+        guard let key = self.ledger.key else { return }
+        let (base, end) = (self.ledger.view, try await self.reader.head())
+        var bound = end.position
+        var searched = 0
+        while searched < Self.searchLimit {
+            let page = try await self.reader.macs(
+                at: base.head.position..<bound, of: key, limit: min(self.pageSize, Self.searchLimit - searched))
+            for candidate in page where key.defect(of: candidate.mac, beside: candidate.head) == nil {
+                let (view, grown) = try await self.fold(base, to: candidate.head)
+                self.ledger.advance(from: base.head, to: view, changing: grown, isLocal: false)
+                return
+            }
+            guard let last = page.last else { return }
+            bound = last.head.position - 1
+            searched += page.count
+        }
+    }
+
+    /// How many batches at the end are looked at: each costs a few small queries.
+    private static let searchLimit = 2000
 
     /// Folds the entries between a view and a head, and the streams that grew by them. It does so aside, because only
     /// the tree at the head shows whether these entries are the ledger's.

@@ -43,6 +43,8 @@ package final class Ledger: Sendable {
         var fault: LedgerFault?
         var isComplete = false
         var suspension: String?
+        /// Other nodes authenticate what they append, and this node has no key.
+        var isKeyMissing = false
         var watchers: [Int: AsyncStream<Int64>.Continuation] = [:]
         var nextWatcher = 0
         var isClosed = false
@@ -53,7 +55,12 @@ package final class Ledger: Sendable {
     private let content: Mutex<Content>
     private let changes = Atomic<UInt64>(0)
 
-    package init(view: LedgerView = LedgerView()) {
+    /// What this node authenticates batches with; nil where it has no key-encryption key.
+    let key: BatchKey?
+
+    /// - Parameter view: A fold that is verified: made by this node, or of a snapshot that ``key`` authenticates.
+    package init(view: LedgerView = LedgerView(), key: BatchKey? = nil) {
+        self.key = key
         self.content = Mutex(Content(view: view))
     }
 
@@ -87,7 +94,28 @@ package final class Ledger: Sendable {
     package var refusal: WriteFailure? {
         self.content.withLock { content in
             content.fault.map { .halted($0) } ?? content.suspension.map { .suspended($0) }
+                ?? (content.isKeyMissing ? .noKey : nil)
         }
+    }
+
+    /// The ledger's end as the database states it, where a node with the key has made it. A node without the key believes
+    /// it, and records nothing where others have the key.
+    ///
+    /// An end that the node has reached is not checked again: its MAC changes with the key-encryption key. The first one is,
+    /// even where a snapshot reaches so far.
+    ///
+    /// - Throws: ``LedgerFault/unauthenticated(from:to:_:)``.
+    func authenticated(_ end: StoredEnd) throws(LedgerFault) -> Head {
+        guard let key else {
+            if end.mac != nil { self.content.withLock { $0.isKeyMissing = true } }
+            return end.head
+        }
+        let (known, isComplete) = self.content.withLock { ($0.view.head.position, $0.isComplete) }
+        guard end.head.position > (isComplete ? known : 0) else { return end.head }
+        if let defect = key.defect(of: end.mac, beside: end.head) {
+            throw .unauthenticated(from: min(known, end.head.position), to: end.head.position, defect)
+        }
+        return end.head
     }
 
     func suspend(_ why: String?) {

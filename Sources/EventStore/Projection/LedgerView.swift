@@ -78,6 +78,9 @@ package enum LedgerFault: Error, Hashable, Sendable, CustomStringConvertible {
     case contradicted(app: String, version: Int64, published: String, made: String)
     /// A published document with a valid signature has a version that the ledger has not reached.
     case unrecorded(app: String, version: Int64, recorded: Int64)
+    /// The end of the ledger at the second position is not authenticated as this node authenticates its own, and the node has
+    /// verified the ledger up to the first: something without the key-encryption key has recorded the events between.
+    case unauthenticated(from: Int64, to: Int64, BatchKey.Defect)
     /// The database has fewer events than this node remembers, or than the expected checkpoint states.
     case forgotten(remembered: Int64, found: Int64)
     /// The first events in the database are not those that this node remembers, or that the expected checkpoint is of.
@@ -116,6 +119,8 @@ package enum LedgerFault: Error, Hashable, Sendable, CustomStringConvertible {
             "version \(version) of the document of \(app) was published with the content \(published) under a valid signature, and the ledger makes the content \(made) of that version"
         case .unrecorded(let app, let version, let recorded):
             "version \(version) of the document of \(app) was published under a valid signature, and the ledger has come to version \(recorded) of it"
+        case .unauthenticated(let from, let to, let defect):
+            "the ledger's end, after \(to) events, is not authenticated, and this node has verified the first \(from): \(defect)"
         case .forgotten(let remembered, let found):
             "the database has \(found) events, and this node knows of \(remembered): a backup was restored, or a standby took over that had not received the rest"
         case .rewritten(let remembered):

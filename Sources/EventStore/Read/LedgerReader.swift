@@ -38,8 +38,58 @@ package struct LedgerReader: Sendable {
     }
 
     /// Where the ledger ends now.
-    package func head() async throws -> Head {
-        try Head(try await self.pool.read(Statements.head))
+    package func head() async throws -> Head { try await self.end().head }
+
+    /// Where the ledger ends now, with its MAC.
+    package func end() async throws -> StoredEnd {
+        try StoredEnd(try await self.pool.read(Statements.head))
+    }
+
+    /// Where the ledger ends now, with its MAC, on a connection.
+    package static func end(on connection: isolated PostgresConnection) throws -> StoredEnd {
+        try StoredEnd(try connection.query(Statements.head))
+    }
+
+    /// The ends of batches at `positions` whose MACs name a key, the last first: as the stored hashes make them.
+    func macs(at positions: Range<Int64>, of key: BatchKey, limit: Int) async throws -> [StoredEnd] {
+        let rows = try await self.pool.read(
+            Statements.macs.sql,
+            [
+                .int64(positions.lowerBound), .int64(positions.upperBound), .bytes(key.id), .int64(Int64(limit)),
+            ])
+        var ends: [StoredEnd] = []
+        for row in rows {
+            let position = try row.natural(0) + 1
+            guard let size = UInt64(exactly: position), let frontier = try? await self.frontier(at: size) else {
+                continue
+            }
+            let time = Timestamp(microseconds: try row.timestamp(1))
+            ends.append(
+                StoredEnd(
+                    head: Head(position: position, frontier: frontier, lastTime: time), mac: try row.bytes(2)))
+        }
+        return ends
+    }
+
+    /// The right edge of the ledger's tree as it was at `size`, by the stored hashes.
+    func frontier(at size: UInt64) async throws -> MerkleFrontier {
+        let plan = try MerkleFrontier.plan(size: size)
+        var stored: [[LogHash]] = []
+        for range in plan.ranges { stored.append(try await self.hashes(range)) }
+        return try MerkleFrontier(size: size, plan: plan, stored: stored)
+    }
+
+    /// Authenticates the ledger's end with the node's key whatever MAC it has: for an operator who trusts what the database
+    /// holds. The ledger MUST have been read to its end.
+    ///
+    /// - Returns: False where the ledger has grown meanwhile, or the node has no key.
+    package func authenticateEnd(of ledger: Ledger) async throws -> Bool {
+        let (end, known) = (try await self.end(), ledger.view.head)
+        guard let key = ledger.key, end.head == known else { return false }
+        return try await self.pool.query(
+            Statements.authenticateHead.sql,
+            [.int64(known.position), end.mac.map { .bytes($0) } ?? .null, .bytes(key.mac(of: known))]
+        ).only.bool(0)
     }
 
     /// The stored hashes of a range, from which proofs are made; fewer where the ledger does not reach so far.

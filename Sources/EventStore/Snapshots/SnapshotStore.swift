@@ -57,7 +57,9 @@ package struct SnapshotStore: Sendable {
         // The snapshot's tree must be the one that the ledger's own hashes make.
         guard let size = UInt64(exactly: position), size > 0 else { throw SnapshotBody.Unusable.foreign }
         let frontier = try MerkleFrontier(size: size, encoded: try row.bytes(0))
-        guard try await self.frontier(at: frontier.size) == frontier else { throw SnapshotBody.Unusable.foreign }
+        guard try await LedgerReader(pool: self.pool).frontier(at: frontier.size) == frontier else {
+            throw SnapshotBody.Unusable.foreign
+        }
         let last = try await self.pool.read(Statements.leafHash.sql, [.int64(position - 1)])
         var view = LedgerView()
         view.head = Head(
@@ -108,14 +110,5 @@ package struct SnapshotStore: Sendable {
         let rows = try await self.pool.read(Statements.newestSnapshot.sql, [.int32(LedgerState.foldVersion)])
         guard let row = rows.first else { return nil }
         return (try row.int64(0), .microseconds(try row.timestamp(2)) - .microseconds(try row.timestamp(1)))
-    }
-
-    /// The right edge of the ledger's tree as it was at `size`.
-    private func frontier(at size: UInt64) async throws -> MerkleFrontier {
-        let reader = LedgerReader(pool: self.pool)
-        let plan = try MerkleFrontier.plan(size: size)
-        var stored: [[LogHash]] = []
-        for range in plan.ranges { stored.append(try await reader.hashes(range)) }
-        return try MerkleFrontier(size: size, plan: plan, stored: stored)
     }
 }

@@ -12,6 +12,12 @@ extension KeyEncryptionKey {
         Self.hmac(message, under: self.derived(for: "authenticate/\(purpose)"))
     }
 
+    /// ``authenticate(_:for:)`` for one purpose, for data that is authenticated often: the key is derived once.
+    package func authenticator(for purpose: String) -> @Sendable ([UInt8]) -> [UInt8] {
+        let key = self.derived(for: "authenticate/\(purpose)")
+        return { Self.hmac($0, under: key) }
+    }
+
     static func derive(_ label: String, from root: SecureBytes) -> SecureBytes {
         // 32 bytes are the expansion's first block: HMAC(PRK, info ‖ 1), with PRK = HMAC(salt, key).
         let salt = [UInt8](repeating: 0, count: self.byteCount)

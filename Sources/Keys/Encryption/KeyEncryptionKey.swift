@@ -21,7 +21,9 @@ package struct KeyEncryptionKey: Sendable {
     /// The key's public name: hexadecimal of the first 8 bytes of SHA-256("pinledger/kek/v1" ‖ key).
     ///
     /// It tells which key is needed and, made by a hash, nothing about the key.
-    package let id: String
+    package var id: String { Hex.encode(self.idBytes) }
+    /// ``id`` as 8 bytes.
+    package let idBytes: [UInt8]
 
     /// The key itself, from which others are derived.
     let root: SecureBytes
@@ -35,7 +37,7 @@ package struct KeyEncryptionKey: Sendable {
         guard key.count == Self.byteCount else { throw .wrongLength(key.count) }
         self.root = key
         self.sealing = Self.derive("seal", from: key)
-        self.id = Self.id(of: key)
+        self.idBytes = Self.id(of: key)
     }
 
     /// Takes a key of 32 bytes in ordinary memory, which stays the caller's to wipe.
@@ -89,7 +91,7 @@ package struct KeyEncryptionKey: Sendable {
         guard status == 0, count == self.byteCount else { throw .malformedText }
     }
 
-    private static func id(of key: SecureBytes) -> String {
+    private static func id(of key: SecureBytes) -> [UInt8] {
         var state = crypto_hash_sha256_state()
         var digest = [UInt8](repeating: 0, count: 32)
         let domain = Array("pinledger/kek/v1".utf8)
@@ -99,6 +101,6 @@ package struct KeyEncryptionKey: Sendable {
             _ = unsafe crypto_hash_sha256_update(&state, bytes, UInt64(key.count))
         }
         unsafe crypto_hash_sha256_final(&state, &digest)
-        return Hex.encode(digest.prefix(8))
+        return Array(digest.prefix(8))
     }
 }

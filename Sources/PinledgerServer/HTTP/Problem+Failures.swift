@@ -70,6 +70,11 @@ extension Problem {
         case .overloaded: self.init(.overloaded, "Too many changes wait to be recorded.")
         case .unavailable(let why): self.init(.databaseUnavailable, "The change was not recorded: \(why).")
         case .suspended(let why): self.init(.clockWrong, "Nothing was recorded: \(why).")
+        case .noKey:
+            self.init(
+                .noKeyEncryptionKey,
+                "Nothing was recorded: the ledger's events are authenticated with the key-encryption key, which this node lacks."
+            )
         case .outcomeUnknown:
             self.init(.outcomeUnknown, "The database did not confirm in time whether it recorded the change.")
         case .halted(let fault): self.init(.halted, "\(fault).")

@@ -30,7 +30,7 @@ struct Readiness: Sendable {
         let hasDocuments = services.publisher.table.count > 0
         self.serves = !isDraining && (!isHalted || hasDocuments)
         self.writes =
-            !isDraining && !isHalted && !isSuspended && services.writer != nil && services.writeFailure == nil
+            !isDraining && services.ledger.refusal == nil && services.writer != nil && services.writeFailure == nil
         self.signs = !isDraining && !isHalted && !isSuspended && services.keys.canSign
         self.state = isHalted ? "halted" : isDraining ? "draining" : nil
     }

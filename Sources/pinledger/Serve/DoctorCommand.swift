@@ -44,6 +44,7 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
             findings += schema
             if let key, !schema.contains(where: { $0.subject == "migrations" && $0.verdict == .fail }) {
                 findings.append(await self.secrets(connection, key))
+                findings.append(await self.ledgerEnd(connection, BatchKey(key)))
             }
             findings.append(await self.clock(connection))
             await connection.close()

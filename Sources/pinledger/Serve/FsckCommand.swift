@@ -51,7 +51,7 @@ struct FsckCommand: AsyncParsableCommand, HoldsKeys {
     var server: String?
     @Option(
         help: ArgumentHelp(
-            "File with the key-encryption key. With it, every stored secret is opened and compared with the ledger.",
+            "File with the key-encryption key. With it, every batch's MAC is checked, and every stored secret is opened and compared with the ledger.",
             valueName: "file")
     )
     var kekFile: String?
@@ -82,6 +82,7 @@ struct FsckCommand: AsyncParsableCommand, HoldsKeys {
         }
         let key = try self.kekFile.map(NodeConfiguration.readKey)
         var expectations = LedgerAuditor.Expectations()
+        expectations.key = key.map(BatchKey.init)
         if let file = self.acknowledged {
             guard let text = String(streamSafe: try Self.read(file)) else {
                 throw CommandFailure("\(file) is not text in UTF-8.", status: .usage)

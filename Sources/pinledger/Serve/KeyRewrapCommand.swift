@@ -13,11 +13,13 @@ struct KeyRewrapCommand: AsyncParsableCommand, HoldsKeys {
 
             Opens every sealed secret with the current key-encryption key, seals it with the new one, and checks that \
             the new one opens it: signing keys, deployed clients' keys, telemetry keys and webhook secrets. It also \
-            changes what authenticates snapshots. All of it is one transaction: everything changes or nothing.
+            changes what authenticates snapshots and the ledger's end. All of it is one transaction: everything \
+            changes or nothing.
 
-            The keys themselves stay, so nothing changes for clients. Running nodes continue with the secrets they \
-            have opened. Restart each node with the new key, then run this command again: it finds what a node sealed \
-            with the old key meanwhile. Older backups need the old key: keep it as long as you keep them.
+            The keys themselves stay, so nothing changes for clients. Running nodes continue to serve, and the \
+            database takes no more changes from them: restart each node with the new key at once. Then run this \
+            command again: it finds what a node sealed with the old key meanwhile. Older backups need the old key: \
+            keep it as long as you keep them.
 
             Needs an account with the role pinledger_app.
             """
@@ -42,6 +44,7 @@ struct KeyRewrapCommand: AsyncParsableCommand, HoldsKeys {
     private struct Done: Sendable {
         var secrets: SecretRewrap.Outcome
         var snapshots: Int
+        var end: EndRewrap.Outcome
     }
 
     func run() async throws {
@@ -97,7 +100,9 @@ struct KeyRewrapCommand: AsyncParsableCommand, HoldsKeys {
                 let done = Done(
                     secrets: try rewrap.run(on: connection),
                     snapshots: try SnapshotStore.retag(
-                        from: SnapshotKey(old), to: SnapshotKey(new), on: connection))
+                        from: SnapshotKey(old), to: SnapshotKey(new), on: connection),
+                    // Last, because no node appends from here to the commit.
+                    end: try EndRewrap.run(from: BatchKey(old), to: BatchKey(new), on: connection))
                 if isRehearsal { throw Rehearsed(done: done) }
                 return done
             }
@@ -117,11 +122,15 @@ struct KeyRewrapCommand: AsyncParsableCommand, HoldsKeys {
             ])
         }
         table.add(["snapshots", "\(done.snapshots)", "-"])
+        table.add([
+            "the ledger's end", done.end == .rewrapped ? "1" : "0", done.end == .left ? "1" : "0",
+        ])
         Console.print(table.text)
         for id in done.secrets.unnamed {
             Console.print("left: the signing key \(id), which the ledger does not name; nothing is signed with it")
         }
-        let count = done.secrets.rewrapped.values.reduce(0, +) + done.snapshots
+        let count =
+            done.secrets.rewrapped.values.reduce(0, +) + done.snapshots + (done.end == .rewrapped ? 1 : 0)
         if self.dryRun {
             Console.print("dry run: nothing was changed; everything opens with \(old.id) and would open with \(new.id)")
         } else if count == 0 {
@@ -130,10 +139,17 @@ struct KeyRewrapCommand: AsyncParsableCommand, HoldsKeys {
             Console.print(
                 """
                 the key-encryption key is \(new.id) instead of \(old.id)
-                Restart every node with the new key, then run this command again. Keep the old key as long as you keep \
-                backups sealed with it.
+                Restart every node with the new key now: until then it serves, and records nothing. Then run this command \
+                again. Keep the old key as long as you keep backups sealed with it.
                 """)
         }
+    }
+}
+
+extension BatchKey {
+    /// The key with which a node with this key-encryption key authenticates batches.
+    init(_ key: KeyEncryptionKey) {
+        self.init(id: key.idBytes, key.authenticator(for: "batch"))
     }
 }
 

@@ -23,7 +23,7 @@ struct MemoryOptions: ParsableArguments {
 
     @Flag(
         help:
-            "Go on with the database's ledger although this node remembers another one. For one start, after lost events could not be restored."
+            "Go on with the database's ledger although this node remembers another one, or nothing authenticates its end. For one start, after lost events could not be restored."
     )
     var trustDatabase = false
 
@@ -36,10 +36,6 @@ struct MemoryOptions: ParsableArguments {
 
     /// Reads the flags, the environment and the checkpoint.
     func read() throws -> MemoryConfiguration {
-        guard !self.trustDatabase || self.directory != nil else {
-            throw CommandFailure(
-                "--trust-database needs --state-directory: without it there is no memory to replace", status: .usage)
-        }
         let file = self.expectCheckpoint ?? Environment["PINLEDGER_EXPECT_CHECKPOINT"]
         return MemoryConfiguration(
             directory: self.directory, expected: try file.map(Self.checkpoint), trustsDatabase: self.trustDatabase)
@@ -67,6 +63,6 @@ struct MemoryConfiguration: Sendable {
     var directory: String?
     /// What the ledger has to go on from, whatever the node remembers.
     var expected: Checkpoint?
-    /// Whether the database's ledger replaces the one that the node remembers.
+    /// Whether the database's ledger replaces the one that the node remembers, and its end gets this node's MAC.
     var trustsDatabase: Bool
 }

@@ -227,7 +227,7 @@ struct Node {
         try await clock.measure(pool)
         let now: @Sendable () -> Timestamp = { clock.now }
         let start = try await SnapshotStore(pool: pool, key: self.snapshotKey, logger: self.logger).load()
-        let ledger = Ledger(view: start.view)
+        let ledger = Ledger(view: start.view, key: self.configuration.keyEncryptionKey.map(BatchKey.init))
         ledger.hold(pool, logger: self.logger)
         clock.judge(ledger)
         let audit =
@@ -246,7 +246,7 @@ struct Node {
             schedule: .init(lifetimeSeconds: self.configuration.documentLifetime), table: table,
             logger: self.logger, clock: now
         )
-        try await self.haltOnDamage(ledger) { try await follower.catchUp() }
+        try await self.haltOnDamage(ledger) { try await self.readToEnd(ledger, follower, pool) }
         let memory = try await self.recall(ledger, follower, pool, table)
         let published = try await publisher.load()
         if ledger.fault == nil, published > ledger.position {
@@ -257,7 +257,7 @@ struct Node {
                 guard published <= position else { throw LedgerFault.shrunk(from: published, to: position) }
             }
         }
-        try await Self.checkSigning(keys, ledger)
+        try await Self.checkSigning(keys, ledger, pool)
         // Last, because it has threads to end: nothing after it fails.
         let factSources = try await NodeFactSources(
             self.configuration, pool: pool, ledger: ledger, documents: table, logger: self.logger, clock: now)
@@ -314,11 +314,29 @@ struct Node {
             pool: pool, secrets: WebhookSecrets(pool: pool, keyEncryptionKey: key), client: client)
     }
 
+    /// Reads the ledger to its end. An end that is not authenticated is taken, and authenticated, where the operator has said
+    /// that this start trusts the database.
+    private func readToEnd(_ ledger: Ledger, _ follower: Follower, _ pool: PostgresPool) async throws {
+        do { try await follower.catchUp() } catch let fault as LedgerFault {
+            guard case .unauthenticated(_, let end, let defect) = fault else { throw fault }
+            guard self.configuration.memory.trustsDatabase else {
+                try await follower.catchUpToAuthenticated()
+                throw LedgerFault.unauthenticated(from: ledger.position, to: end, defect)
+            }
+            try await follower.catchUp(trusting: true)
+            if !self.configuration.isReadOnly {
+                guard try await LedgerReader(pool: pool).authenticateEnd(of: ledger) else { throw fault }
+            }
+            self.logger.log(.endTrusted, ["fault": "\(fault)"])
+        }
+    }
+
     /// When the ledger is damaged, earlier documents are still served; nothing is published or changed.
     func haltOnDamage(_ ledger: Ledger, _ reading: () async throws -> Void) async throws {
         do { try await reading() } catch let fault as LedgerFault {
             ledger.halt(fault)
-            self.logger.log(.ledgerDamaged, ["fault": "\(fault)"])
+            let line: LogLine = if case .unauthenticated = fault { .endUnauthenticated } else { .ledgerDamaged }
+            self.logger.log(line, ["fault": "\(fault)"])
         }
     }
 
@@ -343,8 +361,17 @@ struct Node {
     }
 
     /// A node that has the means to sign and cannot must say so at once, not when the first document goes stale.
-    private static func checkSigning(_ keys: SigningKeys, _ ledger: Ledger) async throws {
-        guard keys.canSign, ledger.fault == nil, let active = ledger.view.state.keys.active else { return }
+    private static func checkSigning(_ keys: SigningKeys, _ ledger: Ledger, _ pool: PostgresPool) async throws {
+        var state = ledger.view.state
+        switch ledger.fault {
+        case nil: break
+        case .unauthenticated(_, _, .otherKey):
+            // Either this node has the wrong key, or the database states another one without reason.
+            guard let said = try? await pool.withConnection({ try await LedgerReader.signers(on: $0) }) else { return }
+            state = said
+        default: return
+        }
+        guard keys.canSign, let active = state.keys.active else { return }
         do { _ = try await keys.privateKey(of: active) } catch let unavailable as SigningKeys.Unavailable {
             throw CommandFailure(
                 "\(unavailable)",

@@ -238,6 +238,11 @@ struct NodeConfiguration: Sendable {
         self.telemetry = try options.telemetry.read()
         self.horizons = try options.announcements.read()
         self.memory = try options.memory.read()
+        guard !self.memory.trustsDatabase || self.memory.directory != nil || self.keyEncryptionKey != nil else {
+            throw CommandFailure(
+                "--trust-database needs --state-directory or --kek-file: without them there is nothing to hold the database to",
+                status: .usage)
+        }
     }
 
     private static func readCertificate(_ certificate: String?, _ key: String?) throws -> ServerCertificate? {

@@ -3,6 +3,8 @@ import PinWire
 /// What to load, as the command line says it.
 struct LoadOptions {
     var database = ""
+    /// The file with the key-encryption key that authenticates batches; nil where nodes have none.
+    var kekFile: String?
     var events: Int64 = 1_000_000
     var apps = 10_000
     var hosts = 5
@@ -12,7 +14,7 @@ struct LoadOptions {
     var start = Timestamp(seconds: 1_735_689_600)
 
     static let usage = """
-        usage: LedgerLoad --database CONNINFO [--events 1000000] [--apps 10000] [--hosts 5] [--pins 3] [--batch 1000]
+        usage: LedgerLoad --database CONNINFO [--kek-file FILE] [--events 1000000] [--apps 10000] [--hosts 5] [--pins 3] [--batch 1000]
                           [--seed 1] [--start 2025-01-01T00:00:00Z]
         """
 
@@ -26,6 +28,7 @@ struct LoadOptions {
             }
             switch name {
             case "--database": self.database = value
+            case "--kek-file": self.kekFile = value
             case "--events":
                 guard let events = number(1...1_000_000_000) else { return nil }
                 self.events = Int64(events)

@@ -7,6 +7,7 @@ import TransparencyLog
 /// Appends events to a ledger in batches, by the function that every writer uses.
 struct Loader {
     private let pool: PostgresPool
+    private let key: BatchKey?
     private var head = Head()
     private var versions: [AppID: Int64] = [:]
     private var time: Timestamp
@@ -15,8 +16,9 @@ struct Loader {
     /// Seconds between one batch and the next.
     private static let pace: Int64 = 20
 
-    init(pool: PostgresPool, start: Timestamp) {
+    init(pool: PostgresPool, key: BatchKey?, start: Timestamp) {
         self.pool = pool
+        self.key = key
         self.time = start
     }
 
@@ -57,6 +59,7 @@ struct Loader {
             roots += after.append(leaf: MerkleTree.leafHash(bytes[bytes.count - 1]))
         }
         let grown = streams.sorted { $0.key < $1.key }
+        let end = Head(position: self.head.position + Int64(lines.count), frontier: after, lastTime: self.time)
         let rows = try await self.pool.query(
             Self.statement,
             [
@@ -70,10 +73,11 @@ struct Loader {
                 .textArray(grown.map { "app/\($0.key)" }), .int64Array(grown.map(\.value.before)),
                 .int64Array(grown.map(\.value.after)), .int64Array(grown.map(\.value.last)),
                 .textArray([]), .textArray([]), .bytesArray([]), .int64Array([]), .int32Array([]),
+                .bool(true), self.key.map { .bytes($0.mac(of: end)) } ?? .null,
             ]
         )
         guard try rows.only.text(0) == "appended" else { throw Moved() }
-        self.head = Head(position: self.head.position + Int64(lines.count), frontier: after, lastTime: self.time)
+        self.head = end
     }
 
     /// Another process wrote to the ledger.
@@ -81,6 +85,7 @@ struct Loader {
 
     private static let statement = """
         SELECT outcome FROM pinledger.append(
-            $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)
+            $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23,
+            $24)
         """
 }

@@ -4,6 +4,7 @@
 // alone. A ledger that has events already is continued. Prints one JSON object with what was done and how long it took.
 import EventStore
 import Glibc
+import Keys
 import PinWire
 import Postgres
 
@@ -12,7 +13,11 @@ func load(_ options: LoadOptions) async throws -> JSON {
     let clock = ContinuousClock()
     let begin = clock.now
     let pool = PostgresPool(configuration: PostgresConfiguration(connectionString: options.database))
-    var loader = Loader(pool: pool, start: options.start)
+    let key = try options.kekFile.map { file in
+        let kek = try KeyEncryptionKey(text: try PrivateFile.read(file))
+        return BatchKey(id: kek.idBytes, kek.authenticator(for: "batch"))
+    }
+    var loader = Loader(pool: pool, key: key, start: options.start)
     try await loader.readExisting()
     let existing = loader.position
     let read = clock.now

@@ -60,7 +60,8 @@ class LargeLedger:
             self.sql(f"UPDATE pinledger.snapshot SET body = set_byte(body, {half}, get_byte(body, {half}) # 1)")
 
     def _load(self, events: int, apps: int) -> dict:
-        options = {"database": self.ledger.connection, "events": events, "apps": apps, "hosts": 5, "pins": 3}
+        options = {"database": self.ledger.connection, "events": events, "apps": apps, "hosts": 5, "pins": 3,
+                   "kek-file": self.dev.data / "key-encryption-key"}  # fmt: skip
         arguments = [part for name, value in options.items() for part in (f"--{name}", str(value))]
         return run_json([tool("LEDGER_LOAD"), *arguments])
 

@@ -1,0 +1,32 @@
+import EventStore
+import Keys
+import Postgres
+
+extension DoctorCommand {
+    /// Whether the ledger's end is authenticated with this node's key-encryption key. A node that starts also checks that the
+    /// events make this end.
+    func ledgerEnd(_ connection: PostgresConnection, _ key: BatchKey) async -> Finding {
+        let subject = "ledger's end"
+        do {
+            let end = try await connection.perform { @Sendable connection in try LedgerReader.end(on: connection) }
+            guard end.head.position > 0 else {
+                return Finding(subject: subject, verdict: .ok, detail: "nothing is recorded yet")
+            }
+            guard let defect = key.defect(of: end.mac, beside: end.head) else {
+                return Finding(
+                    subject: subject, verdict: .ok, detail: "\(end.head.position) events, authenticated by a node")
+            }
+            return Finding(
+                subject: subject, verdict: .fail,
+                detail: "the ledger's end, after \(end.head.position) events, is not authenticated: \(defect)",
+                advice: defect == .otherKey
+                    ? "Give the key-encryption key with which the other nodes run. If this is that key: run `pinledger fsck --kek-file kek`."
+                    : "Run `pinledger fsck --kek-file kek`: it shows which events are authenticated. Follow `pinledger handbook backup`, \"Unauthenticated events\"."
+            )
+        } catch {
+            return Finding(
+                subject: subject, verdict: .fail, detail: ErrorText.sentence(for: error),
+                advice: "Run `pinledger fsck`: it lists all damage.")
+        }
+    }
+}

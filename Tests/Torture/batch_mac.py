@@ -1,0 +1,30 @@
+"""The MAC of a batch, computed here and not by the program."""
+
+import base64
+import hashlib
+import hmac
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+def read_key(kek: Path) -> bytes:
+    """The bytes of a key-encryption key's file: base64 or hexadecimal."""
+    text = kek.read_text().strip()
+    return bytes.fromhex(text) if len(text) == 64 else base64.b64decode(text)
+
+
+def key_id(key: bytes) -> bytes:
+    return hashlib.sha256(b"pinledger/kek/v1" + key).digest()[:8]
+
+
+def of(kek: Path, size: int, last_time: datetime, root: bytes) -> bytes:
+    """What a holder of the key stores beside the end of a ledger: the key's id, and HMAC-SHA-256 under a key derived by
+    HKDF-SHA-256 (RFC 5869: no salt, one block)."""
+    key = read_key(kek)
+    extracted = hmac.digest(bytes(32), key, "sha256")
+    derived = hmac.digest(extracted, b"pinledger/kek/v2/authenticate/batch\x01", "sha256")
+    microseconds = (last_time - _EPOCH) // timedelta(microseconds=1)
+    message = size.to_bytes(8, "big") + microseconds.to_bytes(8, "big") + root
+    return key_id(key) + hmac.digest(derived, message, "sha256")
