@@ -20,7 +20,8 @@ help: ## Shows this list
 run: build ## Builds and starts a private database and a server, with an example
 	@exec $(PROGRAM) dev --example deploy/example/ssl_pinning_config.json --app com.example.app
 
-test: packages ## Builds and runs every test
+test: ## Builds and runs every test
+	@deploy/install-packages --tests
 	swift build --build-tests $(SWIFT_FLAGS)
 	Tests/run
 

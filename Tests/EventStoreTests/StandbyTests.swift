@@ -70,6 +70,43 @@ struct StandbyTests {
         }
     }
 
+    @Test func `a node that requires a standby confirms nothing on a server that waits for none`() async throws {
+        try await TestCluster.run { cluster in
+            let database = try await cluster.database()
+            var demanding = Self.impatient
+            let configure = demanding.configureWriter
+            demanding.configureWriter = {
+                configure(&$0)
+                $0.requiresSynchronousStandby = true
+            }
+            let app = try Sample.app()
+            let missing = WriteFailure.unavailable("the database has no synchronous standby, which this node requires")
+            let (create, change) = (try Sample.create(app), try Sample.rename(app, "perhaps here alone", key: "k"))
+            try await TestNode.run(on: database, .with { $0.follows = false }) { easy in
+                try await TestNode.run(on: database, demanding) { node in
+                    #expect(await node.attempt(create).failure == missing)
+                    #expect(node.ledger.database.writeFailure?.contains("synchronous standby") == true)
+                    _ = try await easy.writer.execute(create)
+                    #expect(await eventually { node.ledger.position == 1 })
+                    // The change goes to the server, and waits for a standby that does not come.
+                    try await Self.await("nobody", database)
+                    // Its session may see the new setting a moment later than others.
+                    #expect(await eventually { await node.attempt(change).failure == .outcomeUnknown })
+                    for pid in try await Self.waiting(database) {
+                        try await database.query("SELECT pg_cancel_backend($1)", [.int32(pid)])
+                    }
+                    // A cluster manager gives the standby up: the answer to the repeated request is not confirmed either.
+                    try await Self.await(nil, database)
+                    let again = await node.attempt(change).failure
+                    #expect(again == missing || again == .outcomeUnknown)
+                }
+                // The test sees a node that does not insist.
+                let again = try await easy.insist(change)
+                #expect(again.entries.count == 1)
+            }
+        }
+    }
+
     @Test func `a commit without its standby has an unknown outcome`() async throws {
         try await TestCluster.run { cluster in
             let database = try await cluster.database()

@@ -197,12 +197,28 @@ GRANT EXECUTE ON FUNCTION pinledger.forget_commands TO pinledger_app;
 
 -- Appending -----------------------------------------------------------------------------------------------------------
 
+-- Raises PL006 where the session wants commits that a synchronous standby has confirmed (pinledger.require_synchronous is on),
+-- and this server's settings do not have commits wait for one. A cluster manager may take the last standby out of the settings
+-- at any time, so whatever confirms a change asks again.
+CREATE FUNCTION pinledger.check_synchronous() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    IF current_setting('pinledger.require_synchronous', true) = 'on'
+        AND (current_setting('synchronous_standby_names') = ''
+            OR current_setting('synchronous_commit') NOT IN ('on', 'remote_apply')) THEN
+        RAISE EXCEPTION 'no synchronous standby confirms commits: synchronous_standby_names is "%", synchronous_commit %',
+            current_setting('synchronous_standby_names'), current_setting('synchronous_commit')
+            USING ERRCODE = 'PL006';
+    END IF;
+END
+$$;
+
 -- Locks the head for the rest of the transaction and returns it. A writer that lost a race uses it: no other can move the
 -- head between this read and its append. So does a writer that answers from what was recorded before: the lock is
 -- written to the log, so the commit waits for the disk, and for a standby, as that of an append does.
 CREATE FUNCTION pinledger.lock_head(
     OUT next_position bigint, OUT frontier bytea, OUT last_time timestamptz, OUT mac bytea
 ) LANGUAGE sql SECURITY DEFINER SET search_path = pinledger, pg_temp SET enable_seqscan = off AS $$
+    SELECT check_synchronous();
     SELECT next_position, frontier, last_time, mac FROM head ORDER BY position_block DESC LIMIT 1 FOR UPDATE
 $$;
 GRANT EXECUTE ON FUNCTION pinledger.lock_head TO pinledger_app;
@@ -234,6 +250,7 @@ GRANT EXECUTE ON FUNCTION pinledger.authenticate_head TO pinledger_app;
 --   PL002  the batch's time lies before the last event's
 --   PL005  the ledger's end is authenticated with a key-encryption key, and p_mac is of another one, or is not given:
 --          after a change of the key, nodes that still have the old one append nothing
+--   PL006  as check_synchronous() says
 --
 -- It runs many times a second on tables that were empty when it was planned. So plans are made once, for any number of
 -- parameters, and never read a whole table.
@@ -255,6 +272,7 @@ DECLARE
     created  bigint := 0;
     advanced bigint := 0;
 BEGIN
+    PERFORM check_synchronous();
     -- Takes the head's lock, or waits for its holder and then finds the head moved.
     IF count > 0 THEN
         UPDATE head h SET next_position = p_position + count, frontier = p_new_frontier, last_time = p_time,
@@ -335,6 +353,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pinledger, pg_temp SET enabl
 DECLARE
     next bigint;
 BEGIN
+    PERFORM check_synchronous();
     -- The lock stays, so that the commit of this statement waits for what the commit of an append waits for.
     SELECT h.next_position INTO STRICT next FROM head h ORDER BY h.position_block DESC LIMIT 1 FOR UPDATE;
     BEGIN

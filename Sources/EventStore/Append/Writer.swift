@@ -212,7 +212,12 @@ package actor Writer {
             } catch {
                 self.noteFailedWrite(error)
                 await self.drop()
-                pending.fail(.unavailable("the database did not take the change"))
+                let needsStandby = (error as? PostgresError)?.sqlState == "PL006"
+                pending.fail(
+                    .unavailable(
+                        needsStandby
+                            ? "the database has no synchronous standby, which this node requires"
+                            : "the database did not take the change"))
             }
         }
         pending.answer()

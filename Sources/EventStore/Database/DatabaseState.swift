@@ -101,6 +101,7 @@ package final class DatabaseState: Sendable {
         switch (error.code, error.sqlState) {
         case (_, "53100"?): return "the database's disk is full"
         case (_, "25006"?): return "the database only reads: it is a standby, or was set to"
+        case (_, "PL006"?): return "the database has no synchronous standby, which this node requires"
         case (_, "42501"?): return "the database's role may not write"
         case (.server, "55P03"?), (.server, "57014"?), (.outcomeUnknown, _):
             return "the database does not confirm changes in time: perhaps it waits for a standby"

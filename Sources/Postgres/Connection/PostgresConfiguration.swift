@@ -30,6 +30,9 @@ package struct PostgresConfiguration: Sendable {
     /// How long to wait for a server's answer beyond the statement timeout, and after a cancellation.
     package var answerGrace: Duration
     package var sessionSettings: SessionSettings
+    /// Whether the session asks the server for commits that a synchronous standby confirms: it sets
+    /// `pinledger.require_synchronous`, which the functions that record changes obey.
+    package var requiresSynchronousStandby = false
     /// Whether statements may stay prepared on the server: not behind a transaction pooler.
     package var preparesStatements: Bool
 
@@ -55,13 +58,18 @@ package struct PostgresConfiguration: Sendable {
         self.preparesStatements = preparesStatements
     }
 
-    /// The timeouts to set, under the server's names, in milliseconds.
-    var serverTimeouts: [(name: String, milliseconds: Int64)] {
-        [
+    private static let requirement = "pinledger.require_synchronous"
+    /// Asks for a setting that only this program's start-up options make: NULL where something in between drops them.
+    static let ownSetting = "SELECT nullif(current_setting('\(requirement)', true), '')"
+
+    /// The settings of the session, under the server's names: the timeouts in milliseconds, and what is required.
+    var serverSettings: [(name: String, value: String)] {
+        let timeouts = [
             ("statement_timeout", self.statementTimeout),
             ("lock_timeout", self.lockTimeout),
             ("idle_in_transaction_session_timeout", self.idleInTransactionTimeout),
-        ].compactMap { name, timeout in timeout.map { (name, $0.wholeMilliseconds) } }
+        ].compactMap { name, timeout in timeout.map { (name, "\($0.wholeMilliseconds)") } }
+        return timeouts + [(Self.requirement, self.requiresSynchronousStandby ? "on" : "off")]
     }
 }
 

@@ -73,7 +73,7 @@ extension PostgresConnection {
         if let isolation { text += " ISOLATION LEVEL \(isolation.rawValue)" }
         if readOnly { text += " READ ONLY" }
         guard self.configuration.sessionSettings == .perTransaction else { return text }
-        let settings = self.configuration.serverTimeouts.map { "; SET LOCAL \($0.name) = \($0.milliseconds)" }
+        let settings = self.configuration.serverSettings.map { "; SET LOCAL \($0.name) = \($0.value)" }
         return text + settings.joined()
     }
 

@@ -69,6 +69,13 @@ package actor PostgresConnection {
         return try self.session.query(sql, parameters)
     }
 
+    /// Whether the server has the settings that this session began with. A pooler that shares its sessions with the server
+    /// (PgBouncer in transaction mode) drops them; behind it notifications, locks and prepared statements get lost too.
+    package func hasItsSettings() throws(PostgresError) -> Bool {
+        guard self.configuration.sessionSettings == .startup else { return true }
+        return try self.query(PostgresConfiguration.ownSetting).only.optionalText(0) != nil
+    }
+
     /// Several statements in one text, as in migrations, in one implicit transaction unless they say otherwise.
     package func execute(script sql: String) throws(PostgresError) {
         defer { self.publish() }

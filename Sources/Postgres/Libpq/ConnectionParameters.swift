@@ -56,7 +56,7 @@ struct ConnectionParameters {
         self["client_encoding"] = "UTF8"
         if configuration.sessionSettings == .startup {
             // Later options win, so the operator's stand last.
-            let ours = configuration.serverTimeouts.map { "-c \($0.name)=\($0.milliseconds)" }
+            let ours = configuration.serverSettings.map { "-c \($0.name)=\($0.value)" }
             let keepalives = Self.serverKeepalives.map { "-c \($0)=\($1)" }
             self["options"] = (ours + keepalives + [self["options"] ?? ""]).joined(separator: " ")
         }

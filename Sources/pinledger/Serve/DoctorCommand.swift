@@ -47,6 +47,7 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
                 findings.append(await self.ledgerEnd(connection, BatchKey(key)))
             }
             findings.append(await self.clock(connection))
+            findings.append(await self.durability(connection))
             await connection.close()
             if let memory = await self.memory(key) { findings.append(memory) }
         }
@@ -168,6 +169,11 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
             let configuration = PostgresConfiguration(connectionString: text)
             do {
                 let connection = try await PostgresConnection.connect(configuration)
+                guard try await connection.hasItsSettings() else {
+                    return (
+                        nil, Finding(subject: subject, verdict: .fail, detail: Pooler.message, advice: Pooler.advice)
+                    )
+                }
                 let number = connection.serverVersion
                 let version = "PostgreSQL \(number / 10_000).\(number % 10_000)"
                 guard number >= 140_000 else {
@@ -182,6 +188,8 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
                     connection,
                     Finding(subject: subject, verdict: .ok, detail: "\(version), \(configuration.redactedDescription)")
                 )
+            } catch  where Pooler.isReason(for: error) {
+                return (nil, Finding(subject: subject, verdict: .fail, detail: Pooler.message, advice: Pooler.advice))
             } catch {
                 return (
                     nil,

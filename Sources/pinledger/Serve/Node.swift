@@ -222,6 +222,7 @@ struct Node {
         database.connectTimeout = min(database.connectTimeout, self.configuration.databaseTimeout)
         database.statementTimeout = self.configuration.databaseTimeout * 2
         database.answerGrace = .seconds(1)
+        database.requiresSynchronousStandby = self.configuration.requiresSynchronousStandby
         let pool = try await self.openPool(database)
         let clock = DatabaseClock(systemClock: Self.clock, logger: self.logger)
         try await clock.measure(pool)
@@ -386,10 +387,14 @@ struct Node {
         let pool = PostgresPool(configuration: database)
         let status: Migrator.Status
         do {
-            status = try await pool.withConnection { try await Migrator().status(on: $0) }
+            status = try await pool.withConnection { connection in
+                try await Pooler.refuse(connection)
+                return try await Migrator().status(on: connection)
+            }
         } catch let failure as MigrationFailure {
             throw CommandFailure("\(failure)", advice: failure.advice)
         } catch let error as PostgresError {
+            if Pooler.isReason(for: error) { throw CommandFailure(Pooler.message, advice: Pooler.advice) }
             throw CommandFailure(
                 "the database cannot be used: \(error)", advice: "Run `pinledger doctor` to find out why.",
                 status: .unreachable

@@ -55,6 +55,12 @@ struct NodeOptions: ParsableArguments {
     )
     var databaseTimeout: Double?
 
+    @Flag(
+        help:
+            "Record changes only while the database has commits wait for a synchronous standby. [env: PINLEDGER_REQUIRE_SYNCHRONOUS=1]"
+    )
+    var requireSynchronous = false
+
     @Option(help: ArgumentHelp("How long a signed document is valid.", valueName: "seconds"))
     var documentLifetime: Int64 = 86_400
 
@@ -161,6 +167,7 @@ struct NodeConfiguration: Sendable {
     var listen: ListenAddress
     var adminListen: ListenAddress?
     var keyEncryptionKey: KeyEncryptionKey?
+    var requiresSynchronousStandby: Bool
     var isReadOnly: Bool
     /// The number of changes that may wait.
     var writeQueue: Int
@@ -203,6 +210,8 @@ struct NodeConfiguration: Sendable {
         self.adminListen = try (options.adminListen ?? Environment["PINLEDGER_ADMIN_LISTEN"]).map(ListenAddress.init)
         self.isReadOnly = options.readOnly || Environment.isSet("PINLEDGER_READ_ONLY")
         self.keyEncryptionKey = try (options.kekFile ?? Environment["PINLEDGER_KEK_FILE"]).map(Self.readKey)
+        self.requiresSynchronousStandby =
+            options.requireSynchronous || Environment.isSet("PINLEDGER_REQUIRE_SYNCHRONOUS")
         self.writeQueue = try Self.number(
             options.writeQueue, "PINLEDGER_WRITE_QUEUE", default: 2000, in: 1...1_000_000_000)
         self.databaseTimeout = .seconds(
