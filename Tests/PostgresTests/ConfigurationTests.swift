@@ -37,8 +37,8 @@ struct ConfigurationTests {
         #expect(parameters["application_name"] == "mine")
         #expect(
             parameters["options"] == "-c statement_timeout=30000 -c lock_timeout=5000 "
-                + "-c idle_in_transaction_session_timeout=30000 -c tcp_keepalives_idle=5 -c tcp_keepalives_interval=2 "
-                + "-c tcp_keepalives_count=3 -c tcp_user_timeout=11000 -c lock_timeout=7"
+                + "-c idle_in_transaction_session_timeout=30000 -c pinledger.require_synchronous=off "
+                + "-c tcp_keepalives_idle=5 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=3 -c tcp_user_timeout=11000 -c lock_timeout=7"
         )
     }
 
