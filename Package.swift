@@ -210,7 +210,8 @@ let package = Package(
         .executableTarget(
             name: "AppendBench",
             dependencies: [
-                "EventStore", "PinWire", "Pinning", "Postgres", .product(name: "Logging", package: "swift-log"),
+                "EventStore", "Keys", "PinWire", "Pinning", "Postgres",
+                .product(name: "Logging", package: "swift-log"),
             ],
             path: "Tests/Benchmarks/Append"
         ),

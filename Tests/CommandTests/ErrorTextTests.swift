@@ -70,6 +70,7 @@ import Webhooks
         Ed25519PrivateKey.Failure.wrongSeedLength(3), Ed25519PrivateKey.Failure.signingFault,
         WriteFailure.planStale, WriteFailure.keyReused, WriteFailure.tooLarge(bytes: 70_000), WriteFailure.overloaded,
         WriteFailure.unavailable("the database is away"), WriteFailure.suspended("the clock is wrong"),
+        WriteFailure.noKey, LedgerFault.unauthenticated(from: 3, to: 9, .otherKey),
         WriteFailure.outcomeUnknown, WriteFailure.halted(.shrunk(from: 9, to: 3)),
         WriteFailure.stale(.fleet, expected: 1, actual: 2), WriteFailure.refused(.tokenUnknown("tok_1")),
         Refusal.reasonRequired("it turns pinning off"), LedgerFault.fork(position: 4),

@@ -1,5 +1,6 @@
 import EventStore
 import Foundation
+import Keys
 import Logging
 import PinWire
 import Pinning
@@ -69,6 +70,8 @@ struct Main {
 /// What the command line asks for.
 struct Options {
     var database = ""
+    /// The file with the key-encryption key that authenticates batches; nil for none.
+    var kekFile: String?
     var writers = 32
     var seconds = 5
     var nodes = 1
@@ -85,6 +88,7 @@ struct Options {
             guard let value = rest.popFirst() else { throw Usage() }
             switch (name, Int(value)) {
             case ("--database", _): self.database = value
+            case ("--kek-file", _): self.kekFile = value
             case ("--writers", let number?): self.writers = number
             case ("--seconds", let number?): self.seconds = number
             case ("--nodes", let number?): self.nodes = number
@@ -98,7 +102,7 @@ struct Options {
 
 /// The parts of a server that write and follow the ledger.
 struct BenchmarkNode {
-    let ledger = Ledger()
+    let ledger: Ledger
     let pool: PostgresPool
     let writer: Writer
     let follower: Follower
@@ -106,6 +110,11 @@ struct BenchmarkNode {
     init(_ options: Options, number: Int) throws {
         let configuration = PostgresConfiguration(
             connectionString: options.database, applicationName: "pinledger-benchmark-\(number)")
+        self.ledger = Ledger(
+            key: try options.kekFile.map { file in
+                let kek = try KeyEncryptionKey(text: try PrivateFile.read(file))
+                return BatchKey(id: kek.idBytes, kek.authenticator(for: "batch"))
+            })
         let logger = Logger(label: "benchmark") { StreamLogHandler.standardError(label: $0) }
         self.pool = PostgresPool(configuration: configuration)
         self.writer = Writer(

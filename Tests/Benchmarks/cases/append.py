@@ -17,15 +17,18 @@ def run(bench: Bench) -> Result:
     # How long an entry really is, with what the store adds to the payload.
     entry_bytes = ENTRY_BYTES
 
-    def store(writers: int):
+    def store(writers: int, *, has_key: bool = True):
         def measure() -> dict:
             nonlocal entry_bytes
-            _, ledger = bench.cluster.ledger()
+            name, ledger = bench.cluster.ledger()
+            if not has_key:
+                bench.cluster.sql(name, "UPDATE pinledger.head SET mac = NULL")
             bench.cluster.checkpoint()
             with Meter([bench.cluster.pid], trees=True) as meter:
                 figures = run_json([
                     append_bench, "--database", ledger.connection, "--writers", str(writers),
                     "--seconds", str(round(bench.seconds)), "--nodes", "1", "--entry-bytes", str(ENTRY_BYTES),
+                    *(["--kek-file", ledger.key_file] if has_key else []),
                 ])  # fmt: skip
             entry_bytes = round(figures["bytes_per_entry"])
             return figures | meter.figures | {
@@ -56,6 +59,7 @@ def run(bench: Bench) -> Result:
 
     sides = {
         "event store, 32 writers": store(32),
+        "event store, 32 writers, batches without MACs": store(32, has_key=False),
         "pgbench, 32 clients": rows("plain", 32),
         "pgbench, 32 clients, the ledger's indexes": rows("indexed", 32),
         "event store, 256 writers": store(256),
@@ -82,6 +86,9 @@ def run(bench: Bench) -> Result:
                     f"event store with {writers} writers at least {goal} of pgbench with 32 clients", f"{ratio:.2f}",
                     ratio >= goal,
                 )  # fmt: skip
+    macs = rate("event store, 32 writers") / rate("event store, 32 writers, batches without MACs")
+    result.ratio("event store with 32 writers, of the same with batches without MACs", macs)
+    result.goal("batches with MACs at least 0.95 of batches without", f"{macs:.2f}", macs >= 0.95)
     for side, measurements in measured.items():
         result.figures.append(
             f"{side}: {rate(side):,.0f}/s  {latencies(measurements, 'p50', 'p99')}  "

@@ -32,7 +32,7 @@ def through_the_store(bench: Bench, result: Result) -> None:
             bench.cluster.checkpoint()
             with Meter([]) as meter:
                 figures = run_json([
-                    append_bench, "--database", ledger.connection, "--writers", str(writers),
+                    append_bench, "--database", ledger.connection, "--kek-file", ledger.key_file, "--writers", str(writers),
                     "--seconds", str(round(bench.seconds)), "--nodes", str(count), "--entry-bytes", "500",
                 ])  # fmt: skip
             # Each writer made its app first.

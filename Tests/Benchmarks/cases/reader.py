@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 from support.admin_load import make_apps, rename_apps
 from support.bench import Bench
+from support.postgres import Ledger
 from support.processes import Meter
 from support.report import Result
 from support.rounds import disturbance, latencies, median
@@ -36,10 +37,10 @@ def run(bench: Bench) -> Result:
             finally:
                 psql.stdin.close()
 
-    def appends(database: str, seconds: float) -> dict:
+    def appends(ledger: Ledger, seconds: float) -> dict:
         figures = run_json([
-            append_bench, "--database", database, "--writers", str(WRITERS), "--seconds", str(round(seconds)),
-            "--nodes", "1", "--entry-bytes", "500",
+            append_bench, "--database", ledger.connection, "--kek-file", ledger.key_file, "--writers", str(WRITERS),
+            "--seconds", str(round(seconds)), "--nodes", "1", "--entry-bytes", "500",
         ])  # fmt: skip
         return figures | {"per_second": figures["events_per_second"]}
 
@@ -66,7 +67,7 @@ def run(bench: Bench) -> Result:
 
     def appending() -> dict[str, dict]:
         name, ledger = bench.cluster.ledger()
-        return beside(name, lambda seconds: appends(ledger.connection, seconds))
+        return beside(name, lambda seconds: appends(ledger, seconds))
 
     def commanding() -> dict[str, dict]:
         def commands(seconds: float) -> dict:
