@@ -73,7 +73,7 @@ extension Problem {
         case .noKey:
             self.init(
                 .noKeyEncryptionKey,
-                "Nothing was recorded: the ledger's events are authenticated with the key-encryption key, which this node lacks."
+                "This node lacks the key-encryption key with which other nodes authenticate the ledger's events."
             )
         case .outcomeUnknown:
             self.init(.outcomeUnknown, "The database did not confirm in time whether it recorded the change.")
