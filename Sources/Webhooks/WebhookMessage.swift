@@ -12,10 +12,13 @@ package struct WebhookMessage: Hashable, Sendable {
 
     /// The message that carries an entry of the ledger.
     ///
-    /// - Parameter bytes: The entry as it is stored, which stands unchanged in the message.
-    package init(webhook: String, entry: Entry, bytes: [UInt8]) {
+    /// - Parameters:
+    ///   - bytes: The entry as it is stored, which stands unchanged in the message.
+    ///   - epoch: The number of the epoch in which it was recorded.
+    package init(webhook: String, entry: Entry, bytes: [UInt8], epoch: Int64) {
         self.init(
-            id: Self.id(webhook: webhook, position: entry.position), type: entry.event.type, time: entry.time.rfc3339,
+            id: Self.id(webhook: webhook, EpochNumber(epoch: epoch, number: entry.position)), type: entry.event.type,
+            time: entry.time.rfc3339,
             webhook: webhook, entry: bytes
         )
     }
@@ -42,8 +45,11 @@ package struct WebhookMessage: Hashable, Sendable {
         self.body = body
     }
 
-    /// The id of the message that carries the entry at a position: the same on every attempt and every node.
-    package static func id(webhook: String, position: Int64) -> String { "whd_\(webhook.dropFirst(4))_\(position)" }
+    /// The id of the message that carries the entry at a position: the same on every attempt and every node. After a loss,
+    /// an event has another id than the lost one at its position, so that receivers do not take it for a repetition.
+    package static func id(webhook: String, _ position: EpochNumber) -> String {
+        "whd_\(webhook.dropFirst(4))_\(position)"
+    }
 
     /// The header fields of the convention, signed with every one of `secrets`.
     package func fields(signedWith secrets: [WebhookSecret], at now: Timestamp) -> [(name: String, value: String)] {

@@ -217,7 +217,9 @@ package actor WebhookSender {
     ) async -> Result<ReceiverAnswer, SendFailure> {
         let message: WebhookMessage
         do {
-            message = WebhookMessage(webhook: webhook.id, entry: try Entry(bytes: lease.entry), bytes: lease.entry)
+            message = WebhookMessage(
+                webhook: webhook.id, entry: try Entry(bytes: lease.entry), bytes: lease.entry,
+                epoch: self.ledger.view.state.fleet.epoch(at: lease.position))
         } catch { return .failure(.unsigned("the event cannot be read")) }
         return await self.tools.send(message, to: webhook, by: self.client, at: self.clock())
     }

@@ -138,7 +138,7 @@ package struct WebhookStore: Sendable {
 
     /// A webhook's deliveries, the newest event's first.
     package func deliveries(
-        of webhook: String, in state: DeliveryState?, before boundary: Int64?, limit: Int
+        of webhook: String, in state: DeliveryState?, before boundary: Int64?, limit: Int, fleet: Fleet
     ) async throws -> Page {
         var parameters: [PostgresValue] = [.text(webhook), .int64(boundary ?? .max), .int64(Int64(limit) + 1)]
         var condition = ""
@@ -156,18 +156,19 @@ package struct WebhookStore: Sendable {
             parameters
         )
         let found = try rows.prefix(limit).map { row in
-            Delivery(position: try row.int64(0), json: try Self.json(of: row, webhook: webhook))
+            Delivery(position: try row.int64(0), json: try Self.json(of: row, webhook: webhook, fleet))
         }
         return Page(deliveries: found, hasMore: rows.count > limit)
     }
 
-    private static func json(of row: PostgresRow, webhook: String) throws -> JSON {
+    private static func json(of row: PostgresRow, webhook: String, _ fleet: Fleet) throws -> JSON {
         func time(_ column: Int) throws -> JSON? {
             try row.optionalTimestamp(column).map { .string(Timestamp(microseconds: $0).rfc3339) }
         }
         let position = try row.int64(0)
         return .members([
-            "id": .string(WebhookMessage.id(webhook: webhook, position: position)),
+            "id": .string(
+                WebhookMessage.id(webhook: webhook, EpochNumber(epoch: fleet.epoch(at: position), number: position))),
             "position": .integer(position),
             "stream": .string(try row.text(1)),
             "type": .string(try row.text(2)),

@@ -72,7 +72,7 @@ import Webhooks
         WriteFailure.unavailable("the database is away"), WriteFailure.suspended("the clock is wrong"),
         WriteFailure.noKey, LedgerFault.unauthenticated(from: 3, to: 9, .otherKey),
         WriteFailure.outcomeUnknown, WriteFailure.halted(.shrunk(from: 9, to: 3)),
-        WriteFailure.stale(.fleet, expected: 1, actual: 2), WriteFailure.refused(.tokenUnknown("tok_1")),
+        WriteFailure.stale(.fleet, expected: 1, actual: 2, epoch: 0), WriteFailure.refused(.tokenUnknown("tok_1")),
         Refusal.reasonRequired("it turns pinning off"), LedgerFault.fork(position: 4),
         LedgerFault.unreadable(position: 4, "it is no JSON"),
         LogError.rootMismatch, LogError.treeTooLarge(size: 9), LogError.malformedFrontier(size: 3, byteCount: 4),

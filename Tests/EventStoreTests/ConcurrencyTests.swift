@@ -72,7 +72,7 @@ struct ConcurrencyTests {
             #expect(won.count == 1)
             #expect(won.first?.streamVersion == version + 1)
             let lost = results.filter { result in
-                if case .failure(.stale(.app(app), expected: version, actual: version + 1)) = result {
+                if case .failure(.stale(.app(app), expected: version, actual: version + 1, epoch: 0)) = result {
                     true
                 } else {
                     false
@@ -106,7 +106,7 @@ struct ConcurrencyTests {
                 switch (number % 3, result) {
                 case (0, .success(let recorded)): #expect(recorded.entries.count == 1)
                 case (1, .failure(.refused(.appUnknown(unknown)))): break
-                case (2, .failure(.stale(.app(unknown), expected: 7, actual: 0))): break
+                case (2, .failure(.stale(.app(unknown), expected: 7, actual: 0, epoch: 0))): break
                 default: Issue.record("\(number): \(result)")
                 }
             }
@@ -127,7 +127,7 @@ struct ConcurrencyTests {
             #expect(renamed.streamVersion == 2)
             #expect(nodes[1].ledger.position == 2)
             // The first now believes that the version is 1.
-            await #expect(throws: WriteFailure.stale(.app(app), expected: 1, actual: 2)) {
+            await #expect(throws: WriteFailure.stale(.app(app), expected: 1, actual: 2, epoch: 0)) {
                 try await nodes[0].writer.execute(try Sample.rename(app, "y", expecting: 1))
             }
             await #expect(throws: WriteFailure.refused(.appExists(app))) {

@@ -92,7 +92,9 @@ let examples: [String: Entry] = {
                 id: 7, platform: .ios, majorOSVersion: 17, suggestedVersion: "3.1.2", requiredVersion: "2.0.0-rc.1",
                 messageKey: "update")
         ], texts: [ClientText(key: "update", language: "de", text: "Bitte „aktualisieren“!")])
-    guard let log = LogName("pins.example.com/log") else { preconditionFailure("not a name of a log") }
+    guard let log = LogName("pins.example.com/log"), let nextLog = LogName("pins.example.com/log/epoch-2") else {
+        preconditionFailure("not a name of a log")
+    }
     let newer: [(String, StreamID, Event)] = [
         ("EndpointsSet", .app(shop), .app(.endpointsSet(api, endpoints("api.example.com:8443", "a.example:25+smtp")))),
         ("EndpointsSet.none", .app(shop), .app(.endpointsSet(api, nil))),
@@ -176,6 +178,23 @@ let examples: [String: Entry] = {
         ),
         ("LogKeyAdded", .log, .log(.logKeyAdded(kid: "kid-2", publicKey: sha256([2])))),
         ("LogKeyRetired", .log, .log(.logKeyRetired(kid: "kid-1"))),
+        (
+            "HistoryRestored", .fleet,
+            .fleet(
+                .historyRestored(
+                    HistoryRestoration(
+                        epoch: 2, keptSize: 4711, lost: .init(size: 4720, root: sha256([3])), raisedBy: 1_000_000)))
+        ),
+        (
+            "HistoryRestored.unknown", .fleet,
+            .fleet(.historyRestored(HistoryRestoration(epoch: 3, keptSize: 0, lost: nil, raisedBy: 1)))
+        ),
+        (
+            "LogContinued", .log,
+            .log(
+                .logContinued(
+                    origin: nextLog, after: EarlierLog(origin: log, end: .init(size: 4720, root: sha256([3])))))
+        ),
     ]
     let plain = Origin(actor: Actor(kind: .token, id: "tok_0", name: "Ann"))
     // Everything that an entry can say, and something that it need not.

@@ -240,7 +240,7 @@ struct LockOutModel {
                         key != address.key
                             && app.delivery(
                                 of: key, hosts: [pattern], goals: Rotation.Goals(for: facts),
-                                fleetVersion: self.state.fleet.version, facts)?.isEnough(at: self.world.now) == true
+                                versionOffset: self.state.fleet.version, facts)?.isEnough(at: self.world.now) == true
                     }
                     guard !keys.isEmpty else { continue }
                     self.world.change(

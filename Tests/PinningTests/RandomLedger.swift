@@ -188,7 +188,13 @@ struct RandomLedger {
 
     /// An event of any kind, whether it fits or not.
     mutating func event() -> Event {
-        switch Int.random(in: 0..<47, using: &self.generator) {
+        switch Int.random(in: 0..<49, using: &self.generator) {
+        case 47, 48:
+            .fleet(
+                .historyRestored(
+                    HistoryRestoration(
+                        epoch: self.generator.pick([1, 2, 3, 7]), keptSize: self.generator.pick([0, 3, 9]), lost: nil,
+                        raisedBy: self.generator.pick([1, 1_000_000]))))
         case 45: .app(.versionKillSwitchEngaged(self.range(), expiresAt: self.later()))
         case 46: .app(.versionKillSwitchReleased(self.range()))
         case 31:

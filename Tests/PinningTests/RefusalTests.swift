@@ -62,6 +62,8 @@ import Testing
         case .webhookUnknown: .webhookUnknown
         case .tooManyWebhooks: .tooManyWebhooks
         case .logOpen: .logOpen
+        case .epochNotAhead: .epochNotAhead
+        case .raiseOutOfRange: .raiseOutOfRange
         case .logNotOpen: .logNotOpen
         case .logKeyLast: .logKeyLast
         case .tooManyLogKeys: .tooManyLogKeys
@@ -86,6 +88,7 @@ import Testing
         case guarded, guardRailFixed, rotationExists, rotationUnknown, rotationPhase, rotationUnderWay
         case rotationWithoutOldKey, rotationWithoutNextKey, tooManyRotations, tooManyEndpoints, keyNotPinned
         case webhookExists, webhookUnknown, tooManyWebhooks
+        case epochNotAhead, raiseOutOfRange
         case logOpen, logNotOpen, logKeyLast, tooManyLogKeys
         case telemetryKeyExists, telemetryKeyUnknown, telemetryKeyRetired, tooManyTelemetryKeys
         case rolloutPlanUnknown, rolloutUnplannable, rolloutPlanState, rolloutPlanned, rolloutRolledBack
@@ -144,12 +147,16 @@ import Testing
         func clientKey(_ byte: UInt8, _ algorithm: ClientKeyAlgorithm = .es256) -> Command {
             .app(shop, [.setClientKey(.wultra, ClientKey(algorithm: algorithm, publicKey: [byte]))])
         }
+        func restore(_ epoch: Int64, by raise: Int64) -> Command {
+            .fleet(.restoreHistory(HistoryRestoration(epoch: epoch, keptSize: 0, lost: nil, raisedBy: raise)))
+        }
         // As many active pins as make more than a mebibyte, in few commands.
         let many = (0..<App.pinLimit).map { new($0) }
         let large = (0..<240).map { number in
             AppCommand.addHost(host("h\(number).example.com"), includesSubdomains: false, mode: .off, pins: many)
         }
         let scenarios: [(commands: [Command], command: Command)] = [
+            ([restore(1, by: 1)], restore(1, by: 1)), ([], restore(1, by: HistoryRestoration.largestRaise + 1)),
             ([opening], opening), ([], signing[0]), ([opening], .log(.retireKey(kid: "l0"))),
             ([opening] + signing.dropLast(), signing[3]),
             ([], .app(shop, [.create(displayName: "A")] + hosts)),

@@ -59,14 +59,14 @@ import Webhooks
             position: 42, stream: .fleet, streamVersion: 7, time: self.time, event: .fleet(.killSwitchReleased),
             origin: Origin(actor: .system, reason: try Reason("Grün \"2\""))
         )
-        let message = WebhookMessage(webhook: "whk_0123456789abcdef", entry: entry, bytes: entry.bytes)
+        let message = WebhookMessage(webhook: "whk_0123456789abcdef", entry: entry, bytes: entry.bytes, epoch: 0)
         #expect(message.id == "whd_0123456789abcdef_42")
         let json = try JSON(parsing: message.body)
         #expect(json.canonicalBytes == message.body)
         #expect(json["entry"]?.canonicalBytes == entry.bytes)
         #expect(json["id"] == .string(message.id) && json["webhook_id"] == "whk_0123456789abcdef")
         #expect(json["type"] == "FleetKillSwitchReleased" && json["timestamp"] == .string(self.time.rfc3339))
-        #expect(message == WebhookMessage(webhook: "whk_0123456789abcdef", entry: entry, bytes: entry.bytes))
+        #expect(message == WebhookMessage(webhook: "whk_0123456789abcdef", entry: entry, bytes: entry.bytes, epoch: 0))
     }
 
     @Test func `a webhook's test message has no entry and an id of its own`() throws {

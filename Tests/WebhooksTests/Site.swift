@@ -52,7 +52,7 @@ struct Site {
     }
 
     func states() async throws -> [Int64: String] {
-        let page = try await self.store.deliveries(of: Self.id, in: nil, before: nil, limit: 1000)
+        let page = try await self.store.deliveries(of: Self.id, in: nil, before: nil, limit: 1000, fleet: Fleet())
         return Dictionary(
             uniqueKeysWithValues: page.deliveries.map { ($0.position, $0.json["state"]?.stringValue ?? "") })
     }

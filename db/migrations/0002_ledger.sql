@@ -23,6 +23,8 @@ CREATE TABLE pinledger.head (
     -- root under a key derived from that one (32 bytes). The database cannot compute it. Nodes that have the key take no
     -- event that it does not authenticate. NULL as long as only nodes without a key-encryption key append.
     mac            bytea       CHECK (octet_length(mac) = 40),
+    -- What HistoryRestored events have raised the version of every document by.
+    raised_by      bigint      NOT NULL DEFAULT 0 CHECK (raised_by >= 0),
     -- The key has a part that grows, so that an append costs the same however old the oldest snapshot is. While a
     -- session holds a snapshot (a dump, a stuck session), older versions of a row cannot be removed, and a look-up by a
     -- key that never changes reads all of them. This part changes with every 32nd event: updates in between touch no
@@ -269,14 +271,19 @@ DECLARE
     count    bigint := cardinality(e_stream);
     previous timestamptz;
     present  bytea;
+    raised   bigint := 0;
     created  bigint := 0;
     advanced bigint := 0;
 BEGIN
     PERFORM check_synchronous();
+    IF 'HistoryRestored' = ANY (e_type) THEN
+        SELECT sum((convert_from(e.entry, 'UTF8')::jsonb -> 'data' ->> 'raised_by')::bigint) INTO raised
+          FROM unnest(e_type, e_entry) e (type, entry) WHERE e.type = 'HistoryRestored';
+    END IF;
     -- Takes the head's lock, or waits for its holder and then finds the head moved.
     IF count > 0 THEN
         UPDATE head h SET next_position = p_position + count, frontier = p_new_frontier, last_time = p_time,
-               mac = p_mac
+               mac = p_mac, raised_by = h.raised_by + raised
          WHERE h.position_block = p_position / 32 AND h.next_position = p_position AND h.frontier = p_frontier
            AND h.last_time <= p_time AND (h.mac IS NULL OR substr(h.mac, 1, 8) = substr(p_mac, 1, 8))
         RETURNING h.next_position INTO head;

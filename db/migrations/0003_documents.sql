@@ -25,6 +25,14 @@ GRANT SELECT ON pinledger.document TO pinledger_app, pinledger_reader;
 -- The apps that have a document. Publishers of an app's document take turns by locking its row, which never changes.
 CREATE TABLE pinledger.published_app (app text PRIMARY KEY);
 
+-- The highest version that the ledger allows for an app's document: the number of events of its stream and of the fleet's, and
+-- what HistoryRestored events have raised all versions by.
+CREATE FUNCTION pinledger.document_version(p_app text) RETURNS bigint
+LANGUAGE sql STABLE SET search_path = pinledger, pg_temp SET enable_seqscan = off AS $$
+    SELECT coalesce((SELECT sum(s.version) FROM stream s WHERE s.name IN ('app/' || p_app, 'fleet')), 0)::bigint
+         + coalesce((SELECT h.raised_by FROM head h ORDER BY h.position_block DESC LIMIT 1), 0)
+$$;
+
 -- Stores documents.
 --
 -- A document that is not newer than the stored one (by version, then issue time) is skipped: any number of nodes may
@@ -59,7 +67,7 @@ BEGIN
       FROM unnest(p_app, p_version, p_position, p_leaf_hash) n (app, version, position, leaf_hash)
      WHERE n.position NOT BETWEEN 1
                AND coalesce((SELECT h.next_position FROM head h ORDER BY h.position_block DESC LIMIT 1), 0)
-        OR n.version > coalesce((SELECT sum(s.version) FROM stream s WHERE s.name IN ('app/' || n.app, 'fleet')), 0)
+        OR n.version > document_version(n.app)
         OR coalesce(
                (SELECT n.leaf_hash <> e.leaf_hash FROM event e WHERE e.position = n.position - 1),
                n.leaf_hash IS NOT NULL)
@@ -91,7 +99,7 @@ BEGIN
             OR n.version = d.version AND n.issued_at > d.issued_at AND n.content_sha256 = d.content_sha256
             OR sha256(d.body) = n.unfit
                AND (n.version = d.version
-                    OR d.version > (SELECT sum(s.version) FROM stream s WHERE s.name IN ('app/' || n.app, 'fleet')))
+                    OR d.version > document_version(n.app))
     ), changed AS (
         UPDATE document d
            SET version = w.version, position = w.position, content_sha256 = w.content_sha256, issued_at = w.issued_at,

@@ -66,5 +66,26 @@ SET LOCAL ROLE pinledger_app;
 SELECT test.same(pg_temp.instead(7, 'second'), ARRAY['a'], 'in the place of a second document beyond the streams');
 SELECT test.same(array_agg(convert_from(body, 'UTF8')), ARRAY['sound'], 'one document') FROM pinledger.document WHERE app = 'a';
 
+-- An event that restores the history after a loss raises what the ledger allows.
+RESET ROLE;
+DELETE FROM pinledger.document;
+SET LOCAL ROLE pinledger_app;
+CREATE FUNCTION pg_temp.restore(fleet bigint, entry text) RETURNS text LANGUAGE sql AS $$
+    SELECT a.outcome FROM pinledger.head h, pinledger.append(
+        h.next_position, h.frontier, decode(repeat('cd', 32 * length(replace((h.next_position + 1)::bit(63)::text, '0', ''))), 'hex'),
+        '2026-01-01', '{fleet}', ARRAY[fleet + 1], '{HistoryRestored}', '{local}', '{local}',
+        ARRAY[convert_to(entry, 'UTF8')], '{}', '{}', '{}', '{fleet}', ARRAY[fleet], ARRAY[fleet + 1],
+        ARRAY[h.next_position], '{}', '{}', '{}', '{}', '{}') a
+$$;
+SELECT test.refused($$SELECT pg_temp.publish('a', 9, 'nine', '2026-05-01')$$, 'PL004');
+SELECT test.same(pg_temp.restore(1, '{"data":{"epoch":1,"raised_by":1000}}'), 'appended', 'the event that restores');
+SELECT test.same(raised_by, 1000::bigint, 'the raise') FROM pinledger.head;
+SELECT test.refused($$SELECT pg_temp.publish('a', 1009, 'nine', '2026-05-01')$$, 'PL004');
+SELECT test.refused($$SELECT pg_temp.restore(2, '{"data":{"raised_by":-2000}}')$$, '23514');
+SELECT test.refused($$SELECT pg_temp.restore(2, 'no JSON')$$, '22P02');
+SELECT test.same(
+    pinledger.publish_documents('{a}', '{1008}', '{10}', ARRAY[sha256('nine')], '{2026-05-01}', '{2026-05-02}', '{k}', '{b}'),
+    ARRAY['a'], 'a raised version');
+
 SELECT test.refused($$INSERT INTO pinledger.document SELECT * FROM pinledger.document$$, '42501');
 SELECT test.refused($$DELETE FROM pinledger.document$$, '42501');

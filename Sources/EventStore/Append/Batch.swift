@@ -96,7 +96,7 @@ struct Batch: Sendable {
         let stream = request.command.stream
         let version = self.after.state.version(of: stream)
         if let expected = request.expectedVersion, expected != version {
-            throw .stale(stream, expected: expected, actual: version)
+            throw .stale(stream, expected: expected, actual: version, epoch: self.after.state.fleet.epoch)
         }
         var context = self.context
         context.reason = request.origin.reason

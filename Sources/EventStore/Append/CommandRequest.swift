@@ -58,7 +58,7 @@ package struct Recorded: Sendable {
 package enum WriteFailure: Error, Hashable, Sendable {
     case refused(Refusal)
     /// The stream is not at the version the caller expects.
-    case stale(StreamID, expected: Int64, actual: Int64)
+    case stale(StreamID, expected: Int64, actual: Int64, epoch: Int64)
     /// The events would not be those that a dry run has shown.
     case planStale
     /// The idempotency key belongs to another request.

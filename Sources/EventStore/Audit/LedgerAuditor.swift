@@ -74,7 +74,8 @@ package struct LedgerAuditor: Sendable {
     package static func audit(
         _ connection: isolated PostgresConnection, _ expectations: Expectations = Expectations()
     ) throws -> Outcome {
-        let heads = try connection.query("SELECT next_position, frontier, last_time, mac FROM pinledger.head")
+        let heads = try connection.query(
+            "SELECT next_position, frontier, last_time, mac, raised_by FROM pinledger.head")
         let head = heads.count == 1 ? heads.first : nil
         let end = try head?.int64(0) ?? Self.end(connection)
         // Its hashes do not fit its position where it cannot be read.
@@ -107,6 +108,15 @@ package struct LedgerAuditor: Sendable {
         } else if stored == nil {
             findings.add(
                 LedgerFinding(.treeWrong, of: "head", "the head's hashes do not fit its position, \(end)"))
+        }
+        if let raised = try head?.int64(4), raised != check.state.fleet.raisedBy,
+            !check.damagedStreams.contains("fleet")
+        {
+            findings.add(
+                LedgerFinding(
+                    .columnsDiffer, of: "head",
+                    "the head says that versions are raised by \(raised), and events raise them by \(check.state.fleet.raisedBy)"
+                ))
         }
         for finding in unreadable { findings.add(finding) }
         for finding in try self.guards(connection) { findings.add(finding) }

@@ -55,10 +55,10 @@ extension Problem {
     init(_ failure: WriteFailure) {
         switch failure {
         case .refused(let refusal): self = Problem(refusal)
-        case .stale(let stream, let expected, let actual):
+        case .stale(let stream, let expected, let actual, let epoch):
             self.init(
                 .staleVersion, "\(stream) is at version \(actual), but your change is for version \(expected).")
-            self.headers[.eTag] = "\"\(actual)\""
+            self.headers[.eTag] = StreamTag.text(of: actual, in: epoch)
             self.members["current_version"] = .integer(actual)
         case .planStale:
             self.init(
@@ -190,6 +190,11 @@ extension Problem {
             self.init(.keyState, "The key \(kid) is the only one that signs the log: add another one first.")
         case .tooManyLogKeys(let limit):
             self.init(.limitReached, "At most \(limit) keys sign the log at the same time: retire one first.")
+        case .epochNotAhead(let epoch, let present):
+            self.init(.staleVersion, "The history is in epoch \(present) already, so epoch \(epoch) cannot begin.")
+        case .raiseOutOfRange(let raise, let limit):
+            self.init(
+                .limitReached, "Versions can be raised by 1 to \(max(limit, 0)) at this point, and not by \(raise).")
         case .telemetryKeyExists(let id): self.init(.keyExists, "The key \(id) already exists.")
         case .telemetryKeyUnknown(let id): self.init(.keyUnknown, "The key \(id) does not exist.")
         case .telemetryKeyRetired(let id): self.init(.keyState, "The key \(id) is already retired.")

@@ -114,6 +114,7 @@ extension Fleet {
             "version": .integer(self.version), "issuer": .string(self.issuer), "kill_switch": self.killSwitch?.json,
             "lowered_guard_rails": self.loweredRails.isEmpty
                 ? nil : .array(self.loweredRails.sorted().map { .string($0.code) }),
+            "epoch": .integer(self.epoch), "raised_by": .integer(self.raisedBy),
         ])
     }
 }
@@ -150,6 +151,15 @@ extension LogSettings {
     package var json: JSON {
         .members([
             "origin": self.origin.map { .string($0.text) },
+            "earlier": self.earlier.isEmpty
+                ? nil
+                : .array(
+                    self.earlier.map { log in
+                        [
+                            "origin": .string(log.origin.text), "size": .integer(log.end.size),
+                            "root": .string(Base64.encode(log.end.root)),
+                        ]
+                    }),
             "keys": .array(
                 self.keys.map { key in
                     .members([

@@ -11,8 +11,37 @@ package struct Fleet: Hashable, Sendable {
     package var issuer: String = "pinledger"
     /// Guard rails that only warn, for every app.
     package var loweredRails: Set<GuardRail> = []
+    /// The epochs after the first, the oldest first; none where no event was ever lost.
+    package private(set) var epochs: [Epoch] = []
+    /// What losses have raised every document's version by.
+    package private(set) var raisedBy: Int64 = 0
 
     package init() {}
+
+    /// A fleet with these epochs, from a snapshot.
+    init(epochs: [Epoch], raisedBy: Int64) {
+        self.epochs = epochs
+        self.raisedBy = raisedBy
+    }
+
+    /// The number of the present epoch.
+    package var epoch: Int64 { self.epochs.last?.number ?? 0 }
+
+    /// The number of the epoch in which the event at a position was recorded.
+    package func epoch(at position: Int64) -> Int64 {
+        self.epochs.last { $0.firstPosition <= position }?.number ?? 0
+    }
+
+    /// Where a reader goes on that has seen the event of this number: behind it, or where what it has seen was lost, at the
+    /// first event of the epoch that followed.
+    package func position(after seen: EpochNumber) -> Int64 {
+        let next = self.epochs.first { $0.number > seen.epoch }?.firstPosition
+        return min(seen.number + 1, next ?? .max)
+    }
+
+    /// What every document's version has beyond the number of its app's events: the fleet's events, each of which can
+    /// change every document, and the raises.
+    package var versionOffset: Int64 { self.version + self.raisedBy }
 
     package mutating func evolve(_ event: FleetEvent, at time: Timestamp) {
         self.version += 1
@@ -24,6 +53,14 @@ package struct Fleet: Hashable, Sendable {
         case .issuerSet(let issuer): self.issuer = issuer
         case .guardRailSet(let rail, let isLowered):
             if isLowered { self.loweredRails.insert(rail) } else { self.loweredRails.remove(rail) }
+        case .historyRestored(let restoration):
+            // A number that does not grow, which `decide` never makes, would make two epochs one.
+            guard restoration.epoch > self.epoch else { break }
+            self.epochs.append(
+                Epoch(number: restoration.epoch, firstPosition: restoration.keptSize, beganAt: time))
+            self.raisedBy = min(
+                self.raisedBy.addingReportingOverflow(restoration.raisedBy).partialValue,
+                HistoryRestoration.largestRaise)
         case .railsOverridden: break
         }
     }
@@ -43,6 +80,14 @@ package struct Fleet: Hashable, Sendable {
             guard self.loweredRails.contains(rail) != isLowered else { return [] }
             if isLowered { try context.requireReason("it lowers a guard rail for every app") }
             return [.guardRailSet(rail, isLowered: isLowered)]
+        case .restoreHistory(let restoration):
+            try context.requireReason("it begins a new epoch of the history")
+            guard restoration.epoch > self.epoch else { throw .epochNotAhead(restoration.epoch, present: self.epoch) }
+            let limit = HistoryRestoration.largestRaise - self.raisedBy
+            guard (1...max(1, limit)).contains(restoration.raisedBy) else {
+                throw .raiseOutOfRange(restoration.raisedBy, limit: limit)
+            }
+            return [.historyRestored(restoration)]
         }
     }
 }
@@ -53,6 +98,8 @@ package enum FleetEvent: Hashable, Sendable {
     case killSwitchReleased
     case issuerSet(String)
     case guardRailSet(GuardRail, isLowered: Bool)
+    /// Events were lost, and the history goes on in a new epoch.
+    case historyRestored(HistoryRestoration)
     /// The findings that were overridden in the same change.
     case railsOverridden([OverriddenFinding])
 }
@@ -65,4 +112,6 @@ package enum FleetCommand: Hashable, Sendable {
     case setIssuer(String)
     /// With `isLowered`, the rail only warns from now on.
     case setGuardRail(GuardRail, isLowered: Bool)
+    /// Goes on after a loss. Only `pinledger recover` does this, at the database.
+    case restoreHistory(HistoryRestoration)
 }

@@ -42,7 +42,7 @@ final class AppChange: Sendable {
     var now: Timestamp { self.context.now }
     var facts: ExternalFacts { self.context.facts }
     /// The fleet's part of the document's version.
-    var fleetVersion: Int64 { self.context.fleetVersion }
+    var versionOffset: Int64 { self.context.versionOffset }
 
     /// The events that record the findings: several where one would be too large for an entry of the log.
     static func record(of findings: [OverriddenFinding]) -> [AppEvent] {

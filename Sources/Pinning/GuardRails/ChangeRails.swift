@@ -269,7 +269,7 @@ extension ChangeRails {
     /// G33 as far as clients' statements show: no client can hold a document that was never made.
     fileprivate static func versions(of change: AppChange) -> [Finding] {
         guard let before = change.before else { return [] }
-        let version = before.version + change.fleetVersion
+        let version = before.version + change.versionOffset
         guard let later = change.facts.claims(change.id)?.later(than: version) else { return [] }
         let latest = later.latest.map { ", up to version \($0)" } ?? ""
         return [

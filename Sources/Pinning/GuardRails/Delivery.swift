@@ -44,7 +44,7 @@ package struct Delivery: Hashable, Sendable {
 extension App {
     /// The delivery of `pin`, which the hosts' policies publish; nil where one of them does not.
     package func delivery(
-        of pin: Pin, hosts: [HostPattern], goals: Rotation.Goals, fleetVersion: Int64, _ facts: ExternalFacts
+        of pin: Pin, hosts: [HostPattern], goals: Rotation.Goals, versionOffset: Int64, _ facts: ExternalFacts
     ) -> Delivery? {
         var since = Timestamp(microseconds: .min)
         var version: Int64 = 0
@@ -61,7 +61,7 @@ extension App {
         guard version > 0 else { return nil }
         // Events of the fleet count into the document's version. Those since then make this one higher than necessary,
         // never lower: each of them had every client fetch again.
-        let document = version + fleetVersion
+        let document = version + versionOffset
         return Delivery(
             publishedAt: since, documentVersion: document, share: facts.adoption(self.id, document) ?? .unknown,
             // No setting can make documents stale before they are.

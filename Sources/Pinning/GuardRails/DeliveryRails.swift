@@ -104,7 +104,7 @@ enum DeliveryRails {
         guard let app = change.before, hosts.contains(where: { app.hosts[$0] != nil }) else { return [] }
         guard
             let delivery = app.delivery(
-                of: pin, hosts: hosts, goals: goals, fleetVersion: change.fleetVersion, change.facts)
+                of: pin, hosts: hosts, goals: goals, versionOffset: change.versionOffset, change.facts)
         else {
             return [
                 Finding(
@@ -184,7 +184,7 @@ enum DeliveryRails {
     private static func emergency(_ rotation: Rotation, _ change: AppChange) -> [Finding] {
         guard
             let delivery = change.after.delivery(
-                of: rotation.next, hosts: rotation.hosts, goals: rotation.goals, fleetVersion: change.fleetVersion,
+                of: rotation.next, hosts: rotation.hosts, goals: rotation.goals, versionOffset: change.versionOffset,
                 change.facts)
         else {
             // It was removed again by the same change that began with it.
@@ -227,7 +227,8 @@ enum DeliveryRails {
                 let since = matching.map { observed.steadySince($0, endpoint, chain) }.min() ?? chain.firstSeen
                 let proved = matching.contains { match in
                     let delivery = change.before?.delivery(
-                        of: match, hosts: [arm.pattern], goals: goals, fleetVersion: change.fleetVersion, change.facts)
+                        of: match, hosts: [arm.pattern], goals: goals, versionOffset: change.versionOffset, change.facts
+                    )
                     return observed.steadySince(match, endpoint, chain).adding(seconds: goals.settling) <= change.now
                         && delivery?.isEnough(at: change.now) == true
                 }

@@ -29,7 +29,7 @@ enum FleetRails {
         switch event {
         case .killSwitchReleased: break
         case .killSwitchEngaged(let end) where end < was.expiresAt: break
-        case .killSwitchEngaged, .issuerSet, .guardRailSet, .railsOverridden: return []
+        case .killSwitchEngaged, .issuerSet, .guardRailSet, .historyRestored, .railsOverridden: return []
         }
         var findings: [Finding] = []
         var (missed, unseen) = (0, 0)

@@ -66,8 +66,8 @@ package struct DecisionContext: Sendable {
         return context
     }
 
-    /// The number of events in the fleet's stream, which documents' versions count as well.
-    var fleetVersion: Int64 { self.fleet.version }
+    /// What documents' versions have beyond the events of their apps.
+    var versionOffset: Int64 { self.fleet.versionOffset }
 
     /// Whether the actor uses force, and has given a reason.
     var insists: Bool { self.isForced && self.reason != nil }

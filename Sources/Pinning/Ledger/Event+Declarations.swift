@@ -53,9 +53,23 @@ extension FleetEvent {
         static let railsOverridden = EventDeclaration("FleetGuardRailsOverridden", .guardRail, findings) {
             .fleet(.railsOverridden($0))
         }
+        static let historyRestored = EventDeclaration(
+            "HistoryRestored", .log, EventField("epoch", .count(from: 1)), EventField("kept_size", .count(from: 0)),
+            EventField(
+                optional: "lost_root",
+                .bytes("32 bytes of base64", count: 32, decode: Base64.decode) { Base64.encode($0) }),
+            EventField(optional: "lost_size", .count(from: 1)), EventField("raised_by", .count(from: 1))
+        ) { (epoch, kept, root, size, raise) throws(JSONDefect) in
+            guard (root == nil) == (size == nil) else {
+                throw JSONDefect(pointer: JSONPointer(), message: "has one of lost_root and lost_size")
+            }
+            let lost = root.flatMap { root in size.map { HistoryRestoration.End(size: $0, root: root) } }
+            return .fleet(
+                .historyRestored(HistoryRestoration(epoch: epoch, keptSize: kept, lost: lost, raisedBy: raise)))
+        }
 
         static let all: [any DeclaredEvent] = [
-            killSwitchEngaged, killSwitchReleased, issuerSet, guardRailSet, railsOverridden,
+            killSwitchEngaged, killSwitchReleased, issuerSet, guardRailSet, railsOverridden, historyRestored,
         ]
     }
 
@@ -66,6 +80,10 @@ extension FleetEvent {
         case .issuerSet(let issuer): visitor.visit(Declared.issuerSet, issuer)
         case .guardRailSet(let rail, let isLowered): visitor.visit(Declared.guardRailSet, rail, isLowered)
         case .railsOverridden(let findings): visitor.visit(Declared.railsOverridden, findings)
+        case .historyRestored(let restoration):
+            visitor.visit(
+                Declared.historyRestored, restoration.epoch, restoration.keptSize, restoration.lost?.root,
+                restoration.lost?.size, restoration.raisedBy)
         }
     }
 }
@@ -116,15 +134,27 @@ extension LogEvent {
         static let logKeyAdded = EventDeclaration(
             "LogKeyAdded", .log, EventField("alg", .constant("EdDSA")), kid, publicKey
         ) { .log(.logKeyAdded(kid: $1, publicKey: $2)) }
+        static let logContinued = EventDeclaration(
+            "LogContinued", .log, EventField("origin", .logName), EventField("previous_origin", .logName),
+            EventField(
+                "previous_root",
+                .bytes("32 bytes of base64", count: 32, decode: Base64.decode) { Base64.encode($0) }),
+            EventField("previous_size", .count(from: 0))
+        ) { origin, previous, root, size in
+            .log(.logContinued(origin: origin, after: EarlierLog(origin: previous, end: .init(size: size, root: root))))
+        }
         static let logKeyRetired = EventDeclaration("LogKeyRetired", .log, kid) { .log(.logKeyRetired(kid: $0)) }
 
-        static let all: [any DeclaredEvent] = [logOpened, logKeyAdded, logKeyRetired]
+        static let all: [any DeclaredEvent] = [logOpened, logContinued, logKeyAdded, logKeyRetired]
     }
 
     func visit<Visitor: EventVisitor>(_ visitor: inout Visitor) -> Visitor.Output {
         switch self {
         case .logOpened(let origin, let kid, let publicKey):
             visitor.visit(Declared.logOpened, "EdDSA", kid, origin, publicKey)
+        case .logContinued(let origin, let earlier):
+            visitor.visit(
+                Declared.logContinued, origin, earlier.origin, earlier.end.root, earlier.end.size)
         case .logKeyAdded(let kid, let publicKey): visitor.visit(Declared.logKeyAdded, "EdDSA", kid, publicKey)
         case .logKeyRetired(let kid): visitor.visit(Declared.logKeyRetired, kid)
         }

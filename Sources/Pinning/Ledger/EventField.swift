@@ -134,6 +134,13 @@ extension MemberValue<Int> {
     }
 }
 
+extension MemberValue<Int64> {
+    /// A number of things.
+    static func count(from least: Int64) -> Self {
+        Self({ (field) throws(JSONDefect) in try field.integer(least...JSON.largestInteger) }, { .integer($0) })
+    }
+}
+
 extension MemberValue<Timestamp> {
     static var time: Self {
         Self(

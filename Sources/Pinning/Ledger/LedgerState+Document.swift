@@ -2,9 +2,9 @@ package import PinWire
 
 extension LedgerState {
     /// The version of an app's document: the number of events of the app's stream and of the fleet's, each of which can
-    /// change it. Grows with every such event and never falls. Nil for an unknown app.
+    /// change it, and what losses have raised it by. Grows with every such event and never falls. Nil for an unknown app.
     package func documentVersion(of id: AppID) -> Int64? {
-        self.apps[id].map { $0.version + self.fleet.version }
+        self.apps[id].map { $0.version + self.fleet.versionOffset }
     }
 
     /// The document for an app's clients in this state; nil for an unknown app. Pure: every node makes the same.
@@ -34,7 +34,7 @@ extension App {
         return Document(
             issuer: fleet.issuer,
             app: self.id,
-            version: self.version + fleet.version,
+            version: self.version + fleet.versionOffset,
             pinsValidUntil: self.pinsValidUntil,
             killSwitches: switches,
             rollout: self.rollout?.salted("app:\(self.id)", revision: self.rolloutRevision),

@@ -7,7 +7,7 @@ import PinWire
 
 extension LedgerState {
     /// Changes whenever the fold or its snapshot's form does: a snapshot of another fold version is not read.
-    package static let foldVersion: Int32 = 12
+    package static let foldVersion: Int32 = 13
 
     /// Parts of every snapshot.
     package static let snapshotPartCount = 1 + AppTable.shardCount
@@ -64,6 +64,12 @@ extension KillSwitch {
 
 extension Fleet {
     fileprivate func write(to out: inout SnapshotWriter) {
+        out.add(self.raisedBy)
+        out.add(each: self.epochs) { out, epoch in
+            out.add(epoch.number)
+            out.add(epoch.firstPosition)
+            out.add(epoch.beganAt)
+        }
         out.add(self.version)
         out.add(self.issuer)
         out.add(self.killSwitch) { $1.write(to: &$0) }
@@ -72,7 +78,11 @@ extension Fleet {
     }
 
     fileprivate init(_ reader: inout SnapshotReader) throws(SnapshotDefect) {
-        self.init()
+        let raisedBy: Int64 = try reader.number()
+        let epochs = try reader.each { (r) throws(SnapshotDefect) in
+            Epoch(number: try r.number(), firstPosition: try r.number(), beganAt: try r.time())
+        }
+        self.init(epochs: epochs, raisedBy: raisedBy)
         self.version = try reader.number()
         self.issuer = try reader.text()
         self.killSwitch = try reader.optional { (r) throws(SnapshotDefect) in try KillSwitch(&r) }
@@ -116,6 +126,12 @@ extension LogSettings {
     fileprivate func write(to out: inout SnapshotWriter) {
         out.add(self.version)
         out.add(self.origin?.text) { $0.add($1) }
+        out.add(self.namedAt) { $0.add($1) }
+        out.add(each: self.earlier) { out, log in
+            out.add(log.origin.text)
+            out.add(log.end.size)
+            out.add(raw: log.end.root)
+        }
         out.add(each: self.keys) { out, key in
             out.add(key.kid)
             out.add(raw: key.publicKey)
@@ -127,9 +143,14 @@ extension LogSettings {
     fileprivate init(_ reader: inout SnapshotReader) throws(SnapshotDefect) {
         self.init()
         self.version = try reader.number()
-        self.origin = try reader.optional { (r) throws(SnapshotDefect) in
+        func name(_ r: inout SnapshotReader) throws(SnapshotDefect) -> LogName {
             guard let name = LogName(try r.text()) else { throw SnapshotDefect(description: "the log has no name") }
             return name
+        }
+        self.origin = try reader.optional { (r) throws(SnapshotDefect) in try name(&r) }
+        self.namedAt = try reader.optional { (r) throws(SnapshotDefect) in try r.time() }
+        self.earlier = try reader.each { (r) throws(SnapshotDefect) in
+            EarlierLog(origin: try name(&r), end: .init(size: try r.number(), root: try r.raw()))
         }
         self.keys = try reader.each { (r) throws(SnapshotDefect) in
             var key = LogKey(kid: try r.text(), publicKey: try r.raw(), createdAt: try r.time())

@@ -79,6 +79,10 @@ package enum Refusal: Error, Hashable, Sendable {
     case logKeyLast(String)
     case tooManyLogKeys(limit: Int)
 
+    /// The number of the epoch to begin is not above the present one's.
+    case epochNotAhead(Int64, present: Int64)
+    case raiseOutOfRange(Int64, limit: Int64)
+
     case telemetryKeyExists(String)
     case telemetryKeyUnknown(String)
     case telemetryKeyRetired(String)

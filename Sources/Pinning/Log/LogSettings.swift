@@ -18,12 +18,28 @@ package struct LogKey: Hashable, Sendable {
     }
 }
 
+/// A log that ended because events were lost, which it had shown.
+package struct EarlierLog: Hashable, Sendable {
+    package var origin: LogName
+    /// The furthest end of it that was known.
+    package var end: HistoryRestoration.End
+
+    package init(origin: LogName, end: HistoryRestoration.End) {
+        self.origin = origin
+        self.end = end
+    }
+}
+
 /// The transparency log over the ledger's entries: the state of the stream `log`.
 package struct LogSettings: Hashable, Sendable {
     /// The number of events in the stream.
     package var version: Int64 = 0
-    /// The log's name; nil until the log is opened. It never changes: another name is another log.
+    /// The log's name; nil until the log is opened. It changes only after a loss: another name is another log.
     package var origin: LogName?
+    /// Since when the log has its name.
+    package var namedAt: Timestamp?
+    /// The logs that ended when events were lost, the oldest first.
+    package var earlier: [EarlierLog] = []
     /// All keys, the oldest first. Checkpoints have a signature of each that is not retired.
     package var keys: [LogKey] = []
 
@@ -40,7 +56,12 @@ package struct LogSettings: Hashable, Sendable {
         switch event {
         case .logOpened(let origin, let kid, let publicKey):
             self.origin = origin
+            self.namedAt = time
             self.keys.append(LogKey(kid: kid, publicKey: publicKey, createdAt: time))
+        case .logContinued(let origin, let earlier):
+            self.earlier.append(earlier)
+            self.origin = origin
+            self.namedAt = time
         case .logKeyAdded(let kid, let publicKey):
             self.keys.append(LogKey(kid: kid, publicKey: publicKey, createdAt: time))
         case .logKeyRetired(let kid):
@@ -55,6 +76,12 @@ package struct LogSettings: Hashable, Sendable {
         case .open(let origin, let kid, let publicKey):
             if let name = self.origin { throw .logOpen(name) }
             return [.logOpened(origin: origin, kid: kid, publicKey: publicKey)]
+        case .continueAs(let origin, let end):
+            guard let present = self.origin else { throw .logNotOpen }
+            guard origin != present, !self.earlier.contains(where: { $0.origin == origin }) else {
+                throw .logOpen(origin)
+            }
+            return [.logContinued(origin: origin, after: EarlierLog(origin: present, end: end))]
         case .addKey(let kid, let publicKey):
             guard self.origin != nil else { throw .logNotOpen }
             guard !self.keys.contains(where: { $0.kid == kid }) else { throw .keyExists(kid) }
@@ -72,6 +99,8 @@ package struct LogSettings: Hashable, Sendable {
 /// A fact about the log. Private halves of keys are never events: recorded data can never be erased.
 package enum LogEvent: Hashable, Sendable {
     case logOpened(origin: LogName, kid: String, publicKey: [UInt8])
+    /// Events were lost, and the log goes on as another one, with the same keys.
+    case logContinued(origin: LogName, after: EarlierLog)
     case logKeyAdded(kid: String, publicKey: [UInt8])
     case logKeyRetired(kid: String)
 }
@@ -79,8 +108,20 @@ package enum LogEvent: Hashable, Sendable {
 /// A command about the log.
 package enum LogCommand: Hashable, Sendable {
     case open(origin: LogName, kid: String, publicKey: [UInt8])
+    /// Ends the log at the furthest end of it that is known, and goes on under another name. Only `pinledger recover` does
+    /// this.
+    case continueAs(LogName, after: HistoryRestoration.End)
     case addKey(kid: String, publicKey: [UInt8])
     case retireKey(kid: String)
+}
+
+extension LedgerState {
+    /// The name under which checkpoints may be signed; nil where the log is not open, or events were lost since it has its
+    /// name: the log of that name has shown other entries in their place.
+    package var signableOrigin: LogName? {
+        guard let origin = self.log.origin, let since = self.log.namedAt else { return nil }
+        return self.fleet.epochs.last.map { $0.beganAt <= since } ?? true ? origin : nil
+    }
 }
 
 extension LedgerState {

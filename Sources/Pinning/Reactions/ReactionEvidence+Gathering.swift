@@ -39,8 +39,8 @@ extension ReactionEvidence {
         let slot = cell.arm ?? .baseline
         self.policy = Arm(host[slot])
         self.alternative = isCandidate ? Arm(host[.baseline]) : nil
-        self.isOlder = cell.version < (host[slot]?.publishedSince ?? 0) + fleet.version || cell.version == 0
-        self.isUnheardOf = cell.version > app.version + fleet.version
+        self.isOlder = cell.version < (host[slot]?.publishedSince ?? 0) + fleet.versionOffset || cell.version == 0
+        self.isUnheardOf = cell.version > app.version + fleet.versionOffset
         self.hasCandidate = host.candidate != nil
         self.isExposed = host.candidate != nil && app.exposes(host)
         self.isRamping =

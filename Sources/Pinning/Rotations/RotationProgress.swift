@@ -52,7 +52,7 @@ extension LedgerState {
             findings: [], obstacle: nil
         )
         guard !rotation.phase.isOver else { return progress }
-        progress.waits = state.waits(of: rotation, fleetVersion: self.fleet.version, in: context)
+        progress.waits = state.waits(of: rotation, versionOffset: self.fleet.versionOffset, in: context)
         // Evaluated like the real command: with a reason, and without force.
         var asking = context
         asking.isForced = false
@@ -121,13 +121,14 @@ extension Rotation {
 
 extension App {
     fileprivate func waits(
-        of rotation: Rotation, fleetVersion: Int64, in context: DecisionContext
+        of rotation: Rotation, versionOffset: Int64, in context: DecisionContext
     ) -> [RotationProgress.Wait] {
         let (facts, now) = (context.facts, context.now)
         func delivered() -> RotationProgress.Wait {
             guard
                 let delivery = self.delivery(
-                    of: rotation.next, hosts: rotation.hosts, goals: rotation.goals, fleetVersion: fleetVersion, facts)
+                    of: rotation.next, hosts: rotation.hosts, goals: rotation.goals, versionOffset: versionOffset, facts
+                )
             else {
                 return .init(
                     what: "clients have the next key", isMet: false,

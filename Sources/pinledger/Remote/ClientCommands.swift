@@ -128,7 +128,9 @@ struct ClientCommands: AsyncParsableCommand {
                     )
                 }
                 var next = self.change
-                next.ifVersion = self.change.ifVersion == nil ? nil : json["version"]?.integerValue
+                next.ifVersion = self.change.ifVersion.flatMap { before in
+                    json["version"]?.integerValue.map { EpochNumber(epoch: before.epoch, number: $0) }
+                }
                 next.idempotencyKey = self.change.idempotencyKey.map { "\($0)/key" }
                 KeyReport.print(try await client.change("POST", "\(path)/key", key, next), self.remote.output)
             }

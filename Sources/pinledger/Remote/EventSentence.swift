@@ -153,6 +153,10 @@ struct EventSentence {
         case "SigningKeyActivated": "The signing key \(self.data.text("kid")) signs documents now."
         case "SigningKeyRetired": "The signing key \(self.data.text("kid")) is retired: clients no longer trust it."
         case "LogOpened": "The ledger is a transparency log named \(self.data.text("origin"))."
+        case "LogContinued":
+            "Events were lost: the transparency log goes on as \(self.data.text("origin")), after \(self.data.text("previous_origin"))."
+        case "HistoryRestored":
+            "Events were lost: epoch \(self.data.text("epoch")) begins after \(self.data.text("kept_size")) events, and every document's version is raised by \(self.data.text("raised_by"))."
         case "LogKeyAdded": "The key \(self.data.text("kid")) signs the log's checkpoints too."
         case "LogKeyRetired": "The key \(self.data.text("kid")) no longer signs the log's checkpoints."
         case "TokenIssued":

@@ -10,6 +10,9 @@ package import Webhooks
 extension AttentionItem.Severity: ExpressibleByArgument {}
 extension ClientKind: ExpressibleByArgument {}
 extension DeliveryState: ExpressibleByArgument {}
+extension EpochNumber: ExpressibleByArgument {
+    package init?(argument: String) { self.init(argument) }
+}
 extension Endpoint.StartTLS: ExpressibleByArgument {
     // The protocols that probes support: records may name others.
     package static var allValueStrings: [String] { Self.allCases.filter(\.isSpoken).map(\.rawValue) }

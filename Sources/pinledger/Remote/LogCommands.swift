@@ -31,6 +31,11 @@ struct LogCommands: AsyncParsableCommand {
                         return Console.print("The log is not open: `pinledger log open NAME` opens it.")
                     }
                     Console.print("Origin: \(origin)")
+                    for earlier in log["earlier"]?.arrayValue ?? [] {
+                        Console.print(
+                            "Earlier: \(earlier.text("origin")), known up to size \(earlier.text("size")) with root \(earlier.text("root"))"
+                        )
+                    }
                 }
                 ListReport.print(log, "keys", self.remote.output, ["VKEY", "KID", "CREATED", "RETIRED"]) {
                     [$0.text("vkey"), $0.text("kid"), $0.text("created_at"), $0.text("retired_at")]
@@ -45,7 +50,7 @@ struct LogCommands: AsyncParsableCommand {
             discussion: """
                 pinledger log open pins.example.com/log --reason "audit"
 
-                The name cannot be changed. Use the address under which auditors reach the log, without https:// and \
+                The name changes only after a loss of events. Use the address under which auditors reach the log, without https:// and \
                 without a slash at the end.
                 """)
         @Argument(help: "The log's name (C2SP: origin).") var origin: String

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import Keys
 import PinWire
+import Pinning
 
 /// The server of the operator's commands, and the token for it.
 struct ServerContext: Sendable {
@@ -180,7 +181,7 @@ struct ChangeOptions: ParsableArguments {
     var dryRun = false
 
     @Option(help: ArgumentHelp("Fail unless the stream is at this version.", valueName: "version"))
-    var ifVersion: Int64?
+    var ifVersion: EpochNumber?
 
     @Option(
         help: ArgumentHelp("Key of the change. A change repeated with the same key is recorded once.", valueName: "key")

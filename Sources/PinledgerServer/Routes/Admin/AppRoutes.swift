@@ -54,7 +54,7 @@ struct AppRoutes: Sendable {
 
     private func get(_ exchange: Exchange) async throws -> Response {
         let app = try self.services.app(try exchange.app)
-        return .json(app.json, headers: [.eTag: "\"\(app.version)\""])
+        return .json(app.json, headers: [.eTag: self.services.tag(of: app.version)])
     }
 
     private func update(_ exchange: Exchange) async throws -> Response {

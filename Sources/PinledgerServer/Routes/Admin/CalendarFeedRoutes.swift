@@ -42,7 +42,7 @@ struct CalendarFeedRoutes: Sendable {
                 "revoked_at": feed.revokedAt.map { .string($0.rfc3339) },
             ])
         }
-        return .json(["feeds": .array(feeds)], headers: [.eTag: "\"\(access.version)\""])
+        return .json(["feeds": .array(feeds)], headers: [.eTag: self.services.tag(of: access.version)])
     }
 
     private func create(_ exchange: Exchange) async throws -> Response {

@@ -174,7 +174,8 @@ struct CommandExecutor: Sendable {
         )
         return CommandRequest(
             command: command, origin: origin,
-            expectedVersion: try version ?? (part == nil ? Self.expectedVersion(of: exchange.request) : nil),
+            expectedVersion: try version
+                ?? (part == nil ? self.expectedVersion(of: exchange.request, command.stream) : nil),
             digest: Self.digest(of: exchange, body: change.body), expectedPlan: try Self.plan(of: exchange),
             isImport: self.isImport
         )
@@ -185,7 +186,8 @@ struct CommandExecutor: Sendable {
         to result: Result, status: HTTPResponse.Status = .ok, location: String? = nil, adding more: [String: JSON] = [:]
     ) -> Response {
         var headers: HTTPFields = [
-            .eTag: "\"\(result.recorded.streamVersion)\"", .ledgerPosition: String(result.recorded.position),
+            .eTag: self.services.tag(of: result.recorded.streamVersion),
+            .ledgerPosition: String(result.recorded.position),
         ]
         if result.recorded.isReplay { headers[.idempotencyReplayed] = "true" }
         if let location, !result.isDryRun { headers[.location] = location }
@@ -214,16 +216,20 @@ struct CommandExecutor: Sendable {
     // MARK: Headers
 
     /// The stream version in `If-Match`; nil where there is none, or `*`.
-    static func expectedVersion(of request: Request) throws(Problem) -> Int64? {
+    ///
+    /// - Throws: Also where the tag is of another epoch than the present one: another content may have had its version.
+    func expectedVersion(of request: Request, _ stream: StreamID) throws(Problem) -> Int64? {
         guard let text = request.headers[.ifMatch]?.trimmingCharacters(), text != "*" else { return nil }
-        guard text.count >= 3, text.hasPrefix("\""), text.hasSuffix("\""),
-            text.dropFirst().dropLast().utf8.allSatisfy({ (48...57).contains($0) }),
-            let version = Int64(text.dropFirst().dropLast()),
-            version >= 0
-        else {
+        guard let tag = StreamTag.read(text) else {
             throw Problem(.malformedRequest, "If-Match must be one ETag of this resource, such as \"12\".")
         }
-        return version
+        let state = self.services.ledger.view.state
+        guard tag.epoch == state.fleet.epoch else {
+            throw Problem(
+                WriteFailure.stale(
+                    stream, expected: tag.number, actual: state.version(of: stream), epoch: state.fleet.epoch))
+        }
+        return tag.number
     }
 
     /// The plan in the query, from a dry run.

@@ -34,14 +34,15 @@ struct ClientAdminRoutes: Sendable {
         let app = try self.services.app(try exchange.app)
         let clients = app.clients.sorted { $0.key < $1.key }.map { $0.value.shownJSON(of: $0.key) }
         return .json(
-            ["app": .string(app.id.text), "clients": .array(clients)], headers: [.eTag: "\"\(app.version)\""])
+            ["app": .string(app.id.text), "clients": .array(clients)],
+            headers: [.eTag: self.services.tag(of: app.version)])
     }
 
     private func get(_ exchange: Exchange) async throws -> Response {
         let app = try self.services.app(try exchange.app)
         let kind = try exchange.clientKind
         guard let client = app.clients[kind] else { throw Problem(Refusal.clientUnknown(app.id, kind)) }
-        return .json(client.shownJSON(of: kind), headers: [.eTag: "\"\(app.version)\""])
+        return .json(client.shownJSON(of: kind), headers: [.eTag: self.services.tag(of: app.version)])
     }
 
     private func set(_ exchange: Exchange) async throws -> Response {

@@ -41,7 +41,8 @@ struct DeliveryRoutes: Sendable {
             guard let position = Int64(text) else { throw Problem(.invalidCursor, "The cursor names no position.") }
             return position
         }
-        let page = try await self.store.deliveries(of: webhook.id, in: state, before: boundary, limit: limit)
+        let page = try await self.store.deliveries(
+            of: webhook.id, in: state, before: boundary, limit: limit, fleet: self.services.ledger.view.state.fleet)
         var members: [String: JSON] = ["deliveries": .array(page.deliveries.map(\.json))]
         var headers = HTTPFields()
         if page.hasMore, let last = page.deliveries.last {

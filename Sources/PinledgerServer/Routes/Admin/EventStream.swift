@@ -12,7 +12,7 @@ import ServiceLifecycle
 
 /// New events as they are recorded, as server-sent events: `/v1/events`.
 ///
-/// `id` is the event's position. A client that comes back with `Last-Event-ID` goes on after it and misses nothing, and
+/// `id` is the event's position, after the number of its epoch where that is not 0. A client that comes back with `Last-Event-ID` goes on after it and misses nothing, and
 /// `after` says the same; `from` begins with the event of a position. One that says none of them is sent what is recorded
 /// from now on. A stream lasts no longer than the token that opened it.
 struct EventStream: Sendable {
@@ -49,10 +49,10 @@ struct EventStream: Sendable {
         }
         if let start = from ?? after.map({ $0 + 1 }) { cursor = start }
         if let text = exchange.request.headers[.lastEventID] {
-            guard let last = Int64(text), last >= 0, last <= JSON.largestInteger else {
-                throw Problem(.malformedRequest, "Last-Event-ID must be a position.")
+            guard let last = EpochNumber(text) else {
+                throw Problem(.malformedRequest, "Last-Event-ID must be the id of an event, such as 4711.")
             }
-            cursor = last + 1
+            cursor = self.services.ledger.view.state.fleet.position(after: last)
         }
         guard cursor <= head else {
             throw Problem(
@@ -104,7 +104,7 @@ struct EventStream: Sendable {
                     continue
                 }
                 guard let last = page.last, self.isAllowed(principal) else { break }
-                let text = Self.text(of: page, app)
+                let text = Self.text(of: page, app, ledger.view.state.fleet)
                 if text.readableBytes > 0 { try await writer.write(text) }
                 cursor = last.entry.position + 1
             }
@@ -118,11 +118,12 @@ struct EventStream: Sendable {
         return token?.isValid(at: self.services.clock()) ?? false
     }
 
-    private static func text(of page: ArraySlice<LedgerReader.Stored>, _ app: AppID?) -> ByteBuffer {
+    private static func text(of page: ArraySlice<LedgerReader.Stored>, _ app: AppID?, _ fleet: Fleet) -> ByteBuffer {
         var text = ByteBuffer()
         for stored in page where app == nil || stored.entry.stream.app == app {
             // Canonical JSON has no line feed, so that one data line holds the entry.
-            text.writeString("id: \(stored.entry.position)\nevent: \(stored.entry.event.type)\ndata: ")
+            let id = EpochNumber(epoch: fleet.epoch(at: stored.entry.position), number: stored.entry.position)
+            text.writeString("id: \(id)\nevent: \(stored.entry.event.type)\ndata: ")
             text.writeBytes(stored.bytes)
             text.writeString("\n\n")
         }

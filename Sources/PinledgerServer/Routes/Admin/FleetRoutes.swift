@@ -16,7 +16,7 @@ struct FleetRoutes: Sendable {
         [
             Route("getFleet", .get, "/v1/fleet") { _ in
                 let fleet = self.services.ledger.view.state.fleet
-                return .json(fleet.json, headers: [.eTag: "\"\(fleet.version)\""])
+                return .json(fleet.json, headers: [.eTag: self.services.tag(of: fleet.version)])
             },
             Route("updateFleet", .patch, "/v1/fleet", query: CommandExecutor.query) { exchange in
                 let change = try await exchange.change { (members) throws(JSONDefect) in

@@ -19,7 +19,7 @@ struct GuardRailRoutes: Sendable {
             Route("listGuardRails", .get, "/v1/guard-rails") { _ in
                 let fleet = self.services.ledger.view.state.fleet
                 let rails = GuardRail.allCases.map { $0.json(isLowered: fleet.loweredRails.contains($0)) }
-                return .json(["guard_rails": .array(rails)], headers: [.eTag: "\"\(fleet.version)\""])
+                return .json(["guard_rails": .array(rails)], headers: [.eTag: self.services.tag(of: fleet.version)])
             },
             Route("getGuardRail", .get, "/v1/guard-rails/{code}") { exchange in
                 let fleet = self.services.ledger.view.state.fleet
@@ -28,7 +28,7 @@ struct GuardRailRoutes: Sendable {
                     return .json(.null)
                 }
                 members["page"] = .string(GuardRailPages.text(of: rail))
-                return .json(.object(members), headers: [.eTag: "\"\(fleet.version)\""])
+                return .json(.object(members), headers: [.eTag: self.services.tag(of: fleet.version)])
             },
             Route("setGuardRail", .put, "/v1/guard-rails/{code}", query: CommandExecutor.query) { exchange in
                 let rail = try exchange.guardRail

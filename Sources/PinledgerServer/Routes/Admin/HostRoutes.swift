@@ -33,14 +33,14 @@ struct HostRoutes: Sendable {
     private func list(_ exchange: Exchange) async throws -> Response {
         let app = try self.services.app(try exchange.app)
         let hosts = app.hosts.sorted { $0.key < $1.key }.map { $0.value.json(of: $0.key, app.keys) }
-        return .json(["hosts": .array(hosts)], headers: [.eTag: "\"\(app.version)\""])
+        return .json(["hosts": .array(hosts)], headers: [.eTag: self.services.tag(of: app.version)])
     }
 
     private func get(_ exchange: Exchange) async throws -> Response {
         let app = try self.services.app(try exchange.app)
         let pattern = try exchange.host
         guard let host = app.hosts[pattern] else { throw Problem(Refusal.hostUnknown(pattern)) }
-        return .json(host.json(of: pattern, app.keys), headers: [.eTag: "\"\(app.version)\""])
+        return .json(host.json(of: pattern, app.keys), headers: [.eTag: self.services.tag(of: app.version)])
     }
 
     private func add(_ exchange: Exchange) async throws -> Response {

@@ -41,7 +41,7 @@ struct KeyRoutes: Sendable {
     private func list(_ exchange: Exchange) async throws -> Response {
         let keys = self.services.ledger.view.state.keys
         let all = keys.keys.values.sorted { ($0.createdAt, $0.kid) < ($1.createdAt, $1.kid) }
-        return .json(["keys": .array(all.map(\.json))], headers: [.eTag: "\"\(keys.version)\""])
+        return .json(["keys": .array(all.map(\.json))], headers: [.eTag: self.services.tag(of: keys.version)])
     }
 
     private func create(_ exchange: Exchange) async throws -> Response {

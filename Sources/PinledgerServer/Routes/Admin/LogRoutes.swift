@@ -43,7 +43,7 @@ struct LogRoutes: Sendable {
 
     private func settings(_ exchange: Exchange) async throws -> Response {
         let log = self.services.ledger.view.state.log
-        return .json(log.json, headers: [.eTag: "\"\(log.version)\""])
+        return .json(log.json, headers: [.eTag: self.services.tag(of: log.version)])
     }
 
     private func open(_ exchange: Exchange) async throws -> Response {
@@ -116,7 +116,13 @@ struct LogRoutes: Sendable {
     private func signedCheckpoint(of view: LedgerView) async throws -> SignedNote {
         // What a halted node has seen last may be what no other node has.
         if let fault = self.services.ledger.fault { throw Problem(fault) }
-        guard let origin = view.state.log.origin else { throw Problem(Refusal.logNotOpen) }
+        guard let origin = view.state.signableOrigin else {
+            guard view.state.log.origin != nil else { throw Problem(Refusal.logNotOpen) }
+            throw Problem(
+                .logNotOpen,
+                "Events were lost, and the log of this name has shown others in their place. `pinledger recover` gives it another name."
+            )
+        }
         let frontier = view.head.frontier
         let text = Checkpoint(origin: origin, size: frontier.size, root: frontier.root).text
         var signatures: [SignedNote.Signature] = []

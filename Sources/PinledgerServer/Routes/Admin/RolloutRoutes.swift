@@ -101,7 +101,7 @@ struct RolloutRoutes: Sendable {
         return .json(
             .members([
                 "app": place(nil), "version_gate": app.versionGate?.json, "hosts": .array(hosts.map { place($0) }),
-            ]), headers: [.eTag: "\"\(app.version)\""])
+            ]), headers: [.eTag: self.services.tag(of: app.version)])
     }
 
     private func plan(_ exchange: Exchange, _ host: HostPattern?) async throws -> Response {
@@ -109,7 +109,7 @@ struct RolloutRoutes: Sendable {
         do {
             let progress = try self.services.ledger.view.state.progress(
                 ofPlan: host, app: app.id, in: self.services.decisionContext)
-            return .json(self.json(progress), headers: [.eTag: "\"\(app.version)\""])
+            return .json(self.json(progress), headers: [.eTag: self.services.tag(of: app.version)])
         } catch {
             throw Problem(error)
         }

@@ -31,13 +31,14 @@ struct RotationRoutes: Sendable {
         let app = try self.services.app(try exchange.app)
         let progress = try app.rotations.map { try self.progress(of: $0.id, app.id) }
         return .json(
-            ["rotations": .array(progress.map { Self.json($0, app.id) })], headers: [.eTag: "\"\(app.version)\""])
+            ["rotations": .array(progress.map { Self.json($0, app.id) })],
+            headers: [.eTag: self.services.tag(of: app.version)])
     }
 
     private func get(_ exchange: Exchange) async throws -> Response {
         let app = try self.services.app(try exchange.app)
         let progress = try self.progress(of: try exchange.rotation, app.id)
-        return .json(Self.json(progress, app.id), headers: [.eTag: "\"\(app.version)\""])
+        return .json(Self.json(progress, app.id), headers: [.eTag: self.services.tag(of: app.version)])
     }
 
     /// The rotation with its obstacles that no force overcomes, in the words of the problem of advancing it.

@@ -52,7 +52,7 @@ struct TelemetryRoutes: Sendable {
         let app = try self.services.app(try exchange.app)
         return .json(
             ["app": .string(app.id.text), "keys": .array(app.watch.telemetryKeys.map(\.json))],
-            headers: [.eTag: "\"\(app.watch.version)\""])
+            headers: [.eTag: self.services.tag(of: app.watch.version)])
     }
 
     private func create(_ exchange: Exchange) async throws -> Response {

@@ -53,7 +53,7 @@ struct TokenRoutes: Sendable {
         let tokens = access.tokens.values.filter { !CalendarSecret.isID($0.id) }.sorted {
             ($0.createdAt, $0.id) < ($1.createdAt, $1.id)
         }
-        return .json(["tokens": .array(tokens.map(\.json))], headers: [.eTag: "\"\(access.version)\""])
+        return .json(["tokens": .array(tokens.map(\.json))], headers: [.eTag: self.services.tag(of: access.version)])
     }
 
     private func create(_ exchange: Exchange) async throws -> Response {

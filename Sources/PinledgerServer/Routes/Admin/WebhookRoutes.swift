@@ -40,7 +40,8 @@ struct WebhookRoutes: Sendable {
     private func list(_ exchange: Exchange) async throws -> Response {
         let webhooks = self.services.ledger.view.state.webhooks
         return .json(
-            ["webhooks": .array(webhooks.inOrder.map(\.json))], headers: [.eTag: "\"\(webhooks.version)\""])
+            ["webhooks": .array(webhooks.inOrder.map(\.json))],
+            headers: [.eTag: self.services.tag(of: webhooks.version)])
     }
 
     private func show(_ exchange: Exchange) async throws -> Response {
@@ -48,7 +49,7 @@ struct WebhookRoutes: Sendable {
         let webhook = try exchange.webhook(in: webhooks)
         guard case .object(var members) = webhook.json else { throw Problem(.webhookUnknown, "") }
         members["progress"] = try await self.tools.store.progress(of: webhook.id)
-        return .json(.object(members), headers: [.eTag: "\"\(webhooks.version)\""])
+        return .json(.object(members), headers: [.eTag: self.services.tag(of: webhooks.version)])
     }
 
     // MARK: Changing
