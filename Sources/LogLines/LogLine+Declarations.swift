@@ -4,7 +4,7 @@ extension LogLine {
     private static let repair =
         "Run `pinledger fsck`; it lists all damage. Repair or restore the database, then restart this node."
     private static let lostHistory =
-        "Restore the missing events if you can. Otherwise follow `pinledger handbook backup`, \"Restoring\", and start each node once with --trust-database."
+        "Restore the missing events if you can. Otherwise run `pinledger recover`, and then restart the nodes: `pinledger handbook recovery` says how."
     private static let checkDatabase = "Read `error`. Check the database and the rights of the node's role."
 
     /// Level, message and advice.
@@ -78,9 +78,8 @@ extension LogLine {
                 advice: "Start the node without --trust-database from now on.")
         case .memoryBegun:
             .init(
-                .notice, "this node has no memory of the ledger yet; it takes the database's ledger for the right one",
-                advice:
-                    "If the node is not new, find out who deleted its memory. --expect-checkpoint makes a new node compare the database with a checkpoint."
+                .notice, "this node has no memory of the ledger yet, and begins one",
+                advice: "If the node is not new, find out who deleted its memory."
             )
         case .memoryUnauthenticated:
             .init(
@@ -92,13 +91,12 @@ extension LogLine {
                 .critical,
                 "the database does not have the ledger that this node remembers; the node records and signs nothing, and serves only documents that it served before",
                 advice: Self.lostHistory)
-        case .memoryReplaced:
+        case .historyRestored:
             .init(
                 .warning,
-                "the database does not have the ledger that this node remembers, and --trust-database says to go on with it",
+                "events were lost, and `pinledger recover` has begun a new epoch since this node last ran; the node goes on with it",
                 advice:
-                    "Raise each affected app's version above the lost one before you publish new pins: see `pinledger handbook backup`, \"Restoring\"."
-            )
+                    "Nothing. What the node remembered stays in --state-directory, under names with `lost-in-epoch`.")
         case .memoryNotKept:
             .init(
                 .error, "this node's memory cannot be written; the node tries again",

@@ -30,7 +30,7 @@ package enum LogLine: String, CaseIterable, Sendable {
     case memoryBegun = "memory_begun"
     case memoryUnauthenticated = "memory_unauthenticated"
     case memoryContradicted = "memory_contradicted"
-    case memoryReplaced = "memory_replaced"
+    case historyRestored = "history_restored"
     case memoryNotKept = "memory_not_kept"
     case standbyBehind = "standby_behind"
     case snapshotVerified = "snapshot_verified"

@@ -1,76 +1,14 @@
 """What a node remembers outside the database, and what it does when the database has lost events."""
 
 import json
+import shutil
 import subprocess
 
 import pytest
-from pinledger import BINARY, API, Process, eventually, free_port, from_now, host_body
+from pinledger import BINARY, API, eventually, free_port, host_body
+from restored import KEPT, LOST, Restored, codes, is_halted
+from test_journey import verify
 from test_nodes import start_node
-
-KEPT, LOST = "com.example.memory.kept", "com.example.memory.lost"
-
-
-class Restored:
-    """A server with a backup of its database, restored beside it, that lacks the last changes of one app."""
-
-    def __init__(self, server):
-        self.server = server
-        self.key = str(server.data / "key-encryption-key")
-        for app in (KEPT, LOST):
-            server.api.make_app(app, "api.example.com")
-        server.api.must("POST", "/v1/log", {"origin": "pins.example.com/log"})
-        self.state = str(server.home / "remembering")
-        node, api = self.start("before", server.connection_string)
-        eventually(lambda: api.document(LOST).status == 200)
-        self.backup = self.dump()
-        server.api.must("PUT", f"/v1/apps/{LOST}/kill-switch", {"reason": "leaked key", "expires_at": from_now(days=1)})
-        self.version = server.api.payload(LOST)["version"]
-        eventually(lambda: api.payload(LOST)["version"] == self.version)
-        self.position = server.api.position()
-        self.kept = api.document(KEPT).body
-        self.checkpoint = server.home / "checkpoint"
-        self.checkpoint.write_bytes(server.api.get("/log/checkpoint").body)
-        node.stop()
-        assert self.memory(self.state)["position"] >= self.position
-
-    def dump(self):
-        file = self.server.home / "backup"
-        self.postgres("pg_dump", "-Fc", "-f", str(file), "pinledger")
-        return file
-
-    def restore(self, name: str) -> str:
-        """A database of this name, as it was when the backup was made."""
-        self.postgres("createdb", name)
-        self.postgres("pg_restore", "--exit-on-error", "-d", name, str(self.backup))
-        return self.server.connection_string.replace("dbname=pinledger", f"dbname={name}")
-
-    def postgres(self, command: str, *arguments: str) -> None:
-        done = subprocess.run(
-            [command, "-h", f"{self.server.data}/postgresql", "-U", "postgres", *arguments], capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-
-    def arguments(self, database: str, port: int, *options: str, state: str | None = None) -> list[str]:
-        return ["serve", "--database", database, "--kek-file", self.key, "--listen", f"127.0.0.1:{port}",
-                "--state-directory", state or self.state, *options]  # fmt: skip
-
-    def start(self, name: str, database: str, *options: str, state: str | None = None) -> tuple[Process, API]:
-        port = free_port()
-        node = Process(self.server.home / f"{name}.log", self.arguments(database, port, *options, state=state), port)
-        api = API(port, self.server.api.token)
-        node.spawn()
-        node.wait_until(lambda: api.get("/readyz?for=serves").status == 200)
-        return node, api
-
-    def refused(self, database: str, *options: str, state: str | None = None) -> str:
-        done = subprocess.run(
-            [BINARY, *self.arguments(database, free_port(), *options, state=state)],
-            capture_output=True, text=True, timeout=120)  # fmt: skip
-        assert done.returncode != 0
-        return done.stderr
-
-    def memory(self, state: str) -> dict:
-        with open(f"{state}/memory") as file:
-            return json.loads(file.readline())
 
 
 @pytest.fixture(scope="module")
@@ -81,18 +19,6 @@ def restored(own_server):
 @pytest.fixture(scope="module")
 def backup(restored) -> str:
     return restored.restore("restored")
-
-
-def codes(node: Process) -> list[str]:
-    return [line.split("code=")[1].split()[0] for line in node.log.read_text().splitlines() if "code=" in line]
-
-
-def is_halted(api: API, why: str) -> None:
-    assert api.get("/readyz").json == {"status": "ready", "serves": True, "writes": False, "signs": False}
-    assert api.get("/readyz?for=writes").status == 503
-    # Also to read: a token that was revoked in the lost part would be valid again.
-    for refused in (api.request("POST", f"/v1/apps/{KEPT}/hosts", host_body("more.example.com")), api.get("/v1/apps")):
-        assert refused.status == 503 and refused.json["type"] == "/problems/halted" and why in str(refused), str(refused)
 
 
 def test_a_node_remembers_the_ledger_and_its_documents_in_a_file_of_its_own(restored):
@@ -120,11 +46,31 @@ def test_a_node_records_and_signs_nothing_on_a_database_that_has_lost_events(res
         is_halted(api, "a backup was restored")
         assert "memory_contradicted" in codes(node)
         assert api.document(KEPT).body == restored.kept
-        # The document from before the lost change would take clients back; it is not served.
-        assert api.document(LOST).status == 503, str(api.document(LOST))
+        # The document from before the lost change would take clients back. The node has kept the one that it served.
+        document = api.payload(LOST)
+        assert document["version"] == restored.version
+        keys = restored.server.api.request("GET", "/client/v1/jwks.json", token=None)
+        assert verify(api.document(LOST).body.decode(), keys.json, LOST)["version"] == restored.version
     finally:
         node.stop()
     assert restored.memory(restored.state) == before, "the memory of what was right stays"
+
+
+def test_a_node_that_has_lost_its_documents_serves_no_older_ones(restored, backup):
+    state = restored.server.home / "forgetful-of-documents"
+    shutil.copytree(restored.state, state)
+    # Documents that others signed, that were cut off, or that are older do not count.
+    kept = (state / "documents").read_bytes().splitlines()
+    other = kept[0].split(b".")
+    other[2] = other[2][::-1]
+    (state / "documents").write_bytes(b"\n".join([b"no document", b".".join(other), kept[-1][:-9]]))
+    node, api = restored.start("no-documents", backup, state=str(state))
+    try:
+        is_halted(api, "a backup was restored")
+        assert api.document(KEPT).body == restored.kept
+        assert api.document(LOST).status == 503, str(api.document(LOST))
+    finally:
+        node.stop()
 
 
 def test_the_operators_address_says_that_the_database_has_lost_events(restored, backup):
@@ -147,7 +93,7 @@ def test_doctor_says_that_the_database_has_lost_events(restored, backup):
     assert doctor(restored.server.connection_string, 0)["verdict"] == "ok"
     found = doctor(backup, 1)
     assert found["verdict"] == "fail" and "a backup was restored" in found["detail"]
-    assert "--trust-database" in found["advice"]
+    assert "pinledger recover" in found["advice"]
 
 
 def test_a_node_without_a_memory_halts_on_a_database_without_the_expected_checkpoint(restored, backup):
@@ -184,8 +130,8 @@ def test_a_node_notices_that_other_events_stand_in_the_place_of_lost_ones(restor
     node, api = restored.start("remembering", database)
     try:
         is_halted(api, "other events were recorded in the place of lost ones")
-        # Its version is not lower, its content is another.
-        assert api.document(LOST).status == 503, str(api.document(LOST))
+        # In the database, its version is not lower and its content is another.
+        assert api.payload(LOST)["version"] == restored.version
     finally:
         node.stop()
 
@@ -195,7 +141,7 @@ def test_an_altered_memory_keeps_a_node_from_starting(restored):
     state.mkdir()
     good = (restored.server.home / "remembering" / "memory").read_text()
     memory, tag = good.splitlines()
-    forgotten = memory.replace('"position":', '"position":1', 1)
+    forgotten = memory.replace('"epoch":0', '"epoch":1', 1)
     for text, why in [
         (f"{forgotten}\n{tag}\n", "does not authenticate"), (memory, "two lines"), ("{}\n-\n", "is required"), ("", "two lines"),
     ]:  # fmt: skip
@@ -222,17 +168,26 @@ def test_a_memory_of_another_key_is_compared_all_the_same(restored, backup):
         node.stop()
 
 
-def test_trust_in_the_database_has_to_be_stated_once(restored):
-    database = restored.restore("trusted")
+def test_a_node_without_a_memory_starts_only_if_told_to_trust_the_database(restored):
     said = subprocess.run(
-        [BINARY, "serve", "--database", database, "--trust-database"], capture_output=True, text=True, timeout=60)
-    assert said.returncode == 2 and "--trust-database needs --state-directory" in said.stderr
+        [BINARY, "serve", "--database", restored.server.connection_string, "--trust-database"],
+        capture_output=True, text=True, timeout=60)  # fmt: skip
+    assert said.returncode == 2 and "--trust-database needs --state-directory or --kek-file" in said.stderr
+    state = str(restored.server.home / "stranger")
+    said = restored.refused(restored.server.connection_string, state=state)
+    assert "this node remembers nothing" in said and "--expect-checkpoint" in said, said
     for name, options in (("trusting", ["--trust-database"]), ("trusted", [])):
-        node, api = restored.start(name, database, *options)
+        node, api = restored.start(name, restored.server.connection_string, *options, state=state)
         try:
             assert api.get("/readyz?for=writes").status == 200
-            assert ("memory_replaced" in codes(node)) == bool(options)
-            api.must("PATCH", f"/v1/apps/{KEPT}", {"display_name": name})
-            assert api.payload(LOST)["version"] < restored.version
+            assert ("memory_begun" in codes(node)) == bool(options)
         finally:
             node.stop()
+
+
+def test_trust_in_the_database_does_not_overrule_a_memory(restored, backup):
+    node, api = restored.start("overruled", backup, "--trust-database")
+    try:
+        is_halted(api, "a backup was restored")
+    finally:
+        node.stop()

@@ -10,10 +10,12 @@ import TransparencyLog
 struct NodeMemoryTests {
     private func memory() throws -> NodeMemory {
         NodeMemory(
-            position: 300, root: MerkleTree.leafHash([1]),
+            position: 300, root: MerkleTree.leafHash([1]), epoch: 2,
             documents: [
                 try AppID("com.example.shop"): .init(version: 7, contentDigest: [UInt8](repeating: 0xab, count: 32))
-            ])
+            ],
+            journal: .init(position: 299, root: MerkleTree.leafHash([2])),
+            database: DatabaseIdentity(systemIdentifier: "7434211234567890123", timeline: 3))
     }
 
     private func file(_ key: KeyEncryptionKey?) -> NodeMemoryFile { NodeMemoryFile(directory: "/nowhere", key: key) }
@@ -52,17 +54,21 @@ struct NodeMemoryTests {
     }
 
     @Test func `a memory in its expected form is read`() throws {
-        let good = #"{"documents":{},"form":1,"position":1,"root":"ROOT"}"#
+        let good = #"{"documents":{},"epoch":0,"form":1,"position":1,"root":"ROOT"}"#
         #expect(try NodeMemory(json: Self.bytes(good)).position == 1)
     }
 
     @Test(arguments: [
-        #"{"documents":{},"form":2,"position":1,"root":"ROOT"}"#,
-        #"{"documents":{},"form":1,"position":-1,"root":"ROOT"}"#,
-        #"{"documents":{},"form":1,"position":1,"root":"AAAA"}"#,
-        #"{"documents":{"..":{}},"form":1,"position":1,"root":"ROOT"}"#,
-        #"{"documents":[],"form":1,"position":1,"root":"ROOT"}"#,
-        #"{"documents":{},"form":1,"more":1,"position":1,"root":"ROOT"}"#,
+        #"{"documents":{},"epoch":0,"form":2,"position":1,"root":"ROOT"}"#,
+        #"{"documents":{},"epoch":0,"form":1,"position":-1,"root":"ROOT"}"#,
+        #"{"documents":{},"epoch":0,"form":1,"position":1,"root":"AAAA"}"#,
+        #"{"documents":{"..":{}},"epoch":0,"form":1,"position":1,"root":"ROOT"}"#,
+        #"{"documents":{},"form":1,"position":1,"root":"ROOT"}"#,
+        #"{"documents":{},"epoch":-1,"form":1,"position":1,"root":"ROOT"}"#,
+        #"{"documents":{},"epoch":0,"form":1,"journal":{"position":2,"root":"ROOT"},"position":1,"root":"ROOT"}"#,
+        #"{"database":{},"documents":{},"epoch":0,"form":1,"position":1,"root":"ROOT"}"#,
+        #"{"documents":[],"epoch":0,"form":1,"position":1,"root":"ROOT"}"#,
+        #"{"documents":{},"epoch":0,"form":1,"more":1,"position":1,"root":"ROOT"}"#,
         "[]", "", "{",
     ])
     func `a text that is not a memory is refused`(text: String) {

@@ -1,3 +1,4 @@
+import Pinning
 import Postgres
 package import TransparencyLog
 
@@ -20,6 +21,30 @@ extension LedgerReader {
         } catch is LogError {
             throw LedgerFault.rewritten(remembered: position)
         }
+    }
+
+    /// The number of the present epoch, by the event that began it. Who asks has not verified the ledger.
+    package func epoch() async throws -> Int64 {
+        let rows = try await self.pool.read(
+            """
+            SELECT position, entry, leaf_hash FROM pinledger.event WHERE type = 'HistoryRestored'
+            ORDER BY position DESC LIMIT 1
+            """)
+        guard let event = try Self.stored(rows).first?.entry.event,
+            case .fleet(.historyRestored(let restoration)) = event
+        else { return 0 }
+        return restoration.epoch
+    }
+
+    /// The leaf hashes of the events at `positions`, in order; fewer where the ledger does not reach so far.
+    package func leafHashes(at positions: Range<Int64>) async throws -> [LogHash] {
+        try await self.hashes(
+            HashRange(level: 0, indices: UInt64(positions.lowerBound)..<UInt64(positions.upperBound)))
+    }
+
+    /// The right edge of the tree over the first `size` events, by the stored hashes.
+    package func storedFrontier(at size: Int64) async throws -> MerkleFrontier {
+        try await self.frontier(at: UInt64(size))
     }
 
     /// Whether the database is a standby, which may be behind its primary without having lost anything.

@@ -74,24 +74,47 @@ package enum PrivateFile {
         unsafe unlink(temporary)
         let file = unsafe open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard file >= 0 else { throw .unwritable(reason: Self.reason()) }
+        let isWhole = Self.write(bytes, to: file) && fsync(file) == 0
+        var reason = isWhole ? "" : Self.reason()
+        close(file)
+        if isWhole {
+            if unsafe Foundation.rename(temporary, path) == 0 { return }
+            reason = Self.reason()
+        }
+        unsafe unlink(temporary)
+        throw .unwritable(reason: reason)
+    }
+
+    /// Adds bytes at the end of a file of this user, and brings them to the disk.
+    ///
+    /// If the process dies meanwhile, some of the bytes may be there.
+    ///
+    /// - Throws: ``Failure/unwritable(reason:)``.
+    package static func append(_ bytes: [UInt8], to path: String) throws(Failure) {
+        let file = unsafe open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW)
+        guard file >= 0 else { throw .unwritable(reason: Self.reason()) }
+        defer { close(file) }
+        guard Self.write(bytes, to: file), fsync(file) == 0 else { throw .unwritable(reason: Self.reason()) }
+    }
+
+    /// Renames a file. It replaces what had the new name.
+    ///
+    /// - Throws: ``Failure/unwritable(reason:)``.
+    package static func rename(_ path: String, to new: String) throws(Failure) {
+        guard unsafe Foundation.rename(path, new) == 0 else { throw .unwritable(reason: Self.reason()) }
+    }
+
+    private static func write(_ bytes: [UInt8], to file: CInt) -> Bool {
         var written = 0
         while written < bytes.count {
             let count = unsafe bytes.withUnsafeBytes { bytes in
                 unsafe Foundation.write(file, bytes.baseAddress.map { unsafe $0 + written }, bytes.count - written)
             }
             if count < 0, errno == EINTR { continue }
-            guard count > 0 else { break }
+            guard count > 0 else { return false }
             written += count
         }
-        let isWhole = written == bytes.count && fsync(file) == 0
-        var reason = isWhole ? "" : Self.reason()
-        close(file)
-        if isWhole {
-            if unsafe rename(temporary, path) == 0 { return }
-            reason = Self.reason()
-        }
-        unsafe unlink(temporary)
-        throw .unwritable(reason: reason)
+        return true
     }
 
     private static func reason() -> String { unsafe String(cString: strerror(errno)) }

@@ -15,8 +15,10 @@ package final class DocumentTable: Sendable {
         var rejected: [String: (version: Int64, issuedAt: Timestamp)] = [:]
         /// The versions that documents must have to be served, of apps whose documents are behind the ledger.
         var floors: [String: Int64] = [:]
-        /// Nil, or the only documents that may be served.
-        var allowed: [String: NodeMemory.Document]?
+        /// Nil, or what the node has served before.
+        var remembered: [String: NodeMemory.Document]?
+        /// Whether nothing else may be served.
+        var servesOnlyRemembered = false
         /// What to do with a stored document.
         var judge: @Sendable (DocumentStore.Stored) -> DocumentJudge.Ruling = { _ in .wait }
         /// Called with two documents of one version with different contents: the one that stays, and the new one.
@@ -25,6 +27,15 @@ package final class DocumentTable: Sendable {
         /// Whether the app's document may be served as far as its version goes.
         func isCurrent(_ document: PublishedDocument) -> Bool {
             self.floors[document.app.text].map { document.version >= $0 } ?? true
+        }
+
+        /// Whether the app's clients may get the document after what they were served before.
+        func mayFollow(_ document: PublishedDocument) -> Bool {
+            guard let remembered, !self.servesOnlyRemembered else {
+                return self.remembered.map { $0[document.app.text] == document.remembered } ?? true
+            }
+            guard let before = remembered[document.app.text] else { return true }
+            return document.version > before.version || document.remembered == before
         }
     }
 
@@ -103,7 +114,7 @@ package final class DocumentTable: Sendable {
         let onContradiction = self.content.withLock { content in
             for document in new {
                 let name = document.app.text
-                if let allowed = content.allowed, allowed[name] != document.remembered {
+                guard content.mayFollow(document) else {
                     content.rejected[name] = (document.version, document.issuedAt)
                     continue
                 }
@@ -133,17 +144,26 @@ package final class DocumentTable: Sendable {
         return served
     }
 
+    /// The verified documents that are not held back, and whether those are all.
+    var current: (documents: [PublishedDocument], isComplete: Bool) {
+        let content = self.content.withLock { $0 }
+        return (content.documents.values.filter { content.isCurrent($0) }, content.unchecked.isEmpty)
+    }
+
     // MARK: At the start
 
-    /// Serves no other documents than these, from now on. For a node whose database has lost what the node has served:
-    /// older documents would take clients back. Called before documents are read.
-    package func allow(only documents: [AppID: NodeMemory.Document]) {
+    /// Serves nothing older than these documents from now on, and no other content in their versions: clients would be taken
+    /// back. Called before documents are read.
+    ///
+    /// - Parameter isStrict: Whether nothing newer is served either. For a node whose database has lost what it has served.
+    package func remember(_ documents: [AppID: NodeMemory.Document], isStrict: Bool) {
         self.content.withLock { content in
-            content.allowed = Dictionary(uniqueKeysWithValues: documents.map { ($0.key.text, $0.value) })
+            content.remembered = Dictionary(uniqueKeysWithValues: documents.map { ($0.key.text, $0.value) })
+            content.servesOnlyRemembered = isStrict
         }
     }
 
-    /// Takes in stored documents, which are still to be verified.
+    /// Takes in stored documents, which are still to be verified. The later in the list counts where an app has two.
     func adopt(
         _ stored: [DocumentStore.Stored], judge: @escaping @Sendable (DocumentStore.Stored) -> DocumentJudge.Ruling,
         onContradiction: @escaping @Sendable (PublishedDocument, PublishedDocument) -> Void

@@ -75,16 +75,17 @@ package actor Publisher {
 
     /// Loads every stored document. Called before the node serves.
     ///
+    /// - Parameter kept: What takes the place of stored documents, on a node whose database has lost them.
     /// - Returns: The highest position of the ledger at which one of them was made; 0 where there is none. It is always
     ///   recorded before its documents are stored: a ledger that ends before it has lost events. A position beyond the
     ///   database's own ledger counts only where a key of the ledger signed it.
-    package func load() async throws -> Int64 {
+    package func load(_ kept: KeptDocuments = .none) async throws -> Int64 {
         let (stored, unreadable) = try await self.store.load(nil)
         for app in unreadable {
             self.logger.log(.documentMisnamed, ["app": "\(app)"])
         }
         let judge = self.judge
-        self.table.adopt(stored) {
+        self.table.adopt(stored + kept.stored) {
             judge.rule(on: $0)
         } onContradiction: { held, new in
             judge.halt(

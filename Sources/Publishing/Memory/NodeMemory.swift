@@ -1,5 +1,6 @@
 package import EventStore
 package import PinWire
+import Pinning
 package import TransparencyLog
 
 /// What a node keeps of the ledger outside the database: how far it has followed it, and which documents it has served.
@@ -23,18 +24,43 @@ package struct NodeMemory: Hashable, Sendable {
     package var position: Int64
     /// The root of the Merkle tree over them.
     package var root: LogHash
+    /// The number of the epoch that the ledger was in.
+    package var epoch: Int64
     /// The newest served document of each app.
     package var documents: [AppID: Document]
+    /// Where the events in the node's ``EventJournal`` end; nil where it keeps none.
+    package var journal: JournalEnd?
+    /// The database in which the ledger was; nil where it did not say.
+    package var database: DatabaseIdentity?
 
-    package init(position: Int64, root: LogHash, documents: [AppID: Document] = [:]) {
-        self.position = position
-        self.root = root
-        self.documents = documents
+    /// The end of the events that the node has kept: what the journal is verified with.
+    package struct JournalEnd: Hashable, Sendable {
+        package var position: Int64
+        package var root: LogHash
+
+        package init(position: Int64, root: LogHash) {
+            self.position = position
+            self.root = root
+        }
     }
 
-    /// What a node knows that has come to `head`.
-    package init(of head: Head, documents: [AppID: Document]) {
-        self.init(position: head.position, root: head.frontier.root, documents: documents)
+    package init(
+        position: Int64, root: LogHash, epoch: Int64 = 0, documents: [AppID: Document] = [:],
+        journal: JournalEnd? = nil, database: DatabaseIdentity? = nil
+    ) {
+        self.position = position
+        self.root = root
+        self.epoch = epoch
+        self.documents = documents
+        self.journal = journal
+        self.database = database
+    }
+
+    /// What a node knows of a ledger.
+    package init(of view: LedgerView, documents: [AppID: Document]) {
+        self.init(
+            position: view.head.position, root: view.head.frontier.root, epoch: view.state.fleet.epoch,
+            documents: documents)
     }
 
     /// The bytes before the authentication: canonical JSON.
@@ -45,10 +71,20 @@ package struct NodeMemory: Hashable, Sendable {
                 "content_sha256": .string(Hex.encode(document.contentDigest)), "version": .integer(document.version),
             ]
         }
-        let json: JSON = [
-            "documents": .object(documents), "form": 1, "position": .integer(self.position),
+        let json: JSON = .members([
+            "database": self.database.map { database in
+                .members([
+                    "system_identifier": .string(database.systemIdentifier),
+                    "timeline": database.timeline.map { .integer($0) },
+                ])
+            },
+            "documents": .object(documents), "epoch": .integer(self.epoch), "form": 1,
+            "journal": self.journal.map { end in
+                ["position": .integer(end.position), "root": .string(Base64.encode(end.root.bytes))]
+            },
+            "position": .integer(self.position),
             "root": .string(Base64.encode(self.root.bytes)),
-        ]
+        ])
         var bytes: [UInt8] = []
         json.appendCanonical(to: &bytes)
         return bytes
@@ -65,9 +101,17 @@ package struct NodeMemory: Hashable, Sendable {
         self = try JSONField(json).object { (memory) throws(JSONDefect) in
             _ = try memory.required("form").integer(1...1)
             let position = try memory.required("position").integer(0...JSON.largestInteger)
-            let rootField = try memory.required("root")
-            guard let root = Base64.decode(try rootField.string()).flatMap({ LogHash($0) }) else {
-                throw rootField.defect("must be base64 of 32 bytes")
+            let epoch = try memory.required("epoch").integer(0...JSON.largestInteger)
+            let root = try Self.root(try memory.required("root"))
+            let journal = try memory.optional("journal")?.object { (end) throws(JSONDefect) in
+                JournalEnd(
+                    position: try end.required("position").integer(0...position),
+                    root: try Self.root(try end.required("root")))
+            }
+            let database = try memory.optional("database")?.object { (database) throws(JSONDefect) in
+                DatabaseIdentity(
+                    systemIdentifier: try database.required("system_identifier").string(),
+                    timeline: try database.optional("timeline")?.integer(0...Int64(UInt32.max)))
             }
             var documents: [AppID: Document] = [:]
             let served = try memory.required("documents")
@@ -86,8 +130,17 @@ package struct NodeMemory: Hashable, Sendable {
                     return Document(version: version, contentDigest: bytes)
                 }
             }
-            return NodeMemory(position: position, root: root, documents: documents)
+            return NodeMemory(
+                position: position, root: root, epoch: epoch, documents: documents, journal: journal,
+                database: database)
         }
+    }
+
+    private static func root(_ field: JSONField) throws(JSONDefect) -> LogHash {
+        guard let root = Base64.decode(try field.string()).flatMap({ LogHash($0) }) else {
+            throw field.defect("must be base64 of 32 bytes")
+        }
+        return root
     }
 
     /// A ledger may have a hundred thousand apps, with five values each.

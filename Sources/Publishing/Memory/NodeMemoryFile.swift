@@ -25,6 +25,7 @@ package struct NodeMemoryFile: Sendable {
 
     /// The path of the file.
     package let path: String
+    package let directory: String
     private let key: KeyEncryptionKey?
 
     /// The largest file that is read: more than ten times the memory of 100,000 apps.
@@ -34,6 +35,7 @@ package struct NodeMemoryFile: Sendable {
     /// - Parameter directory: The state directory, of this node alone.
     package init(directory: String, key: KeyEncryptionKey?) {
         self.path = "\(directory)/memory"
+        self.directory = directory
         self.key = key
     }
 
@@ -59,6 +61,25 @@ package struct NodeMemoryFile: Sendable {
         let (path, bytes) = (self.path, self.bytes(memory))
         let failure = await DetachedThread.run { () -> PrivateFile.Failure? in
             do throws(PrivateFile.Failure) { try PrivateFile.write(bytes, to: path) } catch { return error }
+            return nil
+        }
+        guard let failure else { throw .file(.unwritable(reason: "the system has no thread to give")) }
+        if let failure { throw .file(failure) }
+    }
+
+    /// Keeps a memory, and the events and documents beside it, under other names: the ledger that they are of is lost, and an auditor may
+    /// want to see them.
+    package func setAside(epoch: Int64) async throws(Failure) {
+        let paths = [
+            self.path, EventJournalFile(directory: self.directory).path,
+            KeptDocumentsFile(directory: self.directory).path,
+        ]
+        let failure = await DetachedThread.run { () -> PrivateFile.Failure? in
+            for path in paths where PrivateFile.exists(path) {
+                do throws(PrivateFile.Failure) {
+                    try PrivateFile.rename(path, to: "\(path).lost-in-epoch-\(epoch)")
+                } catch { return error }
+            }
             return nil
         }
         guard let failure else { throw .file(.unwritable(reason: "the system has no thread to give")) }

@@ -1,9 +1,12 @@
 import Concurrency
 package import EventStore
+import Keys
 import LogLines
 package import Logging
+import NIOCore
 import PinWire
-import Postgres
+package import Postgres
+import TransparencyLog
 
 /// Keeps a node's ``NodeMemory`` in its file while the node runs.
 ///
@@ -12,20 +15,33 @@ import Postgres
 /// unnoticed.
 package actor NodeMemoryKeeper {
     private let file: NodeMemoryFile
+    private let journalFile: EventJournalFile
+    private let documentsFile: KeptDocumentsFile
     private let ledger: Ledger
+    private let pool: PostgresPool
     private let table: DocumentTable
     private let logger: Logger
     private var written: NodeMemory?
+    /// The end of the journal's events, and the size of its file; nil where it is to be begun.
+    private var journal: (end: MerkleFrontier, size: Int)?
     /// The changes of ledger and documents that ``written`` has.
     private var seen: (ledger: UInt64, table: UInt64)?
+    /// The version and issue time of each document in the file of documents.
+    private var kept: [AppID: (version: Int64, issuedAt: Timestamp)] = [:]
+    /// The size of that file; nil before this process has written it.
+    private var keptSize: Int?
     private var notBefore = ContinuousClock.now
 
     /// - Parameter remembered: The memory from before, whose documents stay until newer ones are served.
     package init(
-        file: NodeMemoryFile, remembered: NodeMemory?, ledger: Ledger, table: DocumentTable, logger: Logger
+        file: NodeMemoryFile, remembered: NodeMemory?, ledger: Ledger, pool: PostgresPool, table: DocumentTable,
+        logger: Logger
     ) {
         self.file = file
+        self.journalFile = EventJournalFile(directory: file.directory)
+        self.documentsFile = KeptDocumentsFile(directory: file.directory)
         self.ledger = ledger
+        self.pool = pool
         self.table = table
         self.logger = logger
         self.written = remembered
@@ -56,9 +72,17 @@ package actor NodeMemoryKeeper {
         // In this order: the documents are of the view or older, and a document is never remembered for a ledger that
         // may not have its events.
         let documents = self.table.served
-        let head = self.ledger.view.head
+        let view = self.ledger.view
         guard self.ledger.fault == nil else { return }
-        var memory = NodeMemory(of: head, documents: self.written?.documents ?? [:])
+        var memory = NodeMemory(of: view, documents: self.written?.documents ?? [:])
+        await self.extendJournal(to: view.head.frontier)
+        // Before the memory states them.
+        do throws(PrivateFile.Failure) { try await self.keepDocuments() } catch {
+            self.keptSize = nil
+            throw .file(error)
+        }
+        memory.journal = self.journal.map { .init(position: Int64($0.end.size), root: $0.end.root) }
+        memory.database = (try? await DatabaseIdentity(self.pool)) ?? self.written?.database
         for (app, document) in documents where document.version >= memory.documents[app]?.version ?? 0 {
             memory.documents[app] = document
         }
@@ -67,5 +91,84 @@ package actor NodeMemoryKeeper {
             self.written = memory
         }
         self.seen = present
+    }
+
+    /// The most bytes of documents that are added at once. The rest follows in the next rounds.
+    private static let documentBytes = 8 << 20
+
+    /// Adds documents that are new to the file, or writes it again as a whole.
+    private func keepDocuments() async throws(PrivateFile.Failure) {
+        let (documents, isComplete) = self.table.current
+        let live = documents.reduce(0) { $0 + $1.body.identity.bytes.readableBytes + 1 }
+        // While documents are still verified, the file of the process before is left as it is.
+        guard isComplete || self.keptSize != nil else { return }
+        if let size = self.keptSize, !self.documentsFile.isWasteful(size, live: live) {
+            var bytes = 0
+            let new = documents.filter { document in
+                guard bytes < Self.documentBytes, self.isNew(document) else { return false }
+                bytes += document.body.identity.bytes.readableBytes
+                return true
+            }
+            guard !new.isEmpty else { return }
+            self.keptSize = try await self.documentsFile.append(new, to: size)
+            self.note(new)
+        } else {
+            self.kept = [:]
+            self.keptSize = try await self.documentsFile.append(documents, to: nil)
+            self.note(documents)
+        }
+    }
+
+    private func isNew(_ document: PublishedDocument) -> Bool {
+        self.kept[document.app].map { $0 != (document.version, document.issuedAt) } ?? true
+    }
+
+    private func note(_ documents: [PublishedDocument]) {
+        for document in documents { self.kept[document.app] = (document.version, document.issuedAt) }
+    }
+
+    /// The most events that are read again for the journal. Where more have come, it begins again behind them.
+    private static let readAgain: UInt64 = 20_000
+
+    /// Brings the journal to the ledger's end, as far as the database answers. What it lacks then, it takes in later.
+    private func extendJournal(to head: MerkleFrontier) async {
+        do {
+            guard let journal = try await self.present(), head.size - min(head.size, journal.end.size) <= Self.readAgain
+            else { return try await self.beginJournal(at: head) }
+            guard journal.end.size < head.size else { return }
+            var (end, entries) = (journal.end, [[UInt8]]())
+            while end.size < head.size {
+                let page = try await LedgerReader(pool: self.pool).entries(
+                    at: Int64(end.size)..<Int64(head.size), limit: 1000)
+                guard !page.isEmpty else { return }
+                for stored in page {
+                    end.append(leaf: MerkleTree.leafHash(stored.bytes))
+                    entries.append(stored.bytes)
+                }
+            }
+            // The database may have been replaced a moment ago: the next statement of this node halts it.
+            guard end == head else { return }
+            self.journal = (end, try await self.journalFile.append(entries, to: journal.size))
+        } catch is PostgresError {
+            // Other parts of the node report that the database is away.
+        } catch is LedgerFault {
+            // The follower halts the node.
+        } catch {
+            self.journal = nil
+            self.logger.log(.memoryNotKept, ["error": "\(error)"])
+        }
+    }
+
+    /// The journal, which the first call reads; nil where there is none that goes with the memory.
+    private func present() async throws -> (end: MerkleFrontier, size: Int)? {
+        if let journal { return journal }
+        guard let written, let kept = try? await self.journalFile.read(written) else { return nil }
+        // Written again without what the memory does not state.
+        self.journal = (kept.end, try await self.journalFile.write(kept))
+        return self.journal
+    }
+
+    private func beginJournal(at head: MerkleFrontier) async throws {
+        self.journal = (head, try await self.journalFile.write(EventJournal(start: head)))
     }
 }

@@ -26,10 +26,27 @@ extension DoctorCommand {
     private func compare(_ file: NodeMemoryFile, with reader: LedgerReader, _ subject: String) async -> Finding {
         do {
             guard let memory = try await file.read()?.memory else {
+                guard try await reader.head().position > 0 else {
+                    return Finding(
+                        subject: subject, verdict: .ok, detail: "none yet; a node that starts writes \(file.path)")
+                }
                 return Finding(
-                    subject: subject, verdict: .ok, detail: "none yet; a node that starts writes \(file.path)")
+                    subject: subject, verdict: .warn,
+                    detail: "none yet, and the database has events: nothing shows that none is missing",
+                    advice:
+                        "Start this node once with --expect-checkpoint and a checkpoint that you keep, or with --trust-database. If it is not new, find out who deleted its memory."
+                )
             }
-            try await reader.check(try await reader.head(), goesOnFrom: memory.position, root: memory.root)
+            do {
+                try await reader.check(try await reader.head(), goesOnFrom: memory.position, root: memory.root)
+            } catch let fault as LedgerFault {
+                guard try await reader.epoch() > memory.epoch else { throw fault }
+                return Finding(
+                    subject: subject, verdict: .ok,
+                    detail:
+                        "\(memory.position) events of an epoch that was ended; a node that starts goes on with the new one"
+                )
+            }
             return Finding(
                 subject: subject, verdict: .ok,
                 detail: "\(memory.position) events, and the database goes on from them")
@@ -40,7 +57,7 @@ extension DoctorCommand {
             return Finding(
                 subject: subject, verdict: .fail, detail: "\(fault)",
                 advice:
-                    "Restore the missing events if you can. Otherwise follow `pinledger handbook backup`, \"Restoring\", and start each node once with --trust-database."
+                    "Restore the missing events if you can. Otherwise run `pinledger recover`: `pinledger handbook recovery` says how."
             )
         } catch {
             return Finding(

@@ -23,7 +23,7 @@ struct MemoryOptions: ParsableArguments {
 
     @Flag(
         help:
-            "Go on with the database's ledger although this node remembers another one, or nothing authenticates its end. For one start, after lost events could not be restored."
+            "Take the database's ledger for the right one although this node remembers none, or nothing authenticates its end. For one start."
     )
     var trustDatabase = false
 
@@ -63,6 +63,7 @@ struct MemoryConfiguration: Sendable {
     var directory: String?
     /// What the ledger has to go on from, whatever the node remembers.
     var expected: Checkpoint?
-    /// Whether the database's ledger replaces the one that the node remembers, and its end gets this node's MAC.
+    /// Whether a node that remembers nothing takes the database's ledger for the right one, and an end that nothing
+    /// authenticates gets this node's MAC.
     var trustsDatabase: Bool
 }

@@ -12,10 +12,11 @@ extension Node {
     /// Compares the ledger, which was read to its end, with what is known of it outside the database, and halts the node
     /// where it does not go on from that. Called before documents are loaded.
     ///
-    /// - Returns: What keeps the node's memory from now on; nil where the node has no state directory.
+    /// - Returns: What keeps the node's memory from now on; nil where the node has no state directory. And the documents that
+    ///   the node has kept, where the database has lost some.
     func recall(
         _ ledger: Ledger, _ follower: Follower, _ pool: PostgresPool, _ table: DocumentTable
-    ) async throws -> NodeMemoryKeeper? {
+    ) async throws -> (keeper: NodeMemoryKeeper?, kept: KeptDocuments) {
         let configuration = self.configuration.memory
         if let expected = configuration.expected {
             try Self.check(expected, isOf: ledger)
@@ -25,7 +26,7 @@ extension Node {
                 ledger.halt(fault)
             }
         }
-        guard let directory = configuration.directory else { return nil }
+        guard let directory = configuration.directory else { return (nil, .none) }
         do {
             try FileManager.default.createDirectory(
                 atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
@@ -45,33 +46,54 @@ extension Node {
 
     private func recall(
         from file: NodeMemoryFile, _ ledger: Ledger, _ follower: Follower, _ pool: PostgresPool, _ table: DocumentTable
-    ) async throws -> NodeMemoryKeeper {
+    ) async throws -> (keeper: NodeMemoryKeeper?, kept: KeptDocuments) {
+        var kept = KeptDocuments.none
         let content = try await file.read()
-        var remembered = content?.memory
         if let content {
             if !content.isAuthentic, self.configuration.keyEncryptionKey != nil {
                 self.logger.log(.memoryUnauthenticated, ["file": "\(file.path)"])
             }
             let memory = content.memory
             try await self.waitForStandby(ledger, follower, pool, memory.position)
-            if let fault = try await Self.fault(ledger, pool, memory.position, memory.root) {
-                if self.configuration.memory.trustsDatabase {
-                    self.logger.log(.memoryReplaced, ["fault": "\(fault)"])
-                    remembered = nil
-                } else {
-                    self.logger.log(.memoryContradicted, ["fault": "\(fault)"])
-                    ledger.halt(fault)
-                    table.allow(only: memory.documents)
+            let fault = try await Self.fault(ledger, pool, memory.position, memory.root)
+            let epoch = ledger.view.state.fleet.epoch
+            if let fault, epoch > memory.epoch {
+                // What was served stays remembered, so that clients are not taken back all the same.
+                self.logger.log(.historyRestored, ["epoch": "\(epoch)", "fault": "\(fault)"])
+                try await file.setAside(epoch: memory.epoch)
+            } else if let fault {
+                var said = "\(fault)"
+                if let before = memory.database, let now = try? await DatabaseIdentity(pool),
+                    let change = before.change(to: now)
+                {
+                    said += "; \(change)"
                 }
+                self.logger.log(.memoryContradicted, ["fault": "\(said)"])
+                ledger.halt(fault)
+                kept = await KeptDocumentsFile(directory: file.directory).read(memory.documents)
             }
+            table.remember(memory.documents, isStrict: ledger.fault?.contradictsMemory ?? false)
         } else {
+            try self.checkBeginning(ledger)
             self.logger.log(.memoryBegun, ["file": "\(file.path)"])
         }
         let keeper = NodeMemoryKeeper(
-            file: file, remembered: remembered, ledger: ledger, table: table, logger: self.logger)
+            file: file, remembered: content?.memory, ledger: ledger, pool: pool, table: table, logger: self.logger)
         // A node that cannot keep a memory says so at once.
         try await keeper.update()
-        return keeper
+        return (keeper, kept)
+    }
+
+    /// A node without a memory cannot tell an old backup from the present database, so an operator has to vouch for it.
+    private func checkBeginning(_ ledger: Ledger) throws {
+        let configuration = self.configuration.memory
+        guard ledger.fault == nil, ledger.position > 0, configuration.expected == nil, !configuration.trustsDatabase
+        else { return }
+        throw CommandFailure(
+            "this node remembers nothing, and the database has \(ledger.position) events: nothing shows that none is missing",
+            advice:
+                "Give it a checkpoint that `pinledger log checkpoint` prints on a node that runs, with --expect-checkpoint FILE, or start it once with --trust-database."
+        )
     }
 
     /// Why the ledger does not go on from an earlier state; nil where it does, or where the node has halted anyway.

@@ -248,8 +248,8 @@ struct Node {
             logger: self.logger, clock: now
         )
         try await self.haltOnDamage(ledger) { try await self.readToEnd(ledger, follower, pool) }
-        let memory = try await self.recall(ledger, follower, pool, table)
-        let published = try await publisher.load()
+        let (memory, kept) = try await self.recall(ledger, follower, pool, table)
+        let published = try await publisher.load(kept)
         if ledger.fault == nil, published > ledger.position {
             try await self.haltOnDamage(ledger) {
                 // Other nodes may have recorded and published meanwhile.

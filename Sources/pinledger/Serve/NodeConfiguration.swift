@@ -249,7 +249,7 @@ struct NodeConfiguration: Sendable {
         self.memory = try options.memory.read()
         guard !self.memory.trustsDatabase || self.memory.directory != nil || self.keyEncryptionKey != nil else {
             throw CommandFailure(
-                "--trust-database needs --state-directory or --kek-file: without them there is nothing to hold the database to",
+                "--trust-database needs --state-directory or --kek-file: without them the node trusts the database anyway",
                 status: .usage)
         }
     }

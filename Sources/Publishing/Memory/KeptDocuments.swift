@@ -1,0 +1,93 @@
+import Concurrency
+import Keys
+import NIOCore
+package import PinWire
+
+/// Signed documents that a node keeps outside the database, so that it can serve them where the database has lost them.
+package struct KeptDocuments: Sendable {
+    let stored: [DocumentStore.Stored]
+
+    package static let none = KeptDocuments(stored: [])
+
+    private init(stored: [DocumentStore.Stored]) {
+        self.stored = stored
+    }
+
+    /// The documents among `lines` that a node remembers having served, each a compact JWS. Their signatures are still to be
+    /// verified. Other lines are left out: the last one may be cut off.
+    init(lines: some Sequence<ArraySlice<UInt8>>, remembered: [AppID: NodeMemory.Document]) {
+        var newest: [AppID: DocumentStore.Signed] = [:]
+        for line in lines {
+            guard line.count <= CompactJWS.maximumSize, let text = String(ascii: line),
+                let jws = try? CompactJWS(parsing: text, type: Publisher.documentType),
+                let issued = try? IssuedDocument(payload: jws.payload)
+            else { continue }
+            let app = issued.document.app
+            let served = NodeMemory.Document(version: issued.document.version, contentDigest: issued.contentDigest)
+            guard remembered[app] == served else { continue }
+            if let other = newest[app], other.issuedAt >= issued.issuedAt { continue }
+            // Its position is not in it. 0 is never beyond what a node has read.
+            newest[app] = DocumentStore.Signed(
+                app: app, version: served.version, position: 0, contentDigest: served.contentDigest,
+                issuedAt: issued.issuedAt, expiresAt: issued.expiresAt, keyID: jws.keyID, body: Array(line))
+        }
+        self.init(stored: newest.values.map { DocumentStore.Stored(document: $0, ledgerEnd: 0) })
+    }
+}
+
+/// The file in a node's state directory that holds its ``KeptDocuments``: one compact JWS a line, the newest of an app last.
+///
+/// Lines are appended. Once most of them are of earlier versions, the file is written again as a whole. If the process dies
+/// meanwhile, the last line may be cut off, or the earlier file stays.
+package struct KeptDocumentsFile: Sendable {
+    package let path: String
+
+    /// The largest file that is read.
+    private static let readLimit = 1 << 30
+    /// A file of this size is only appended to.
+    private static let smallSize = 1 << 20
+
+    /// - Parameter directory: The state directory, of one node alone.
+    package init(directory: String) {
+        self.path = "\(directory)/documents"
+    }
+
+    /// The documents that the node remembers having served, as far as the file has them.
+    package func read(_ remembered: [AppID: NodeMemory.Document]) async -> KeptDocuments {
+        let path = self.path
+        return await DetachedThread.run { () -> KeptDocuments in
+            guard let bytes = try? PrivateFile.read(path, atMost: Self.readLimit) else { return .none }
+            return KeptDocuments(lines: bytes.split(separator: UInt8(ascii: "\n")), remembered: remembered)
+        } ?? .none
+    }
+
+    /// Adds documents to a file of `size` bytes; nil where the file is to be begun.
+    ///
+    /// - Returns: The number of bytes.
+    func append(_ documents: [PublishedDocument], to size: Int?) async throws(PrivateFile.Failure) -> Int {
+        let (path, added) = (self.path, Self.lines(documents))
+        let result = await DetachedThread.run { () -> Result<Void, PrivateFile.Failure> in
+            do throws(PrivateFile.Failure) {
+                if size == nil {
+                    try PrivateFile.write(added, to: path)
+                } else {
+                    try PrivateFile.append(added, to: path)
+                }
+            } catch { return .failure(error) }
+            return .success(())
+        }
+        guard let result else { throw .unwritable(reason: "the system has no thread to give") }
+        try result.get()
+        return (size ?? 0) + added.count
+    }
+
+    /// Whether a file of `size` bytes that holds `live` bytes of present documents is to be written again.
+    func isWasteful(_ size: Int, live: Int) -> Bool { size > max(Self.smallSize, 2 * live) }
+
+    private static func lines(_ documents: [PublishedDocument]) -> [UInt8] {
+        documents.reduce(into: []) { bytes, document in
+            bytes += document.body.identity.bytes.readableBytesView
+            bytes.append(UInt8(ascii: "\n"))
+        }
+    }
+}
