@@ -63,6 +63,10 @@ static const unsigned char backup[] = {
 #embed "pages/backup.md"
 };
 
+static const unsigned char recovery[] = {
+#embed "pages/recovery.md"
+};
+
 static const unsigned char transparency_log[] = {
 #embed "pages/transparency-log.md"
 };
@@ -107,6 +111,7 @@ static const struct handbook_text pages[] = {
     {"deployment", deployment, sizeof deployment},
     {"configuration", configuration, sizeof configuration},
     {"backup", backup, sizeof backup},
+    {"recovery", recovery, sizeof recovery},
     {"transparency-log", transparency_log, sizeof transparency_log},
     {"upgrades", upgrades, sizeof upgrades},
     {"problems", problems, sizeof problems},

@@ -288,7 +288,7 @@ struct FsckCommand: AsyncParsableCommand, HoldsKeys {
 
 extension JSONLimits {
     /// A report names every document.
-    fileprivate static let report = JSONLimits(depth: 8, nodes: 10_000_000)
+    static let report = JSONLimits(depth: 8, nodes: 10_000_000)
 }
 
 extension LedgerFinding {

@@ -31,10 +31,19 @@ struct LocalOperator: Sendable {
     }
 
     private func execute(_ command: Command, because reason: String) async throws {
+        try await self.execute(command, because: try Reason(reason))
+    }
+
+    /// Records a command.
+    ///
+    /// - Parameter version: That the command's stream has to have; nil for any.
+    func execute(
+        _ command: Command, because reason: Reason, isForced: Bool = false, expecting version: Int64? = nil
+    ) async throws {
         guard let writer = self.services.writer else { throw CommandFailure("this node is read-only") }
         let request = CommandRequest(
-            command: command, origin: Origin(actor: Self.actor, reason: try Reason(reason)),
-            digest: [UInt8](repeating: 0, count: 32)
+            command: command, origin: Origin(actor: Self.actor, reason: reason, isForced: isForced),
+            expectedVersion: version, digest: [UInt8](repeating: 0, count: 32)
         )
         do throws(WriteFailure) { _ = try await writer.execute(request) } catch {
             throw CommandFailure("nothing was recorded: \(ErrorText.sentence(for: error))")

@@ -1,0 +1,137 @@
+package import PinWire
+
+/// What lost events of the ledger leave behind: the protective changes that can be repeated, and what is alive
+/// again because its end was lost.
+package struct LostChanges: Hashable, Sendable {
+    /// A lost change that can be repeated with one command.
+    package struct Repetition: Hashable, Sendable {
+        /// The lost event.
+        package var entry: Entry
+        package var command: Command
+    }
+
+    /// In the order in which they were lost. Only the last of several events about one thing counts.
+    package private(set) var repetitions: [Repetition] = []
+    /// Lost events that ended something which is in force again, and which nobody repeats without thinking: it would take
+    /// protection away, or it cannot be done in this state.
+    package private(set) var revivals: [Entry] = []
+
+    /// What an event is about. A later event about the same thing takes the place of an earlier one.
+    private enum Subject: Hashable {
+        case fleetSwitch
+        case appSwitch(AppID, HostPattern?)
+        case versionSwitch(AppID, VersionRange)
+        case pin(AppID, HostPattern, PolicySlot, Pin)
+        case token(String)
+        case signingKey(String)
+        case telemetryKey(AppID, String)
+        case logKey(String)
+    }
+
+    /// - Parameters:
+    ///   - lost: The lost events, in their order.
+    ///   - state: The state that is left.
+    package init(of lost: [Entry], in state: LedgerState, at now: Timestamp) {
+        var last: [Subject: Entry] = [:]
+        var order: [Subject] = []
+        for entry in lost {
+            guard let subject = Self.subject(of: entry) else { continue }
+            if last.updateValue(entry, forKey: subject) != nil { order.removeAll { $0 == subject } }
+            order.append(subject)
+        }
+        for subject in order {
+            guard let entry = last[subject] else { continue }
+            switch Self.judge(entry, in: state, at: now) {
+            case .nothing: break
+            case .repeated(let command): self.repetitions.append(Repetition(entry: entry, command: command))
+            case .revived: self.revivals.append(entry)
+            }
+        }
+    }
+
+    private static func subject(of entry: Entry) -> Subject? {
+        switch (entry.stream, entry.event) {
+        case (_, .fleet(.killSwitchEngaged)), (_, .fleet(.killSwitchReleased)): .fleetSwitch
+        case (.app(let app), .app(.killSwitchEngaged(let host, _))),
+            (.app(let app), .app(.killSwitchReleased(let host))):
+            .appSwitch(app, host)
+        case (.app(let app), .app(.versionKillSwitchEngaged(let range, _))),
+            (.app(let app), .app(.versionKillSwitchReleased(let range))):
+            .versionSwitch(app, range)
+        case (.app(let app), .app(.pinRevoked(let host, let slot, let pin))): .pin(app, host, slot, pin)
+        case (_, .access(.tokenRevoked(let id))): .token(id)
+        case (_, .keys(.signingKeyRetired(let kid))): .signingKey(kid)
+        case (.watch(let app), .watch(.telemetryKeyRetired(let id))): .telemetryKey(app, id)
+        case (_, .log(.logKeyRetired(let kid))): .logKey(kid)
+        default: nil
+        }
+    }
+
+    private enum Verdict {
+        /// The state has it, or has nothing that it was about.
+        case nothing
+        case repeated(Command)
+        case revived
+    }
+
+    private static func judge(_ entry: Entry, in state: LedgerState, at now: Timestamp) -> Verdict {
+        /// A switch that was engaged until `end`, where the state has `present`.
+        func engaged(until end: Timestamp, _ present: KillSwitch?, _ command: Command) -> Verdict {
+            now < end && (present.map { $0.expiresAt < end } ?? true) ? .repeated(command) : .nothing
+        }
+        func released(_ present: KillSwitch?) -> Verdict { present?.isInForce(at: now) == true ? .revived : .nothing }
+        switch (entry.stream, entry.event) {
+        case (_, .fleet(.killSwitchEngaged(let end))):
+            return engaged(until: end, state.fleet.killSwitch, .fleet(.engageKillSwitch(expiresAt: end)))
+        case (_, .fleet(.killSwitchReleased)): return released(state.fleet.killSwitch)
+        case (.app(let id), .app(let event)):
+            guard let app = state.apps[id] else { return .nothing }
+            return Self.judge(event, of: app, engaged: engaged, released: released)
+        case (_, .access(.tokenRevoked(let id))):
+            guard let token = state.access.tokens[id], token.isValid(at: now) else { return .nothing }
+            return .repeated(.access(.revokeToken(id: id)))
+        case (_, .keys(.signingKeyRetired(let kid))):
+            switch state.keys.keys[kid]?.state {
+            case nil, .retired: return .nothing
+            // The key that took over is lost, or not active yet.
+            case .active: return .revived
+            case .announced, .superseded: return .repeated(.keys(.retire(kid: kid)))
+            }
+        case (.watch(let id), .watch(.telemetryKeyRetired(let key))):
+            let isThere = state.apps[id]?.watch.telemetryKeys.contains { $0.id == key && $0.retiredAt == nil } ?? false
+            return isThere ? .repeated(.telemetryKey(id, .retire(id: key))) : .nothing
+        case (_, .log(.logKeyRetired(let kid))):
+            guard state.log.signers.contains(where: { $0.kid == kid }) else { return .nothing }
+            return state.log.signers.count > 1 ? .repeated(.log(.retireKey(kid: kid))) : .revived
+        default: return .nothing
+        }
+    }
+
+    private static func judge(
+        _ event: AppEvent, of app: App, engaged: (Timestamp, KillSwitch?, Command) -> Verdict,
+        released: (KillSwitch?) -> Verdict
+    ) -> Verdict {
+        func present(_ range: VersionRange) -> KillSwitch? {
+            app.versionKillSwitches.first { $0.versions == range }?.killSwitch
+        }
+        switch event {
+        case .killSwitchEngaged(nil, let end):
+            return engaged(end, app.killSwitch, .app(app.id, [.engageKillSwitch(nil, expiresAt: end)]))
+        case .killSwitchEngaged(let host?, let end):
+            guard let there = app.hosts[host] else { return .nothing }
+            return engaged(end, there.killSwitch, .app(app.id, [.engageKillSwitch(host, expiresAt: end)]))
+        case .killSwitchReleased(nil): return released(app.killSwitch)
+        case .killSwitchReleased(let host?): return released(app.hosts[host]?.killSwitch)
+        case .versionKillSwitchEngaged(let range, let end):
+            return engaged(
+                end, present(range), .app(app.id, [.engageVersionKillSwitch(range, expiresAt: end)]))
+        case .versionKillSwitchReleased(let range): return released(present(range))
+        case .pinRevoked(let host, let slot, let pin):
+            guard let state = app.hosts[host]?[slot]?.pins[pin]?.state, state == .active || state == .staged else {
+                return .nothing
+            }
+            return .repeated(.app(app.id, [.revokePin(host, slot, pin)]))
+        default: return .nothing
+        }
+    }
+}

@@ -1,0 +1,47 @@
+package import EventStore
+package import PinWire
+package import TransparencyLog
+
+/// What is known of a ledger from outside its database: by a node's memory, a checkpoint or a report of `fsck`.
+package struct KnownHistory: Sendable {
+    /// Where it comes from, for people: a path.
+    package var source: String
+    /// The number of events.
+    package var position: Int64
+    /// The root of the Merkle tree over them.
+    package var root: LogHash
+    /// The number of the epoch; 0 where the source does not say.
+    package var epoch: Int64
+    /// The versions of documents that were served.
+    package var versions: [AppID: Int64]
+    /// The last events; nil where none were kept, or the file is damaged.
+    package var journal: EventJournal?
+
+    /// What a node remembers.
+    package init(_ memory: NodeMemory, journal: EventJournal?, source: String) {
+        self.init(
+            position: memory.position, root: memory.root, epoch: memory.epoch,
+            versions: memory.documents.mapValues(\.version), journal: journal, source: source)
+    }
+
+    /// What an earlier report of `fsck` states.
+    package init(_ report: AuditReport, source: String) {
+        var versions: [AppID: Int64] = [:]
+        for (name, version) in report.documents {
+            if let app = try? AppID(name) { versions[app] = version }
+        }
+        self.init(position: report.position, root: report.root, versions: versions, source: source)
+    }
+
+    package init(
+        position: Int64, root: LogHash, epoch: Int64 = 0, versions: [AppID: Int64] = [:],
+        journal: EventJournal? = nil, source: String
+    ) {
+        self.source = source
+        self.position = position
+        self.root = root
+        self.epoch = epoch
+        self.versions = versions
+        self.journal = journal
+    }
+}

@@ -1,0 +1,238 @@
+import ArgumentParser
+import EventStore
+import Foundation
+import Keys
+import PinWire
+import PinledgerServer
+import Pinning
+import Postgres
+import Publishing
+import TransparencyLog
+
+struct RecoverCommand: AsyncParsableCommand, HoldsKeys {
+    static let configuration = CommandConfiguration(
+        commandName: "recover", abstract: "Resume a ledger that has lost its last events.",
+        discussion: """
+            pinledger recover --database "$DATABASE" --kek-file kek --memory node-1/state --memory node-2/state
+            pinledger recover --memory node-1/state --reason "restored the backup of 03:00" --repeat
+
+            Use it after a failover or a restore that lost events which cannot be brought back. It compares the database \
+            with what the nodes remember outside it, and shows which events were lost, which documents clients hold that \
+            the ledger has not reached, and what is in force again because its end was lost.
+
+            With --reason it begins a new epoch: it raises the version of every document above all that were served, so \
+            that clients take the next ones, and gives the transparency log a new name. With --repeat it also repeats \
+            lost kill switches and revocations. Then restart every node.
+
+            Without --reason it changes nothing. `pinledger handbook recovery` explains each step.
+
+            Exit codes: 0 done or shown, 3 a lost change could not be repeated, 10 the ledger is damaged.
+            """
+    )
+    @OptionGroup var options: NodeOptions
+    @OptionGroup var directory: DataDirectory
+    @Option(
+        help: ArgumentHelp(
+            "State directory of a node, or a copy of it. Give one for each node.", valueName: "directory"))
+    var memory: [String] = []
+    @Option(help: ArgumentHelp("Earlier report of `pinledger fsck --output json`. May be repeated.", valueName: "file"))
+    var report: [String] = []
+    @Option(
+        help: ArgumentHelp(
+            "What to raise versions by. Default: 1000000, or more where clients were served later versions.",
+            valueName: "versions"))
+    var raiseBy: Int64?
+    @Option(
+        help: ArgumentHelp(
+            "New name of the transparency log. Default: the present one with /epoch-N.", valueName: "name"))
+    var logOrigin: String?
+    @Flag(name: .customLong("repeat"), help: "Repeat lost kill switches and revocations. Needs --reason.")
+    var repeats = false
+    @Option(help: ArgumentHelp("Reason. With it, the new epoch is recorded.", valueName: "text"))
+    var reason: String?
+    @Option(name: [.short, .long], help: "Form of the output.") var output: RemoteOptions.OutputForm = .table
+
+    func run() async throws {
+        guard self.reason != nil || !self.repeats else {
+            throw CommandFailure("--repeat needs --reason", status: .usage)
+        }
+        let reason = try self.reason.map { text throws in
+            do { return try Reason(text) } catch { throw CommandFailure("--reason \(error)", status: .usage) }
+        }
+        let configuration = try await self.nodeConfiguration()
+        let known = try await self.known(configuration)
+        guard !known.isEmpty || self.raiseBy != nil else {
+            throw CommandFailure(
+                "nothing is known of the ledger from outside the database",
+                advice:
+                    "Give the state directory of each node with --memory, or an earlier report with --report. If there are none, say with --raise-by how much to raise versions.",
+                status: .usage)
+        }
+        let command = self
+        var alone = configuration
+        // What the nodes remember is compared here; it does not keep this command from starting.
+        alone.memory.directory = nil
+        alone.memory.expected = nil
+        try await Node(configuration: alone).runOnce { services in
+            try await command.recover(services, known, reason)
+        }
+    }
+
+    private func recover(_ services: Services, _ known: [KnownHistory], _ reason: Reason?) async throws {
+        if let fault = services.ledger.fault {
+            throw CommandFailure(
+                "the ledger in the database is not sound by itself: \(fault)",
+                advice: "Run `pinledger fsck` first: it lists all damage. Recover from another backup if you can.",
+                status: .notVerified)
+        }
+        let view = services.ledger.view
+        var stored: [AppID: Int64] = [:]
+        for row in try await services.pool.read("SELECT app, max(version) FROM pinledger.document GROUP BY app") {
+            if let app = try? AppID(try row.text(0)) { stored[app] = try row.int64(1) }
+        }
+        let loss = try await HistoryLoss(
+            of: known, against: view, stored: stored, reader: LedgerReader(pool: services.pool))
+        let changes = LostChanges(of: loss.events, in: view.state, at: services.clock())
+        let plan = try self.plan(loss, view.state)
+        let report = RecoveryReport(position: view.head.position, loss: loss, changes: changes, plan: plan)
+        guard let reason else { return report.show(self.output, nil) }
+        var outcome = RecoveryReport.Outcome()
+        let issuer = LocalOperator(services: services)
+        if let restoration = plan.restoration {
+            try await issuer.execute(
+                .fleet(.restoreHistory(restoration)), because: reason, expecting: view.state.fleet.version)
+            outcome.began = restoration.epoch
+        }
+        // Apart from the first one: if this command dies in between, nothing signs the log, and a repetition goes on here.
+        if let origin = plan.logOrigin {
+            let end = loss.lost ?? .init(size: view.head.position, root: view.head.frontier.root.bytes)
+            try await issuer.execute(.log(.continueAs(origin, after: end)), because: reason)
+            outcome.logOrigin = origin
+        }
+        if self.repeats { outcome.repeated = await self.repeated(changes, issuer) }
+        report.show(self.output, outcome)
+        let failed = outcome.repeated.filter { $0.failure != nil }.count
+        if failed > 0 {
+            throw CommandFailure(
+                "\(failed) of the lost changes could not be repeated",
+                advice: "Make them by hand once the nodes run.", status: .refused)
+        }
+    }
+
+    /// What is to be recorded.
+    private func plan(_ loss: HistoryLoss, _ state: LedgerState) throws -> RecoveryReport.Plan {
+        var plan = RecoveryReport.Plan()
+        if loss.isOpen || !loss.overtaken.isEmpty || self.raiseBy != nil {
+            if let raiseBy, raiseBy < loss.leastRaise {
+                throw CommandFailure(
+                    "--raise-by \(raiseBy) leaves versions at or below those that clients hold",
+                    advice: "Raise them by \(loss.leastRaise) or more.", status: .usage)
+            }
+            plan.restoration = HistoryRestoration(
+                epoch: loss.epoch + 1, keptSize: loss.keptSize, lost: loss.lost,
+                raisedBy: self.raiseBy ?? Self.raise(above: loss.leastRaise))
+        }
+        if let present = state.log.origin, plan.restoration != nil || state.signableOrigin == nil {
+            let epoch = plan.restoration?.epoch ?? state.fleet.epoch
+            guard let name = LogName(self.logOrigin ?? Self.name(of: present, in: epoch)) else {
+                throw CommandFailure(
+                    "--log-origin must be \(LogName.rule)", status: .usage)
+            }
+            plan.logOrigin = name
+        }
+        return plan
+    }
+
+    /// The least multiple of a million that is above: what no node remembers is below it too, unless an app had a million
+    /// lost changes.
+    private static func raise(above least: Int64) -> Int64 { (least / 1_000_000 + 1) * 1_000_000 }
+
+    private static func name(of origin: LogName, in epoch: Int64) -> String {
+        let base = origin.text.firstRange(of: /\/epoch-[0-9]+$/).map { origin.text[..<$0.lowerBound] }
+        return "\(base ?? origin.text[...])/epoch-\(epoch)"
+    }
+
+    private func repeated(_ changes: LostChanges, _ issuer: LocalOperator) async -> [RecoveryReport.Repeated] {
+        var repeated: [RecoveryReport.Repeated] = []
+        for repetition in changes.repetitions {
+            let lost = repetition.entry
+            var text = "repeated after its loss: \(lost.origin.reason?.text ?? "no reason was given")"
+            text.unicodeScalars.removeLast(max(0, text.unicodeScalars.count - 1000))
+            var failure: String?
+            do {
+                try await issuer.execute(
+                    repetition.command, because: Reason(text), isForced: lost.origin.isForced)
+            } catch { failure = ErrorText.sentence(for: error) }
+            repeated.append(RecoveryReport.Repeated(entry: lost, failure: failure))
+        }
+        return repeated
+    }
+
+    // MARK: What is known
+
+    private func nodeConfiguration() async throws -> NodeConfiguration {
+        var options = self.options
+        options.listen = "127.0.0.1:0"
+        if options.database == nil, Environment["PINLEDGER_DATABASE"] == nil,
+            FileManager.default.fileExists(atPath: self.directory.path)
+        {
+            let home = self.directory.path
+            options.database = try await PrivateDatabase(home: home).connectionString(user: "pinledger_dev")
+            options.kekFile = options.kekFile ?? "\(home)/key-encryption-key"
+            if options.memory.directory == nil { options.memory.stateDirectory = "\(home)/state" }
+        }
+        let configuration = try NodeConfiguration(options)
+        guard !configuration.isReadOnly else {
+            throw CommandFailure("a read-only node records nothing", advice: "Leave --read-only out.", status: .usage)
+        }
+        return configuration
+    }
+
+    private func known(_ configuration: NodeConfiguration) async throws -> [KnownHistory] {
+        var known: [KnownHistory] = []
+        for directory in (configuration.memory.directory.map { [$0] } ?? []) + self.memory {
+            let file = NodeMemoryFile(directory: directory, key: configuration.keyEncryptionKey)
+            do throws(NodeMemoryFile.Failure) {
+                guard let content = try await file.read() else {
+                    Console.error("No node has kept a memory in \(directory).")
+                    continue
+                }
+                if !content.isAuthentic, configuration.keyEncryptionKey != nil {
+                    Console.error(
+                        "\(file.path) is not authenticated with this key-encryption key. It is used all the same.")
+                }
+                known.append(
+                    KnownHistory(
+                        content.memory, journal: await Self.journal(in: directory, content.memory), source: file.path))
+            } catch {
+                let text = error.text(file.path)
+                throw CommandFailure(text.message, advice: text.advice)
+            }
+        }
+        for file in self.report {
+            guard let data = FileManager.default.contents(atPath: file) else {
+                throw CommandFailure("\(file) cannot be read", status: .usage)
+            }
+            do {
+                known.append(
+                    KnownHistory(try AuditReport(try JSON(parsing: Array(data), limits: .report)), source: file))
+            } catch { throw CommandFailure("\(file): \(error)", status: .usage) }
+        }
+        if let expected = configuration.memory.expected {
+            known.append(
+                KnownHistory(
+                    position: Int64(clamping: expected.size), root: expected.root, source: "--expect-checkpoint"))
+        }
+        return known
+    }
+
+    /// The events that a node has kept. Without them the rest of the memory still counts.
+    private static func journal(in directory: String, _ memory: NodeMemory) async -> EventJournal? {
+        let file = EventJournalFile(directory: directory)
+        do { return try await file.read(memory) } catch {
+            let why = (error as? PrivateFile.Failure)?.text("the node's events", file.path).message ?? "\(error)"
+            Console.error("The lost events cannot be shown from \(file.path): \(why).")
+            return nil
+        }
+    }
+}

@@ -1,0 +1,144 @@
+import PinWire
+import Pinning
+import Publishing
+
+/// What `pinledger recover` found out, planned and did.
+struct RecoveryReport: Sendable {
+    struct Plan: Sendable {
+        /// Nil where nothing was lost, or the epoch has begun already.
+        var restoration: HistoryRestoration?
+        var logOrigin: LogName?
+    }
+
+    /// A lost change that was repeated, or why it was not.
+    struct Repeated: Sendable {
+        var entry: Entry
+        var failure: String?
+    }
+
+    struct Outcome: Sendable {
+        var began: Int64?
+        var logOrigin: LogName?
+        var repeated: [Repeated] = []
+    }
+
+    /// The number of events in the database.
+    var position: Int64
+    var loss: HistoryLoss
+    var changes: LostChanges
+    var plan: Plan
+
+    private static let rows = 200
+
+    func show(_ output: RemoteOptions.OutputForm, _ outcome: Outcome?) {
+        guard output == .table else { return Console.print(self.json(outcome).canonicalText) }
+        self.showLoss()
+        guard let outcome else { return self.showPlan() }
+        if let epoch = outcome.began, let restoration = self.plan.restoration {
+            Console.print(
+                "Epoch \(epoch) has begun. The version of every document is raised by \(restoration.raisedBy).")
+        }
+        if let origin = outcome.logOrigin {
+            Console.print(
+                "The transparency log goes on as \(origin). `pinledger log show` prints its new vkeys: give them to auditors."
+            )
+        }
+        for repeated in outcome.repeated {
+            let line = EventLine.text(of: repeated.entry.json)
+            Console.print(repeated.failure.map { "NOT repeated: \(line): \($0)" } ?? "Repeated: \(line)")
+        }
+        if outcome.began == nil, outcome.logOrigin == nil, outcome.repeated.isEmpty {
+            return Console.print("There was nothing to record.")
+        }
+        Console.print("Restart every node now. Then make the lost changes that are still missing.")
+    }
+
+    private func showLoss() {
+        guard !self.loss.isNone else {
+            return Console.print(
+                "The database goes on from everything that is known of it: it has \(self.position) events, and nothing is lost."
+            )
+        }
+        for each in self.loss.contradictions { Console.print("\(each.source): \(each.fault).") }
+        let known = self.loss.events.count
+        if !self.loss.contradictions.isEmpty {
+            let count = Int64(known) + self.loss.unknownEvents
+            Console.print(
+                "Lost: \(count) event\(count == 1 ? "" : "s") from position \(self.loss.keptSize) on"
+                    + (self.loss.unknownEvents > 0 ? ", \(self.loss.unknownEvents) of which no node has kept." : "."))
+        }
+        if known > 0 {
+            var table = Table(["POSITION", "TIME", "WHO", "STREAM", "WHAT", "WHY"])
+            for entry in self.loss.events.prefix(Self.rows) {
+                table.add([
+                    "\(entry.position)", entry.time.rfc3339, entry.origin.actor.name, entry.stream.text,
+                    EventLine.text(of: entry.json), entry.origin.reason?.text ?? "-",
+                ])
+            }
+            Console.print(table.text)
+            if known > Self.rows { Console.print("… and \(known - Self.rows) more: --output json shows all.") }
+        }
+        if !self.loss.overtaken.isEmpty {
+            var table = Table(["APP", "SERVED VERSION", "VERSION IN THE DATABASE"])
+            for each in self.loss.overtaken {
+                table.add([each.app.text, "\(each.served)", each.present.map { "\($0)" } ?? "the app is lost"])
+            }
+            Console.print(table.text)
+        }
+        for entry in self.changes.revivals {
+            Console.print(
+                "In force again, because its end is lost: \(EventLine.text(of: entry.json)) (\(entry.stream)).")
+        }
+        for repetition in self.changes.repetitions {
+            Console.print(
+                "Can be repeated with --repeat: \(EventLine.text(of: repetition.entry.json)) (\(repetition.entry.stream))."
+            )
+        }
+    }
+
+    private func showPlan() {
+        if let restoration = self.plan.restoration {
+            Console.print(
+                "Would begin epoch \(restoration.epoch), and raise the version of every document by \(restoration.raisedBy)."
+            )
+        }
+        if let origin = self.plan.logOrigin { Console.print("Would give the transparency log the name \(origin).") }
+        guard self.plan.restoration != nil || self.plan.logOrigin != nil || !self.changes.repetitions.isEmpty else {
+            return
+        }
+        Console.print("Nothing was recorded. To go on, stop the nodes and run this command again with --reason.")
+    }
+
+    private func json(_ outcome: Outcome?) -> JSON {
+        .members([
+            "position": .integer(self.position),
+            "kept_size": .integer(self.loss.keptSize),
+            "lost": self.loss.lost.map { ["size": .integer($0.size), "root": .string(Base64.encode($0.root))] },
+            "contradictions": .array(
+                self.loss.contradictions.map { ["source": .string($0.source), "fault": .string("\($0.fault)")] }),
+            "lost_events": .array(self.loss.events.map(\.json)),
+            "unknown_events": .integer(self.loss.unknownEvents),
+            "documents": .array(
+                self.loss.overtaken.map { each in
+                    .members([
+                        "app": .string(each.app.text), "served_version": .integer(each.served),
+                        "version": each.present.map { .integer($0) },
+                    ])
+                }),
+            "in_force_again": .array(self.changes.revivals.map { .integer($0.position) }),
+            "repeatable": .array(self.changes.repetitions.map { .integer($0.entry.position) }),
+            "epoch": self.plan.restoration.map { .integer($0.epoch) },
+            "raised_by": self.plan.restoration.map { .integer($0.raisedBy) },
+            "log_origin": self.plan.logOrigin.map { .string($0.text) },
+            "recorded": .bool(outcome != nil),
+            "repeated": outcome.map { outcome in
+                .array(
+                    outcome.repeated.map { each in
+                        .members([
+                            "position": .integer(each.entry.position), "failure": each.failure.map { .string($0) },
+                        ])
+                    })
+            },
+        ])
+    }
+}

@@ -1,0 +1,120 @@
+import PinWire
+import Pinning
+import Testing
+
+@Suite struct `Lost changes` {
+    private let end = noon.adding(seconds: 3600)
+
+    /// A shop with two hosts' worth of pins, a token, and two signing keys of which the first is superseded.
+    private func state() throws -> LedgerState {
+        var state = LedgerState()
+        let commands: [Command] = [
+            .app(
+                shop,
+                [
+                    .create(displayName: "Shop"),
+                    .addHost(api, includesSubdomains: false, mode: .off, pins: [new(1), new(2, .backup)]),
+                ]),
+            .access(.issueToken(id: "tok_1", name: "CI", digest: sha256([1]), expiresAt: noon.adding(seconds: 86_400))),
+            .keys(.create(kid: "a", publicKey: sha256([1]))), .keys(.create(kid: "b", publicKey: sha256([2]))),
+            .keys(.activate(kid: "b")), .telemetryKey(shop, .add(id: "tlk_1", note: nil)),
+        ]
+        for command in commands {
+            state.take(try state.decide(command, in: context("given", isForced: true)).after)
+        }
+        return state
+    }
+
+    private func entry(_ stream: StreamID, _ event: Event, _ position: Int64 = 50) -> Entry {
+        Entry(
+            position: position, stream: stream, streamVersion: 9, time: noon, event: event,
+            origin: Origin(actor: .system))
+    }
+
+    private func commands(_ lost: [(StreamID, Event)], in state: LedgerState? = nil) throws -> [Command] {
+        let entries = lost.enumerated().map { self.entry($1.0, $1.1, Int64(50 + $0)) }
+        return LostChanges(of: entries, in: try state ?? self.state(), at: noon).repetitions.map(\.command)
+    }
+
+    @Test func `lost kill switches and revocations can be repeated`() throws {
+        let app = StreamID.app(shop)
+        let versions = range("1.0", "2.0")
+        let lost: [(StreamID, Event, Command)] = [
+            (.fleet, .fleet(.killSwitchEngaged(expiresAt: self.end)), .fleet(.engageKillSwitch(expiresAt: self.end))),
+            (
+                app, .app(.killSwitchEngaged(nil, expiresAt: self.end)),
+                .app(shop, [.engageKillSwitch(nil, expiresAt: self.end)])
+            ),
+            (
+                app, .app(.killSwitchEngaged(api, expiresAt: self.end)),
+                .app(shop, [.engageKillSwitch(api, expiresAt: self.end)])
+            ),
+            (
+                app, .app(.versionKillSwitchEngaged(versions, expiresAt: self.end)),
+                .app(shop, [.engageVersionKillSwitch(versions, expiresAt: self.end)])
+            ),
+            (app, .app(.pinRevoked(api, .baseline, pin(1))), .app(shop, [.revokePin(api, .baseline, pin(1))])),
+            (.access, .access(.tokenRevoked(id: "tok_1")), .access(.revokeToken(id: "tok_1"))),
+            (.keys, .keys(.signingKeyRetired(kid: "a")), .keys(.retire(kid: "a"))),
+            (.watch(shop), .watch(.telemetryKeyRetired(id: "tlk_1")), .telemetryKey(shop, .retire(id: "tlk_1"))),
+        ]
+        #expect(try self.commands(lost.map { ($0.0, $0.1) }) == lost.map(\.2))
+        // Once they are repeated, nothing is left to repeat.
+        var state = try self.state()
+        for (_, _, command) in lost {
+            state.take(try state.decide(command, in: context("again", isForced: true)).after)
+        }
+        #expect(try self.commands(lost.map { ($0.0, $0.1) }, in: state).isEmpty)
+    }
+
+    @Test func `the last of several lost changes of one thing counts`() throws {
+        let app = StreamID.app(shop)
+        let later = self.end.adding(seconds: 60)
+        #expect(
+            try self.commands([
+                (app, .app(.killSwitchEngaged(nil, expiresAt: self.end))), (app, .app(.killSwitchReleased(nil))),
+            ]).isEmpty)
+        #expect(
+            try self.commands([
+                (app, .app(.killSwitchEngaged(nil, expiresAt: self.end))),
+                (app, .app(.killSwitchEngaged(nil, expiresAt: later))),
+            ]) == [.app(shop, [.engageKillSwitch(nil, expiresAt: later)])])
+    }
+
+    @Test func `nothing is repeated that is over, unknown, or done`() throws {
+        let lost: [(StreamID, Event)] = [
+            (.fleet, .fleet(.killSwitchEngaged(expiresAt: noon))),
+            (.app(appID("lost")), .app(.killSwitchEngaged(nil, expiresAt: self.end))),
+            (.app(shop), .app(.killSwitchEngaged(host("lost.example.com"), expiresAt: self.end))),
+            (.app(shop), .app(.pinRevoked(api, .candidate, pin(1)))),
+            (.app(shop), .app(.pinRevoked(api, .baseline, pin(7)))),
+            (.access, .access(.tokenRevoked(id: "tok_lost"))), (.keys, .keys(.signingKeyRetired(kid: "lost"))),
+            (.watch(shop), .watch(.telemetryKeyRetired(id: "tlk_lost"))), (.log, .log(.logKeyRetired(kid: "lost"))),
+            (.app(shop), .app(.appRenamed(displayName: "Store"))),
+        ]
+        #expect(try self.commands(lost).isEmpty)
+    }
+
+    @Test func `a switch that is in force for longer is left alone`() throws {
+        var state = try self.state()
+        let engage = Command.fleet(.engageKillSwitch(expiresAt: self.end.adding(seconds: 1)))
+        state.take(try state.decide(engage, in: context("why")).after)
+        #expect(try self.commands([(.fleet, .fleet(.killSwitchEngaged(expiresAt: self.end)))], in: state).isEmpty)
+    }
+
+    @Test func `a switch that is in force again because its end was lost is named, and not ended`() throws {
+        var state = try self.state()
+        for command in [
+            Command.fleet(.engageKillSwitch(expiresAt: self.end)),
+            .app(shop, [.engageKillSwitch(api, expiresAt: self.end)]),
+        ] { state.take(try state.decide(command, in: context("why")).after) }
+        let lost = [
+            self.entry(.fleet, .fleet(.killSwitchReleased)), self.entry(.app(shop), .app(.killSwitchReleased(api))),
+            // The key that took over from it is lost too.
+            self.entry(.keys, .keys(.signingKeyRetired(kid: "b"))),
+        ]
+        let changes = LostChanges(of: lost, in: state, at: noon)
+        #expect(changes.revivals == lost && changes.repetitions.isEmpty)
+        #expect(LostChanges(of: lost, in: try self.state(), at: noon).revivals == [lost[2]])
+    }
+}
