@@ -69,6 +69,22 @@ struct ConfigurationTests {
         #expect(try ConnectionParameters(parsing: "").attempts.count == 1)
     }
 
+    @Test func `the role of one of several hosts is that of the string, else that of the configuration`() throws {
+        func attrs(_ string: String, _ preferred: PostgresConfiguration.PreferredServer) throws -> String? {
+            var configuration = PostgresConfiguration(connectionString: string)
+            configuration.preferredServer = preferred
+            var parameters = try ConnectionParameters(parsing: string)
+            parameters.complete(with: configuration)
+            return parameters["target_session_attrs"]
+        }
+        #expect(try attrs("host=a,b", .readWrite) == "read-write")
+        #expect(try attrs("postgresql://a,b/x", .preferStandby) == "prefer-standby")
+        #expect(try attrs("hostaddr=127.0.0.1,127.0.0.2", .readWrite) == "read-write")
+        #expect(try attrs("host=a,b target_session_attrs=any", .readWrite) == "any")
+        // A single server is used whatever it is.
+        #expect(try attrs("host=a", .readWrite) == nil)
+    }
+
     @Test func `milliseconds are rounded up and never to nothing`() {
         #expect(Duration.zero.wholeMilliseconds == 1)
         #expect(Duration.microseconds(1500).wholeMilliseconds == 2)

@@ -16,6 +16,7 @@ import clients  # noqa: E402
 import clocks  # noqa: E402
 import corruption  # noqa: E402
 import disk  # noqa: E402
+import failover  # noqa: E402
 import kill  # noqa: E402
 import malformed  # noqa: E402
 import network  # noqa: E402
@@ -28,8 +29,8 @@ from stage import Ground, Stage  # noqa: E402
 
 SEED = 20261121
 #: The experiments that every change has to pass: the short forms of those that find most in little time.
-CI = ("F01+F02", "F06", "F06-log", "F08", "F14", "F16", "F18", "F27", "F28", "F31", "F32")
-MODULES = (kill, disk, network, clocks, clients, malformed, smuggling, order, starting, corruption)
+CI = ("F01+F02", "F04", "F04-loss", "F06", "F06-log", "F08", "F14", "F16", "F18", "F27", "F28", "F31", "F32")
+MODULES = (kill, failover, disk, network, clocks, clients, malformed, smuggling, order, starting, corruption)
 
 
 def main() -> int:

@@ -186,7 +186,7 @@ def fsck(
     ledger: Ledger, *, acknowledged: Path | None = None, previous: Path | None = None, server: int | None = None,
     save: Path | None = None,
 ) -> Findings:  # fmt: skip
-    arguments = ["fsck", "--database", ledger.conninfo(), "--output", "json"]
+    arguments = ["fsck", "--database", ledger.audited, "--output", "json"]
     if acknowledged:
         arguments += ["--acknowledged", str(acknowledged)]
     if previous:

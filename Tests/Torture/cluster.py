@@ -49,7 +49,10 @@ def has_ended(process: int) -> bool:
 class Cluster:
     """Started by root, it runs as the account postgres: PostgreSQL refuses to run as root."""
 
-    def __init__(self, home: Path | None = None, *, settings: dict[str, str] | None = None, initdb: list[str] = []):  # noqa: B006
+    def __init__(
+        self, home: Path | None = None, *, settings: dict[str, str] | None = None, initdb: list[str] = [],  # noqa: B006
+        standby_of: "Cluster | None" = None,
+    ):  # fmt: skip
         self.programs = find_programs()
         self.account = os.environ.get("PINLEDGER_TEST_PGUSER", "postgres") if os.geteuid() == 0 else None
         # A socket's path has at most 107 bytes.
@@ -62,6 +65,9 @@ class Cluster:
         if self.account:
             entry = pwd.getpwnam(self.account)
             os.chown(self.home, entry.pw_uid, entry.pw_gid)
+        if standby_of:
+            self.follow(standby_of)
+            return
         self.run("initdb", f"--pgdata={self.data}", "--username=postgres", "--auth=trust", "--encoding=UTF8",
                  "--locale=C", "--no-sync", *initdb)  # fmt: skip
         settings = {
@@ -79,6 +85,36 @@ class Cluster:
         lines = "".join(f"{name} = {value}\n" for name, value in settings.items())
         with (self.data / "postgresql.conf").open("a") as file:
             file.write(lines)
+
+    def follow(self, primary: "Cluster") -> None:
+        """Makes its data a copy of another cluster's, which it follows as a standby once it is started."""
+        assert self.process is None
+        shutil.rmtree(self.data, ignore_errors=True)
+        conninfo = f"host={primary.home} port={primary.port} user=postgres application_name=standby"
+        self.run("pg_basebackup", f"--pgdata={self.data}", "--dbname", conninfo, "--write-recovery-conf", "--checkpoint=fast",
+                 "--wal-method=stream", "--no-sync")  # fmt: skip
+        self.configure(unix_socket_directories=f"'{self.home}'", synchronous_standby_names="''")
+
+    def configure(self, **settings: str) -> None:
+        """Settings that win over those before, in force from the next start or reload on. Also on a standby."""
+        with (self.data / "postgresql.conf").open("a") as file:
+            file.write("".join(f"{name} = {value}\n" for name, value in settings.items()))
+        if self.process is not None:
+            self.execute("postgres", "SELECT pg_reload_conf()")
+
+    def promote(self, seconds: float = 60) -> None:
+        """Makes a standby the primary."""
+        assert self.execute("postgres", f"SELECT pg_promote(true, {int(seconds)})")[0][0]
+
+    def wait_for_standby(self, seconds: float = 60) -> None:
+        """Until a standby has everything, and commits wait for it where they are to."""
+        wanted = "sync" if self.execute("postgres", "SHOW synchronous_standby_names")[0][0] else "async"
+        deadline = time.monotonic() + seconds
+        statement = "SELECT sync_state FROM pg_stat_replication WHERE state = 'streaming' AND sync_state IN ('sync', 'async')"
+        while (wanted,) not in self.execute("postgres", statement):
+            if time.monotonic() > deadline:
+                raise AssertionError(f"no standby is {wanted}:\n{self.tail()}")
+            time.sleep(0.02)
 
     def _as_server(self, arguments: list[str]) -> list[str]:
         if not self.account:

@@ -64,6 +64,11 @@ class Ledger:
         return self.cluster.conninfo(self.name, ACCOUNT, port=port)
 
     @property
+    def audited(self) -> str:
+        """What `fsck` reads."""
+        return self.conninfo()
+
+    @property
     def superuser(self) -> str:
         return self.cluster.conninfo(self.name)
 

@@ -17,9 +17,9 @@ enum Statements {
         """
     static let authenticateHead: PreparedStatement = "SELECT pinledger.authenticate_head($1, $2, $3)"
     static let rehearseAppend: PreparedStatement = "SELECT pinledger.rehearse_append()"
-    /// Where the ledger ends, and the leaf hash of the event at $1 where there is one.
+    /// Where the ledger ends, the leaf hash of the event at $1 where there is one, and whether the server is a standby.
     static let headAndLeaf: PreparedStatement = """
-        SELECT next_position, frontier, (SELECT leaf_hash FROM pinledger.event WHERE position = $1)
+        SELECT next_position, frontier, (SELECT leaf_hash FROM pinledger.event WHERE position = $1), pg_is_in_recovery()
         FROM pinledger.head ORDER BY position_block DESC LIMIT 1
         """
     /// The lock of ``AppendLease``, waited for half a second. The setting ends with the transaction, which is this

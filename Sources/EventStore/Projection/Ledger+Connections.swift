@@ -27,7 +27,8 @@ extension Ledger {
 
     /// Checks that a connection leads to the ledger that this node knows.
     ///
-    /// - Throws: ``LedgerFault`` where the database's ledger is shorter or another one, or the database's error.
+    /// - Throws: ``LedgerFault`` where the database's ledger is shorter or another one, or the database's error; that the
+    ///   connection failed where a standby is behind.
     package func check(_ connection: PostgresConnection) async throws {
         // Read first: the database's ledger only grows.
         let known = self.view
@@ -35,6 +36,12 @@ extension Ledger {
         let row = try await connection.query(Statements.headAndLeaf.sql, [.int64(known.head.position - 1)]).only
         let position = try row.int64(0)
         guard position >= known.head.position else {
+            // A standby that is behind has lost nothing: another server is tried, or this one later.
+            guard try !row.bool(3) else {
+                throw PostgresError(
+                    .connectionFailed,
+                    "the standby has \(position) events, and this node knows of \(known.head.position)")
+            }
             throw LedgerFault.shrunk(from: known.head.position, to: position)
         }
         if position == known.head.position {

@@ -15,6 +15,15 @@ package struct PostgresConfiguration: Sendable {
         case none
     }
 
+    /// The role of the server to use, in libpq's words.
+    package enum PreferredServer: String, Sendable, Hashable {
+        case any
+        /// The primary, and no standby.
+        case readWrite = "read-write"
+        /// A standby, or the primary where no standby answers.
+        case preferStandby = "prefer-standby"
+    }
+
     /// Contains the password, if it was given here: never log it.
     package var connectionString: String
     package var applicationName: String
@@ -33,6 +42,8 @@ package struct PostgresConfiguration: Sendable {
     /// Whether the session asks the server for commits that a synchronous standby confirms: it sets
     /// `pinledger.require_synchronous`, which the functions that record changes obey.
     package var requiresSynchronousStandby = false
+    /// Which of several hosts to use, where the connection string does not say it (`target_session_attrs`).
+    package var preferredServer = PreferredServer.any
     /// Whether statements may stay prepared on the server: not behind a transaction pooler.
     package var preparesStatements: Bool
 

@@ -53,6 +53,9 @@ struct ConnectionParameters {
         for (keyword, value) in defaults where self[keyword] == nil {
             self[keyword] = value
         }
+        if self.hasSeveralHosts, self["target_session_attrs"] == nil {
+            self["target_session_attrs"] = configuration.preferredServer.rawValue
+        }
         self["client_encoding"] = "UTF8"
         if configuration.sessionSettings == .startup {
             // Later options win, so the operator's stand last.
@@ -95,6 +98,8 @@ struct ConnectionParameters {
             }
         }
     }
+
+    private var hasSeveralHosts: Bool { max(self.list("host").count, self.list("hostaddr").count) > 1 }
 
     private func list(_ keyword: String) -> [String] {
         guard let value = self[keyword] else { return [] }

@@ -222,6 +222,7 @@ struct Node {
         database.connectTimeout = min(database.connectTimeout, self.configuration.databaseTimeout)
         database.statementTimeout = self.configuration.databaseTimeout * 2
         database.answerGrace = .seconds(1)
+        database.preferredServer = self.configuration.isReadOnly ? .preferStandby : .readWrite
         database.requiresSynchronousStandby = self.configuration.requiresSynchronousStandby
         let pool = try await self.openPool(database)
         let clock = DatabaseClock(systemClock: Self.clock, logger: self.logger)
