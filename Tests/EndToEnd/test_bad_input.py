@@ -585,9 +585,13 @@ def test_a_bad_idempotency_key_is_refused(server, value):
     check(answer, 400, "malformed_request")
 
 
-@pytest.mark.parametrize("value", ["x", "-1", "1.5", "99999999999999999999", " ", "1 2", "%31"])
+@pytest.mark.parametrize("value", ["x", "-1", "1.05", "0.1", "1.2.3", "99999999999999999999", " ", "1 2", "%31"])
 def test_a_bad_last_event_id_is_refused(api, value):
     check(api.get("/v1/events", **{"Last-Event-ID": value}), 400, "malformed_request")
+
+
+def test_the_id_of_an_event_in_an_epoch_to_come_is_refused(api):
+    check(api.get("/v1/events", **{"Last-Event-ID": "1.5"}), 409, "position_ahead")
 
 
 # MARK: The problems themselves

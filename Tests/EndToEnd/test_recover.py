@@ -143,6 +143,11 @@ def test_after_recover_nodes_go_on_and_clients_take_the_next_document(lossy, bac
         assert {"memory.lost-in-epoch-0", "events.lost-in-epoch-0"} <= kept, kept
     finally:
         node.stop()
+    # Once more, with the lost app still missing: nothing is recorded twice, and what the node remembers now fits.
+    for state in (lossy.state, lossy.third):
+        again = lossy.recover(backup, "--reason", "once more", "--repeat", state=state)
+        assert "There was nothing to record." in again, again
+    assert "versions are not raised" in lossy.recover(backup, "--raise-by", "5", "--reason", "once more")
     # The app that is lost gets a higher version when it is made again.
     node, api = lossy.start("again", backup)
     try:
@@ -165,6 +170,30 @@ def test_other_nodes_go_on_with_the_new_epoch_too(lossy, backup):
     # From a node that was not started since, it has nothing more to do either.
     said = lossy.recover(backup, "--reason", "once more", state=lossy.third)
     assert "There was nothing to record." in said, said
+
+
+def test_a_node_that_remembers_more_than_the_recovery_knew_stays_halted(lossy):
+    database = lossy.restore("ignorant")
+    # Of the lost history this recovery knows only how far a report went.
+    report = lossy.server.home / "report"
+    report.write_text(
+        json.dumps({"position": lossy.kept_size + 1, "root": "00" * 32, "epoch": 0, "documents": {LOST: 3}}))
+    arguments = ["recover", "--database", database, "--kek-file", lossy.key, "--report", str(report)]
+    lossy.server.cli(*arguments, "--reason", "only a report was left")
+    node, api = lossy.start("ignorant", database, state=lossy.third)
+    try:
+        is_halted(api, "this node knows of")
+    finally:
+        node.stop()
+    said = lossy.recover(database, "--reason", "with the node's memory", state=lossy.third)
+    assert "Epoch 2 has begun." in said, said
+    fourth = lossy.server.home / "fourth"
+    shutil.copytree(lossy.third, fourth)
+    node, api = lossy.start("knowing", database, state=str(fourth))
+    try:
+        assert "history_restored" in codes(node) and api.get("/readyz?for=writes").status == 200
+    finally:
+        node.stop()
 
 
 def test_the_transparency_log_goes_on_under_a_name_that_points_to_the_lost_one(lossy, backup):
@@ -233,6 +262,13 @@ def test_recover_names_where_other_events_stand_in_the_place_of_lost_ones(lossy)
     assert shown["kept_size"] == lossy.kept_size and shown["unknown_events"] == 0
     assert "other events were recorded in the place of lost ones" in shown["contradictions"][0]["fault"]
     assert [each["type"] for each in shown["lost_events"]][0] == "KillSwitchEngaged"
+    # A checkpoint that went further has no events, and those of the node count all the same.
+    checkpoint = lossy.server.home / "further"
+    lossy.server.api.must("PATCH", f"/v1/apps/{KEPT}", {"display_name": "further"})
+    checkpoint.write_bytes(lossy.server.api.get("/log/checkpoint").body)
+    shown = json.loads(lossy.recover(database, "--expect-checkpoint", str(checkpoint), "--output", "json", state=state))
+    assert shown["lost"]["size"] == lossy.server.api.position() and shown["unknown_events"] > 0
+    assert shown["kept_size"] == lossy.kept_size and shown["repeatable"]
     # Without the node's events it still says how many there were.
     events = lossy.server.home / "third" / "events"
     damaged = events.read_bytes().replace(b"leaked key", b"leaked kex")

@@ -95,11 +95,16 @@ import Testing
         #expect(try self.commands(lost).isEmpty)
     }
 
-    @Test func `a switch that is in force for longer is left alone`() throws {
+    @Test func `a switch whose shortening was lost is named, and not shortened`() throws {
         var state = try self.state()
         let engage = Command.fleet(.engageKillSwitch(expiresAt: self.end.adding(seconds: 1)))
         state.take(try state.decide(engage, in: context("why")).after)
-        #expect(try self.commands([(.fleet, .fleet(.killSwitchEngaged(expiresAt: self.end)))], in: state).isEmpty)
+        // Also where it would be over by now.
+        for end in [self.end, noon.adding(seconds: -60)] {
+            let lost = [self.entry(.fleet, .fleet(.killSwitchEngaged(expiresAt: end)))]
+            let changes = LostChanges(of: lost, in: state, at: noon)
+            #expect(changes.repetitions.isEmpty && changes.revivals == lost)
+        }
     }
 
     @Test func `a switch that is in force again because its end was lost is named, and not ended`() throws {

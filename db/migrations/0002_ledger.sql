@@ -23,8 +23,8 @@ CREATE TABLE pinledger.head (
     -- root under a key derived from that one (32 bytes). The database cannot compute it. Nodes that have the key take no
     -- event that it does not authenticate. NULL as long as only nodes without a key-encryption key append.
     mac            bytea       CHECK (octet_length(mac) = 40),
-    -- What HistoryRestored events have raised the version of every document by.
-    raised_by      bigint      NOT NULL DEFAULT 0 CHECK (raised_by >= 0),
+    -- What HistoryRestored events have raised the version of every document by. Versions stay below 10^15.
+    raised_by      bigint      NOT NULL DEFAULT 0 CHECK (raised_by BETWEEN 0 AND 100000000000000),
     -- The key has a part that grows, so that an append costs the same however old the oldest snapshot is. While a
     -- session holds a snapshot (a dump, a stuck session), older versions of a row cannot be removed, and a look-up by a
     -- key that never changes reads all of them. This part changes with every 32nd event: updates in between touch no

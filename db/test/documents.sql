@@ -82,6 +82,7 @@ SELECT test.same(pg_temp.restore(1, '{"data":{"epoch":1,"raised_by":1000}}'), 'a
 SELECT test.same(raised_by, 1000::bigint, 'the raise') FROM pinledger.head;
 SELECT test.refused($$SELECT pg_temp.publish('a', 1009, 'nine', '2026-05-01')$$, 'PL004');
 SELECT test.refused($$SELECT pg_temp.restore(2, '{"data":{"raised_by":-2000}}')$$, '23514');
+SELECT test.refused($$SELECT pg_temp.restore(2, '{"data":{"raised_by":100000000000000}}')$$, '23514');
 SELECT test.refused($$SELECT pg_temp.restore(2, 'no JSON')$$, '22P02');
 SELECT test.same(
     pinledger.publish_documents('{a}', '{1008}', '{10}', ARRAY[sha256('nine')], '{2026-05-01}', '{2026-05-02}', '{k}', '{b}'),

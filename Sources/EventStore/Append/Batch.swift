@@ -95,8 +95,9 @@ struct Batch: Sendable {
     ) throws(WriteFailure) -> (range: Range<Int>, findings: [Finding]) {
         let stream = request.command.stream
         let version = self.after.state.version(of: stream)
-        if let expected = request.expectedVersion, expected != version {
-            throw .stale(stream, expected: expected, actual: version, epoch: self.after.state.fleet.epoch)
+        let epoch = self.after.state.fleet.epoch
+        if let expected = request.expectedVersion, expected != version || request.expectedEpoch ?? epoch != epoch {
+            throw .stale(stream, expected: expected, actual: version, epoch: epoch)
         }
         var context = self.context
         context.reason = request.origin.reason

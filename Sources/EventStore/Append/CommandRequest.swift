@@ -7,6 +7,8 @@ package struct CommandRequest: Sendable {
     package var origin: Origin
     /// The stream version the caller has seen (`If-Match`); nil where any version will do.
     package var expectedVersion: Int64?
+    /// The epoch in which that version was seen; nil where the caller did not say it.
+    package var expectedEpoch: Int64?
     /// SHA-256 of the caller's request, 32 bytes: a second request with the same idempotency key must be the same.
     package var digest: [UInt8]
     /// The hash that a dry run showed (``Recorded/plan``), 32 bytes; nil where the caller accepts any result.
@@ -15,12 +17,14 @@ package struct CommandRequest: Sendable {
     package var isImport: Bool
 
     package init(
-        command: Command, origin: Origin, expectedVersion: Int64? = nil, digest: [UInt8], expectedPlan: [UInt8]? = nil,
+        command: Command, origin: Origin, expectedVersion: Int64? = nil, expectedEpoch: Int64? = nil, digest: [UInt8],
+        expectedPlan: [UInt8]? = nil,
         isImport: Bool = false
     ) {
         self.command = command
         self.origin = origin
         self.expectedVersion = expectedVersion
+        self.expectedEpoch = expectedEpoch
         self.digest = digest
         self.expectedPlan = expectedPlan
         self.isImport = isImport

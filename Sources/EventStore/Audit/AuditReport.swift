@@ -8,10 +8,13 @@ package struct AuditReport: Hashable, Sendable {
     package var position: Int64
     /// The Merkle tree's root over them.
     package var root: LogHash
+    /// The number of the epoch; nil where the report does not say.
+    package var epoch: Int64?
     /// The version of each stored document.
     package var documents: [String: Int64]
 
-    package init(position: Int64, root: LogHash, documents: [String: Int64]) {
+    package init(position: Int64, root: LogHash, epoch: Int64? = nil, documents: [String: Int64]) {
+        self.epoch = epoch
         self.position = position
         self.root = root
         self.documents = documents
@@ -26,6 +29,7 @@ package struct AuditReport: Hashable, Sendable {
         }
         self.position = position
         self.root = root
+        self.epoch = json["epoch"]?.integerValue
         self.documents = (json["documents"]?.objectValue ?? [:]).compactMapValues(\.integerValue)
     }
 }

@@ -23,17 +23,16 @@ extension LedgerReader {
         }
     }
 
-    /// The number of the present epoch, by the event that began it. Who asks has not verified the ledger.
-    package func epoch() async throws -> Int64 {
+    /// Whether a recovery has ended a history that had come so far, by the events that began epochs. Who asks has not
+    /// verified the ledger.
+    package func hasEnded(historyOf position: Int64, in epoch: Int64) async throws -> Bool {
         let rows = try await self.pool.read(
-            """
-            SELECT position, entry, leaf_hash FROM pinledger.event WHERE type = 'HistoryRestored'
-            ORDER BY position DESC LIMIT 1
-            """)
-        guard let event = try Self.stored(rows).first?.entry.event,
-            case .fleet(.historyRestored(let restoration)) = event
-        else { return 0 }
-        return restoration.epoch
+            "SELECT position, entry, leaf_hash FROM pinledger.event WHERE type = 'HistoryRestored' ORDER BY position")
+        var fleet = Fleet()
+        for stored in try Self.stored(rows) {
+            if case .fleet(let event) = stored.entry.event { fleet.evolve(event, at: stored.entry.time) }
+        }
+        return fleet.hasEnded(historyOf: position, in: epoch)
     }
 
     /// The leaf hashes of the events at `positions`, in order; fewer where the ledger does not reach so far.

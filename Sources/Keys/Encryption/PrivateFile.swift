@@ -97,11 +97,13 @@ package enum PrivateFile {
         guard Self.write(bytes, to: file), fsync(file) == 0 else { throw .unwritable(reason: Self.reason()) }
     }
 
-    /// Renames a file. It replaces what had the new name.
+    /// Gives a file a second name, under which it stays when ``write(_:to:)`` replaces it. What has that name already stays.
     ///
     /// - Throws: ``Failure/unwritable(reason:)``.
-    package static func rename(_ path: String, to new: String) throws(Failure) {
-        guard unsafe Foundation.rename(path, new) == 0 else { throw .unwritable(reason: Self.reason()) }
+    package static func link(_ path: String, as name: String) throws(Failure) {
+        guard unsafe Foundation.link(path, name) == 0 || errno == EEXIST else {
+            throw .unwritable(reason: Self.reason())
+        }
     }
 
     private static func write(_ bytes: [UInt8], to file: CInt) -> Bool {

@@ -11,11 +11,14 @@ package struct Epoch: Hashable, Sendable {
     package var firstPosition: Int64
     /// When it was begun.
     package var beganAt: Timestamp
+    /// The number of events of the lost history that were known of when it was begun; nil where nothing remembered it.
+    package var lostSize: Int64?
 
-    package init(number: Int64, firstPosition: Int64, beganAt: Timestamp) {
+    package init(number: Int64, firstPosition: Int64, beganAt: Timestamp, lostSize: Int64?) {
         self.number = number
         self.firstPosition = firstPosition
         self.beganAt = beganAt
+        self.lostSize = lostSize
     }
 }
 

@@ -32,6 +32,15 @@ package struct Fleet: Hashable, Sendable {
         self.epochs.last { $0.firstPosition <= position }?.number ?? 0
     }
 
+    /// Whether a history was ended by a recovery that knew how far it had gone: what remembers it gives way to the ledger.
+    ///
+    /// - Parameters:
+    ///   - position: The number of its events.
+    ///   - epoch: The number of its last epoch; nil where that is not known.
+    package func hasEnded(historyOf position: Int64, in epoch: Int64?) -> Bool {
+        self.epochs.contains { $0.number > (epoch ?? 0) && ($0.lostSize ?? -1) >= position }
+    }
+
     /// Where a reader goes on that has seen the event of this number: behind it, or where what it has seen was lost, at the
     /// first event of the epoch that followed.
     package func position(after seen: EpochNumber) -> Int64 {
@@ -55,9 +64,13 @@ package struct Fleet: Hashable, Sendable {
             if isLowered { self.loweredRails.insert(rail) } else { self.loweredRails.remove(rail) }
         case .historyRestored(let restoration):
             // A number that does not grow, which `decide` never makes, would make two epochs one.
-            guard restoration.epoch > self.epoch else { break }
-            self.epochs.append(
-                Epoch(number: restoration.epoch, firstPosition: restoration.keptSize, beganAt: time))
+            if restoration.epoch > self.epoch {
+                self.epochs.append(
+                    Epoch(
+                        number: restoration.epoch, firstPosition: restoration.keptSize, beganAt: time,
+                        lostSize: restoration.lost?.size))
+            }
+            // The database adds up the same, and takes no event that goes beyond the limit.
             self.raisedBy = min(
                 self.raisedBy.addingReportingOverflow(restoration.raisedBy).partialValue,
                 HistoryRestoration.largestRaise)
@@ -84,7 +97,7 @@ package struct Fleet: Hashable, Sendable {
             try context.requireReason("it begins a new epoch of the history")
             guard restoration.epoch > self.epoch else { throw .epochNotAhead(restoration.epoch, present: self.epoch) }
             let limit = HistoryRestoration.largestRaise - self.raisedBy
-            guard (1...max(1, limit)).contains(restoration.raisedBy) else {
+            guard restoration.raisedBy >= 1, restoration.raisedBy <= limit else {
                 throw .raiseOutOfRange(restoration.raisedBy, limit: limit)
             }
             return [.historyRestored(restoration)]

@@ -69,6 +69,7 @@ extension Fleet {
             out.add(epoch.number)
             out.add(epoch.firstPosition)
             out.add(epoch.beganAt)
+            out.add(epoch.lostSize) { $0.add($1) }
         }
         out.add(self.version)
         out.add(self.issuer)
@@ -80,7 +81,9 @@ extension Fleet {
     fileprivate init(_ reader: inout SnapshotReader) throws(SnapshotDefect) {
         let raisedBy: Int64 = try reader.number()
         let epochs = try reader.each { (r) throws(SnapshotDefect) in
-            Epoch(number: try r.number(), firstPosition: try r.number(), beganAt: try r.time())
+            Epoch(
+                number: try r.number(), firstPosition: try r.number(), beganAt: try r.time(),
+                lostSize: try r.optional { (r) throws(SnapshotDefect) in try r.number() })
         }
         self.init(epochs: epochs, raisedBy: raisedBy)
         self.version = try reader.number()

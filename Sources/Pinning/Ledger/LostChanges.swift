@@ -12,7 +12,7 @@ package struct LostChanges: Hashable, Sendable {
 
     /// In the order in which they were lost. Only the last of several events about one thing counts.
     package private(set) var repetitions: [Repetition] = []
-    /// Lost events that ended something which is in force again, and which nobody repeats without thinking: it would take
+    /// Lost events that ended or shortened something which is in force again, and which nobody repeats without thinking: it would take
     /// protection away, or it cannot be done in this state.
     package private(set) var revivals: [Entry] = []
 
@@ -77,7 +77,10 @@ package struct LostChanges: Hashable, Sendable {
     private static func judge(_ entry: Entry, in state: LedgerState, at now: Timestamp) -> Verdict {
         /// A switch that was engaged until `end`, where the state has `present`.
         func engaged(until end: Timestamp, _ present: KillSwitch?, _ command: Command) -> Verdict {
-            now < end && (present.map { $0.expiresAt < end } ?? true) ? .repeated(command) : .nothing
+            guard let present, present.isInForce(at: now) else { return now < end ? .repeated(command) : .nothing }
+            // It was engaged again for a shorter time, which was lost.
+            guard present.expiresAt <= end else { return .revived }
+            return present.expiresAt < end ? .repeated(command) : .nothing
         }
         func released(_ present: KillSwitch?) -> Verdict { present?.isInForce(at: now) == true ? .revived : .nothing }
         switch (entry.stream, entry.event) {

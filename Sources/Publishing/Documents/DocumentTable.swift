@@ -9,6 +9,8 @@ package final class DocumentTable: Sendable {
     private struct Content {
         /// By the app's name, so that the text of a request target finds its document.
         var documents: [String: PublishedDocument] = [:]
+        /// Whether the stored documents were read.
+        var isAdopted = false
         /// Read, and not verified yet.
         var unchecked: [String: DocumentStore.Stored] = [:]
         /// Version and issue time of a document that was read and must not be served: it need not be read again.
@@ -133,21 +135,13 @@ package final class DocumentTable: Sendable {
         self.tell(of: new.lazy.map(\.app.text))
     }
 
-    /// The verified documents of all apps, as a node remembers them. Those that are held back were not served.
-    var served: [AppID: NodeMemory.Document] {
-        // Outside the lock: requests do not wait for it.
-        let content = self.content.withLock { $0 }
-        var served: [AppID: NodeMemory.Document] = [:]
-        for document in content.documents.values where content.isCurrent(document) {
-            served[document.app] = document.remembered
-        }
-        return served
-    }
-
     /// The verified documents that are not held back, and whether those are all.
     var current: (documents: [PublishedDocument], isComplete: Bool) {
+        // Outside the lock: requests do not wait for it.
         let content = self.content.withLock { $0 }
-        return (content.documents.values.filter { content.isCurrent($0) }, content.unchecked.isEmpty)
+        return (
+            content.documents.values.filter { content.isCurrent($0) }, content.isAdopted && content.unchecked.isEmpty
+        )
     }
 
     // MARK: At the start
@@ -169,6 +163,7 @@ package final class DocumentTable: Sendable {
         onContradiction: @escaping @Sendable (PublishedDocument, PublishedDocument) -> Void
     ) {
         self.content.withLock { content in
+            content.isAdopted = true
             content.judge = judge
             content.onContradiction = onContradiction
             for each in stored { content.unchecked[each.document.app.text] = each }

@@ -85,7 +85,8 @@ package actor Publisher {
             self.logger.log(.documentMisnamed, ["app": "\(app)"])
         }
         let judge = self.judge
-        self.table.adopt(stored + kept.stored) {
+        // Verified at once: one that is damaged must not take the place of a sound one.
+        self.table.adopt(stored + kept.stored.filter { judge.isAuthentic($0.document) }) {
             judge.rule(on: $0)
         } onContradiction: { held, new in
             judge.halt(

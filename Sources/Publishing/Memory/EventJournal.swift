@@ -89,10 +89,14 @@ package struct EventJournal: Sendable {
         return frontier
     }
 
-    /// The journal without the older half of its events.
+    /// The journal without the older half of its bytes.
     var halved: EventJournal {
-        var start = self.start
-        for entry in self.entries.prefix(self.entries.count / 2) { start.append(leaf: MerkleTree.leafHash(entry)) }
-        return EventJournal(start: start, entries: Array(self.entries.dropFirst(self.entries.count / 2)))
+        var (start, rest) = (self.start, self.entries.reduce(0) { $0 + $1.count } / 2)
+        let older = self.entries.prefix { entry in
+            rest -= entry.count
+            return rest >= 0
+        }
+        for entry in older { start.append(leaf: MerkleTree.leafHash(entry)) }
+        return EventJournal(start: start, entries: Array(self.entries.dropFirst(older.count)))
     }
 }

@@ -35,7 +35,7 @@ package struct HistoryLoss: Sendable {
     /// The least raise with which the next version of every document is above all that are known to have been served.
     package private(set) var leastRaise: Int64 = 1
 
-    /// Whether no epoch has begun since the events were lost.
+    /// Whether no recovery has taken note of the loss yet.
     package private(set) var isOpen = false
 
     /// Whether the ledger goes on from everything that is known of it.
@@ -52,66 +52,88 @@ package struct HistoryLoss: Sendable {
         of known: [KnownHistory], against view: LedgerView, stored: [AppID: Int64], reader: LedgerReader
     ) async throws {
         self.keptSize = view.head.position
-        self.epoch = max(view.state.fleet.epoch, known.map(\.epoch).max() ?? 0)
-        var lost: KnownHistory?
-        var confirmed: Int64 = 0
+        let fleet = view.state.fleet
+        self.epoch = max(fleet.epoch, known.compactMap(\.epoch).max() ?? 0)
+        var lost: [KnownHistory] = []
+        var confirmed: [Int64] = []
         for each in known {
             do {
                 try await reader.check(view.head, goesOnFrom: each.position, root: each.root)
-                confirmed = max(confirmed, each.position)
+                confirmed.append(each.position)
             } catch let fault as LedgerFault where fault.contradictsMemory {
                 self.contradictions.append(Contradiction(source: each.source, fault: fault))
-                if each.epoch >= view.state.fleet.epoch { self.isOpen = true }
-                if lost.map({ ($0.epoch, $0.position) < (each.epoch, each.position) }) ?? true { lost = each }
+                if !fleet.hasEnded(historyOf: each.position, in: each.epoch) { self.isOpen = true }
+                lost.append(each)
             }
         }
-        if let lost {
-            self.lost = HistoryRestoration.End(size: lost.position, root: lost.root.bytes)
-            try await self.compare(lost, view, confirmed, reader)
+        // A source that does not say its epoch is taken to be of the last one.
+        if let furthest = lost.max(by: { ($0.epoch ?? self.epoch, $0.position) < ($1.epoch ?? self.epoch, $1.position) }
+        ) {
+            self.lost = HistoryRestoration.End(size: furthest.position, root: furthest.root.bytes)
+            let least = confirmed.filter { $0 <= furthest.position }.max() ?? 0
+            try await self.compare(lost, furthest, view, least, reader)
         }
         self.raise(above: known.map(\.versions) + [stored], view.state)
     }
 
-    /// Finds out where the lost history left the one of the ledger, and what its events were from there.
+    /// Finds out where lost histories left the one of the ledger, and what their events were from there.
+    ///
+    /// - Parameters:
+    ///   - furthest: The one of `lost` that went furthest.
+    ///   - confirmed: The number of events that the ledger shares with it for certain.
     private mutating func compare(
-        _ lost: KnownHistory, _ view: LedgerView, _ confirmed: Int64, _ reader: LedgerReader
+        _ lost: [KnownHistory], _ furthest: KnownHistory, _ view: LedgerView, _ confirmed: Int64, _ reader: LedgerReader
     ) async throws {
-        let end = view.head.position
-        guard let journal = lost.journal else {
-            // Where the database only lacks the end, what it has may be the beginning of it; else nobody knows.
-            self.keptSize = lost.position > end ? end : confirmed
-            self.unknownEvents = lost.position - min(self.keptSize, lost.position)
-            return
+        var partings: [Int64] = []
+        var found: [Int64: Set<[UInt8]>] = [:]
+        for journal in lost.compactMap(\.journal) {
+            let (parting, isExact) = try await Self.parting(of: journal, from: view, reader)
+            if isExact { partings.append(parting) }
+            let start = Int64(journal.start.size)
+            for (index, bytes) in journal.entries.enumerated() where start + Int64(index) >= parting {
+                found[start + Int64(index), default: []].insert(bytes)
+            }
         }
-        let start = Int64(journal.start.size)
-        var first = start
-        if start > end {
-            self.keptSize = end
-            self.unknownEvents = start - end
-        } else if try await reader.storedFrontier(at: start) == journal.start {
-            let leaves = journal.entries.map { MerkleTree.leafHash($0) }
-            let stop = min(end, start + Int64(leaves.count))
-            compared: while first < stop {
-                let hashes = try await reader.leafHashes(at: first..<min(stop, first + 1000))
-                guard !hashes.isEmpty else { break }
-                for hash in hashes {
-                    guard hash == leaves[Int(first - start)] else { break compared }
-                    first += 1
+        // Where the database only lacks the end, what it has may be the beginning of the lost history; else only what
+        // another source confirms is known to be.
+        let least = furthest.position > view.head.position ? view.head.position : confirmed
+        self.keptSize = partings.min() ?? least
+        var unread: Int64 = 0
+        for (_, entries) in found.sorted(by: { $0.key < $1.key }) {
+            for bytes in entries.sorted(by: { $0.lexicographicallyPrecedes($1) }) {
+                do { self.events.append(try Entry(bytes: bytes)) } catch {
+                    // A program of another version may have recorded it. It is authentic all the same.
+                    unread += 1
                 }
             }
-            self.keptSize = first
-        } else {
-            // They parted before the journal begins.
-            self.keptSize = min(confirmed, start)
-            self.unknownEvents = start - self.keptSize
         }
-        self.unknownEvents += lost.position - (start + Int64(journal.entries.count))
-        for bytes in journal.entries.dropFirst(Int(first - start)) {
-            do { self.events.append(try Entry(bytes: bytes)) } catch {
-                // A program of another version may have recorded it. It is authentic all the same.
-                self.unknownEvents += 1
+        let covered = found.keys.count { $0 >= self.keptSize && $0 < furthest.position }
+        self.unknownEvents = max(0, furthest.position - self.keptSize - Int64(covered)) + unread
+    }
+
+    /// The position from which a journal's events are not those of the ledger.
+    ///
+    /// - Returns: `isExact` is false where the two parted before the journal begins, or the ledger ends before that.
+    private static func parting(
+        of journal: EventJournal, from view: LedgerView, _ reader: LedgerReader
+    ) async throws -> (position: Int64, isExact: Bool) {
+        let start = Int64(journal.start.size)
+        guard start <= view.head.position, try await reader.storedFrontier(at: start) == journal.start else {
+            return (start, false)
+        }
+        let leaves = journal.entries.map { MerkleTree.leafHash($0) }
+        let stop = min(view.head.position, start + Int64(leaves.count))
+        var first = start
+        while first < stop {
+            let hashes = try await reader.leafHashes(at: first..<min(stop, first + 1000))
+            guard !hashes.isEmpty else { break }
+            for hash in hashes {
+                guard hash == leaves[Int(first - start)] else { return (first, true) }
+                first += 1
             }
         }
+        // Where the journal ends within the ledger, its memory went on from there by events that nobody kept.
+        return (first, first == view.head.position)
     }
 
     private mutating func raise(above served: [[AppID: Int64]], _ state: LedgerState) {
@@ -121,7 +143,7 @@ package struct HistoryLoss: Sendable {
             let present = state.documentVersion(of: app)
             // An app that is made again begins one above what the fleet adds. The event that restores is one itself.
             self.leastRaise = max(self.leastRaise, version - (present ?? state.fleet.versionOffset))
-            guard present ?? 0 < version else { continue }
+            guard (present ?? state.fleet.versionOffset) < version else { continue }
             self.overtaken.append(Overtaken(app: app, served: version, present: present))
         }
     }

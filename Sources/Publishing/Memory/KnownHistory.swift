@@ -10,8 +10,8 @@ package struct KnownHistory: Sendable {
     package var position: Int64
     /// The root of the Merkle tree over them.
     package var root: LogHash
-    /// The number of the epoch; 0 where the source does not say.
-    package var epoch: Int64
+    /// The number of the epoch; nil where the source does not say.
+    package var epoch: Int64?
     /// The versions of documents that were served.
     package var versions: [AppID: Int64]
     /// The last events; nil where none were kept, or the file is damaged.
@@ -30,11 +30,12 @@ package struct KnownHistory: Sendable {
         for (name, version) in report.documents {
             if let app = try? AppID(name) { versions[app] = version }
         }
-        self.init(position: report.position, root: report.root, versions: versions, source: source)
+        self.init(
+            position: report.position, root: report.root, epoch: report.epoch, versions: versions, source: source)
     }
 
     package init(
-        position: Int64, root: LogHash, epoch: Int64 = 0, versions: [AppID: Int64] = [:],
+        position: Int64, root: LogHash, epoch: Int64? = nil, versions: [AppID: Int64] = [:],
         journal: EventJournal? = nil, source: String
     ) {
         self.source = source

@@ -67,8 +67,8 @@ package struct NodeMemoryFile: Sendable {
         if let failure { throw .file(failure) }
     }
 
-    /// Keeps a memory, and the events and documents beside it, under other names: the ledger that they are of is lost, and an auditor may
-    /// want to see them.
+    /// Gives a memory, and the events and documents beside it, second names, under which they stay: the ledger that they
+    /// are of is lost, and an auditor may want to see them. The memory is in force until the next one replaces it.
     package func setAside(epoch: Int64) async throws(Failure) {
         let paths = [
             self.path, EventJournalFile(directory: self.directory).path,
@@ -77,7 +77,7 @@ package struct NodeMemoryFile: Sendable {
         let failure = await DetachedThread.run { () -> PrivateFile.Failure? in
             for path in paths where PrivateFile.exists(path) {
                 do throws(PrivateFile.Failure) {
-                    try PrivateFile.rename(path, to: "\(path).lost-in-epoch-\(epoch)")
+                    try PrivateFile.link(path, as: "\(path).lost-in-epoch-\(epoch)")
                 } catch { return error }
             }
             return nil

@@ -71,52 +71,59 @@ package actor NodeMemoryKeeper {
         if let seen, seen == present { return }
         // In this order: the documents are of the view or older, and a document is never remembered for a ledger that
         // may not have its events.
-        let documents = self.table.served
+        let (documents, isComplete) = self.table.current
         let view = self.ledger.view
         guard self.ledger.fault == nil else { return }
         var memory = NodeMemory(of: view, documents: self.written?.documents ?? [:])
         await self.extendJournal(to: view.head.frontier)
         // Before the memory states them.
-        do throws(PrivateFile.Failure) { try await self.keepDocuments() } catch {
+        let areKept: Bool
+        do throws(PrivateFile.Failure) { areKept = try await self.keep(documents, isComplete) } catch {
             self.keptSize = nil
             throw .file(error)
         }
-        memory.journal = self.journal.map { .init(position: Int64($0.end.size), root: $0.end.root) }
+        // Where the file could not be written to, it is as good as before up to the former end.
+        memory.journal =
+            self.journal.map { .init(position: Int64($0.end.size), root: $0.end.root) } ?? self.written?.journal
         memory.database = (try? await DatabaseIdentity(self.pool)) ?? self.written?.database
-        for (app, document) in documents where document.version >= memory.documents[app]?.version ?? 0 {
-            memory.documents[app] = document
+        for document in documents where document.version >= memory.documents[document.app]?.version ?? 0 {
+            memory.documents[document.app] = document.remembered
         }
         if memory != self.written {
             try await self.file.write(memory)
             self.written = memory
         }
-        self.seen = present
+        // What is missing is tried again, also where nothing changes any more.
+        self.seen = areKept && self.journal?.end == view.head.frontier ? present : nil
     }
 
-    /// The most bytes of documents that are added at once. The rest follows in the next rounds.
+    /// The most bytes of documents that are added at once.
     private static let documentBytes = 8 << 20
 
     /// Adds documents that are new to the file, or writes it again as a whole.
-    private func keepDocuments() async throws(PrivateFile.Failure) {
-        let (documents, isComplete) = self.table.current
+    ///
+    /// - Returns: False while stored documents are still verified: the file of the process before is left as it is.
+    private func keep(_ documents: [PublishedDocument], _ isComplete: Bool) async throws(PrivateFile.Failure) -> Bool {
+        guard isComplete || self.keptSize != nil else { return false }
         let live = documents.reduce(0) { $0 + $1.body.identity.bytes.readableBytes + 1 }
-        // While documents are still verified, the file of the process before is left as it is.
-        guard isComplete || self.keptSize != nil else { return }
         if let size = self.keptSize, !self.documentsFile.isWasteful(size, live: live) {
-            var bytes = 0
-            let new = documents.filter { document in
-                guard bytes < Self.documentBytes, self.isNew(document) else { return false }
-                bytes += document.body.identity.bytes.readableBytes
-                return true
+            var new = documents.filter(self.isNew)[...]
+            while !new.isEmpty {
+                var bytes = 0
+                let part = new.prefix { document in
+                    defer { bytes += document.body.identity.bytes.readableBytes }
+                    return bytes < Self.documentBytes
+                }
+                self.keptSize = try await self.documentsFile.append(Array(part), to: self.keptSize)
+                self.note(Array(part))
+                new = new.dropFirst(part.count)
             }
-            guard !new.isEmpty else { return }
-            self.keptSize = try await self.documentsFile.append(new, to: size)
-            self.note(new)
         } else {
             self.kept = [:]
             self.keptSize = try await self.documentsFile.append(documents, to: nil)
             self.note(documents)
         }
+        return true
     }
 
     private func isNew(_ document: PublishedDocument) -> Bool {
@@ -130,7 +137,7 @@ package actor NodeMemoryKeeper {
     /// The most events that are read again for the journal. Where more have come, it begins again behind them.
     private static let readAgain: UInt64 = 20_000
 
-    /// Brings the journal to the ledger's end, as far as the database answers. What it lacks then, it takes in later.
+    /// Brings the journal to the ledger's end, as far as the database answers.
     private func extendJournal(to head: MerkleFrontier) async {
         do {
             guard let journal = try await self.present(), head.size - min(head.size, journal.end.size) <= Self.readAgain
@@ -162,7 +169,13 @@ package actor NodeMemoryKeeper {
     /// The journal, which the first call reads; nil where there is none that goes with the memory.
     private func present() async throws -> (end: MerkleFrontier, size: Int)? {
         if let journal { return journal }
-        guard let written, let kept = try? await self.journalFile.read(written) else { return nil }
+        guard let written else { return nil }
+        let kept: EventJournal?
+        do { kept = try await self.journalFile.read(written) } catch is EventJournal.Defect {
+            // An altered file explains nothing. One that cannot be read now is tried again.
+            return nil
+        }
+        guard let kept else { return nil }
         // Written again without what the memory does not state.
         self.journal = (kept.end, try await self.journalFile.write(kept))
         return self.journal

@@ -40,7 +40,7 @@ extension DoctorCommand {
             do {
                 try await reader.check(try await reader.head(), goesOnFrom: memory.position, root: memory.root)
             } catch let fault as LedgerFault {
-                guard try await reader.epoch() > memory.epoch else { throw fault }
+                guard try await reader.hasEnded(historyOf: memory.position, in: memory.epoch) else { throw fault }
                 return Finding(
                     subject: subject, verdict: .ok,
                     detail:

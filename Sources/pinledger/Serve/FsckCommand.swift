@@ -248,6 +248,7 @@ struct FsckCommand: AsyncParsableCommand, HoldsKeys {
             let report: JSON = .members([
                 "status": findings.isEmpty ? "clean" : "damaged",
                 "position": .integer(outcome.position),
+                "epoch": .integer(outcome.state.fleet.epoch),
                 "events": .integer(outcome.events),
                 "root": outcome.root.map { .string(Hex.encode($0.bytes)) },
                 "documents": .object(

@@ -19,11 +19,17 @@ extension Node {
     ) async throws -> (keeper: NodeMemoryKeeper?, kept: KeptDocuments) {
         let configuration = self.configuration.memory
         if let expected = configuration.expected {
+            let size = Int64(clamping: expected.size)
             try Self.check(expected, isOf: ledger)
-            try await self.waitForStandby(ledger, follower, pool, Int64(clamping: expected.size))
-            if let fault = try await Self.fault(ledger, pool, Int64(clamping: expected.size), expected.root) {
-                self.logger.log(.memoryContradicted, ["fault": "\(fault)"])
-                ledger.halt(fault)
+            try await self.waitForStandby(ledger, follower, pool, size, in: nil)
+            if let fault = try await Self.fault(ledger, pool, size, expected.root) {
+                if ledger.view.state.fleet.hasEnded(historyOf: size, in: nil) {
+                    self.logger.log(
+                        .historyRestored, ["epoch": "\(ledger.view.state.fleet.epoch)", "fault": "\(fault)"])
+                } else {
+                    self.logger.log(.memoryContradicted, ["fault": "\(fault)"])
+                    ledger.halt(fault)
+                }
             }
         }
         guard let directory = configuration.directory else { return (nil, .none) }
@@ -49,18 +55,20 @@ extension Node {
     ) async throws -> (keeper: NodeMemoryKeeper?, kept: KeptDocuments) {
         var kept = KeptDocuments.none
         let content = try await file.read()
+        var remembered = content?.memory
         if let content {
             if !content.isAuthentic, self.configuration.keyEncryptionKey != nil {
                 self.logger.log(.memoryUnauthenticated, ["file": "\(file.path)"])
             }
             let memory = content.memory
-            try await self.waitForStandby(ledger, follower, pool, memory.position)
+            try await self.waitForStandby(ledger, follower, pool, memory.position, in: memory.epoch)
             let fault = try await Self.fault(ledger, pool, memory.position, memory.root)
-            let epoch = ledger.view.state.fleet.epoch
-            if let fault, epoch > memory.epoch {
+            let fleet = ledger.view.state.fleet
+            if let fault, fleet.hasEnded(historyOf: memory.position, in: memory.epoch) {
                 // What was served stays remembered, so that clients are not taken back all the same.
-                self.logger.log(.historyRestored, ["epoch": "\(epoch)", "fault": "\(fault)"])
+                self.logger.log(.historyRestored, ["epoch": "\(fleet.epoch)", "fault": "\(fault)"])
                 try await file.setAside(epoch: memory.epoch)
+                remembered?.journal = nil
             } else if let fault {
                 var said = "\(fault)"
                 if let before = memory.database, let now = try? await DatabaseIdentity(pool),
@@ -70,15 +78,16 @@ extension Node {
                 }
                 self.logger.log(.memoryContradicted, ["fault": "\(said)"])
                 ledger.halt(fault)
-                kept = await KeptDocumentsFile(directory: file.directory).read(memory.documents)
             }
-            table.remember(memory.documents, isStrict: ledger.fault?.contradictsMemory ?? false)
+            let isStrict = ledger.fault?.contradictsMemory ?? false
+            if isStrict { kept = await KeptDocumentsFile(directory: file.directory).read(memory.documents) }
+            table.remember(memory.documents, isStrict: isStrict)
         } else {
             try self.checkBeginning(ledger)
             self.logger.log(.memoryBegun, ["file": "\(file.path)"])
         }
         let keeper = NodeMemoryKeeper(
-            file: file, remembered: content?.memory, ledger: ledger, pool: pool, table: table, logger: self.logger)
+            file: file, remembered: remembered, ledger: ledger, pool: pool, table: table, logger: self.logger)
         // A node that cannot keep a memory says so at once.
         try await keeper.update()
         return (keeper, kept)
@@ -109,18 +118,20 @@ extension Node {
         }
     }
 
-    /// Waits up to a minute for a standby that is behind: it has lost nothing.
+    /// Waits up to a minute for a standby that is behind a history: it has lost nothing.
     private func waitForStandby(
-        _ ledger: Ledger, _ follower: Follower, _ pool: PostgresPool, _ position: Int64
+        _ ledger: Ledger, _ follower: Follower, _ pool: PostgresPool, _ position: Int64, in epoch: Int64?
     ) async throws {
-        guard ledger.fault == nil, ledger.position < position, try await LedgerReader(pool: pool).isStandby() else {
-            return
+        func isBehind() -> Bool {
+            ledger.fault == nil && ledger.position < position
+                && !ledger.view.state.fleet.hasEnded(historyOf: position, in: epoch)
         }
+        guard isBehind(), try await LedgerReader(pool: pool).isStandby() else { return }
         self.logger.log(.standbyBehind, ["position": "\(ledger.position)", "remembered": "\(position)"])
         for _ in 0..<60 {
             try await Task.sleep(for: .seconds(1))
             try await self.haltOnDamage(ledger) { try await follower.catchUp() }
-            if ledger.fault != nil || ledger.position >= position { return }
+            guard isBehind() else { return }
         }
         throw CommandFailure(
             "the standby has \(ledger.position) events, and this node knows of \(position)",
@@ -128,7 +139,10 @@ extension Node {
     }
 
     private static func check(_ expected: Checkpoint, isOf ledger: Ledger) throws {
-        guard let name = ledger.view.state.log.origin, name != expected.origin else { return }
+        let log = ledger.view.state.log
+        guard let name = log.origin, name != expected.origin,
+            !log.earlier.contains(where: { $0.origin == expected.origin })
+        else { return }
         throw CommandFailure(
             "the expected checkpoint is of the log \(expected.origin), and this ledger's log is \(name)",
             advice: "Give --expect-checkpoint a checkpoint of this ledger.")

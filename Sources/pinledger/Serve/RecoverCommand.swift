@@ -73,6 +73,8 @@ struct RecoverCommand: AsyncParsableCommand, HoldsKeys {
         // What the nodes remember is compared here; it does not keep this command from starting.
         alone.memory.directory = nil
         alone.memory.expected = nil
+        // Without a reason nothing changes, the authentication of the ledger's end included.
+        alone.memory.trustsDatabase = configuration.memory.trustsDatabase && reason != nil
         try await Node(configuration: alone).runOnce { services in
             try await command.recover(services, known, reason)
         }
@@ -93,7 +95,12 @@ struct RecoverCommand: AsyncParsableCommand, HoldsKeys {
         let loss = try await HistoryLoss(
             of: known, against: view, stored: stored, reader: LedgerReader(pool: services.pool))
         let changes = LostChanges(of: loss.events, in: view.state, at: services.clock())
-        let plan = try self.plan(loss, view.state)
+        let plan = try self.plan(loss, view.state, isBlind: known.isEmpty)
+        if self.raiseBy != nil, plan.restoration == nil {
+            Console.error(
+                "By what is known nothing is lost, so versions are not raised. Leave --memory, --state-directory and --report out to raise them all the same."
+            )
+        }
         let report = RecoveryReport(position: view.head.position, loss: loss, changes: changes, plan: plan)
         guard let reason else { return report.show(self.output, nil) }
         var outcome = RecoveryReport.Outcome()
@@ -105,7 +112,7 @@ struct RecoverCommand: AsyncParsableCommand, HoldsKeys {
         }
         // Apart from the first one: if this command dies in between, nothing signs the log, and a repetition goes on here.
         if let origin = plan.logOrigin {
-            let end = loss.lost ?? .init(size: view.head.position, root: view.head.frontier.root.bytes)
+            let end = try await self.end(of: loss, plan, view.state.fleet, LedgerReader(pool: services.pool))
             try await issuer.execute(.log(.continueAs(origin, after: end)), because: reason)
             outcome.logOrigin = origin
         }
@@ -119,10 +126,24 @@ struct RecoverCommand: AsyncParsableCommand, HoldsKeys {
         }
     }
 
+    /// The end of the log that events were lost from: what is known of it, or what it surely had.
+    private func end(
+        of loss: HistoryLoss, _ plan: RecoveryReport.Plan, _ fleet: Fleet, _ reader: LedgerReader
+    ) async throws -> HistoryRestoration.End {
+        if let lost = loss.lost { return lost }
+        let size = plan.restoration?.keptSize ?? fleet.epochs.last?.firstPosition ?? 0
+        return .init(size: size, root: try await reader.storedFrontier(at: size).root.bytes)
+    }
+
     /// What is to be recorded.
-    private func plan(_ loss: HistoryLoss, _ state: LedgerState) throws -> RecoveryReport.Plan {
+    ///
+    /// - Parameter isBlind: Whether nothing outside the database knows of the ledger, so that the operator says that events
+    ///   are lost.
+    private func plan(_ loss: HistoryLoss, _ state: LedgerState, isBlind: Bool) throws -> RecoveryReport.Plan {
         var plan = RecoveryReport.Plan()
-        if loss.isOpen || !loss.overtaken.isEmpty || self.raiseBy != nil {
+        // A recovery that was interrupted before the log got its name is only finished.
+        let isInterrupted = state.log.origin != nil && state.signableOrigin == nil
+        if loss.isOpen || !loss.overtaken.isEmpty || (isBlind && !isInterrupted) {
             if let raiseBy, raiseBy < loss.leastRaise {
                 throw CommandFailure(
                     "--raise-by \(raiseBy) leaves versions at or below those that clients hold",

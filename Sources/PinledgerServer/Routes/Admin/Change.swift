@@ -172,10 +172,10 @@ struct CommandExecutor: Sendable {
             actor: principal, reason: change.reason, isForced: change.isForced, requestID: exchange.requestID,
             idempotencyKey: try exchange.idempotencyKey(of: part)
         )
+        let expected = part == nil ? try Self.expectedVersion(of: exchange.request) : nil
         return CommandRequest(
-            command: command, origin: origin,
-            expectedVersion: try version
-                ?? (part == nil ? self.expectedVersion(of: exchange.request, command.stream) : nil),
+            command: command, origin: origin, expectedVersion: version ?? expected?.number,
+            expectedEpoch: expected?.epoch,
             digest: Self.digest(of: exchange, body: change.body), expectedPlan: try Self.plan(of: exchange),
             isImport: self.isImport
         )
@@ -215,21 +215,13 @@ struct CommandExecutor: Sendable {
 
     // MARK: Headers
 
-    /// The stream version in `If-Match`; nil where there is none, or `*`.
-    ///
-    /// - Throws: Also where the tag is of another epoch than the present one: another content may have had its version.
-    func expectedVersion(of request: Request, _ stream: StreamID) throws(Problem) -> Int64? {
+    /// The stream version in `If-Match`, with its epoch; nil where there is none, or `*`.
+    static func expectedVersion(of request: Request) throws(Problem) -> EpochNumber? {
         guard let text = request.headers[.ifMatch]?.trimmingCharacters(), text != "*" else { return nil }
         guard let tag = StreamTag.read(text) else {
             throw Problem(.malformedRequest, "If-Match must be one ETag of this resource, such as \"12\".")
         }
-        let state = self.services.ledger.view.state
-        guard tag.epoch == state.fleet.epoch else {
-            throw Problem(
-                WriteFailure.stale(
-                    stream, expected: tag.number, actual: state.version(of: stream), epoch: state.fleet.epoch))
-        }
-        return tag.number
+        return tag
     }
 
     /// The plan in the query, from a dry run.

@@ -52,7 +52,13 @@ struct EventStream: Sendable {
             guard let last = EpochNumber(text) else {
                 throw Problem(.malformedRequest, "Last-Event-ID must be the id of an event, such as 4711.")
             }
-            cursor = self.services.ledger.view.state.fleet.position(after: last)
+            let fleet = self.services.ledger.view.state.fleet
+            guard last.epoch <= fleet.epoch else {
+                throw Problem(
+                    .positionAhead,
+                    "The history is in epoch \(fleet.epoch), so none of its events has the id \(last).")
+            }
+            cursor = fleet.position(after: last)
         }
         guard cursor <= head else {
             throw Problem(

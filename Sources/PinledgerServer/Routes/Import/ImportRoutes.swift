@@ -58,7 +58,7 @@ struct ImportRoutes: Sendable {
             let before = try await self.app(id, before: replay.recorded)
             return self.response(to: replay, of: self.plan(file, for: id, before), into: before, id)
         }
-        let wanted = try self.change.expectedVersion(of: exchange.request, .app(id))
+        let wanted = try CommandExecutor.expectedVersion(of: exchange.request)?.number
         for _ in 1..<Self.attempts {
             do {
                 return try await self.recordPlan(of: file, change, into: id, in: exchange, expecting: wanted)
