@@ -3,10 +3,14 @@
 import base64
 import hashlib
 import json
+import os
+import random
 import subprocess
+from pathlib import Path
 
 import pytest
 from pinledger import BINARY
+from test_batch_macs import Database
 from tlog_scales import signing, tiles, tlog
 from tlog_scales.backend import HttpBackend, LocalBackend
 from tlog_scales.reader import TilesReader
@@ -76,6 +80,76 @@ def verify_note(text: str, vkey: str) -> str:
     body, signatures = unnote(text)
     Ed25519PublicKey.from_public_bytes(raw[1:]).verify(signatures[name, bytes.fromhex(identifier)], body.encode())
     return body
+
+
+@pytest.fixture(scope="module")
+def long_log(own_server):
+    """The API of a node whose log has more than 70,000 entries: tiles of three levels."""
+    database = Database.make(own_server, "long_log")
+    key = ["--kek-file", str(database.key)]
+    load = os.environ.get("LEDGER_LOAD") or Path(BINARY).with_name("LedgerLoad")
+    options = ["--events", "70000", "--apps", "300", "--database", database.connection_string]
+    subprocess.run([load, *key, *options], check=True, capture_output=True)
+    token = database.bootstrap(*key)
+    node, api = database.serve(*key)
+    api.token = token
+    api.must("POST", "/v1/log", {"origin": ORIGIN})
+    yield api
+    node.stop()
+
+
+def test_foreign_code_verifies_a_log_of_70000_events(long_log):
+    backend = HttpBackend(f"http://127.0.0.1:{long_log.port}/log")
+    backend.session.headers["Authorization"] = f"Bearer {long_log.token}"
+    foreign = TilesReader(backend)
+    checkpoint = foreign.get_checkpoint()
+    checkpoint.verify(signing.Vkey.from_string(long_log.get("/v1/log").json["keys"][0]["vkey"]))
+    size = checkpoint.size
+    assert size > 70_000 and checkpoint.origin == ORIGIN
+    assert foreign.calculate_root_hash() == checkpoint.root_hash
+    chance = random.Random(1)
+    for position in [0, 65_535, 65_536, size - 1, *(chance.randrange(size) for _ in range(20))]:
+        entry = foreign.get_entry(position)
+        assert json.loads(entry)["position"] == position
+        foreign.get_inclusion_proof(position, size).check(tiles.leaf_hash(entry), checkpoint.root_hash)
+    for old in [1, 256, 65_535, 65_536, 65_537, size - 1, *(chance.randrange(1, size) for _ in range(10))]:
+        earlier = TilesReader(backend)
+        earlier.set_size(size)
+        answer = long_log.get(f"/log/proofs/consistency?old_size={old}&size={size}").json
+        hashes = [base64.b64decode(text) for text in answer["hashes"]]
+        tlog.ConsistencyProof(old, size, hashes).check(earlier.mth(0, old), checkpoint.root_hash)
+
+
+def test_a_second_verifier_computes_the_tree_of_70000_entries(long_log):
+    vkey = long_log.get("/v1/log").json["keys"][0]["vkey"]
+    text = long_log.get("/log/checkpoint").body.decode()
+    origin, size, root = verify_note(text, vkey).splitlines()
+    size = int(size)
+
+    def path(index: int) -> str:
+        groups = [f"{index % 1000:03}"]
+        while index := index // 1000:
+            groups.insert(0, f"x{index % 1000:03}")
+        return "/".join(groups)
+
+    leaves: list[bytes] = []
+    while len(leaves) < size:
+        index, width = len(leaves) // 256, min(256, size - len(leaves))
+        partial = f".p/{width}" if width < 256 else ""
+        bundle = long_log.get(f"/log/tile/entries/{path(index)}{partial}").body
+        at, first = 0, len(leaves)
+        while at < len(bundle):
+            length = int.from_bytes(bundle[at : at + 2], "big")
+            leaves.append(sha256(b"\0" + bundle[at + 2 : at + 2 + length]))
+            at += 2 + length
+        assert len(leaves) == first + width
+        tile = long_log.get(f"/log/tile/0/{path(index)}{partial}").body
+        assert tile == b"".join(leaves[first:])
+    assert (origin, base64.b64decode(root)) == (ORIGIN, root_of(leaves))
+    # Tiles of the upper levels hold the roots of the full ones below.
+    above = [root_of(leaves[start : start + 256]) for start in range(0, size - size % 256, 256)]
+    assert long_log.get("/log/tile/1/000").body == b"".join(above[:256])
+    assert long_log.get("/log/tile/2/000.p/1").body == root_of(leaves[:65_536])
 
 
 def test_foreign_code_verifies_checkpoint_tiles_and_entries(log):
