@@ -45,12 +45,27 @@ struct DocumentCommands: AsyncParsableCommand {
             discussion: """
                 pinledger document show com.example.app
                 pinledger document show --file document.jws
+                pinledger document show com.example.app --at 2026-03-03T12:00:00Z
+
+                With --at, --position or --event it shows the content that the ledger made of the document then: \
+                everything but the signature and the times of issue. Its SHA-256 is the `content_sha256` of the \
+                documents that clients were served.
                 """
         )
         @OptionGroup var source: Source
+        @OptionGroup var moment: MomentOptions
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
+            if let query = try self.moment.query {
+                guard let app = self.source.app, self.source.file == nil else {
+                    throw CommandFailure("--at, --position and --event need an app, and no --file", status: .usage)
+                }
+                let path = "/v1/apps/\(APIClient.escaped(app))/document/content?\(query)"
+                return try await self.remote.withClient { client in
+                    Console.print(try await client.get(path).canonicalText)
+                }
+            }
             let text = try await self.source.read(self.remote)
             let parts = text.split(separator: ".")
             guard parts.count == 3, let payload = Base64URL.decode(String(parts[1])) else {

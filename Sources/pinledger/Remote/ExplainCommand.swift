@@ -19,20 +19,7 @@ struct ExplainCommand: AsyncParsableCommand {
     @Argument(help: "An app or a guard rail's code. Default: list all guard rails.") var subject: String?
     @Argument(help: "Host names that the device connects to.") var hosts: [String] = []
     @OptionGroup var device: DeviceOptions
-    @Option(
-        help: ArgumentHelp(
-            "Explain the state at this time: 2026-11-22T18:30:00Z, 2026-11-22 (0:00) or 2d (ago).", valueName: "time"))
-    var at: String?
-    @Option(
-        help: ArgumentHelp(
-            "Explain the state at this position of the ledger: before the event with this position.",
-            valueName: "position"))
-    var position: Int64?
-    @Option(
-        help: ArgumentHelp(
-            "Explain the state right after the event with this position, as `history` shows it.", valueName: "position")
-    )
-    var event: Int64?
+    @OptionGroup var moment: MomentOptions
     @OptionGroup var remote: RemoteOptions
 
     func run() async throws {
@@ -48,17 +35,11 @@ struct ExplainCommand: AsyncParsableCommand {
             throw CommandFailure(
                 "there is no guard rail \(subject)", advice: "`pinledger explain` lists all.", status: .notFound)
         }
-        guard self.position == nil || self.event == nil else {
-            throw CommandFailure("give --position or --event, not both", status: .usage)
-        }
-        guard (0..<JSON.largestInteger).contains(self.event ?? 0) else {
-            throw CommandFailure("--event must be the position of an event, from 0", status: .usage)
-        }
         let question = JSON.members([
             "device": self.device.json,
             "hosts": self.hosts.isEmpty ? nil : .array(self.hosts.map { .string($0) }),
-            "at": try self.at.map { .string(try TimeInput.rfc3339($0, .back)) },
-            "position": (self.position ?? self.event.map { $0 + 1 }).map { .integer($0) },
+            "at": try self.moment.time.map { .string($0) },
+            "position": try self.moment.place.map { .integer($0) },
         ])
         try await self.remote.withClient { client in
             let path = "/v1/apps/\(APIClient.escaped(subject))/explain"

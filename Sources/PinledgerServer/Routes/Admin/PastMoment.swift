@@ -1,0 +1,51 @@
+import EventStore
+import PinWire
+import Pinning
+
+/// An app as it was at a moment of the ledger that a request names, by a position or a time; the present where it names none.
+struct PastMoment: Sendable {
+    /// The app and what holds for every app; nothing else of the ledger.
+    var state: LedgerState
+    /// The number of events before the moment.
+    var position: Int64
+    /// The instant that was named, else that of the last event in it.
+    var time: Timestamp
+
+    /// Finds the moment.
+    ///
+    /// - Throws: `position_ahead`, or the database's error.
+    init(of id: AppID, position: Int64?, time: Timestamp?, _ services: Services) async throws {
+        let view = services.ledger.view
+        let found: Int64
+        switch (position, time) {
+        case (nil, nil):
+            // Recorded events have happened, also for a node whose clock lags a little.
+            (self.state, self.position) = (view.state, view.head.position)
+            self.time = max(services.clock(), view.head.lastTime)
+            return
+        case (let given?, _):
+            guard given <= view.head.position else {
+                throw Problem(.positionAhead, "The ledger has \(view.head.position) events, fewer than \(given).")
+            }
+            found = given
+        case (nil, let time?):
+            // Times are recorded to the microsecond: an event of exactly this instant is included.
+            found = try await services.reader.position(at: Timestamp(microseconds: time.microseconds + 1))
+        }
+        let past = try await services.reader.past(of: id, at: found)
+        (self.state, self.position) = (past.state, found)
+        self.time = time ?? past.time ?? services.clock()
+    }
+
+    /// The document of the app at the moment.
+    ///
+    /// - Throws: `app_unknown` where there is no such app, or was none yet.
+    func document(of id: AppID, _ services: Services) throws(Problem) -> Document {
+        guard let document = self.state.document(of: id) else {
+            guard services.ledger.view.state.apps[id] != nil else { throw Problem(Refusal.appUnknown(id)) }
+            throw Problem(
+                .appUnknown, "The app \(id) did not exist yet after the ledger's first \(self.position) events.")
+        }
+        return document
+    }
+}
