@@ -48,7 +48,7 @@ extension LogLine {
             .init(
                 .critical, "a new connection leads to another ledger; this node stops following it",
                 advice:
-                    "Check where --database leads, and whether the database was restored from a backup. Then restart this node."
+                    "Check where --database leads, and whether the database was restored from a backup. If events are lost, run `pinledger recover`. Then restart this node."
             )
         case .ledgerDamaged:
             .init(

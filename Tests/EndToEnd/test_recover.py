@@ -7,6 +7,7 @@ import subprocess
 import pytest
 from pinledger import API, eventually, free_port, from_now, host_body, pin_hex
 from restored import KEPT, LOST, Restored, codes, is_halted
+from test_batch_macs import Database
 from test_nodes import start_node
 
 NEW = "com.example.memory.new"
@@ -170,6 +171,25 @@ def test_other_nodes_go_on_with_the_new_epoch_too(lossy, backup):
     # From a node that was not started since, it has nothing more to do either.
     said = lossy.recover(backup, "--reason", "once more", state=lossy.third)
     assert "There was nothing to record." in said, said
+
+
+def test_a_database_login_cannot_begin_an_epoch(lossy):
+    """Neither does the event take effect, nor does it keep the node from serving what it has served."""
+    database = Database(lossy.server, "forged_epoch")
+    connection_string = lossy.restore("forged_epoch")
+    end = lossy.memory(lossy.third)
+    restored = {"epoch": 1, "kept_size": lossy.kept_size, "lost_root": end["root"], "lost_size": end["position"]}
+    database.forge("fleet", "HistoryRestored", restored | {"raised_by": RAISE}, database.key)
+    node, api = lossy.start("forged-epoch", connection_string, state=lossy.third)
+    try:
+        assert "end_unauthenticated" in codes(node) and "history_restored" not in codes(node)
+        assert api.get("/readyz?for=writes").status == 503
+        for app in (KEPT, LOST, NEW):
+            assert api.payload(app)["version"] == end["documents"][app]["version"]
+    finally:
+        node.stop()
+    said = lossy.recover(connection_string, status=DAMAGED, state=lossy.third)
+    assert "is not sound by itself" in said and "fsck" in said, said
 
 
 def test_a_node_that_remembers_more_than_the_recovery_knew_stays_halted(lossy):

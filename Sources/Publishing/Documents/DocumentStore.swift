@@ -23,6 +23,11 @@ struct DocumentStore: Sendable {
         let keyID: String
         let body: [UInt8]
 
+        /// What a node remembers of having served it.
+        var remembered: NodeMemory.Document {
+            NodeMemory.Document(version: self.version, contentDigest: self.contentDigest)
+        }
+
         var published: PublishedDocument {
             PublishedDocument(
                 app: self.app, version: self.version, position: self.position, contentDigest: self.contentDigest,

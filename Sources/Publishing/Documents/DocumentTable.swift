@@ -31,13 +31,11 @@ package final class DocumentTable: Sendable {
             self.floors[document.app.text].map { document.version >= $0 } ?? true
         }
 
-        /// Whether the app's clients may get the document after what they were served before.
-        func mayFollow(_ document: PublishedDocument) -> Bool {
-            guard let remembered, !self.servesOnlyRemembered else {
-                return self.remembered.map { $0[document.app.text] == document.remembered } ?? true
-            }
-            guard let before = remembered[document.app.text] else { return true }
-            return document.version > before.version || document.remembered == before
+        /// Whether the app's clients may get a document after what they were served before.
+        func mayFollow(_ document: NodeMemory.Document, of app: AppID) -> Bool {
+            guard let remembered else { return true }
+            guard let before = remembered[app.text] else { return !self.servesOnlyRemembered }
+            return document == before || !self.servesOnlyRemembered && document.version > before.version
         }
     }
 
@@ -116,7 +114,7 @@ package final class DocumentTable: Sendable {
         let onContradiction = self.content.withLock { content in
             for document in new {
                 let name = document.app.text
-                guard content.mayFollow(document) else {
+                guard content.mayFollow(document.remembered, of: document.app) else {
                     content.rejected[name] = (document.version, document.issuedAt)
                     continue
                 }
@@ -157,7 +155,8 @@ package final class DocumentTable: Sendable {
         }
     }
 
-    /// Takes in stored documents, which are still to be verified. The later in the list counts where an app has two.
+    /// Takes in stored documents, which are still to be verified. Where an app has two, the newer counts that may follow
+    /// what was served before, else the later in the list.
     func adopt(
         _ stored: [DocumentStore.Stored], judge: @escaping @Sendable (DocumentStore.Stored) -> DocumentJudge.Ruling,
         onContradiction: @escaping @Sendable (PublishedDocument, PublishedDocument) -> Void
@@ -166,7 +165,16 @@ package final class DocumentTable: Sendable {
             content.isAdopted = true
             content.judge = judge
             content.onContradiction = onContradiction
-            for each in stored { content.unchecked[each.document.app.text] = each }
+            for each in stored {
+                let document = each.document
+                if let other = content.unchecked[document.app.text]?.document,
+                    (other.version, other.issuedAt) > (document.version, document.issuedAt),
+                    content.mayFollow(other.remembered, of: other.app)
+                {
+                    continue
+                }
+                content.unchecked[document.app.text] = each
+            }
             self.changes.wrappingAdd(1, ordering: .releasing)
         }
     }

@@ -80,7 +80,8 @@ extension Node {
                 ledger.halt(fault)
             }
             let isStrict = ledger.fault?.contradictsMemory ?? false
-            if isStrict { kept = await KeptDocumentsFile(directory: file.directory).read(memory.documents) }
+            // A damaged database may lack documents too.
+            if ledger.fault != nil { kept = await KeptDocumentsFile(directory: file.directory).read(memory.documents) }
             table.remember(memory.documents, isStrict: isStrict)
         } else {
             try self.checkBeginning(ledger)
