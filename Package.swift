@@ -122,6 +122,16 @@ let package = Package(
             ]
         ),
 
+        // Witnesses of the transparency log, and the checkpoints that they cosign.
+        .target(
+            name: "Witnesses",
+            dependencies: [
+                "Concurrency", "EventStore", "Keys", "LogLines", "PinWire", "Pinning", "Postgres", "Secrets",
+                "TransparencyLog", "Webhooks",
+                .product(name: "Logging", package: "swift-log"),
+            ]
+        ),
+
         // openapi/openapi.yaml and the handbook's pages, embedded.
         .target(name: "CHandbook", exclude: ["openapi.yaml", "pages"]),
         .target(name: "Handbook", dependencies: ["CHandbook", "CMarkdown"], swiftSettings: [.strictMemorySafety()]),
@@ -133,7 +143,7 @@ let package = Package(
                 "CMalloc", "CZlib", "ClientFormats", "Concurrency", "Countries", "EventStore", "Firebase", "Handbook",
                 "KeyFiles",
                 "Keys", "LogLines", "PinWire", "Pinning", "Postgres", "Probing", "Publishing", "Secrets", "Signals",
-                "TransparencyLog", "Webhooks",
+                "TransparencyLog", "Webhooks", "Witnesses",
                 .product(name: "AsyncAlgorithms", package: "swift-async-algorithms"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
@@ -158,7 +168,7 @@ let package = Package(
                 "CProcess", "ClientFormats", "Concurrency", "Countries", "EventStore", "Firebase", "Handbook",
                 "KeyFiles", "Keys", "LogLines", "PinWire",
                 "Pinning", "PinledgerServer", "Postgres", "Probing", "PublicSuffixes", "Publishing", "Secrets",
-                "Signals", "TransparencyLog", "Webhooks",
+                "Signals", "TransparencyLog", "Webhooks", "Witnesses",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),

@@ -26,7 +26,7 @@ package struct FirebaseEndpoint: Hashable, Sendable {
     func allows(_ url: String) -> Bool { Self.isAllowed(url, loopback: self.allowsLoopback) }
 
     private static func isAllowed(_ text: String, loopback: Bool) -> Bool {
-        guard let url = try? WebhookURL(text) else { return false }
+        guard let url = try? OutgoingURL(text) else { return false }
         let isLocal = url.host == "localhost" || url.host == "::1" || url.host.hasPrefix("127.") && url.hasAddress
         return url.isSecure || loopback && isLocal
     }

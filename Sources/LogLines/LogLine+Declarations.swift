@@ -105,6 +105,21 @@ extension LogLine {
             .init(
                 .warning, "the database is a standby and behind what this node remembers; the node waits for it",
                 advice: "If it lasts, check the standby's replication.")
+        case .witnessesNotAsked:
+            .init(
+                .error, "the log's witnesses cannot be asked to cosign a checkpoint; the node tries again",
+                advice: "Read `error`. Check the database.")
+        case .witnessFailed:
+            .init(
+                .warning, "a witness has not cosigned the log's checkpoint; the node asks again",
+                advice:
+                    "Read `error`. `pinledger log witness list` shows each witness's last answer. With a quorum, readers see no newer checkpoint until enough witnesses cosign."
+            )
+        case .witnessContradicted:
+            .init(
+                .critical,
+                "the database does not have the ledger of which a witness has a checkpoint that this log has signed; the node records and signs nothing",
+                advice: Self.lostHistory)
         case .snapshotVerified: .init(.info, "the ledger confirms the snapshot that this node started from")
         case .snapshotRefuted:
             .init(

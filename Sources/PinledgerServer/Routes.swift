@@ -46,6 +46,7 @@ struct Routes: Sendable {
             + GuardRailRoutes(services: services).routes
             + TokenRoutes(services: services).routes
             + LogRoutes(services: services).routes
+            + WitnessRoutes(services: services).routes
             + FleetRoutes(services: services).routes
             + WebhookRoutes(services: services).routes
             + DeliveryRoutes(services: services).routes

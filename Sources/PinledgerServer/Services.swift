@@ -8,6 +8,7 @@ package import Publishing
 package import Secrets
 package import Signals
 package import Webhooks
+package import Witnesses
 
 /// What the handlers of a node work with.
 package struct Services: Sendable {
@@ -19,6 +20,8 @@ package struct Services: Sendable {
     package var keys: SigningKeys
     /// What checkpoints of the log are signed with.
     package var logKeys: SigningKeys
+    /// The log's checkpoints, as this node shows them.
+    package let checkpoints: CheckpointSource
     /// What deployed clients' formats are signed with.
     package var clientKeys: ClientKeys
     /// The bytes of keys and certificates.
@@ -63,6 +66,7 @@ package struct Services: Sendable {
         self.publisher = publisher
         self.keys = keys
         self.logKeys = logKeys
+        self.checkpoints = CheckpointSource(ledger: ledger, keys: logKeys, pool: pool)
         self.clientKeys = clientKeys
         self.material = MaterialStore(pool: pool)
         self.adoption = adoption

@@ -5,7 +5,7 @@ package struct ReceiverAnswer: Hashable, Sendable {
     package var status: Int
     /// The `Retry-After` field.
     package var retryAfter: String?
-    /// The beginning of the body: at most ``WebhookClient/bodyLimit`` bytes.
+    /// The beginning of the body, as much as the caller wanted.
     package var body: [UInt8]
 
     package init(status: Int, retryAfter: String? = nil, body: [UInt8] = []) {

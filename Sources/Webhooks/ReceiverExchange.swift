@@ -9,20 +9,27 @@ final class ReceiverExchange: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPClientResponsePart
     typealias OutboundOut = HTTPClientRequestPart
 
-    private let head: HTTPRequestHead
-    private let body: ByteBuffer
+    /// What is sent, and how much of the answer's body is read.
+    struct Request: Sendable {
+        var head: HTTPRequestHead
+        var body: ByteBuffer
+        var limit: Int
+    }
+
+    private let request: Request
     private let answered: EventLoopPromise<ReceiverAnswer>
     private var answer: ReceiverAnswer?
 
-    init(head: HTTPRequestHead, body: ByteBuffer, answered: EventLoopPromise<ReceiverAnswer>) {
-        self.head = head
-        self.body = body
+    init(_ request: Request, answered: EventLoopPromise<ReceiverAnswer>) {
+        self.request = request
         self.answered = answered
     }
 
     func channelActive(context: ChannelHandlerContext) {
-        context.write(self.wrapOutboundOut(.head(self.head)), promise: nil)
-        context.write(self.wrapOutboundOut(.body(.byteBuffer(self.body))), promise: nil)
+        context.write(self.wrapOutboundOut(.head(self.request.head)), promise: nil)
+        if self.request.body.readableBytes > 0 {
+            context.write(self.wrapOutboundOut(.body(.byteBuffer(self.request.body))), promise: nil)
+        }
         context.writeAndFlush(self.wrapOutboundOut(.end(nil)), promise: nil)
         context.fireChannelActive()
     }
@@ -34,7 +41,7 @@ final class ReceiverExchange: ChannelInboundHandler, RemovableChannelHandler {
                 status: Int(head.status.code), retryAfter: head.headers.first(name: "retry-after"), body: []
             )
         case .body(let part):
-            let room = WebhookClient.bodyLimit - (self.answer?.body.count ?? 0)
+            let room = self.request.limit - (self.answer?.body.count ?? 0)
             self.answer?.body += part.readableBytesView.prefix(max(0, room))
             if part.readableBytes >= room { self.finish(context) }
         case .end: self.finish(context)

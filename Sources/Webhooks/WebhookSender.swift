@@ -28,7 +28,7 @@ package actor WebhookSender {
     private let ledger: Ledger
     private let commands: SystemCommands
     private let tools: WebhookServices
-    private let client: WebhookClient
+    private let client: OutgoingClient
     private let node: String
     private let limits: Limits
     private let clock: @Sendable () -> Timestamp
@@ -49,7 +49,7 @@ package actor WebhookSender {
 
     /// - Parameter node: The name by which people tell this node from the others.
     package init(
-        ledger: Ledger, writer: Writer, tools: WebhookServices, client: WebhookClient, node: String,
+        ledger: Ledger, writer: Writer, tools: WebhookServices, client: OutgoingClient, node: String,
         limits: Limits = Limits(), logger: Logger, clock: @escaping @Sendable () -> Timestamp
     ) {
         self.ledger = ledger

@@ -10,11 +10,11 @@ package struct WebhookServices: Sendable {
     package let secrets: WebhookSecrets
     package let store: WebhookStore
     /// Nil on a node that sends nothing.
-    package let client: WebhookClient?
+    package let client: OutgoingClient?
     /// Each test holds a connection of the API for as long as the receiver takes.
     private let tests = ConcurrencyLimiter<Never>(limit: 4)
 
-    package init(pool: PostgresPool, secrets: WebhookSecrets? = nil, client: WebhookClient? = nil) {
+    package init(pool: PostgresPool, secrets: WebhookSecrets? = nil, client: OutgoingClient? = nil) {
         self.secrets = secrets ?? WebhookSecrets(pool: pool, keyEncryptionKey: nil)
         self.store = WebhookStore(pool: pool)
         self.client = client
@@ -22,7 +22,7 @@ package struct WebhookServices: Sendable {
 
     /// Signs a message and sends it.
     func send(
-        _ message: WebhookMessage, to webhook: Webhook, by client: WebhookClient, at now: Timestamp
+        _ message: WebhookMessage, to webhook: Webhook, by client: OutgoingClient, at now: Timestamp
     ) async -> Result<ReceiverAnswer, SendFailure> {
         do {
             let secrets = try await self.secrets.signing(webhook, at: now)

@@ -12,7 +12,7 @@ import yaml
 TOKENS_IN_USE = os.environ["PINLEDGER_TEST_TOKEN_IDS"].split()
 NUMBERS = itertools.count()
 CONTRACT = yaml.safe_load((Path(__file__).parents[2] / "openapi/openapi.yaml").read_text())
-WEBHOOK_URL = CONTRACT["components"]["schemas"]["WebhookURL"]["pattern"]
+WEBHOOK_URL = CONTRACT["components"]["schemas"]["OutgoingURL"]["pattern"]
 
 
 @schemathesis.hook

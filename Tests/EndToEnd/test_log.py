@@ -305,7 +305,7 @@ def test_a_log_is_opened_once(log):
 
 
 def test_before_it_is_opened_there_is_no_log(api):
-    assert api.get("/v1/log").json == {"keys": []}
+    assert api.get("/v1/log").json == {"keys": [], "quorum": 0, "witnesses": []}
     for path in ["checkpoint", "tile/0/000", "entries/0/proof"]:
         answer = api.get(f"/log/{path}")
         assert (answer.status, answer.json["type"]) == (409, "/problems/log_not_open")

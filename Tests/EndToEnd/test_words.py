@@ -101,12 +101,12 @@ def test_every_operation_has_a_summary_of_its_own_and_a_description():
 # | Verb           | Things                                           | Why                                          |
 # |----------------|--------------------------------------------------|----------------------------------------------|
 # | Create         | apps, tokens, webhooks, keys, calendar feeds     | they begin to exist                          |
-# | Add            | hosts, pins                                      | a part of something that exists              |
+# | Add            | hosts, pins, witnesses                           | a part of something that exists              |
 # | Update         | apps, hosts, webhooks                            | some of their settings                       |
 # | Start          | candidates, rotations                            | a process that ends                          |
 # | Set            | settings of clients and of the fleet;            | the old value is replaced                    |
 # |                | rollout plans                                    |                                              |
-# | Remove         | hosts, webhooks, deployed clients                | configuration: it can be added again         |
+# | Remove         | hosts, webhooks, deployed clients, witnesses     | configuration: it can be added again         |
 # | Drop           | candidates                                       | a proposal is given up, the baseline stays   |
 # | Clear          | rollout plans                                    | a setting is emptied, the rollout stays      |
 # | Revoke         | tokens, calendar feeds, pins                     | a credential is never valid again            |
@@ -135,6 +135,8 @@ COMMANDS = {
     "setClientKey": "client set-key",
     "listKeys": "key list", "createKey": "key create", "activateKey": "key activate", "retireKey": "key retire",
     "getLog": "log show", "openLog": "log open", "addLogKey": "log key add", "retireLogKey": "log key retire",
+    "listWitnesses": "log witness list", "addWitness": "log witness add", "removeWitness": "log witness remove",
+    "setQuorum": "log witness set-quorum",
     "listTokens": "token list", "createToken": "token create", "revokeToken": "token revoke",
     "listWebhooks": "webhook list", "createWebhook": "webhook create", "getWebhook": "webhook show",
     "updateWebhook": "webhook update", "removeWebhook": "webhook remove", "rotateWebhookSecret": "webhook rotate-secret",

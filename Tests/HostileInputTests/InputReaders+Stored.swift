@@ -41,7 +41,8 @@ extension InputReader {
             seeds: [Self.logKey, Self.logNote, "c2sp.org/tlog-proof@v1\nextra AA==\nindex 5\n\n\(Self.logNote)"],
             frames: [
                 Frame(), Frame("", "\n7\nv9TqcXkVt1Gc3utz4BEf4Nwnpqa6ogRugtJqJOhPI8g=\n"),
-                Frame("text\n\n— ", " AAAAAAA=\n"), Frame("text\n\n— name AAAAAAA=\n— ", " AAAAAAA=\n"),
+                Frame("— ", " AAAAAAA=\n"), Frame("text\n\n— ", " AAAAAAA=\n"),
+                Frame("text\n\n— name AAAAAAA=\n— ", " AAAAAAA=\n"),
             ],
             read: { input in
                 use(String(ascii: input).flatMap(NoteKey.init(text:)), LogName(input))
@@ -52,6 +53,7 @@ extension InputReader {
                     use(note == note, note.hashValue, note.encoded, try? note.verified(by: Self.logKeys))
                     use(note.signatures.map { Set([$0, $0]).count })
                 }
+                use(try? SignedNote.signatures(in: input[...]), CheckpointSubmission.size(in: input))
                 let proof = try LogProof(input)
                 use(proof == proof, proof.encoded)
                 use(try? LogTrust(log: Self.logKeys)?.verify(proof, leaf: MerkleTree.emptyRoot))

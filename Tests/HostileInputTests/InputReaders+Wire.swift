@@ -219,7 +219,7 @@ extension InputReader {
             try? AppID(text), try? HostPattern(text), try? AppVersion(text), try? Pin(text: text),
             Timestamp(rfc3339: text),
             try? Reason(text), JSONPointer(text: text)?.text, Base64URL.decode(text), Hex.decode(text), InstallID(text),
-            try? WebhookURL(text), try? Horizons(text), PlainText.isAcceptable(text, atMost: 100), text.printable)
+            try? OutgoingURL(text), try? Horizons(text), PlainText.isAcceptable(text, atMost: 100), text.printable)
         if let time = Timestamp(rfc3339: text) { use(time.rfc3339) }
     }
 }

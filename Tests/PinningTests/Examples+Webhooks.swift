@@ -1,8 +1,8 @@
 import PinWire
 import Pinning
 
-func webhookURL(_ text: String) -> WebhookURL {
-    guard let url = try? WebhookURL(text) else { preconditionFailure("\(text) is no URL of a webhook") }
+func webhookURL(_ text: String) -> OutgoingURL {
+    guard let url = try? OutgoingURL(text) else { preconditionFailure("\(text) is no URL of a webhook") }
     return url
 }
 

@@ -92,7 +92,9 @@ let examples: [String: Entry] = {
                 id: 7, platform: .ios, majorOSVersion: 17, suggestedVersion: "3.1.2", requiredVersion: "2.0.0-rc.1",
                 messageKey: "update")
         ], texts: [ClientText(key: "update", language: "de", text: "Bitte „aktualisieren“!")])
-    guard let log = LogName("pins.example.com/log"), let nextLog = LogName("pins.example.com/log/epoch-2") else {
+    guard let log = LogName("pins.example.com/log"), let nextLog = LogName("pins.example.com/log/epoch-2"),
+        let witness = LogName("witness.example.net/w1")
+    else {
         preconditionFailure("not a name of a log")
     }
     let newer: [(String, StreamID, Event)] = [
@@ -195,6 +197,24 @@ let examples: [String: Entry] = {
                 .logContinued(
                     origin: nextLog, after: EarlierLog(origin: log, end: .init(size: 4720, root: sha256([3])))))
         ),
+        (
+            "LogWitnessAdded", .log,
+            .log(
+                .logWitnessAdded(
+                    LogWitness(
+                        name: witness, publicKey: sha256([4]), url: webhookURL("https://witness.example.net/pins"),
+                        monitoringURL: webhookURL("https://logs.witness.example.net"))))
+        ),
+        (
+            "LogWitnessAdded.plain", .log,
+            .log(
+                .logWitnessAdded(
+                    LogWitness(
+                        name: witness, publicKey: sha256([5]), url: webhookURL("https://witness.example.net/pins"),
+                        monitoringURL: nil)))
+        ),
+        ("LogWitnessRemoved", .log, .log(.logWitnessRemoved(name: witness, publicKey: sha256([5])))),
+        ("LogQuorumSet", .log, .log(.logQuorumSet(1))),
     ]
     let plain = Origin(actor: Actor(kind: .token, id: "tok_0", name: "Ann"))
     // Everything that an entry can say, and something that it need not.

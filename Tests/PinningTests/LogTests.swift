@@ -59,11 +59,51 @@ import Testing
         #expect(try self.refusal(of: fifth, after: [first] + more + [.retireKey(kid: "k1")]) == nil)
     }
 
+    @Test func `witnesses are added and removed, and never fewer than the quorum`() throws {
+        let origin = try #require(self.origin)
+        let open = LogCommand.open(origin: origin, kid: "k1", publicKey: sha256([1]))
+        let (first, second) = (try self.witness(1), try self.witness(2))
+        let both: [LogCommand] = [open, .addWitness(first), .addWitness(second)]
+        #expect(try self.decided(both + [.setQuorum(2)]).log.quorum == 2)
+        #expect(try self.decided(both + [.setQuorum(1), .removeWitness(keyID: first.keyID)]).log.witnesses == [second])
+        #expect(
+            try self.refusal(of: .removeWitness(keyID: first.keyID), after: both + [.setQuorum(2)])
+                == .quorumUnreachable(2, of: 1))
+        #expect(try self.refusal(of: .setQuorum(3), after: both) == .quorumUnreachable(3, of: 2))
+        #expect(try self.refusal(of: .addWitness(first), after: both) == .witnessExists(first.keyID))
+        #expect(try self.refusal(of: .addWitness(first), after: []) == .logNotOpen)
+        // A key under another name is no other witness: it would count twice.
+        let renamed = LogWitness(
+            name: try #require(LogName("elsewhere.example.net")), publicKey: first.publicKey, url: first.url,
+            monitoringURL: nil)
+        #expect(try self.refusal(of: .addWitness(renamed), after: both) == .witnessExists(renamed.keyID))
+        // What changes nothing is no event.
+        #expect(try self.decided(both + [.setQuorum(1), .setQuorum(1)]).log.version == 4)
+    }
+
+    @Test func `a witness's key as text is the one that C2SP derives`() throws {
+        // The key of Tests/KeysTests/SignedNoteTests.
+        let key = try #require(Base64.decode("BHQ36cEh+K1pR4heKOHN+FOq6QTGzcCgS2MmMzV1junQ"))
+        let witness = LogWitness(
+            name: try #require(LogName("witness.example.net/w1")), publicKey: Array(key.dropFirst()),
+            url: webhookURL("https://witness.example.net"), monitoringURL: nil)
+        #expect(witness.keyID == "621ef7a3")
+        #expect(
+            witness.verifier == "witness.example.net/w1+621ef7a3+BHQ36cEh+K1pR4heKOHN+FOq6QTGzcCgS2MmMzV1junQ")
+    }
+
+    private func witness(_ number: UInt8) throws -> LogWitness {
+        LogWitness(
+            name: try #require(LogName("w\(number).example.net")), publicKey: sha256([number]),
+            url: webhookURL("https://w\(number).example.net"),
+            monitoringURL: number == 1 ? webhookURL("https://logs.example.net") : nil)
+    }
+
     @Test func `a snapshot keeps the log's settings`() throws {
         let origin = try #require(self.origin)
         let state = try self.decided([
             .open(origin: origin, kid: "k1", publicKey: sha256([1])), .addKey(kid: "k2", publicKey: sha256([2])),
-            .retireKey(kid: "k1"),
+            .retireKey(kid: "k1"), .addWitness(try self.witness(1)), .addWitness(try self.witness(2)), .setQuorum(1),
         ])
         var restored = LedgerState()
         for part in 0..<LedgerState.snapshotPartCount {

@@ -67,6 +67,10 @@ import Testing
         case .logNotOpen: .logNotOpen
         case .logKeyLast: .logKeyLast
         case .tooManyLogKeys: .tooManyLogKeys
+        case .witnessExists: .witnessExists
+        case .witnessUnknown: .witnessUnknown
+        case .tooManyWitnesses: .tooManyWitnesses
+        case .quorumUnreachable: .quorumUnreachable
         case .telemetryKeyExists: .telemetryKeyExists
         case .telemetryKeyUnknown: .telemetryKeyUnknown
         case .telemetryKeyRetired: .telemetryKeyRetired
@@ -90,6 +94,7 @@ import Testing
         case webhookExists, webhookUnknown, tooManyWebhooks
         case epochNotAhead, raiseOutOfRange
         case logOpen, logNotOpen, logKeyLast, tooManyLogKeys
+        case witnessExists, witnessUnknown, tooManyWitnesses, quorumUnreachable
         case telemetryKeyExists, telemetryKeyUnknown, telemetryKeyRetired, tooManyTelemetryKeys
         case rolloutPlanUnknown, rolloutUnplannable, rolloutPlanState, rolloutPlanned, rolloutRolledBack
         case rolloutWithoutSalt
@@ -141,6 +146,13 @@ import Testing
         let origin = try #require(LogName("pins.example.com/log"))
         let opening = Command.log(.open(origin: origin, kid: "l0", publicKey: sha256([0])))
         let signing = (1...4).map { Command.log(.addKey(kid: "l\($0)", publicKey: sha256([UInt8($0)]))) }
+        let witnesses = try (0...12).map { number in
+            Command.log(
+                .addWitness(
+                    LogWitness(
+                        name: try #require(LogName("w\(number).example.net")), publicKey: sha256([UInt8(number)]),
+                        url: webhookURL("https://w\(number).example.net"), monitoringURL: nil)))
+        }
         let stop = Command.telemetryKey(shop, .retire(id: "tlk_0"))
         let client = Command.app(shop, [.setClient(.wultra, ClientSettings())])
         let inFirebase = AppCommand.setClient(.remoteConfig, ClientSettings(firebaseProject: "shop-prod"))
@@ -158,7 +170,9 @@ import Testing
         let scenarios: [(commands: [Command], command: Command)] = [
             ([restore(1, by: 1)], restore(1, by: 1)), ([], restore(1, by: HistoryRestoration.largestRaise + 1)),
             ([opening], opening), ([], signing[0]), ([opening], .log(.retireKey(kid: "l0"))),
-            ([opening] + signing.dropLast(), signing[3]),
+            ([opening] + signing.dropLast(), signing[3]), ([opening, witnesses[0]], witnesses[0]),
+            ([opening], .log(.removeWitness(keyID: "00000000"))), ([opening] + witnesses.dropLast(), witnesses[12]),
+            ([opening], .log(.setQuorum(1))),
             ([], .app(shop, [.create(displayName: "A")] + hosts)),
             ([], .app(shop, [.create(displayName: "A")] + large)),
             (

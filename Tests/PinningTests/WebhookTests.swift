@@ -122,9 +122,9 @@ import Testing
     func `the URL of a webhook says where to connect to and what to ask for`(
         text: String, host: String, port: Int, target: String, authority: String
     ) throws {
-        let url = try WebhookURL(text)
+        let url = try OutgoingURL(text)
         #expect(url.host == host && url.port == port && url.target == target && url.authority == authority)
-        #expect(try WebhookURL(url.text) == url)
+        #expect(try OutgoingURL(url.text) == url)
     }
 
     @Test(arguments: [
@@ -143,6 +143,6 @@ import Testing
         "https://hooks.example.com/" + String(repeating: "a", count: 2030),
     ])
     func `the URL of a webhook is refused where it could mean another place`(text: String) {
-        #expect(throws: WebhookURL.Malformed.self) { try WebhookURL(text) }
+        #expect(throws: OutgoingURL.Malformed.self) { try OutgoingURL(text) }
     }
 }

@@ -11,10 +11,10 @@ import Webhooks
     /// A client that may call loopback, and nothing else that is not public.
     private func client<R>(
         allowing ranges: [String] = ["127.0.0.0/8"], allowsPlain: Bool = true, total: Duration = .seconds(60),
-        resolve: WebhookClient.Resolve? = nil, _ body: (WebhookClient) async throws -> R
+        resolve: OutgoingClient.Resolve? = nil, _ body: (OutgoingClient) async throws -> R
     ) async throws -> R {
         let policy = AddressPolicy(allowed: try ranges.map { try IPNetwork($0) }, allowsLiterals: true)
-        let client = WebhookClient(
+        let client = OutgoingClient(
             limits: .init(total: total), refusal: { policy.refusal(of: $0) }, allowsPlain: allowsPlain, resolve: resolve
         )
         let result: Result<R, any Error>
@@ -23,8 +23,8 @@ import Webhooks
         return try result.get()
     }
 
-    private func post(_ client: WebhookClient, _ url: String) async throws -> Result<ReceiverAnswer, SendFailure> {
-        let url = try WebhookURL(url)
+    private func post(_ client: OutgoingClient, _ url: String) async throws -> Result<ReceiverAnswer, SendFailure> {
+        let url = try OutgoingURL(url)
         do {
             return .success(try await client.post(Array("{}".utf8), to: url, fields: [("webhook-id", "whd_1")]))
         } catch { return .failure(error) }
@@ -70,7 +70,7 @@ import Webhooks
         try await Receiver.run(.flood) { receiver in
             try await self.client { client in
                 let answer = try await self.post(client, "http://127.0.0.1:\(receiver.port)/").get()
-                #expect(answer.status == 200 && answer.body.count == WebhookClient.bodyLimit)
+                #expect(answer.status == 200 && answer.body.count == OutgoingClient.bodyLimit)
             }
         }
     }
@@ -109,9 +109,9 @@ import Webhooks
                         Issue.record("\(host): \(result)")
                         continue
                     }
-                    #expect(client.refusal(of: try WebhookURL(url)) != nil, "\(host)")
+                    #expect(client.refusal(of: try OutgoingURL(url)) != nil, "\(host)")
                 }
-                #expect(client.refusal(of: try WebhookURL("https://hooks.example.com/")) == nil)
+                #expect(client.refusal(of: try OutgoingURL("https://hooks.example.com/")) == nil)
             }
             #expect(receiver.connections == 0)
         }
@@ -136,7 +136,7 @@ import Webhooks
         try await Receiver.run(.answer(200)) { receiver in
             // First a public address (of a documentation range that is allowed here), then this machine.
             let answers = Mutex(0)
-            let rebinding: WebhookClient.Resolve = { _, port throws(SendFailure) in
+            let rebinding: OutgoingClient.Resolve = { _, port throws(SendFailure) in
                 let count = answers.withLock { count in
                     count += 1
                     return count
@@ -160,7 +160,7 @@ import Webhooks
 
     @Test func `a webhook's sender skips the forbidden addresses of a name`() async throws {
         try await Receiver.run(.answer(204)) { receiver in
-            let both: WebhookClient.Resolve = { _, port throws(SendFailure) in
+            let both: OutgoingClient.Resolve = { _, port throws(SendFailure) in
                 ["10.0.0.1", "127.0.0.1"].compactMap { try? SocketAddress(ipAddress: $0, port: port) }
             }
             try await self.client(resolve: both) { client in

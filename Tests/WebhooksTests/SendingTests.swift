@@ -16,7 +16,7 @@ import Testing
         _ node: TestNode, total: Duration = .seconds(60), _ body: (Site) async throws -> Void
     ) async throws {
         let policy = AddressPolicy(allowed: [try IPNetwork("127.0.0.0/8")], allowsLiterals: true)
-        let client = WebhookClient(
+        let client = OutgoingClient(
             limits: .init(total: total), refusal: { policy.refusal(of: $0) }, allowsPlain: true)
         let tools = try Site.tools(node, client: client)
         let sender = WebhookSender(
@@ -124,7 +124,7 @@ import Testing
             try await TestNode.run(on: try TestDatabase.current) { node in
                 let site = Site(node: node, tools: try Site.tools(node))
                 let removed = "whk_removed000000000"
-                let settings = WebhookSettings(url: try WebhookURL("https://hooks.example.com/"))
+                let settings = WebhookSettings(url: try OutgoingURL("https://hooks.example.com/"))
                 try await site.execute(.webhooks(.create(id: removed, settings, secretID: "whs_removed")))
                 try await site.store.open(try site.webhook(removed))
                 try await node.database.execute(

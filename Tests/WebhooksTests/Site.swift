@@ -31,7 +31,7 @@ struct Site {
     func add(_ url: String, types: [String] = [], apps: [AppID] = []) async throws {
         let secret = WebhookName.secret()
         _ = try await self.tools.secrets.create(secret, of: Self.id)
-        let settings = WebhookSettings(url: try WebhookURL(url), types: types, apps: apps)
+        let settings = WebhookSettings(url: try OutgoingURL(url), types: types, apps: apps)
         try await self.execute(.webhooks(.create(id: Self.id, settings, secretID: secret)))
         try await self.store.open(try self.webhook())
     }
@@ -57,7 +57,7 @@ struct Site {
             uniqueKeysWithValues: page.deliveries.map { ($0.position, $0.json["state"]?.stringValue ?? "") })
     }
 
-    static func tools(_ node: TestNode, client: WebhookClient? = nil) throws -> WebhookServices {
+    static func tools(_ node: TestNode, client: OutgoingClient? = nil) throws -> WebhookServices {
         let secrets = WebhookSecrets(pool: node.pool, keyEncryptionKey: try KeyEncryptionKey(Self.key))
         return WebhookServices(pool: node.pool, secrets: secrets, client: client)
     }

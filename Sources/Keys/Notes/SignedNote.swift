@@ -58,7 +58,7 @@ package struct SignedNote: Hashable, Sendable {
     /// What is signed: UTF-8, each line ends in a line feed.
     package let text: [UInt8]
     /// The signatures in their order.
-    package private(set) var signatures: [Signature]
+    package let signatures: [Signature]
 
     /// A note of a text that its caller has made, such as ``Checkpoint/text``.
     package init(text: [UInt8], signatures: [Signature]) {
@@ -79,14 +79,34 @@ package struct SignedNote: Hashable, Sendable {
             let end = bytes.indices.dropLast().last(where: { bytes[$0] == lineFeed && bytes[$0 + 1] == lineFeed })
         else { throw .malformed }
         self.text = Array(bytes[...end])
-        self.signatures = []
-        for line in bytes[(end + 2)...].dropLast().split(separator: lineFeed, omittingEmptySubsequences: false) {
-            guard self.signatures.count < Self.maximumSignatures, let signature = Signature(line: line) else {
+        self.signatures = try Self.signatures(in: bytes[(end + 2)...])
+    }
+
+    /// Reads signatures without their text, as a witness answers: at least one line, each ends in a line feed.
+    ///
+    /// - Throws: ``Invalid/malformedSignature``.
+    package static func signatures(in bytes: ArraySlice<UInt8>) throws(Invalid) -> [Signature] {
+        let lineFeed = UInt8(ascii: "\n")
+        guard bytes.last == lineFeed else { throw .malformedSignature }
+        var signatures: [Signature] = []
+        for line in bytes.dropLast().split(separator: lineFeed, omittingEmptySubsequences: false) {
+            guard signatures.count < Self.maximumSignatures, let signature = Signature(line: line) else {
                 throw .malformedSignature
             }
-            self.signatures.append(signature)
+            signatures.append(signature)
         }
-        guard !self.signatures.isEmpty else { throw .malformedSignature }
+        return signatures
+    }
+
+    /// The note with one more signature, the last.
+    package func adding(_ signature: Signature) -> SignedNote {
+        SignedNote(text: self.text, signatures: self.signatures + [signature])
+    }
+
+    /// The first signature of a key, which need not fit; nil where there is none.
+    package func signature(of key: NoteKey) -> Signature? {
+        let name = Array(key.name.text.utf8)
+        return self.signatures.first { $0.keyID == key.id && $0.name == name }
     }
 
     /// The note as it is served: the very bytes that ``init(_:)`` read.
@@ -104,11 +124,8 @@ package struct SignedNote: Hashable, Sendable {
         var verified: [Verified] = []
         var counted: Set<Ed25519PublicKey> = []
         for key in known {
-            let name = Array(key.name.text.utf8)
             // The first of a key decides: others of it would cost a verification each.
-            guard let signature = self.signatures.first(where: { $0.keyID == key.id && $0.name == name }) else {
-                continue
-            }
+            guard let signature = self.signature(of: key) else { continue }
             guard let fitting = key.verify(signature.bytes, over: self.text) else {
                 throw .wrongSignature(of: key.name.text)
             }

@@ -8,6 +8,7 @@ import Postgres
 import Publishing
 import Secrets
 import Webhooks
+import Witnesses
 
 // The one place where errors of the layers below become an answer. The switches are exhaustive: a new refusal does not
 // compile until it has its problem.
@@ -27,6 +28,7 @@ extension Problem {
             )
         case is NIOTooManyBytesError: self.init(.bodyTooLarge, "The body exceeds this operation's limit.")
         case let unavailable as SigningKeys.Unavailable: self.init(.noKeyEncryptionKey, "\(unavailable).")
+        case let unavailable as CheckpointSource.Unavailable: self.init(unavailable)
         case let unavailable as SecretUnavailable: self.init(.noKeyEncryptionKey, "\(unavailable).")
         case WebhookServices.TestUnavailable.noClient: self.init(.noKeyEncryptionKey, "This node sends no webhooks.")
         case WebhookServices.TestUnavailable.overloaded:
@@ -190,6 +192,14 @@ extension Problem {
             self.init(.keyState, "The key \(kid) is the only one that signs the log: add another one first.")
         case .tooManyLogKeys(let limit):
             self.init(.limitReached, "At most \(limit) keys sign the log at the same time: retire one first.")
+        case .witnessExists(let id): self.init(.witnessExists, "The witness with the key \(id) is there already.")
+        case .witnessUnknown(let id): self.init(.witnessUnknown, "There is no witness with the key \(id).")
+        case .tooManyWitnesses(let limit):
+            self.init(.limitReached, "The log may have at most \(limit) witnesses: remove one first.")
+        case .quorumUnreachable(let quorum, let count):
+            self.init(
+                .quorumUnreachable,
+                "\(quorum) witness\(quorum == 1 ? "" : "es") would have to cosign, and \(count) would be asked.")
         case .epochNotAhead(let epoch, let present):
             self.init(.staleVersion, "The history is in epoch \(present) already, so epoch \(epoch) cannot begin.")
         case .raiseOutOfRange(let raise, let limit):
@@ -242,6 +252,23 @@ extension Pin.Placeholder {
         case .pattern: "\(pin) is a typed pattern, not the SHA-256 of a key."
         case .emptyInput: "\(pin) is the SHA-256 of empty input: the command that computed it read no key."
         case .documentation(let source): "\(pin) is an example from \(source) documentation."
+        }
+    }
+}
+
+extension Problem {
+    /// Why a node shows no checkpoint of the log.
+    init(_ unavailable: CheckpointSource.Unavailable) {
+        switch unavailable {
+        case .halted(let fault): self.init(fault)
+        case .notOpen: self.init(Refusal.logNotOpen)
+        case .ended:
+            self.init(
+                .logNotOpen,
+                "Events were lost, and the log of this name has shown others in their place. `pinledger recover` gives it another name."
+            )
+        case .notCosigned:
+            self.init(.notCosigned, "No checkpoint has the cosignatures that the log's quorum asks for.")
         }
     }
 }

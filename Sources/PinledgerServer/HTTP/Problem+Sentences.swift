@@ -1,5 +1,6 @@
 package import EventStore
 package import Pinning
+package import Witnesses
 
 // Failures in the words of their problem, for code without a request.
 
@@ -8,5 +9,9 @@ extension WriteFailure: CustomStringConvertible {
 }
 
 extension Refusal: CustomStringConvertible {
+    package var description: String { Problem(self).detail }
+}
+
+extension CheckpointSource.Unavailable: CustomStringConvertible {
     package var description: String { Problem(self).detail }
 }

@@ -70,6 +70,9 @@ enum ProblemType: String, CaseIterable, Sendable {
     case keyOverlap = "key_overlap"
     case logExists = "log_exists"
     case logNotOpen = "log_not_open"
+    case witnessExists = "witness_exists"
+    case witnessUnknown = "witness_unknown"
+    case quorumUnreachable = "quorum_unreachable"
     case tokenExists = "token_exists"
     case tokenUnknown = "token_unknown"
     case tokenRevoked = "token_revoked"
@@ -85,6 +88,7 @@ enum ProblemType: String, CaseIterable, Sendable {
 
     // The server
     case notPublished = "not_published"
+    case notCosigned = "not_cosigned"
     case noKeyEncryptionKey = "no_key_encryption_key"
     case readOnly = "read_only"
     case clockWrong = "clock_wrong"
@@ -332,6 +336,14 @@ enum ProblemType: String, CaseIterable, Sendable {
         case .logExists:
             (.conflict, "The log is open already", "Add a key with `pinledger log key add`; a log keeps its name.")
         case .logNotOpen: (.conflict, "The log is not open", "Open it with `pinledger log open NAME`.")
+        case .witnessExists:
+            (.conflict, "The witness already exists", "Remove it first to give it another address.")
+        case .witnessUnknown: (.notFound, "Witness not found", "List the witnesses with `pinledger log witness list`.")
+        case .quorumUnreachable:
+            (
+                .conflict, "The quorum is larger than the number of witnesses",
+                "Add a witness, or set a smaller quorum with `pinledger log witness set-quorum COUNT`."
+            )
         case .tokenExists: (.conflict, "The token already exists", "Repeat the request.")
         case .tokenUnknown: (.notFound, "Token not found", "List the tokens with `pinledger token list`.")
         case .tokenRevoked: (.conflict, "The token is revoked", "There is nothing to revoke.")
@@ -374,6 +386,11 @@ enum ProblemType: String, CaseIterable, Sendable {
             (
                 .serviceUnavailable, "The document is not published yet",
                 "Try again in a moment. If the problem persists, no node has the signing key: run `pinledger doctor`."
+            )
+        case .notCosigned:
+            (
+                .serviceUnavailable, "Too few witnesses have cosigned a checkpoint yet",
+                "Try again in a moment. If the problem persists, `pinledger log witness list` shows which witness does not answer."
             )
         case .noKeyEncryptionKey:
             (

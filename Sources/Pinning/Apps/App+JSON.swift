@@ -147,6 +147,18 @@ extension AccessToken {
     }
 }
 
+extension LogWitness {
+    package var json: JSON {
+        .members([
+            "key_id": .string(self.keyID),
+            "name": .string(self.name.text),
+            "vkey": .string(self.verifier),
+            "url": .string(self.url.text),
+            "monitoring_url": self.monitoringURL.map { .string($0.text) },
+        ])
+    }
+}
+
 extension LogSettings {
     package var json: JSON {
         .members([
@@ -170,6 +182,8 @@ extension LogSettings {
                         "retired_at": key.retiredAt.map { .string($0.rfc3339) },
                     ])
                 }),
+            "witnesses": .array(self.witnesses.map(\.json)),
+            "quorum": .integer(self.quorum),
         ])
     }
 }

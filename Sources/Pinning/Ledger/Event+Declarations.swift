@@ -144,8 +144,23 @@ extension LogEvent {
             .log(.logContinued(origin: origin, after: EarlierLog(origin: previous, end: .init(size: size, root: root))))
         }
         static let logKeyRetired = EventDeclaration("LogKeyRetired", .log, kid) { .log(.logKeyRetired(kid: $0)) }
+        static let logWitnessAdded = EventDeclaration(
+            "LogWitnessAdded", .log, EventField(optional: "monitoring_url", .address), EventField("name", .logName),
+            publicKey, EventField("url", .address)
+        ) { monitoring, name, publicKey, url in
+            .log(
+                .logWitnessAdded(LogWitness(name: name, publicKey: publicKey, url: url, monitoringURL: monitoring)))
+        }
+        static let logWitnessRemoved = EventDeclaration(
+            "LogWitnessRemoved", .log, EventField("name", .logName), publicKey
+        ) { .log(.logWitnessRemoved(name: $0, publicKey: $1)) }
+        static let logQuorumSet = EventDeclaration("LogQuorumSet", .log, EventField("quorum", .count(from: 0))) {
+            .log(.logQuorumSet($0))
+        }
 
-        static let all: [any DeclaredEvent] = [logOpened, logContinued, logKeyAdded, logKeyRetired]
+        static let all: [any DeclaredEvent] = [
+            logOpened, logContinued, logKeyAdded, logKeyRetired, logWitnessAdded, logWitnessRemoved, logQuorumSet,
+        ]
     }
 
     func visit<Visitor: EventVisitor>(_ visitor: inout Visitor) -> Visitor.Output {
@@ -157,6 +172,12 @@ extension LogEvent {
                 Declared.logContinued, origin, earlier.origin, earlier.end.root, earlier.end.size)
         case .logKeyAdded(let kid, let publicKey): visitor.visit(Declared.logKeyAdded, "EdDSA", kid, publicKey)
         case .logKeyRetired(let kid): visitor.visit(Declared.logKeyRetired, kid)
+        case .logWitnessAdded(let witness):
+            visitor.visit(
+                Declared.logWitnessAdded, witness.monitoringURL, witness.name, witness.publicKey, witness.url)
+        case .logWitnessRemoved(let name, let publicKey):
+            visitor.visit(Declared.logWitnessRemoved, name, publicKey)
+        case .logQuorumSet(let quorum): visitor.visit(Declared.logQuorumSet, quorum)
         }
     }
 }

@@ -124,6 +124,10 @@ extension MemberValue<LogName> {
     }
 }
 
+extension MemberValue<OutgoingURL> {
+    static var address: Self { .parsed(OutgoingURL.init(_:), \.text) }
+}
+
 extension MemberValue<Bool> {
     static var flag: Self { Self({ (field) throws(JSONDefect) in try field.bool() }, { .bool($0) }) }
 }

@@ -7,7 +7,7 @@ import PinWire
 
 extension LedgerState {
     /// Changes whenever the fold or its snapshot's form does: a snapshot of another fold version is not read.
-    package static let foldVersion: Int32 = 13
+    package static let foldVersion: Int32 = 14
 
     /// Parts of every snapshot.
     package static let snapshotPartCount = 1 + AppTable.shardCount
@@ -141,6 +141,13 @@ extension LogSettings {
             out.add(key.createdAt)
             out.add(key.retiredAt) { $0.add($1) }
         }
+        out.add(each: self.witnesses) { out, witness in
+            out.add(witness.name.text)
+            out.add(raw: witness.publicKey)
+            out.add(witness.url.text)
+            out.add(witness.monitoringURL?.text) { $0.add($1) }
+        }
+        out.add(self.quorum)
     }
 
     fileprivate init(_ reader: inout SnapshotReader) throws(SnapshotDefect) {
@@ -160,6 +167,12 @@ extension LogSettings {
             key.retiredAt = try r.optional { (r) throws(SnapshotDefect) in try r.time() }
             return key
         }
+        self.witnesses = try reader.each { (r) throws(SnapshotDefect) in
+            LogWitness(
+                name: try name(&r), publicKey: try r.raw(), url: try r.parsed(OutgoingURL.init),
+                monitoringURL: try r.optional { (r) throws(SnapshotDefect) in try r.parsed(OutgoingURL.init) })
+        }
+        self.quorum = try reader.number()
     }
 }
 

@@ -78,6 +78,11 @@ package enum Refusal: Error, Hashable, Sendable {
     case logNotOpen
     case logKeyLast(String)
     case tooManyLogKeys(limit: Int)
+    case witnessExists(String)
+    case witnessUnknown(String)
+    case tooManyWitnesses(limit: Int)
+    /// More witnesses would have to cosign than there are.
+    case quorumUnreachable(Int64, of: Int)
 
     /// The number of the epoch to begin is not above the present one's.
     case epochNotAhead(Int64, present: Int64)

@@ -10,12 +10,8 @@ package struct LogKey: Hashable, Sendable {
     /// Since when it signs no more; nil while it signs.
     package var retiredAt: Timestamp?
 
-    /// The key as verifiers of a log take it, a "vkey" (C2SP signed-note): `<name>+<key ID>+<base64(0x01 ‖ public key)>`.
-    package func verifier(for name: LogName) -> String {
-        let key = [0x01] + self.publicKey
-        let id = sha256(Array("\(name)\n".utf8) + key).prefix(4)
-        return "\(name)+\(Hex.encode(id))+\(Base64.encode(key))"
-    }
+    /// The key as verifiers of a log take it, a "vkey".
+    package func verifier(for name: LogName) -> String { NoteKeyText.vkey(name, 0x01, self.publicKey) }
 }
 
 /// A log that ended because events were lost, which it had shown.
@@ -27,6 +23,43 @@ package struct EarlierLog: Hashable, Sendable {
     package init(origin: LogName, end: HistoryRestoration.End) {
         self.origin = origin
         self.end = end
+    }
+}
+
+/// A witness of the log (C2SP tlog-witness): it cosigns checkpoints that extend all it has cosigned before, so that nobody is
+/// shown another history.
+package struct LogWitness: Hashable, Sendable {
+    /// The name under which it signs.
+    package let name: LogName
+    /// Its Ed25519 public key, 32 bytes.
+    package let publicKey: [UInt8]
+    /// The address below which it takes checkpoints (C2SP: submission prefix). A slash at its end makes no difference.
+    package let url: OutgoingURL
+    /// The address below which it shows what it has cosigned (C2SP: monitoring prefix); nil where that is ``url``.
+    package let monitoringURL: OutgoingURL?
+
+    package init(name: LogName, publicKey: [UInt8], url: OutgoingURL, monitoringURL: OutgoingURL?) {
+        self.name = name
+        self.publicKey = publicKey
+        self.url = url
+        self.monitoringURL = monitoringURL
+    }
+
+    /// The first four bytes of SHA-256(name ‖ 0x0A ‖ 0x04 ‖ public key), as 8 hexadecimal digits (C2SP tlog-cosignature).
+    package var keyID: String { NoteKeyText.id(self.name, 0x04, self.publicKey) }
+
+    /// The key as verifiers take it, a "vkey".
+    package var verifier: String { NoteKeyText.vkey(self.name, 0x04, self.publicKey) }
+}
+
+/// Keys of signed notes as text (C2SP signed-note): `<name>+<key ID>+<base64(type ‖ public key)>`.
+private enum NoteKeyText {
+    static func id(_ name: LogName, _ type: UInt8, _ publicKey: [UInt8]) -> String {
+        Hex.encode(Array(sha256(Array("\(name)\n".utf8) + [type] + publicKey).prefix(4)))
+    }
+
+    static func vkey(_ name: LogName, _ type: UInt8, _ publicKey: [UInt8]) -> String {
+        "\(name)+\(Self.id(name, type, publicKey))+\(Base64.encode([type] + publicKey))"
     }
 }
 
@@ -42,9 +75,15 @@ package struct LogSettings: Hashable, Sendable {
     package var earlier: [EarlierLog] = []
     /// All keys, the oldest first. Checkpoints have a signature of each that is not retired.
     package var keys: [LogKey] = []
+    /// The witnesses that are asked to cosign, in the order in which they were added.
+    package var witnesses: [LogWitness] = []
+    /// How many of them have to have cosigned a checkpoint before it is shown; 0 for none.
+    package var quorum: Int64 = 0
 
     /// The most keys that sign at the same time.
     package static let signerLimit = 4
+    /// The most witnesses. With the log's own signatures, a checkpoint has no more than the 16 that every verifier reads.
+    package static let witnessLimit = 12
 
     package init() {}
 
@@ -67,6 +106,10 @@ package struct LogSettings: Hashable, Sendable {
         case .logKeyRetired(let kid):
             guard let index = self.keys.firstIndex(where: { $0.kid == kid }) else { break }
             self.keys[index].retiredAt = time
+        case .logWitnessAdded(let witness): self.witnesses.append(witness)
+        case .logWitnessRemoved(let name, let publicKey):
+            self.witnesses.removeAll { $0.name == name && $0.publicKey == publicKey }
+        case .logQuorumSet(let quorum): self.quorum = quorum
         }
     }
 
@@ -92,6 +135,23 @@ package struct LogSettings: Hashable, Sendable {
             guard key.retiredAt == nil else { throw .keyRetired(kid) }
             guard self.signers.count > 1 else { throw .logKeyLast(kid) }
             return [.logKeyRetired(kid: kid)]
+        case .addWitness(let witness):
+            guard self.origin != nil else { throw .logNotOpen }
+            guard
+                !self.witnesses.contains(where: { $0.keyID == witness.keyID || $0.publicKey == witness.publicKey })
+            else { throw .witnessExists(witness.keyID) }
+            guard self.witnesses.count < Self.witnessLimit else { throw .tooManyWitnesses(limit: Self.witnessLimit) }
+            return [.logWitnessAdded(witness)]
+        case .removeWitness(let id):
+            guard let witness = self.witnesses.first(where: { $0.keyID == id }) else { throw .witnessUnknown(id) }
+            guard self.witnesses.count > self.quorum else {
+                throw .quorumUnreachable(self.quorum, of: self.witnesses.count - 1)
+            }
+            return [.logWitnessRemoved(name: witness.name, publicKey: witness.publicKey)]
+        case .setQuorum(let quorum):
+            guard self.origin != nil else { throw .logNotOpen }
+            guard quorum <= self.witnesses.count else { throw .quorumUnreachable(quorum, of: self.witnesses.count) }
+            return quorum == self.quorum ? [] : [.logQuorumSet(quorum)]
         }
     }
 }
@@ -103,6 +163,9 @@ package enum LogEvent: Hashable, Sendable {
     case logContinued(origin: LogName, after: EarlierLog)
     case logKeyAdded(kid: String, publicKey: [UInt8])
     case logKeyRetired(kid: String)
+    case logWitnessAdded(LogWitness)
+    case logWitnessRemoved(name: LogName, publicKey: [UInt8])
+    case logQuorumSet(Int64)
 }
 
 /// A command about the log.
@@ -113,6 +176,10 @@ package enum LogCommand: Hashable, Sendable {
     case continueAs(LogName, after: HistoryRestoration.End)
     case addKey(kid: String, publicKey: [UInt8])
     case retireKey(kid: String)
+    case addWitness(LogWitness)
+    case removeWitness(keyID: String)
+    /// Not negative.
+    case setQuorum(Int64)
 }
 
 extension LedgerState {
@@ -121,6 +188,14 @@ extension LedgerState {
     package var signableOrigin: LogName? {
         guard let origin = self.log.origin, let since = self.log.namedAt else { return nil }
         return self.fleet.epochs.last.map { $0.beganAt <= since } ?? true ? origin : nil
+    }
+}
+
+extension LedgerState {
+    /// The epoch in which the log got the name that it has: a checkpoint of that name is of this epoch. Nil for another name.
+    package func epoch(ofLog origin: LogName) -> Int64? {
+        guard origin == self.log.origin, let since = self.log.namedAt else { return nil }
+        return self.fleet.epochs.last { $0.beganAt <= since }?.number ?? 0
     }
 }
 

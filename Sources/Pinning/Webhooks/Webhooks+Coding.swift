@@ -7,7 +7,7 @@ private let about = EventField(optional: "description", .text)
 private let secretID = EventField("secret_id", .text)
 // Unknown types are kept.
 private let types = EventField("types", .list(of: .text))
-private let url = EventField("url", MemberValue<WebhookURL>.parsed(WebhookURL.init(_:), \.text))
+private let url = EventField("url", MemberValue<OutgoingURL>.address)
 private let webhookID = EventField("webhook_id", .text)
 
 extension WebhookEvent {

@@ -36,7 +36,7 @@ extension Webhook {
         func time(_ reader: inout SnapshotReader) throws(SnapshotDefect) -> Timestamp { try reader.time() }
         let id = try reader.text()
         let settings = WebhookSettings(
-            url: try reader.parsed(WebhookURL.init), types: try reader.each(text),
+            url: try reader.parsed(OutgoingURL.init), types: try reader.each(text),
             apps: try reader.each { (r) throws(SnapshotDefect) in try r.parsed(AppID.init) },
             description: try reader.optional(text)
         )

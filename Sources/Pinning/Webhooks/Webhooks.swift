@@ -2,7 +2,7 @@ package import PinWire
 
 /// The operator's settings of a webhook.
 package struct WebhookSettings: Hashable, Sendable {
-    package var url: WebhookURL
+    package var url: OutgoingURL
     /// Types of events that are sent, in order; none for all, including those of later versions.
     package var types: [String]
     /// Apps whose events are sent, in order; none for all events, those of no app included.
@@ -13,7 +13,7 @@ package struct WebhookSettings: Hashable, Sendable {
     /// The most types, or apps, that one webhook may name.
     package static let filterLimit = 100
 
-    package init(url: WebhookURL, types: [String] = [], apps: [AppID] = [], description: String? = nil) {
+    package init(url: OutgoingURL, types: [String] = [], apps: [AppID] = [], description: String? = nil) {
         self.url = url
         self.types = Set(types).sorted()
         self.apps = Set(apps).sorted()
@@ -169,7 +169,7 @@ package enum WebhookCommand: Hashable, Sendable {
 
 /// The changes of a webhook's settings; nil for those that stay.
 package struct WebhookChange: Hashable, Sendable {
-    package var url: WebhookURL?
+    package var url: OutgoingURL?
     package var types: [String]?
     package var apps: [AppID]?
     /// Nil inside for none from now on.

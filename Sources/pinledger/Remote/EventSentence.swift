@@ -159,6 +159,10 @@ struct EventSentence {
             "Events were lost: epoch \(self.data.text("epoch")) begins after \(self.data.text("kept_size")) events, and every document's version is raised by \(self.data.text("raised_by"))."
         case "LogKeyAdded": "The key \(self.data.text("kid")) signs the log's checkpoints too."
         case "LogKeyRetired": "The key \(self.data.text("kid")) no longer signs the log's checkpoints."
+        case "LogWitnessAdded": "The witness \(self.data.text("name")) is asked to cosign the log's checkpoints."
+        case "LogWitnessRemoved": "The witness \(self.data.text("name")) is no longer asked to cosign checkpoints."
+        case "LogQuorumSet":
+            "A checkpoint is shown once it has the cosignatures of so many witnesses: \(self.data.text("quorum"))."
         case "TokenIssued":
             "\(self.data.text("token_id")) (\(self.data.text("name"))) is valid until \(LocalTime.text(self.data.text("expires_at")))."
         case "TokenRevoked": "\(self.data.text("token_id")) is revoked."

@@ -15,6 +15,7 @@ struct LogCommands: AsyncParsableCommand {
             """,
         subcommands: [
             Show.self, Open.self, Checkpoint.self, Prove.self, Verify.self, LogExportCommand.self, Key.self,
+            LogWitnessCommands.self, LogPolicyCommand.self,
         ]
     )
 

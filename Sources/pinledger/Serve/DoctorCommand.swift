@@ -48,6 +48,7 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
             }
             findings.append(await self.clock(connection))
             findings.append(await self.durability(connection))
+            if let witnesses = await self.witnesses(connection) { findings.append(witnesses) }
             await connection.close()
             if let memory = await self.memory(key) { findings.append(memory) }
         }

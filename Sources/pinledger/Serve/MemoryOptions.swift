@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import Keys
+import Pinning
 import TransparencyLog
 
 /// What a node knows of the ledger from outside the database.
@@ -15,7 +16,7 @@ struct MemoryOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "File with a checkpoint, as `pinledger log checkpoint` prints it. The node records and signs only on a ledger that goes on from it. [env: PINLEDGER_EXPECT_CHECKPOINT]",
+            "File with a checkpoint, as `pinledger log checkpoint` prints it, the https address of one, or `witnesses` to ask those of the log. The node records and signs only on a ledger that goes on from it. [env: PINLEDGER_EXPECT_CHECKPOINT]",
             valueName: "file"
         )
     )
@@ -36,9 +37,20 @@ struct MemoryOptions: ParsableArguments {
 
     /// Reads the flags, the environment and the checkpoint.
     func read() throws -> MemoryConfiguration {
-        let file = self.expectCheckpoint ?? Environment["PINLEDGER_EXPECT_CHECKPOINT"]
+        let place = self.expectCheckpoint ?? Environment["PINLEDGER_EXPECT_CHECKPOINT"]
         return MemoryConfiguration(
-            directory: self.directory, expected: try file.map(Self.checkpoint), trustsDatabase: self.trustDatabase)
+            directory: self.directory, expected: try place.map(Self.expected), trustsDatabase: self.trustDatabase)
+    }
+
+    private static func expected(_ place: String) throws -> ExpectedCheckpoint {
+        if place == "witnesses" { return .witnesses }
+        guard place.hasPrefix("https://") || place.hasPrefix("http://") else {
+            return .known(try Self.checkpoint(place))
+        }
+        do { return .address(try OutgoingURL(place)) } catch {
+            throw CommandFailure(
+                "\(place) is not the address of a checkpoint: it \(error.description)", status: .usage)
+        }
     }
 
     /// The checkpoint in a file. Who gives the file vouches for it: its signatures are not checked.
@@ -62,8 +74,18 @@ struct MemoryConfiguration: Sendable {
     /// The absolute path of the directory in which the node remembers; nil where it remembers nothing.
     var directory: String?
     /// What the ledger has to go on from, whatever the node remembers.
-    var expected: Checkpoint?
+    var expected: ExpectedCheckpoint?
     /// Whether a node that remembers nothing takes the database's ledger for the right one, and an end that nothing
     /// authenticates gets this node's MAC.
     var trustsDatabase: Bool
+}
+
+/// Where the checkpoint is that the ledger has to go on from.
+enum ExpectedCheckpoint: Sendable {
+    /// It was in a file.
+    case known(Checkpoint)
+    /// At this address, with the log's signature.
+    case address(OutgoingURL)
+    /// The witnesses that the ledger names have it.
+    case witnesses
 }

@@ -18,12 +18,13 @@ extension Node {
         _ ledger: Ledger, _ follower: Follower, _ pool: PostgresPool, _ table: DocumentTable
     ) async throws -> (keeper: NodeMemoryKeeper?, kept: KeptDocuments) {
         let configuration = self.configuration.memory
-        if let expected = configuration.expected {
+        for expected in try await self.expectedAtStart(ledger) {
             let size = Int64(clamping: expected.size)
+            let epoch = ledger.view.state.epoch(ofLog: expected.origin)
             try Self.check(expected, isOf: ledger)
-            try await self.waitForStandby(ledger, follower, pool, size, in: nil)
+            try await self.waitForStandby(ledger, follower, pool, size, in: epoch)
             if let fault = try await Self.fault(ledger, pool, size, expected.root) {
-                if ledger.view.state.fleet.hasEnded(historyOf: size, in: nil) {
+                if ledger.view.state.fleet.hasEnded(historyOf: size, in: epoch) {
                     self.logger.log(
                         .historyRestored, ["epoch": "\(ledger.view.state.fleet.epoch)", "fault": "\(fault)"])
                 } else {
@@ -48,6 +49,16 @@ extension Node {
             let text = failure.text(file.path)
             throw CommandFailure(text.message, advice: text.advice)
         }
+    }
+
+    /// The expected checkpoints. Witnesses are asked only by a node that remembers nothing: another one starts without them.
+    private func expectedAtStart(_ ledger: Ledger) async throws -> [Checkpoint] {
+        let configuration = self.configuration.memory
+        if case .witnesses = configuration.expected, let directory = configuration.directory {
+            let file = NodeMemoryFile(directory: directory, key: self.configuration.keyEncryptionKey)
+            if let content = try? await file.read(), content.isAuthentic { return [] }
+        }
+        return try await self.expectedCheckpoints(ledger.view.state.log)
     }
 
     private func recall(

@@ -15,6 +15,7 @@ import ServiceLifecycle
 import Signals
 import UnixSignals
 import Webhooks
+import Witnesses
 
 /// One server process: everything between the database and the sockets, wired together.
 struct Node {
@@ -86,6 +87,10 @@ struct Node {
                 logger: self.logger, clock: services.clock
             )
             running.append(.init(service: Loop { await sender.run() }))
+            let witnessing = WitnessWorker(
+                ledger: ledger, source: services.checkpoints, client: WitnessClient(client: client), pool: pool,
+                logger: self.logger, clock: services.clock)
+            running.append(.init(service: Loop { await witnessing.run() }))
         }
         let firebase = self.configuration.firebase
         let google =
@@ -304,16 +309,19 @@ struct Node {
     /// The service that signs and sends webhooks, where this node may.
     private func webhookTools(_ pool: PostgresPool) -> WebhookServices {
         let key = self.configuration.isReadOnly ? nil : self.configuration.keyEncryptionKey
-        let outgoing = self.configuration.outgoing
-        let client = key.map { _ in
-            WebhookClient(
-                limits: .init(total: .seconds(outgoing.webhookTimeout)),
-                refusal: { outgoing.policy.refusal(of: $0) }, allowsPlain: outgoing.allowsPlainWebhooks,
-                trustFile: outgoing.trustFile, userAgent: "pinledger/\(Version.text)"
-            )
-        }
         return WebhookServices(
-            pool: pool, secrets: WebhookSecrets(pool: pool, keyEncryptionKey: key), client: client)
+            pool: pool, secrets: WebhookSecrets(pool: pool, keyEncryptionKey: key),
+            client: key.map { _ in self.makeOutgoingClient() })
+    }
+
+    /// A client for the addresses that operators give, as the options allow. Its user closes it.
+    func makeOutgoingClient() -> OutgoingClient {
+        let outgoing = self.configuration.outgoing
+        return OutgoingClient(
+            limits: .init(total: .seconds(outgoing.webhookTimeout)),
+            refusal: { outgoing.policy.refusal(of: $0) }, allowsPlain: outgoing.allowsPlainWebhooks,
+            trustFile: outgoing.trustFile, userAgent: "pinledger/\(Version.text)"
+        )
     }
 
     /// Reads the ledger to its end. An end that is not authenticated is taken, and authenticated, where the operator has said

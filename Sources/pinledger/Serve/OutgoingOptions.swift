@@ -6,22 +6,22 @@ import Probing
 struct OutgoingOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "Private addresses that webhooks and probes may call, such as 10.0.0.0/8. May be repeated. [env: PINLEDGER_ALLOW_PRIVATE_RANGE, separated by commas]",
+            "Private addresses that webhooks, witnesses and probes may have, such as 10.0.0.0/8. May be repeated. [env: PINLEDGER_ALLOW_PRIVATE_RANGE, separated by commas]",
             valueName: "range"))
     var allowPrivateRange: [String] = []
 
-    @Flag(help: "Allow webhooks over http, for development. [env: PINLEDGER_ALLOW_HTTP_WEBHOOKS=1]")
+    @Flag(help: "Allow webhooks and witnesses over http, for development. [env: PINLEDGER_ALLOW_HTTP_WEBHOOKS=1]")
     var allowHTTPWebhooks = false
 
     @Option(
         help: ArgumentHelp(
-            "How long a webhook's receiver may take to answer. Default: 10. [env: PINLEDGER_WEBHOOK_TIMEOUT]",
+            "How long a webhook's receiver or a witness may take to answer. Default: 10. [env: PINLEDGER_WEBHOOK_TIMEOUT]",
             valueName: "seconds"))
     var webhookTimeout: Int?
 
     @Option(
         help: ArgumentHelp(
-            "Certificate authorities (PEM) to trust for webhook receivers besides the system's. [env: PINLEDGER_WEBHOOK_CA_FILE]",
+            "Certificate authorities (PEM) to trust for webhooks' receivers and witnesses besides the system's. [env: PINLEDGER_WEBHOOK_CA_FILE]",
             valueName: "file"))
     var webhookCAFile: String?
 

@@ -61,7 +61,7 @@ struct RecoverCommand: AsyncParsableCommand, HoldsKeys {
         }
         let configuration = try await self.nodeConfiguration()
         let known = try await self.known(configuration)
-        guard !known.isEmpty || self.raiseBy != nil else {
+        guard !known.isEmpty || configuration.memory.expected != nil || self.raiseBy != nil else {
             throw CommandFailure(
                 "nothing is known of the ledger from outside the database",
                 advice:
@@ -76,7 +76,19 @@ struct RecoverCommand: AsyncParsableCommand, HoldsKeys {
         // Without a reason nothing changes, the authentication of the ledger's end included.
         alone.memory.trustsDatabase = configuration.memory.trustsDatabase && reason != nil
         try await Node(configuration: alone).runOnce { services in
-            try await command.recover(services, known, reason)
+            // Who has a checkpoint of the log, the ledger says.
+            let state = services.ledger.view.state
+            var expected: [Checkpoint] = []
+            do { expected = try await Node(configuration: configuration).expectedCheckpoints(state.log) } catch {
+                guard !known.isEmpty else { throw error }
+                Console.error("--expect-checkpoint is left out: \(ErrorText.sentence(for: error)).")
+            }
+            let more = expected.map {
+                KnownHistory(
+                    position: Int64(clamping: $0.size), root: $0.root, epoch: state.epoch(ofLog: $0.origin),
+                    source: "--expect-checkpoint")
+            }
+            try await command.recover(services, known + more, reason)
         }
     }
 
@@ -238,11 +250,6 @@ struct RecoverCommand: AsyncParsableCommand, HoldsKeys {
                 known.append(
                     KnownHistory(try AuditReport(try JSON(parsing: Array(data), limits: .report)), source: file))
             } catch { throw CommandFailure("\(file): \(error)", status: .usage) }
-        }
-        if let expected = configuration.memory.expected {
-            known.append(
-                KnownHistory(
-                    position: Int64(clamping: expected.size), root: expected.root, source: "--expect-checkpoint"))
         }
         return known
     }

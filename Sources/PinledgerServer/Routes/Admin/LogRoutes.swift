@@ -9,6 +9,7 @@ import PinWire
 import Pinning
 import Secrets
 import TransparencyLog
+import Witnesses
 
 /// The transparency log over the ledger: its settings below `/v1/log`, and what auditors read below `/log` (C2SP
 /// tlog-tiles).
@@ -106,31 +107,9 @@ struct LogRoutes: Sendable {
     // MARK: The log
 
     private func checkpoint(_ exchange: Exchange) async throws -> Response {
-        let note = try await self.signedCheckpoint(of: self.services.ledger.view)
+        let shown = try await self.services.checkpoints.newest()
         // A cache that kept it would hold auditors back.
-        return Self.answer(note.encoded, "text/plain; charset=utf-8", cacheControl: "no-store")
-    }
-
-    /// The checkpoint of what this node has verified, signed by every key of the log that is in use. Always the same
-    /// for the same ledger and keys, on every node.
-    private func signedCheckpoint(of view: LedgerView) async throws -> SignedNote {
-        // What a halted node has seen last may be what no other node has.
-        if let fault = self.services.ledger.fault { throw Problem(fault) }
-        guard let origin = view.state.signableOrigin else {
-            guard view.state.log.origin != nil else { throw Problem(Refusal.logNotOpen) }
-            throw Problem(
-                .logNotOpen,
-                "Events were lost, and the log of this name has shown others in their place. `pinledger recover` gives it another name."
-            )
-        }
-        let frontier = view.head.frontier
-        let text = Checkpoint(origin: origin, size: frontier.size, root: frontier.root).text
-        var signatures: [SignedNote.Signature] = []
-        for key in view.state.log.signers {
-            let privateKey = try await self.services.logKeys.privateKey(of: key)
-            signatures.append(try NoteSigner(name: origin, privateKey: privateKey).sign(text))
-        }
-        return SignedNote(text: text, signatures: signatures)
+        return Self.answer(shown.note.encoded, "text/plain; charset=utf-8", cacheControl: "no-store")
     }
 
     private func tile(_ exchange: Exchange) async throws -> Response {
@@ -176,21 +155,25 @@ struct LogRoutes: Sendable {
 
     /// A proof file with the entry in it: all that is needed to verify the entry offline, but the log's key.
     private func proof(_ exchange: Exchange) async throws -> Response {
-        let view = self.services.ledger.view
-        let note = try await self.signedCheckpoint(of: view)
         let text = exchange.parameters["position"] ?? ""
         guard text.utf8.allSatisfy({ (48...57).contains($0) }), let position = Int64(text) else {
             throw Problem(.malformedRequest, "In the path, position must be a whole number from 0 on.")
         }
-        guard position < view.head.position else {
-            throw Problem(.notFound, "The log has \(view.head.position) entries; the first has the position 0.")
+        let end = self.services.ledger.position
+        let shown = try await self.services.checkpoints.newest()
+        let size = shown.checkpoint.size
+        guard position < max(end, Int64(size)) else {
+            throw Problem(.notFound, "The log has \(end) entries; the first has the position 0.")
+        }
+        guard UInt64(position) < size else {
+            throw Problem(.notCosigned, "The newest checkpoint that the quorum has cosigned is of \(size) entries.")
         }
         guard let entry = try await self.reader.entries(at: position..<(position + 1), limit: 1).first else {
             throw LedgerFault.leafHash(position: position)
         }
-        let inclusion = try await self.reader.inclusionProof(of: UInt64(position), in: view.head.frontier.size)
+        let inclusion = try await self.reader.inclusionProof(of: UInt64(position), in: size)
         let proof = LogProof(
-            extra: entry.bytes, index: UInt64(position), hashes: inclusion.hashes, checkpoint: note.encoded)
+            extra: entry.bytes, index: UInt64(position), hashes: inclusion.hashes, checkpoint: shown.note.encoded)
         return Self.answer(proof.encoded, "text/plain; charset=utf-8", cacheControl: "no-store")
     }
 

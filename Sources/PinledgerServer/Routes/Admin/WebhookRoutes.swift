@@ -150,8 +150,8 @@ struct WebhookRoutes: Sendable {
 
     // MARK: Reading
 
-    private func url(_ field: JSONField) throws(JSONDefect) -> WebhookURL {
-        let url = try field.parse(WebhookURL.init)
+    private func url(_ field: JSONField) throws(JSONDefect) -> OutgoingURL {
+        let url = try field.parse(OutgoingURL.init)
         if let refusal = self.tools.client?.refusal(of: url) { throw field.defect("is not allowed: \(refusal)") }
         return url
     }

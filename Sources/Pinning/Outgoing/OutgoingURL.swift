@@ -1,11 +1,12 @@
 import PinWire
 
-/// The address of a receiver of webhooks: `https://host[:port][/path][?query]`, or `http` where the operator allows it.
+/// An address that a node calls for its operators, such as a webhook's receiver: `https://host[:port][/path][?query]`, or
+/// `http` where the operator allows it.
 ///
 /// At most 2048 characters of printable ASCII, without user info and without a fragment. The host is a name of
 /// lower-case A-labels, an IPv4 address in four decimal numbers, or an IPv6 address in brackets: no other spelling of
 /// an address is accepted as a name. It cannot be known here where the name leads.
-package struct WebhookURL: Hashable, Sendable, CustomStringConvertible {
+package struct OutgoingURL: Hashable, Sendable, CustomStringConvertible {
     /// The recorded form: as it was given, with scheme and host in lower case.
     package let text: String
     package let isSecure: Bool

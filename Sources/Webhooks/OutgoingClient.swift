@@ -6,14 +6,14 @@ package import Pinning
 import Probing
 import Synchronization
 
-/// Sends messages to receivers by HTTP/1.1, each on a connection of its own.
+/// Calls addresses that operators have given, such as webhooks' receivers, by HTTP/1.1, each time on a connection of its own.
 ///
 /// It resolves and checks addresses itself, and connects to addresses, never to names: a second look-up of a name
 /// cannot lead elsewhere. Certificates are checked for the name all the same. It follows no redirects, uses no proxy of
-/// the environment, and reads no more than ``bodyLimit`` of an answer.
+/// the environment, and reads no more of an answer than its caller wants.
 ///
 /// It works on a thread of its own, so that handshakes and slow receivers do not delay the server's clients.
-package final class WebhookClient: Sendable {
+package final class OutgoingClient: Sendable {
     /// The limits of an attempt.
     package struct Limits: Sendable {
         package var resolve = Duration.seconds(5)
@@ -36,7 +36,7 @@ package final class WebhookClient: Sendable {
     /// Finds the addresses of a name.
     package typealias Resolve = @Sendable (String, Int) async throws(SendFailure) -> [SocketAddress]
 
-    /// Bytes that are read of an answer's body.
+    /// Bytes that are read of a body where its caller says nothing else.
     package static let bodyLimit = 4096
     /// Addresses of one name that are tried.
     private static let addressLimit = 3
@@ -84,7 +84,7 @@ package final class WebhookClient: Sendable {
     }
 
     /// Why a URL is not called, as far as that is known without resolving the name; nil where it may be.
-    package func refusal(of url: WebhookURL) -> String? {
+    package func refusal(of url: OutgoingURL) -> String? {
         guard url.isSecure || self.allowsPlain else { return "http is not allowed here: the URL must begin with https" }
         if url.hasAddress, let address = try? SocketAddress(ipAddress: url.host, port: url.port) {
             return self.refusal(address)
@@ -97,21 +97,37 @@ package final class WebhookClient: Sendable {
     /// Posts a body and waits for the answer.
     ///
     /// A cancelled task has a short time left, so that a receiver that has the message can say so.
+    ///
+    /// - Parameter limit: Bytes that are read of the answer's body. The rest is cut off.
     package func post(
-        _ body: [UInt8], to url: WebhookURL, fields: [(name: String, value: String)]
+        _ body: [UInt8], _ type: String = "application/json", to url: OutgoingURL,
+        fields: [(name: String, value: String)] = [], reading limit: Int = bodyLimit
+    ) async throws(SendFailure) -> ReceiverAnswer {
+        let content = [("Content-Type", type), ("Content-Length", String(body.count))]
+        return try await self.send(.POST, url, content + fields, body, reading: limit)
+    }
+
+    /// Asks for what is at an address.
+    ///
+    /// - Parameter limit: Bytes that are read of the answer's body. The rest is cut off.
+    package func get(_ url: OutgoingURL, reading limit: Int) async throws(SendFailure) -> ReceiverAnswer {
+        try await self.send(.GET, url, [], [], reading: limit)
+    }
+
+    private func send(
+        _ method: HTTPMethod, _ url: OutgoingURL, _ fields: [(name: String, value: String)], _ body: [UInt8],
+        reading limit: Int
     ) async throws(SendFailure) -> ReceiverAnswer {
         let deadline = NIODeadline.now() + TimeAmount(self.limits.total)
         let addresses = try await self.addresses(of: url)
-        var head = HTTPRequestHead(version: .http1_1, method: .POST, uri: url.target)
-        head.headers = [
-            "Host": url.authority, "User-Agent": self.userAgent, "Content-Type": "application/json",
-            "Content-Length": String(body.count), "Connection": "close",
-        ]
+        var head = HTTPRequestHead(version: .http1_1, method: method, uri: url.target)
+        head.headers = ["Host": url.authority, "User-Agent": self.userAgent, "Connection": "close"]
         for (name, value) in fields { head.headers.add(name: name, value: value) }
         var failure = SendFailure.noConnection("there is no address")
         for address in addresses.prefix(Self.addressLimit) {
             do throws(SendFailure) {
-                return try await self.exchange(head, ByteBuffer(bytes: body), url, address, until: deadline)
+                let request = ReceiverExchange.Request(head: head, body: ByteBuffer(bytes: body), limit: limit)
+                return try await self.exchange(request, url, address, until: deadline)
             } catch {
                 failure = error
                 // Another address may be tried within the same attempt only where nothing was sent.
@@ -122,7 +138,7 @@ package final class WebhookClient: Sendable {
     }
 
     /// The addresses that may be called.
-    private func addresses(of url: WebhookURL) async throws(SendFailure) -> [SocketAddress] {
+    private func addresses(of url: OutgoingURL) async throws(SendFailure) -> [SocketAddress] {
         guard url.isSecure || self.allowsPlain else { throw .refused("http is not allowed here") }
         let found: [SocketAddress]
         if url.hasAddress {
@@ -142,7 +158,7 @@ package final class WebhookClient: Sendable {
         return allowed
     }
 
-    private func lookUp(_ url: WebhookURL) async throws(SendFailure) -> [SocketAddress] {
+    private func lookUp(_ url: OutgoingURL) async throws(SendFailure) -> [SocketAddress] {
         do throws(ResolutionFailure) {
             // Half of the time for the wait until others are looked up, half for the name itself.
             let half = self.limits.resolve / 2
@@ -161,8 +177,7 @@ package final class WebhookClient: Sendable {
     }
 
     private func exchange(
-        _ head: HTTPRequestHead, _ body: ByteBuffer, _ url: WebhookURL, _ address: SocketAddress,
-        until deadline: NIODeadline
+        _ request: ReceiverExchange.Request, _ url: OutgoingURL, _ address: SocketAddress, until deadline: NIODeadline
     ) async throws(SendFailure) -> ReceiverAnswer {
         let context = url.isSecure ? try await self.secureContext() : nil
         let loop = self.group.next()
@@ -176,7 +191,7 @@ package final class WebhookClient: Sendable {
                         try pipeline.addHandler(Self.secureHandler(context, for: url))
                     }
                     try pipeline.addHTTPClientHandlers()
-                    try pipeline.addHandler(ReceiverExchange(head: head, body: body, answered: answered))
+                    try pipeline.addHandler(ReceiverExchange(request, answered: answered))
                 }
             }
             .connect(to: address)
@@ -205,7 +220,7 @@ package final class WebhookClient: Sendable {
         }
     }
 
-    private static func secureHandler(_ context: NIOSSLContext, for url: WebhookURL) throws -> NIOSSLClientHandler {
+    private static func secureHandler(_ context: NIOSSLContext, for url: OutgoingURL) throws -> NIOSSLClientHandler {
         // An address is checked against the certificate's addresses.
         guard !url.hasAddress else { return try NIOSSLClientHandler(context: context, serverHostname: nil) }
         return try ._makeSSLClientHandler(context: context, serverHostname: url.host) { certificate, channel in
