@@ -60,8 +60,9 @@ package struct Follower: Sendable {
             guard self.ledger.fault == nil else { return }
             do {
                 try await self.catchUp()
-                self.ledger.database.find(.reading, self.logger)
-                if let lost {
+                let wasLost = self.ledger.database.find(.reading, self.logger)
+                // Where the database was lost too, that has its own line.
+                if let lost, !wasLost {
                     self.logger.log(.listenerLost, ["error": "\(lost)"])
                 }
             } catch let fault as LedgerFault {
